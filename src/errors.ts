@@ -1,0 +1,107 @@
+// Every error a caller can meet: a class, a stable code, and a sentence that says what to do.
+// Not here: expected outcomes of a decision (those are members of unions in core/).
+
+/** The stable codes. A code is never reused for another meaning. */
+export type WaggleErrorCode =
+  | "WAGGLE_INVALID_MESSAGE"
+  | "WAGGLE_INVALID_CONFIG"
+  | "WAGGLE_USAGE"
+  | "WAGGLE_UNKNOWN_TASK"
+  | "WAGGLE_UNKNOWN_AGENT"
+  | "WAGGLE_CONFLICT"
+  | "WAGGLE_BACKPRESSURE"
+  | "WAGGLE_NO_CAPABLE_AGENT"
+  | "WAGGLE_NO_LEADER"
+  | "WAGGLE_UNREACHABLE"
+  | "WAGGLE_OUTCOME_UNKNOWN"
+  | "WAGGLE_STALE_TOKEN"
+  | "WAGGLE_FENCED"
+  | "WAGGLE_GONE"
+  | "WAGGLE_TASK_FAILED"
+  | "WAGGLE_TASK_CANCELLED"
+  | "WAGGLE_TASK_EXPIRED"
+  | "WAGGLE_WAIT_TIMED_OUT"
+  | "WAGGLE_JOURNAL_DAMAGED"
+  | "WAGGLE_JOURNAL_LOCKED"
+  | "WAGGLE_JOURNAL_SETTINGS"
+  | "WAGGLE_JOURNAL_FULL"
+  | "WAGGLE_BROKER"
+  | "WAGGLE_INVARIANT";
+
+export interface WaggleErrorOptions {
+  readonly cause?: unknown;
+  /** The field of the message or configuration that was wrong, as a path: `tasks[3].weight`. */
+  readonly field?: string;
+}
+
+/** The root of all errors this package throws. `code` is stable, `message` says what to do. */
+export class WaggleError extends Error {
+  readonly code: WaggleErrorCode;
+  readonly field: string | undefined;
+
+  constructor(code: WaggleErrorCode, message: string, options: WaggleErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.field = options.field;
+  }
+}
+
+/** A message that does not parse, or breaks a limit. Nothing was changed. */
+export class InvalidMessageError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_INVALID_MESSAGE", message, options);
+  }
+}
+
+/** `waggle.config.json`, an environment variable or a flag is wrong. */
+export class InvalidConfigError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_INVALID_CONFIG", message, options);
+  }
+}
+
+/** A queue is full or the journal is short of room: try again after `retryAfterMs`. */
+export class BackpressureError extends WaggleError {
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super("WAGGLE_BACKPRESSURE", message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The server, or a leader behind it, could not be reached. */
+export class UnreachableError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_UNREACHABLE", message, options);
+  }
+}
+
+/** Nobody subscribes to the subject of a request: there is no leader at this moment. */
+export class NoLeaderError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_NO_LEADER", message, options);
+  }
+}
+
+/** The request may or may not have been carried out. Repeat it with the same ids. */
+export class OutcomeUnknownError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_OUTCOME_UNKNOWN", message, options);
+  }
+}
+
+/** The journal holds something that it must not: a broken hash, a gap, a fork. */
+export class JournalDamagedError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_JOURNAL_DAMAGED", message, options);
+  }
+}
+
+/** A bug: an invariant does not hold. Never caught except to stop. */
+export class InvariantError extends WaggleError {
+  constructor(message: string) {
+    super("WAGGLE_INVARIANT", `invariant broken: ${message}`);
+  }
+}

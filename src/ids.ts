@@ -1,0 +1,56 @@
+// Branded identifiers and instants: one cannot pass for another.
+// Not here: how they are checked at the edge (protocol/schemas.ts uses the patterns below).
+
+declare const brand: unique symbol;
+type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+
+/** 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
+export type SwarmId = Brand<string, "SwarmId">;
+/** 1–64 characters of `[A-Za-z0-9_-]`, not `_` alone; a subject token. */
+export type ProjectId = Brand<string, "ProjectId">;
+/** 1–64 characters of `[A-Za-z0-9_-]`; a subject token. */
+export type AgentId = Brand<string, "AgentId">;
+/** 1–128 printable characters without spaces. */
+export type UserId = Brand<string, "UserId">;
+/** 1–128 printable characters without spaces. */
+export type TaskId = Brand<string, "TaskId">;
+/** What a task needs done and an agent can do; 1–128 printable characters without spaces. */
+export type Kind = Brand<string, "Kind">;
+/** One life of an agent; 1–64 characters of `[A-Za-z0-9_-]`, unique for each start. */
+export type Incarnation = Brand<string, "Incarnation">;
+/** Names one granted attempt: `<term>.<agent's assignment number>`. */
+export type Token = Brand<string, "Token">;
+
+/** Leadership epoch, from 1. */
+export type Term = Brand<number, "Term">;
+/** Position of a batch in the journal, from 1, contiguous. */
+export type BatchIndex = Brand<number, "BatchIndex">;
+/** The n-th execution of a task, from 1. */
+export type AttemptNumber = Brand<number, "AttemptNumber">;
+/** The n-th assignment to one incarnation of an agent, from 1, contiguous. */
+export type AssignmentNumber = Brand<number, "AssignmentNumber">;
+/** Journal time: milliseconds since the Unix epoch, never decreasing along the journal. */
+export type Instant = Brand<number, "Instant">;
+
+/** Swarm, project and agent ids, incarnations. */
+export const SUBJECT_TOKEN_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+/** User, kind and task ids: printable, no spaces, no controls, no separators invisible to a reader. */
+export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
+/** Stands in a subject where an event or a query belongs to no project; no project may be called so. */
+export const NO_PROJECT = "_";
+
+const brandingAs = <B>() => (value: unknown) => value as B;
+
+export const swarmId: (value: string) => SwarmId = brandingAs<SwarmId>();
+export const projectId: (value: string) => ProjectId = brandingAs<ProjectId>();
+export const agentId: (value: string) => AgentId = brandingAs<AgentId>();
+export const userId: (value: string) => UserId = brandingAs<UserId>();
+export const taskId: (value: string) => TaskId = brandingAs<TaskId>();
+export const kind: (value: string) => Kind = brandingAs<Kind>();
+export const incarnation: (value: string) => Incarnation = brandingAs<Incarnation>();
+export const token: (value: string) => Token = brandingAs<Token>();
+export const term: (value: number) => Term = brandingAs<Term>();
+export const batchIndex: (value: number) => BatchIndex = brandingAs<BatchIndex>();
+export const attemptNumber: (value: number) => AttemptNumber = brandingAs<AttemptNumber>();
+export const assignmentNumber: (value: number) => AssignmentNumber = brandingAs<AssignmentNumber>();
+export const instant: (value: number) => Instant = brandingAs<Instant>();

@@ -1,0 +1,69 @@
+// The port of the journal: an append-only line of batches with one writer, fenced by position.
+// Not here: what a batch means (core/), who may lead (coordinator/leadership), when a batch counts as
+// committed (coordinator/committer: acknowledged, and every earlier batch of its term committed).
+// The one thing to know: `append` answers `unknown` whenever it cannot prove what happened, and the
+// caller resolves it by appending the byte-identical record again.
+
+/** One stored record: a position, from 1, contiguous within one journal, and the bytes of a batch. */
+export interface JournalRecord {
+  readonly seq: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What became of an append. */
+export type AppendOutcome =
+  /** Stored at exactly `expectedSeq + 1`. */
+  | { readonly kind: "stored"; readonly seq: number }
+  /** The position is taken: the journal's last sequence was not `expectedSeq`. Nothing was stored. */
+  | { readonly kind: "refused" }
+  /** No room, by configured bound or by disk. Nothing was stored. */
+  | { readonly kind: "full"; readonly message: string }
+  /** Time-out, connection lost, an answer that proves nothing. It may be stored, now or later. */
+  | { readonly kind: "unknown"; readonly cause: unknown };
+
+/** Durability in words for people, and in a class for programs. */
+export interface Durability {
+  /** `memory` gone with the process · `file` fsynced on this disk · `page-cache` survives the process,
+   *  not the power · `fsync` the server syncs each append · `replicated` on a majority of servers. */
+  readonly class: "memory" | "file" | "page-cache" | "fsync" | "replicated";
+  readonly sentence: string;
+}
+
+export interface JournalUsage {
+  readonly bytes: number;
+  /** Undefined when unbounded. */
+  readonly bytesMax: number | undefined;
+}
+
+export interface Journal {
+  readonly durability: Durability;
+  /** Whether a second coordinator may stand by on this journal. */
+  readonly sharable: boolean;
+
+  /** Sequence of the first and the last record; both 0 when empty (`first` is `last + 1` when all was purged).
+   *  @throws UnreachableError */
+  position(): Promise<{ readonly firstSeq: number; readonly lastSeq: number }>;
+
+  /** Appends at `expectedSeq + 1` or not at all. Never throws: every outcome is a value.
+   *  Appends may overlap; they are sent in the order of the calls. */
+  append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome>;
+
+  /** The record at a position, or undefined when the journal says it has none (which proves nothing
+   *  about an append under way).
+   *  @throws UnreachableError, JournalDamagedError */
+  read(seq: number): Promise<JournalRecord | undefined>;
+
+  /** Every record from `fromSeq` to the last one at the time of the call, in order.
+   *  @throws UnreachableError, JournalDamagedError */
+  replay(fromSeq: number): AsyncIterable<JournalRecord>;
+
+  /** Every record from `fromSeq` on, and then each new one as it is stored, in order, without gaps, until
+   *  `signal` aborts (then it returns). Reconnects by itself.
+   *  @throws JournalDamagedError */
+  follow(fromSeq: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
+
+  usage(): Promise<JournalUsage>;
+
+  /** Releases sockets, files and locks. Appends under way end `unknown`. Idempotent. */
+  close(): Promise<void>;
+}

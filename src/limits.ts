@@ -1,0 +1,122 @@
+// Every bound of the system in one place: unit last in the name, the reason beside it,
+// the relations between them asserted at the bottom.
+
+import { assert } from "./assert.ts";
+
+export const limits = {
+  // --- messages -------------------------------------------------------------------------------
+  /** A task's payload and its result, each. Configurable up to a quarter of the server's max payload. */
+  payloadBytesMax: 256 * 1024,
+  /** Deeper JSON overflows the stack of `JSON.stringify`; nothing we carry needs more. */
+  jsonDepthMax: 64,
+  /** Tasks, results or ids in one request: bounds one answer and one turn. */
+  itemsPerMessageMax: 1024,
+  /** Characters of an error message that is kept with an attempt; the rest is in the agent's log. */
+  errorCharactersMax: 1024,
+  /** Labels of an agent, and characters of each. */
+  labelsMax: 32,
+  /** Kinds one agent may declare. */
+  kindsPerAgentMax: 256,
+  /** What a server of default configuration takes in one message; development broker included. */
+  maxPayloadBytesDefault: 1024 * 1024,
+
+  // --- the coordinator's turn (design section 3) ----------------------------------------------
+  /** A turn ends here even if more waits, so that its batch commits and answers leave. */
+  turnCommandsMax: 4096,
+  turnMsMax: 10,
+  /** No turn may hold the loop longer: heartbeats and timers wait behind it. */
+  turnMsAlarm: 50,
+  /** One in flight leaves the link idle; three add latency, and nothing to throughput. */
+  batchesInFlightMax: 2,
+  /** Beyond it, messages are refused with BackpressureError instead of growing the heap. */
+  inboxDepthMax: 65_536,
+  /** Longest a batch may wait for a definite append outcome before the attempt is repeated. */
+  appendTimeoutMs: 2_000,
+
+  // --- leadership (design section 6) ----------------------------------------------------------
+  /** T: silence after which a standby campaigns. */
+  leaderTimeoutMs: 3_000,
+  /** The leader appends at least once per T / this, so that two losses do not depose it. */
+  leaderBeatsPerTimeout: 3,
+  /** A leader that cannot show an append sent less than this share of T ago answers nothing definite. */
+  leaderTrustShare: 0.8,
+  /** Wall clock and journal time may differ by this before the difference is taken up slowly. */
+  clockSkewMsMax: 5_000,
+  /** How fast a difference is taken up: 1 % a second. */
+  clockSlewShare: 0.01,
+
+  // --- agents (design section 8) --------------------------------------------------------------
+  heartbeatMs: 1_000,
+  /** H: an agent that sent nothing for so long is lost and its attempts run elsewhere. */
+  agentLostMs: 10_000,
+  /** An attempt's lease, renewed by each heartbeat that lists it; at least H. */
+  leaseTtlMs: 10_000,
+  /** The SDK aborts this share of a lease before it could expire. */
+  leaseAbortShare: 0.2,
+  /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
+  unresponsiveHeartbeats: 2,
+  maxConcurrentMax: 4_096,
+  agentsMax: 10_000,
+  /** An agent that left is forgotten after so long; its learnt rates go with it. */
+  agentForgottenMs: 24 * 3_600_000,
+
+  // --- attempts -------------------------------------------------------------------------------
+  maxAttemptsDefault: 3,
+  maxAttemptsMax: 100,
+  /** Refusals by infrastructure cost no attempt, up to so many in a row for one task. */
+  infrastructureFailuresMax: 10,
+  retryBackoffMs: 1_000,
+  retryBackoffMsMax: 300_000,
+  /** Default of an attempt's own deadline: a handler that hangs for ever must not hold its slot. */
+  attemptTimeoutMs: 3_600_000,
+
+  // --- queues ---------------------------------------------------------------------------------
+  queuedTasksMax: 1_000_000,
+  queuedTasksPerProjectMax: 250_000,
+  /** What a refused submitter is told to wait when nothing better is known. */
+  retryAfterMs: 500,
+  /** Ended tasks stay for idempotency and `waggle task` this long or this many. */
+  endedTasksMax: 1_000_000,
+  endedTasksMs: 24 * 3_600_000,
+  /** Clients waiting for outcomes: ids one coordinator keeps in memory. */
+  awaitedTasksMax: 1_000_000,
+
+  // --- learning (design section 7.3, 7.1) -----------------------------------------------------
+  /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
+  priorAttempts: 8,
+  /** What a kind nobody has tried yet is taken to succeed at. */
+  priorSuccessRate: 0.9,
+  /** An attempt counts half after so many later ones of the same agent and kind. */
+  forgetHalfLifeAttempts: 50,
+  /** …or after so much journal time, so that a repaired agent recovers. */
+  forgetHalfLifeMs: 10 * 60_000,
+  /** Attempts before an agent may be suspended for a kind. */
+  suspendAttemptsMin: 10,
+  /** Suspended when success falls under this share of the swarm's rate. */
+  suspendShare: 0.25,
+  /** First probe of a suspended agent; doubled on each failed probe. */
+  suspendMs: 5_000,
+  suspendMsMax: 10 * 60_000,
+  /** Bytes of a receipt (design section 10). */
+  receiptBytesMax: 512,
+
+  // --- journal (design section 6) -------------------------------------------------------------
+  /** One append stays below half of the server's max payload. */
+  batchBytesMax: 512 * 1024,
+  journalBytesMax: 10 * 1024 ** 3,
+  /** At this share of max_bytes accepting stops; results and terms go on. */
+  journalFullShare: 0.85,
+  /** Batches read from a journal in one page of a query, in bytes. */
+  queryPageBytesMax: 256 * 1024,
+} as const;
+
+assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
+assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
+assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
+assert(limits.batchBytesMax * 2 <= limits.maxPayloadBytesDefault, "a batch fits a message with room to spare");
+assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
+assert(
+  limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout < limits.leaderTimeoutMs * limits.leaderTrustShare,
+  "a leader that beats in time keeps its trust",
+);
+assert(limits.queuedTasksPerProjectMax <= limits.queuedTasksMax, "a project's bound lies within the swarm's");

@@ -1,0 +1,76 @@
+// The port of the wire: subjects, requests, subscriptions. Knows bytes and subjects, nothing of messages.
+// Implementations: memory.ts (one process, tests and simulation), nats.ts (any NATS server or the
+// development broker). One conformance suite holds both: test/transport/conformance.ts.
+
+export interface Message {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  /** Where an answer goes, if one is wanted. Checked against the inbox prefix before anybody publishes to it. */
+  readonly reply: string | undefined;
+}
+
+export interface SubscribeOptions {
+  /** Members of one queue group share the messages: each goes to one of them. */
+  readonly queue?: string;
+}
+
+export interface Subscription {
+  /** Stops delivery at once. Idempotent. */
+  unsubscribe(): void;
+}
+
+export type ConnectionStatus = "connected" | "reconnecting" | "closed";
+
+/** A request ended without an answer. `no-responders`: nobody subscribes. `timeout`: somebody may still act.
+ *  `disconnected`: the connection went away with the request in flight. */
+export type RequestFailure = "no-responders" | "timeout" | "disconnected";
+
+export type RequestOutcome =
+  | { readonly kind: "answered"; readonly data: Uint8Array }
+  | { readonly kind: RequestFailure };
+
+export interface RequestOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Transport {
+  /** Prefix of every reply subject this connection makes, and the only one it answers to. */
+  readonly inboxPrefix: string;
+  /** Largest message in bytes, as the server announced it. */
+  readonly maxPayloadBytes: number;
+
+  /** Queued and sent in order; kept over a short reconnect. Silently dropped after close.
+   *  @throws InvalidMessageError when larger than `maxPayloadBytes` */
+  publish(subject: string, data: Uint8Array, reply?: string): void;
+
+  /** Never throws for the wire's sake: every ending is a value.
+   *  @throws InvalidMessageError when larger than `maxPayloadBytes` */
+  request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome>;
+
+  /** Calls `handler` for each message, in order of arrival; restored after a reconnect. `*` matches one token,
+   *  `>` the rest. `handler` must not throw. */
+  subscribe(subject: string, handler: (message: Message) => void, options?: SubscribeOptions): Subscription;
+
+  /** Calls `listener` at each change, not for the present status. Returns a function that stops it. */
+  onStatus(listener: (status: ConnectionStatus) => void): () => void;
+  status(): ConnectionStatus;
+
+  /** Resolves when everything published and subscribed so far has reached the server. @throws UnreachableError */
+  flush(): Promise<void>;
+
+  /** Sends what is queued, then closes. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Whether `subject` matches `pattern` with NATS wildcards (`*` one token, `>` one or more at the end). */
+export function subjectMatches(pattern: string, subject: string): boolean {
+  const wanted = pattern.split(".");
+  const given = subject.split(".");
+  for (const [at, token] of wanted.entries()) {
+    if (token === ">") return given.length > at;
+    if (given[at] === undefined) return false;
+    if (token !== "*" && token !== given[at]) return false;
+  }
+  return wanted.length === given.length;
+}
