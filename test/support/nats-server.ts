@@ -1,0 +1,171 @@
+// Real nats-servers for tests: finds the binaries, starts them on loopback with a configuration file of
+// their own, stops them by pid. Not the product's spawning of a server (src/broker/), which must outlive us;
+// these must not: whatever still runs is killed when this process exits.
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { accessSync, constants, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+
+export interface NatsServerBinary {
+  readonly path: string;
+  /** As the binary prints it, without the `v`: `2.9.10`. */
+  readonly version: string;
+}
+
+export interface NatsServerOptions {
+  readonly binary: string;
+  /** Default false. */
+  readonly jetstream?: boolean;
+  /** Default: a fresh temporary directory, removed by `stop()`. A directory given here is left alone. */
+  readonly storeDir?: string;
+  /** Default: a free one, kept over `restart()`. */
+  readonly port?: number;
+  /** Lines of nats-server configuration, appended: `authorization { token: "x" }`, `max_payload: 1024`. */
+  readonly extraConfig?: string;
+}
+
+export interface RunningNatsServer {
+  /** Without credentials: `nats://127.0.0.1:<port>`. */
+  readonly url: string;
+  readonly port: number;
+  readonly storeDir: string;
+  /** Of the process now running; changes with `restart()`. */
+  readonly pid: number;
+  /** What the server logged so far, all lives together. */
+  log(): string;
+  /** Sends a signal; resolves when the process has exited, or at once for signals that do not end it. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Ends the process if it still runs (SIGKILL if it runs), then starts it on the same port and store. */
+  restart(): Promise<void>;
+  /** Ends the process and removes what this file created. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Binaries named by `WAGGLE_NATS_SERVERS` (separated like PATH) and the one on the PATH, each once. */
+export function findNatsServers(): NatsServerBinary[] {
+  const named = (process.env.WAGGLE_NATS_SERVERS ?? "").split(delimiter).filter((path) => path !== "");
+  const onPath = (process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, "nats-server"));
+  const found = new Map<string, NatsServerBinary>();
+  for (const path of [...named, ...onPath.filter(isExecutable).slice(0, 1)]) {
+    const real = realpathSync(path);
+    if (!found.has(real)) found.set(real, { path, version: versionOf(path) });
+  }
+  return [...found.values()];
+}
+
+/** The servers a suite runs against. None: says so and returns `[]`, but fails where CI=true.
+ *  @throws Error in CI without a server */
+export function natsServersFor(suite: string): NatsServerBinary[] {
+  const servers = findNatsServers();
+  if (servers.length > 0) return servers;
+  const sentence = `${suite}: no nats-server on the PATH or in WAGGLE_NATS_SERVERS`;
+  if (process.env.CI === "true") throw new Error(`${sentence}; CI must have one`);
+  console.warn(`${sentence}; skipped`);
+  return [];
+}
+
+/** Resolves when the server takes connections. @throws Error with its log when it exits before that. */
+export async function startNatsServer(options: NatsServerOptions): Promise<RunningNatsServer> {
+  const scratch = mkdtempSync(join(tmpdir(), "waggle-nats-"));
+  const storeDir = options.storeDir ?? join(scratch, "store");
+  const configFile = join(scratch, "server.conf");
+  const log: string[] = [];
+
+  const start = async (port: number) => {
+    writeFileSync(configFile, configuration({ ...options, storeDir, port }));
+    return await launch({ binary: options.binary, configFile, log });
+  };
+  let life = await start(options.port ?? -1);
+
+  const kill = async (signal: NodeJS.Signals) => {
+    if (hasExited(life.child)) return;
+    const ended = once(life.child, "exit");
+    life.child.kill(signal);
+    if (endingSignals.has(signal)) await ended;
+  };
+  const { port } = life;
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    storeDir,
+    get pid() {
+      return life.pid;
+    },
+    log: () => log.join("\n"),
+    kill,
+    restart: async () => {
+      await kill("SIGKILL");
+      life = await start(port);
+    },
+    stop: async () => {
+      await kill("SIGKILL");
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+}
+
+const endingSignals: ReadonlySet<NodeJS.Signals> = new Set(["SIGKILL", "SIGTERM", "SIGINT"]);
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false; // absent or not ours to run: both mean "not this one"
+  }
+}
+
+function versionOf(path: string): string {
+  const printed = spawnSync(path, ["--version"], { encoding: "utf8" }).stdout;
+  const version = /v(\d+\.\d+\.\d+\S*)/.exec(printed ?? "")?.[1];
+  if (version === undefined) throw new Error(`${path} --version printed ${JSON.stringify(printed)}`);
+  return version;
+}
+
+function configuration(options: NatsServerOptions & { storeDir: string; port: number }): string {
+  const lines = ["host: 127.0.0.1", `port: ${options.port}`];
+  if (options.jetstream) lines.push(`jetstream { store_dir: ${JSON.stringify(options.storeDir)} }`);
+  if (options.extraConfig !== undefined) lines.push(options.extraConfig);
+  return `${lines.join("\n")}\n`;
+}
+
+interface Life {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly port: number;
+}
+
+/** Readiness and the port are read from the log: no polling, and port -1 lets the kernel choose. */
+async function launch(from: { binary: string; configFile: string; log: string[] }): Promise<Life> {
+  const child = spawn(from.binary, ["-c", from.configFile], { stdio: ["ignore", "ignore", "pipe"] });
+  const killWithUs = () => child.kill("SIGKILL");
+  process.once("exit", killWithUs);
+  child.once("exit", () => process.off("exit", killWithUs));
+
+  return await new Promise<Life>((resolve, reject) => {
+    let port: number | undefined;
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      from.log.push(line);
+      port ??= portIn(line);
+      if (line.includes("Server is ready") && port !== undefined && child.pid !== undefined) {
+        resolve({ child, pid: child.pid, port });
+      }
+    });
+    child.once("error", reject);
+    child.once("exit", (code, signal) => {
+      reject(new Error(`nats-server ended (${code ?? signal}) before it was ready:\n${from.log.join("\n")}`));
+    });
+  });
+}
+
+function portIn(line: string): number | undefined {
+  const digits = /Listening for client connections on \S+:(\d+)/.exec(line)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function hasExited(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
