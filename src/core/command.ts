@@ -1,0 +1,103 @@
+// What is asked of the coordinator, stamped with everything that is not in the state (ids, jitter).
+// Commands come from the wire (already checked by protocol/), from operators, and from the shell's own
+// timers. `decide` answers each with events and a reply; commands are never journaled.
+
+import type { AgentId, AssignmentNumber, AttemptNumber, Incarnation, Instant, Kind, ProjectId, TaskId, Term, Token } from "../ids.ts";
+import type { Encoding, RefusalReason, TaskSpec } from "./event.ts";
+
+/** One attempt as an agent names it. */
+export interface HeldAttempt {
+  readonly task: TaskId;
+  readonly attempt: AttemptNumber;
+}
+
+/** What an agent reports of an attempt's end. */
+export type ReportedOutcome =
+  | { readonly kind: "completed"; readonly result: string; readonly encoding?: Encoding; readonly tokens?: number }
+  | { readonly kind: "failed" | "infrastructure" | "invalid"; readonly error: string }
+  /** It stopped because it was told to. */
+  | { readonly kind: "revoked" };
+
+export type Command =
+  | { readonly type: "StartTerm"; readonly term: Term; readonly leader: string }
+  | { readonly type: "RenewTerm" }
+  | { readonly type: "SubmitTask"; readonly task: TaskSpec; readonly hash: string; readonly failFast?: boolean }
+  | { readonly type: "CancelTask"; readonly project: ProjectId; readonly task: TaskId }
+  | {
+      readonly type: "JoinAgent";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly kinds: readonly Kind[];
+      readonly role?: string;
+      readonly agentType?: string;
+      readonly labels?: Readonly<Record<string, string>>;
+      readonly maxConcurrent: number;
+      readonly prefetch?: number;
+      readonly held: readonly HeldAttempt[];
+      /** Highest assignment number with none missing; 0 when none arrived. */
+      readonly seen: AssignmentNumber;
+    }
+  | { readonly type: "LeaveAgent"; readonly agent: AgentId; readonly incarnation: Incarnation }
+  /** A heartbeat that differs from what the state says: only these reach `decide`. */
+  | {
+      readonly type: "ReconcileAgent";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly held: readonly HeldAttempt[];
+      readonly seen: AssignmentNumber;
+    }
+  | {
+      readonly type: "ReportResult";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly token: Token;
+      readonly outcome: ReportedOutcome;
+      /** [0, 1), spreads the retry's back-off. */
+      readonly jitter: number;
+    }
+  | { readonly type: "DrainAgent"; readonly agent: AgentId }
+  | { readonly type: "UndrainAgent"; readonly agent: AgentId }
+  /** The shell heard nothing from this incarnation for H. */
+  | { readonly type: "LapseAgent"; readonly agent: AgentId; readonly incarnation: Incarnation; readonly jitter: number }
+  | { readonly type: "MarkUnresponsive"; readonly agent: AgentId; readonly incarnation: Incarnation }
+  /** The shell saw no progress from this attempt for its stall limit. */
+  | { readonly type: "StallAttempt"; readonly task: TaskId; readonly attempt: AttemptNumber; readonly jitter: number }
+  /** Whatever is due at this instant: releases, deadlines, time-outs, agents to forget. */
+  | { readonly type: "Tick"; readonly jitter: number }
+  | { readonly type: "SummarizeRefusals"; readonly project: ProjectId; readonly reason: RefusalReason; readonly count: number };
+
+/** Answers of `decide`, one member a command type that has an asker; `none` for the shell's own. */
+export type Reply =
+  | { readonly kind: "none" }
+  | { readonly kind: "accepted"; readonly task: TaskId; readonly duplicate: boolean; readonly warnings: readonly SubmitWarning[] }
+  | { readonly kind: "refused"; readonly reason: RefusalReason; readonly retryAfterMs: number }
+  | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
+  | { readonly kind: "conflict"; readonly task: TaskId }
+  | { readonly kind: "unknown-task"; readonly task: TaskId }
+  | { readonly kind: "cancelled"; readonly task: TaskId }
+  /** The task had already ended otherwise. */
+  | { readonly kind: "already-ended"; readonly task: TaskId; readonly state: string }
+  | { readonly kind: "joined"; readonly unknownAttempts: readonly HeldAttempt[]; readonly resumed: boolean }
+  | { readonly kind: "fenced" }
+  | { readonly kind: "ok" }
+  /** The attempt was closed before, by other means: the agent forgets it. Final. */
+  | { readonly kind: "stale" }
+  /** Nobody knows this attempt any more. Final. */
+  | { readonly kind: "gone" }
+  | { readonly kind: "stale-token" }
+  | { readonly kind: "unknown-agent"; readonly agent: AgentId }
+  | { readonly kind: "too-many-agents"; readonly retryAfterMs: number };
+
+export interface SubmitWarning {
+  readonly code: "no-agent-serves-kind";
+  readonly taskKind: Kind;
+  readonly nearMisses: readonly Kind[];
+}
+
+/** A command with the instant at which it left the inbox. */
+export interface StampedCommand {
+  readonly command: Command;
+  readonly at: Instant;
+}

@@ -1,0 +1,162 @@
+// What happened, in the past tense: the only thing the journal holds and the only thing that changes state.
+// Each event closes what it speaks of in one go (a completion closes its attempt and ends its task), so that
+// between two events every invariant holds.
+
+import type { AgentId, AssignmentNumber, AttemptNumber, Incarnation, Instant, Kind, ProjectId, TaskId, Term, Token, UserId } from "../ids.ts";
+import type { Receipt } from "./receipt.ts";
+
+/** How `payload` and `result` are to be read; absent means text. */
+export type Encoding = "base64";
+
+/** What a submitter asked for, complete with defaults. Immutable. */
+export interface TaskSpec {
+  readonly id: TaskId;
+  readonly kind: Kind;
+  /** Only agents of this role may run it; absent means any. */
+  readonly role?: string;
+  readonly project: ProjectId;
+  readonly user: UserId;
+  /** Cost, ≥ 1, integer thousandths are not yet applied here: the submitter's own unit. */
+  readonly weight: number;
+  /** Lower goes first; default 100. */
+  readonly priority: number;
+  readonly payload: string;
+  readonly encoding?: Encoding;
+  /** The submitter's estimate of tokens, if any. */
+  readonly tokens?: number;
+  /** Ends `expired` when it has not ended by then. */
+  readonly deadline?: Instant;
+  readonly notBefore?: Instant;
+  readonly maxAttempts: number;
+  /** Longest one attempt may run, ms. */
+  readonly timeoutMs: number;
+  /** Longest an attempt may go without a progress report, ms; absent means no such limit. */
+  readonly stallMs?: number;
+}
+
+/** Why an attempt did not complete. `failed` counts against the agent; `infrastructure` does not and costs no
+ *  attempt; `invalid` is the task's own fault and is not retried; the others are the coordinator's verdict. */
+export type FailureClass = "failed" | "infrastructure" | "invalid" | "lost" | "timed-out" | "stalled";
+
+export type DeadLetterReason = "attempts-exhausted" | "infrastructure-exhausted";
+export type CancelReason = "requested";
+export type LeaveReason = "left" | "lapsed" | "fenced";
+/** How the slot of a revoked attempt became free again. */
+export type ReleaseReason = "confirmed" | "agent-gone";
+
+export interface AttemptFailure {
+  readonly class: FailureClass;
+  /** For people; at most `limits.errorCharactersMax` characters. */
+  readonly error: string;
+}
+
+export type Event =
+  // leadership
+  | { readonly type: "TermStarted"; readonly term: Term; readonly leader: string }
+  | { readonly type: "TermRenewed" }
+  // tasks
+  | { readonly type: "TaskSubmitted"; readonly task: TaskSpec; readonly hash: string }
+  | { readonly type: "TaskReleased"; readonly task: TaskId }
+  | {
+      readonly type: "TaskAssigned";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly number: AssignmentNumber;
+      readonly token: Token;
+      readonly receipt: Receipt;
+    }
+  | {
+      readonly type: "TaskCompleted";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly result: string;
+      readonly encoding?: Encoding;
+      readonly latencyMs: number;
+      readonly tokens?: number;
+    }
+  /** The attempt ended without success; the task lives on: queued, or delayed until `retryAt`. */
+  | {
+      readonly type: "AttemptFailed";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly failure: AttemptFailure;
+      readonly latencyMs: number;
+      readonly retryAt?: Instant;
+      /** The agent was told to stop and keeps the place until it confirms (`AttemptReleased`). */
+      readonly revoked?: true;
+    }
+  /** Ended by the handler's own verdict: the input is invalid. */
+  | {
+      readonly type: "TaskFailed";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly failure: AttemptFailure;
+      readonly latencyMs: number;
+    }
+  /** Ended because no attempt is left; closes the last attempt. */
+  | {
+      readonly type: "TaskDeadLettered";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly reason: DeadLetterReason;
+      readonly failure: AttemptFailure;
+      readonly latencyMs: number;
+      readonly revoked?: true;
+    }
+  /** Ended by request or by its deadline; an open attempt is revoked and keeps its place until released. */
+  | { readonly type: "TaskCancelled"; readonly task: TaskId; readonly reason: CancelReason }
+  | { readonly type: "TaskExpired"; readonly task: TaskId }
+  /** A revoked attempt holds its agent's place no longer. */
+  | {
+      readonly type: "AttemptReleased";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly reason: ReleaseReason;
+    }
+  // agents
+  | {
+      readonly type: "AgentJoined";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly kinds: readonly Kind[];
+      readonly role?: string;
+      readonly agentType?: string;
+      readonly labels?: Readonly<Record<string, string>>;
+      readonly maxConcurrent: number;
+      readonly prefetch?: number;
+    }
+  /** Every assignment up to `upTo` has reached the agent: its attempts are running. */
+  | { readonly type: "AssignmentsConfirmed"; readonly agent: AgentId; readonly upTo: AssignmentNumber }
+  /** Follows the closing of all its attempts. `fenced`: a later join of the same id took its place. */
+  | {
+      readonly type: "AgentLeft";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly reason: LeaveReason;
+    }
+  | { readonly type: "AgentDrained"; readonly agent: AgentId }
+  | { readonly type: "AgentUndrained"; readonly agent: AgentId }
+  /** Assignments sent to it do not arrive though it is alive: nothing new goes to it. */
+  | { readonly type: "AgentUnresponsive"; readonly agent: AgentId }
+  | { readonly type: "AgentResponsive"; readonly agent: AgentId }
+  /** Success under a quarter of the swarm's for this kind; probed with one task from `until` on. */
+  | { readonly type: "AgentSuspended"; readonly agent: AgentId; readonly kind: Kind; readonly until: Instant; readonly step: number }
+  | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
+  | { readonly type: "AgentForgotten"; readonly agent: AgentId }
+  // admission
+  /** One summary a second of what was refused, so that refusals are on the record without filling it. */
+  | { readonly type: "TasksRefused"; readonly project: ProjectId; readonly reason: RefusalReason; readonly count: number };
+
+export type RefusalReason = "project-queue-full" | "swarm-queue-full" | "inbox-full" | "journal-full";
+
+export type EventType = Event["type"];
+
+/** One event of one type: `EventOf<"TaskAssigned">`. */
+export type EventOf<Type extends EventType> = Extract<Event, { type: Type }>;

@@ -1,0 +1,89 @@
+// A binary heap whose items know their place, so that any of them can be taken out in O(log n).
+// Not stable by itself: `before` must be a total order (end it with a sequence number).
+
+import { assert } from "../assert.ts";
+
+export interface HeapItem {
+  /** Position in the one heap that holds it; −1 when in none. Written by the heap alone. */
+  heapAt: number;
+}
+
+export class IndexedHeap<Item extends HeapItem> {
+  readonly #items: Item[] = [];
+  readonly #before: (a: Item, b: Item) => boolean;
+
+  /** @param before whether `a` leaves the heap earlier than `b`: a strict total order */
+  constructor(before: (a: Item, b: Item) => boolean) {
+    this.#before = before;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  peek(): Item | undefined {
+    return this.#items[0];
+  }
+
+  push(item: Item): void {
+    assert(item.heapAt === -1, "an item is in at most one heap");
+    this.#items.push(item);
+    this.#rise(item, this.#items.length - 1);
+  }
+
+  pop(): Item | undefined {
+    const first = this.#items[0];
+    if (first !== undefined) this.remove(first);
+    return first;
+  }
+
+  remove(item: Item): void {
+    const at = item.heapAt;
+    assert(this.#items[at] === item, "only an item of this heap can be removed");
+    item.heapAt = -1;
+    const last = this.#items.pop() as Item;
+    if (last === item) return;
+    this.#rise(last, at);
+    this.#sink(last, last.heapAt);
+  }
+
+  /** In no particular order. */
+  values(): IterableIterator<Item> {
+    return this.#items.values();
+  }
+
+  #rise(item: Item, from: number): void {
+    let at = from;
+    while (at > 0) {
+      const parentAt = (at - 1) >> 1;
+      const parent = this.#items[parentAt] as Item;
+      if (!this.#before(item, parent)) break;
+      this.#place(parent, at);
+      at = parentAt;
+    }
+    this.#place(item, at);
+  }
+
+  #sink(item: Item, from: number): void {
+    let at = from;
+    for (;;) {
+      let childAt = 2 * at + 1;
+      let child = this.#items[childAt];
+      if (child === undefined) break;
+      const right = this.#items[childAt + 1];
+      if (right !== undefined && this.#before(right, child)) {
+        child = right;
+        childAt += 1;
+      }
+      if (!this.#before(child, item)) break;
+      this.#place(child, at);
+      at = childAt;
+    }
+    this.#place(item, at);
+  }
+
+  #place(item: Item, at: number): void {
+    this.#items[at] = item;
+    item.heapAt = at;
+  }
+}

@@ -1,0 +1,48 @@
+// Why a task went where it went: small enough to stand in every assignment (design section 10).
+// The full table of candidates comes by replaying the journal to that batch.
+
+import type { AgentId } from "../ids.ts";
+
+/** Why an agent was not a candidate (design section 7.1). A closed set, shared by receipts, status and docs. */
+export const ineligibleReasons = [
+  "offline",
+  "draining",
+  "wrong-kind",
+  "wrong-role",
+  "full",
+  "unresponsive",
+  "suspended",
+  "failed-this-task",
+] as const;
+export type IneligibleReason = (typeof ineligibleReasons)[number];
+
+/** What decided between the winner and the next: the score, or the first tie-break that differed. */
+export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "id" | "probe";
+
+/** The terms of one candidate's score; `score = successRate / (1 + load + λ · backlog)`. */
+export interface CandidateTerms {
+  readonly agent: AgentId;
+  /** [0, 1], rounded to 4 decimals, as are the others. */
+  readonly score: number;
+  /** Learnt for the kind, [0, 1]. */
+  readonly successRate: number;
+  /** In flight / max concurrent, ≥ 0, before this assignment. */
+  readonly load: number;
+  /** L(agent) over the agents' own backlogs, [0, 1]; absent when 0. */
+  readonly backlog?: number;
+}
+
+export interface Receipt {
+  /** How many agents passed every filter. */
+  readonly feasible: number;
+  /** The winner, then the next two. */
+  readonly candidates: readonly CandidateTerms[];
+  /** How many agents failed which filter (the first that each failed); zero counts are absent. */
+  readonly ineligible: Readonly<Partial<Record<IneligibleReason, number>>>;
+  readonly decidedBy: DecidedBy;
+  /** The lane the task waited in, and how many waited there, itself included. */
+  readonly lane: string;
+  readonly waiting: number;
+  /** Journal time since it was last queued. */
+  readonly waitedMs: number;
+}

@@ -1,0 +1,254 @@
+// What the journal adds up to: tasks, attempts, agents, queues, and what was learnt. One owner mutates it,
+// through `apply` alone; everybody else reads. Everything here follows from events, so that a replay, a
+// standby and the leader hold the same state at the same batch.
+// Not here: heartbeats, connections, who waits for an answer (the coordinator's shell keeps those).
+
+import type {
+  AgentId,
+  AssignmentNumber,
+  AttemptNumber,
+  BatchIndex,
+  Incarnation,
+  Instant,
+  Kind,
+  ProjectId,
+  TaskId,
+  Term,
+  Token,
+  UserId,
+} from "../ids.ts";
+import type { TaskSpec } from "./event.ts";
+import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
+
+export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
+export type EndedTaskState = "completed" | "failed" | "cancelled" | "expired" | "dead-lettered";
+export type TaskState = LiveTaskState | EndedTaskState;
+
+export interface TaskRow extends HeapItem {
+  readonly spec: TaskSpec;
+  /** Of the submitted content: same id and hash is the same task. */
+  readonly hash: string;
+  /** Order of submission, from 1, unique in the journal. */
+  readonly sequence: number;
+  readonly submittedAt: Instant;
+  state: LiveTaskState;
+  /** When it was last queued; its age counts from here. */
+  queuedAt: Instant;
+  /** `state.tick` when it was last queued. */
+  queuedTick: number;
+  /** The last attempt that was opened; 0 before the first. */
+  attempt: number;
+  /** Attempts that count against `maxAttempts`. */
+  failures: number;
+  infrastructureFailures: number;
+  /** Agents that failed it, sorted; they get it again only when nobody else serves its kind. */
+  failedBy: readonly AgentId[];
+  open: OpenAttempt | undefined;
+  lane: Lane | undefined;
+  releaseTimer: Timer | undefined;
+  deadlineTimer: Timer | undefined;
+}
+
+/** An attempt that occupies one of its agent's places: under way, or revoked and not yet confirmed as stopped. */
+export interface OpenAttempt {
+  readonly task: TaskId;
+  readonly project: ProjectId;
+  readonly kind: Kind;
+  readonly weight: number;
+  readonly attempt: AttemptNumber;
+  readonly agent: AgentId;
+  readonly incarnation: Incarnation;
+  readonly number: AssignmentNumber;
+  readonly token: Token;
+  readonly assignedAt: Instant;
+  readonly assignedTick: number;
+  /** The task's state once revoked no longer depends on it. */
+  state: "assigned" | "running" | "revoked";
+  timeoutTimer: Timer | undefined;
+}
+
+/** Successes and failures of one agent (or the swarm) for one kind, with exponential forgetting applied. */
+export interface SuccessRecord {
+  successes: number;
+  failures: number;
+  /** Attempts ever counted here, without forgetting. */
+  attempts: number;
+  /** Mean latency of completed attempts, exponentially weighted, ms; 0 before the first. */
+  latencyMs: number;
+  updatedAt: Instant;
+}
+
+export interface Suspension {
+  readonly until: Instant;
+  /** From 1; the back-off doubles with it. */
+  readonly step: number;
+  /** The attempt that probes, once one was assigned after `until`. */
+  probing: boolean;
+}
+
+export interface AgentRow {
+  readonly id: AgentId;
+  incarnation: Incarnation;
+  online: boolean;
+  draining: boolean;
+  unresponsive: boolean;
+  kinds: ReadonlySet<Kind>;
+  role: string | undefined;
+  agentType: string | undefined;
+  labels: Readonly<Record<string, string>>;
+  maxConcurrent: number;
+  prefetch: number;
+  /** What occupies its places, by assignment number, oldest first. */
+  readonly open: Map<AssignmentNumber, OpenAttempt>;
+  /** Of this incarnation; 0 before the first. */
+  lastNumber: number;
+  /** Highest number it is known to have received with none missing. */
+  confirmedNumber: number;
+  /** `state.assignments` at its last assignment: smaller means longer ago. */
+  lastAssignedOrder: number;
+  joinedAt: Instant;
+  leftAt: Instant | undefined;
+  readonly recordByKind: Map<Kind, SuccessRecord>;
+  readonly suspensionByKind: Map<Kind, Suspension>;
+  forgetTimer: Timer | undefined;
+}
+
+/** Queued tasks that any given agent may either all run or all not: same kind, role and agents to avoid. */
+export interface Lane {
+  readonly key: string;
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  /** Agents that failed these tasks, sorted. */
+  readonly avoid: readonly AgentId[];
+  /** By (priority, order of submission). */
+  readonly queue: IndexedHeap<TaskRow>;
+}
+
+/** Something due at an instant; popped by `Tick`. */
+export interface Timer extends HeapItem {
+  readonly dueAt: Instant;
+  /** Total order among equal instants. */
+  readonly order: number;
+  readonly due:
+    | { readonly kind: "release" | "deadline"; readonly task: TaskRow }
+    | { readonly kind: "timeout"; readonly attempt: OpenAttempt }
+    | { readonly kind: "forget"; readonly agent: AgentId };
+}
+
+/** What remains of an ended task within the horizon of idempotency. Its result stands in batch `endedIdx`. */
+export interface EndedTask {
+  readonly id: TaskId;
+  readonly project: ProjectId;
+  readonly user: UserId;
+  readonly kind: Kind;
+  readonly hash: string;
+  readonly state: EndedTaskState;
+  readonly attempts: number;
+  readonly endedAt: Instant;
+  readonly endedIdx: BatchIndex;
+}
+
+/** Live tasks by state and ended ones by outcome: counters, never recounts. */
+export type TaskCounts = Record<TaskState, number>;
+
+export interface UserRow {
+  readonly user: UserId;
+  readonly counts: TaskCounts;
+  /** Sum and maximum of the time from submission to the first assignment, ms. */
+  waitMsSum: number;
+  waitMsMax: number;
+  started: number;
+}
+
+export interface ProjectRow {
+  readonly project: ProjectId;
+  readonly counts: TaskCounts;
+  readonly userByName: Map<UserId, UserRow>;
+}
+
+export interface SwarmState {
+  term: Term;
+  leader: string;
+  /** Of the last applied batch; 0 before the first. */
+  idx: BatchIndex;
+  at: Instant;
+  /** Units of work completed. */
+  tick: number;
+  /** Tasks ever submitted; the last one's `sequence`. */
+  submissions: number;
+  /** Assignments ever made. */
+  assignments: number;
+  timersEver: number;
+  readonly taskById: Map<TaskId, TaskRow>;
+  /** In order of ending. */
+  readonly endedById: Map<TaskId, EndedTask>;
+  readonly agentById: Map<AgentId, AgentRow>;
+  /** Online agents by the kinds they serve, in order of joining. */
+  readonly onlineByKind: Map<Kind, Map<AgentId, AgentRow>>;
+  readonly laneByKey: Map<string, Lane>;
+  readonly timers: IndexedHeap<Timer>;
+  readonly recordByKind: Map<Kind, SuccessRecord>;
+  readonly projectById: Map<ProjectId, ProjectRow>;
+  readonly counts: TaskCounts;
+}
+
+export function emptyCounts(): TaskCounts {
+  return {
+    queued: 0,
+    delayed: 0,
+    assigned: 0,
+    running: 0,
+    completed: 0,
+    failed: 0,
+    cancelled: 0,
+    expired: 0,
+    "dead-lettered": 0,
+  };
+}
+
+/** The state before the first batch. */
+export function emptyState(): SwarmState {
+  return {
+    term: 0 as Term,
+    leader: "",
+    idx: 0 as BatchIndex,
+    at: 0 as Instant,
+    tick: 0,
+    submissions: 0,
+    assignments: 0,
+    timersEver: 0,
+    taskById: new Map(),
+    endedById: new Map(),
+    agentById: new Map(),
+    onlineByKind: new Map(),
+    laneByKey: new Map(),
+    timers: new IndexedHeap(isDueEarlier),
+    recordByKind: new Map(),
+    projectById: new Map(),
+    counts: emptyCounts(),
+  };
+}
+
+export function isDueEarlier(a: Timer, b: Timer): boolean {
+  return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.order < b.order;
+}
+
+/** Tasks of one lane leave by (priority, order of submission). */
+export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
+  return a.spec.priority !== b.spec.priority ? a.spec.priority < b.spec.priority : a.sequence < b.sequence;
+}
+
+/** The places an agent has in all: what runs at once and what it prefetches. */
+export function placesOf(agent: AgentRow): number {
+  return agent.maxConcurrent + agent.prefetch;
+}
+
+/** When the next timer is due, or undefined when nothing waits for time. */
+export function nextDueAt(state: SwarmState): Instant | undefined {
+  return state.timers.peek()?.dueAt;
+}
+
+/** Tasks that wait: queued or delayed. */
+export function waitingCount(counts: TaskCounts): number {
+  return counts.queued + counts.delayed;
+}
