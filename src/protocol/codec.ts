@@ -1,0 +1,86 @@
+// Bytes to checked messages and back. Depth is checked on the bytes before JSON.parse: 10,000 nested arrays
+// parse well and then overflow the stack of JSON.stringify.
+// Not here: what the messages mean.
+
+import type { z } from "zod";
+import { limits } from "../limits.ts";
+import type { CodedError } from "./schemas.ts";
+
+export type Decoded<Value> = { readonly ok: true; readonly value: Value } | CodedError;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+const encoder = new TextEncoder();
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** JSON of anything we built ourselves, as bytes. */
+export function encode(message: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(message));
+}
+
+/** Parses and checks a message; what fails comes back as a coded error that names the field. */
+export function decode<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Decoded<z.infer<Schema>> {
+  const parsed = parseJson(bytes);
+  return parsed.ok ? check(parsed.value, schema) : parsed;
+}
+
+/** Checks a value against a schema; `prefix` is where it stands in its message, for the error. */
+export function check<Schema extends z.ZodType>(value: unknown, schema: Schema, prefix = ""): Decoded<z.infer<Schema>> {
+  const checked = schema.safeParse(value);
+  if (checked.success) return { ok: true, value: checked.data };
+  const issue = checked.error.issues[0];
+  const field = fieldPath(prefix, issue?.path ?? []);
+  return invalid(`${field === "" ? "the message" : field}: ${issue?.message ?? "is not valid"}`, field);
+}
+
+/** JSON within the depth limit, or a coded error. */
+export function parseJson(bytes: Uint8Array): Decoded<unknown> {
+  if (isDeeperThan(bytes, limits.jsonDepthMax)) return invalid(`the message: is nested deeper than ${limits.jsonDepthMax} levels`);
+  try {
+    return { ok: true, value: JSON.parse(utf8.decode(bytes)) };
+  } catch (cause) {
+    return invalid(`the message: is not JSON in UTF-8 (${cause instanceof Error ? cause.message.slice(0, 120) : "unreadable"})`);
+  }
+}
+
+/** A refusal of a message, naming what is wrong with it. */
+export function invalid(message: string, field?: string): CodedError {
+  return {
+    ok: false,
+    code: "WAGGLE_INVALID_MESSAGE",
+    message,
+    ...(field === undefined || field === "" ? {} : { field }),
+  };
+}
+
+/** Whether brackets outside strings nest deeper than `depthMax`. Does not check that they match. */
+export function isDeeperThan(bytes: Uint8Array, depthMax: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (inString) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth += 1;
+      if (depth > depthMax) return true;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth -= 1;
+  }
+  return false;
+}
+
+function fieldPath(prefix: string, path: readonly PropertyKey[]): string {
+  let text = prefix;
+  for (const part of path) {
+    if (typeof part === "number") text += `[${part}]`;
+    else text += text === "" ? String(part) : `.${String(part)}`;
+  }
+  return text;
+}

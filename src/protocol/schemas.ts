@@ -1,0 +1,432 @@
+// The messages of the wire, v1, as zod schemas: the one place that says what a message may hold.
+// docs/protocol.md and the AsyncAPI document are generated from here. Unknown fields are ignored, so that
+// older and newer parties understand each other. Identifiers of sender and project come from the subject.
+
+import { z } from "zod";
+import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import type { AgentId, AssignmentNumber, AttemptNumber, Incarnation, Instant, Kind, TaskId, Token, UserId } from "../ids.ts";
+import { limits } from "../limits.ts";
+
+const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
+
+const subjectToken = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -");
+const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces");
+
+export const agentIdSchema = branded<AgentId>(subjectToken);
+export const incarnationSchema = branded<Incarnation>(subjectToken);
+export const projectIdSchema = subjectToken;
+export const swarmIdSchema = subjectToken;
+export const taskIdSchema = branded<TaskId>(name);
+export const userIdSchema = branded<UserId>(name);
+export const kindSchema = branded<Kind>(name);
+export const attemptSchema = branded<AttemptNumber>(z.int().min(1));
+export const instantSchema = branded<Instant>(z.int().min(0).max(8.64e15)).describe("milliseconds since the Unix epoch");
+const inboxTokenSchema = subjectToken.describe("token of the client's own inbox: client.<token>.done");
+const role = name.describe("only agents of this role");
+const encoding = z.literal("base64");
+
+/** A string within `limits.payloadBytesMax` bytes of UTF-8. */
+const text = z
+  .string()
+  .refine(
+    (value) => value.length * 3 <= limits.payloadBytesMax || Buffer.byteLength(value) <= limits.payloadBytesMax,
+    `must be at most ${limits.payloadBytesMax} bytes`,
+  );
+
+const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Optional protocol version: absent or 1. */
+const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
+
+export const labelsSchema = z
+  .record(z.string().regex(/^(?!__proto__$)[A-Za-z0-9_./-]{1,64}$/, "must be 1–64 characters of A–Z a–z 0–9 _ . / -"), z.string().max(128))
+  .refine((labels) => Object.keys(labels).length <= limits.labelsMax, `at most ${limits.labelsMax} labels`);
+
+// --- tasks: client → leader -------------------------------------------------------------------------
+
+/** One task as submitted; everything but `kind` has a default. */
+export const taskInputSchema = z
+  .object({
+    id: taskIdSchema.optional().describe("idempotency: the same id and content is the same task"),
+    kind: kindSchema,
+    role: role.optional(),
+    user: userIdSchema.optional(),
+    weight: z.number().min(1).max(1_000_000).optional().describe("cost; default 1"),
+    priority: z.int().min(-1_000_000).max(1_000_000).optional().describe("lower goes first; default 100"),
+    payload: text.optional(),
+    encoding: encoding.optional(),
+    tokens: z.int().min(0).optional().describe("estimate of tokens"),
+    deadline: instantSchema.optional(),
+    notBefore: instantSchema.optional(),
+    maxAttempts: z.int().min(1).max(limits.maxAttemptsMax).optional(),
+    timeoutMs: z.int().min(1).max(30 * 24 * 3_600_000).optional().describe("longest one attempt may run"),
+    stallMs: z.int().min(100).max(24 * 3_600_000).optional().describe("longest without a progress report"),
+  })
+  .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
+    path: ["payload"],
+    error: "is not base64 though encoding says so",
+  });
+export type TaskInput = z.infer<typeof taskInputSchema>;
+
+/** Items are checked one by one, so that one bad task does not refuse its neighbours. */
+const items = z.array(z.unknown()).min(1).max(limits.itemsPerMessageMax);
+
+export const submitRequestSchema = z.object({
+  v: version,
+  tasks: items.describe("TaskInput, 1…n"),
+  notify: inboxTokenSchema.optional().describe("publish the outcomes to client.<notify>.done"),
+  failFast: z.boolean().optional().describe("refuse a task whose kind no agent serves"),
+});
+
+export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("task ids") });
+
+export const awaitRequestSchema = z.object({ v: version, tasks: items.describe("task ids"), notify: inboxTokenSchema });
+
+// --- agents → leader --------------------------------------------------------------------------------
+
+export const heldAttemptSchema = z.object({ task: taskIdSchema, attempt: attemptSchema });
+const held = z.array(heldAttemptSchema).max(limits.maxConcurrentMax * 2);
+const seen = branded<AssignmentNumber>(z.int().min(0)).describe("highest assignment number with none missing");
+
+export const joinRequestSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  kinds: z.array(kindSchema).max(limits.kindsPerAgentMax),
+  role: name.optional(),
+  type: name.optional(),
+  labels: labelsSchema.optional(),
+  maxConcurrent: z.int().min(1).max(limits.maxConcurrentMax),
+  prefetch: z.int().min(0).max(limits.maxConcurrentMax).optional(),
+  held: held.optional(),
+  seen: seen.optional(),
+});
+export type JoinRequest = z.infer<typeof joinRequestSchema>;
+
+export const leaveRequestSchema = z.object({ v: version, incarnation: incarnationSchema });
+
+export const heartbeatSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  status: z.enum(["ready", "busy", "offline"]),
+  inFlight: z.int().min(0),
+  successRate: z.number().min(0).max(1).optional(),
+  latencyMs: z.number().min(0).optional(),
+  seen,
+  held,
+});
+export type Heartbeat = z.infer<typeof heartbeatSchema>;
+
+export const progressSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  task: taskIdSchema,
+  attempt: attemptSchema,
+  fraction: z.number().min(0).max(1).optional(),
+  message: z.string().max(limits.errorCharactersMax).optional(),
+});
+export type Progress = z.infer<typeof progressSchema>;
+
+export const resultSchema = z
+  .object({
+    task: taskIdSchema,
+    attempt: attemptSchema,
+    token: branded<Token>(z.string().min(1).max(64)),
+    outcome: z.enum(["completed", "failed", "infrastructure", "invalid", "revoked"]),
+    result: text.optional(),
+    encoding: encoding.optional(),
+    error: z.string().optional(),
+    tokens: z.int().min(0).optional().describe("tokens used"),
+  })
+  .refine((report) => report.encoding === undefined || BASE64_PATTERN.test(report.result ?? ""), {
+    path: ["result"],
+    error: "is not base64 though encoding says so",
+  });
+export type ResultReport = z.infer<typeof resultSchema>;
+
+export const resultRequestSchema = z.object({ v: version, incarnation: incarnationSchema, results: items.describe("Result, 1…n") });
+
+// --- operator → leader ------------------------------------------------------------------------------
+
+export const agentRequestSchema = z.object({ v: version, agent: agentIdSchema });
+
+// --- queries: anyone → any coordinator --------------------------------------------------------------
+
+export const statusQuerySchema = z.object({ v: version });
+export const taskQuerySchema = z.object({ v: version, task: taskIdSchema });
+/** A page of raw batches from `from` on (an idx; 1 is the start), or from the first batch at or after `since`. */
+export const journalQuerySchema = z.object({
+  v: version,
+  from: z.int().min(1).optional(),
+  since: instantSchema.optional(),
+});
+
+// --- answers and pushes: leader → anyone ------------------------------------------------------------
+// What we send ourselves is typed here and not validated when sent; receivers parse it with these schemas.
+
+export const codedErrorSchema = z.object({
+  ok: z.literal(false),
+  code: z.string(),
+  message: z.string(),
+  field: z.string().optional(),
+  retryAfterMs: z.number().optional(),
+});
+/** A refusal: nothing was changed. */
+export type CodedError = z.infer<typeof codedErrorSchema>;
+
+const term = z.int();
+const idx = z.int();
+
+export const submitWarningSchema = z.object({
+  code: z.literal("no-agent-serves-kind"),
+  nearMisses: z.array(z.string()),
+});
+
+export const submitAnswerSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    task: z.string(),
+    duplicate: z.boolean().optional(),
+    warnings: z.array(submitWarningSchema).optional(),
+  }),
+  codedErrorSchema,
+]);
+export type SubmitAnswer = z.infer<typeof submitAnswerSchema>;
+
+export const endedTaskStateSchema = z.enum(["completed", "failed", "cancelled", "expired", "dead-lettered"]);
+
+/** How a task ended. `result` is absent when it is no longer held (`gone`). */
+export const outcomeSchema = z.object({
+  task: z.string(),
+  state: endedTaskStateSchema,
+  attempts: z.int(),
+  agent: z.string().optional(),
+  result: z.string().optional(),
+  encoding: encoding.optional(),
+  tokens: z.int().optional(),
+  latencyMs: z.number().optional(),
+  failureClass: z.string().optional(),
+  reason: z.string().optional(),
+  error: z.string().optional(),
+  gone: z.literal(true).optional(),
+});
+export type Outcome = z.infer<typeof outcomeSchema>;
+
+export const cancelAnswerSchema = z.union([
+  z.object({ ok: z.literal(true), task: z.string(), state: z.string() }),
+  codedErrorSchema,
+]);
+export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;
+
+export const awaitAnswerSchema = z.union([
+  z.object({ ok: z.literal(true), live: z.literal(true) }),
+  z.object({ ok: z.literal(true), outcome: outcomeSchema }),
+  codedErrorSchema,
+]);
+export type AwaitAnswer = z.infer<typeof awaitAnswerSchema>;
+
+/** Every definite answer says up to where the journal stood: whoever saw more knows that something was lost. */
+const answerOf = <Item extends z.ZodType>(item: Item) => z.object({ term, idx, answers: z.array(item) });
+
+export const submitResponseSchema = answerOf(submitAnswerSchema);
+export const cancelResponseSchema = answerOf(cancelAnswerSchema);
+export const awaitResponseSchema = answerOf(awaitAnswerSchema);
+
+export const resultAnswerSchema = z.union([
+  z.object({ ok: z.literal(true), status: z.enum(["ok", "stale", "gone"]) }),
+  codedErrorSchema,
+]);
+export type ResultAnswer = z.infer<typeof resultAnswerSchema>;
+export const resultResponseSchema = answerOf(resultAnswerSchema);
+
+/** A refusal of the whole message: it did not parse, or there is no room for it. */
+export const refusalSchema = codedErrorSchema;
+
+export const joinResponseSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    term,
+    idx,
+    /** Held attempts that are not (or no longer) this agent's: it aborts them. */
+    unknown: z.array(z.object({ task: z.string(), attempt: z.int() })),
+    /** Whether this incarnation was known already. */
+    resumed: z.boolean(),
+    heartbeatMs: z.int(),
+    leaseTtlMs: z.int(),
+  }),
+  codedErrorSchema,
+]);
+export type JoinResponse = z.infer<typeof joinResponseSchema>;
+
+/** Answer to a heartbeat sent as a request: every lease it listed runs anew. */
+export const heartbeatResponseSchema = z.object({ term, renewed: z.literal(true) });
+
+export const okResponseSchema = z.union([z.object({ ok: z.literal(true), term, idx }), codedErrorSchema]);
+export type OkResponse = z.infer<typeof okResponseSchema>;
+
+/** One attempt to run. */
+export const assignmentSchema = z.object({
+  number: z.int(),
+  task: z.string(),
+  attempt: z.int(),
+  token: z.string(),
+  kind: z.string(),
+  project: z.string(),
+  user: z.string(),
+  payload: z.string(),
+  encoding: encoding.optional(),
+  timeoutMs: z.int(),
+  stallMs: z.int().optional(),
+});
+export type Assignment = z.infer<typeof assignmentSchema>;
+
+/** On `agent.<a>.assign`. An agent ignores another incarnation, a lower term than it has seen, and a
+ *  (task, attempt) it has already started. `fenced` is final; `rejoin`: its attempts were given away, it aborts
+ *  them and joins as a new incarnation. */
+export const agentPushSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("assign"), term, incarnation: z.string(), assignments: z.array(assignmentSchema) }),
+  z.object({
+    type: z.literal("revoke"),
+    term,
+    incarnation: z.string(),
+    attempts: z.array(z.object({ task: z.string(), attempt: z.int() })),
+    reason: z.string(),
+  }),
+  z.object({ type: z.literal("drain"), term, incarnation: z.string() }),
+  z.object({ type: z.literal("undrain"), term, incarnation: z.string() }),
+  z.object({ type: z.literal("fenced"), term, incarnation: z.string() }),
+  z.object({ type: z.literal("rejoin"), term, incarnation: z.string() }),
+]);
+export type AgentPush = z.infer<typeof agentPushSchema>;
+
+/** On `client.<token>.done`. */
+export const donePushSchema = z.object({ term, idx, ended: z.array(outcomeSchema) });
+export type DonePush = z.infer<typeof donePushSchema>;
+
+/** On `client.<token>.progress`. Not journaled, may be lost. */
+export const progressPushSchema = z.object({
+  task: z.string(),
+  attempt: z.int(),
+  agent: z.string(),
+  fraction: z.number().optional(),
+  message: z.string().optional(),
+});
+export type ProgressPush = z.infer<typeof progressPushSchema>;
+
+/** On `event.<project or _>.<noun>.<verb>`: the events of one batch that belong to this subject.
+ *  `prevIdx` is the last batch with an event on it since the leader's term began, 0 before: gaps show. */
+export const eventPushSchema = z.object({
+  term,
+  idx,
+  prevIdx: idx,
+  at: z.number(),
+  events: z.array(z.looseObject({ type: z.string() })),
+});
+
+const counts = z.record(z.string(), z.int());
+
+export const agentStatusSchema = z.object({
+  id: z.string(),
+  status: z.enum(["ready", "busy", "offline"]),
+  /** The state of its chart as the coordinator mirrors it, for people. */
+  chart: z.string(),
+  draining: z.boolean(),
+  unresponsive: z.boolean(),
+  kinds: z.array(
+    z.object({
+      kind: z.string(),
+      successRate: z.number(),
+      attempts: z.int(),
+      latencyMs: z.number(),
+      suspendedUntil: z.number().optional(),
+    }),
+  ),
+  role: z.string().optional(),
+  type: z.string().optional(),
+  labels: z.record(z.string(), z.string()),
+  inFlight: z.int(),
+  maxConcurrent: z.int(),
+  prefetch: z.int(),
+  load: z.number(),
+  completed: z.int(),
+  /** As the agent says of itself: shown, never scored. */
+  reported: z
+    .object({ successRate: z.number().optional(), latencyMs: z.number().optional(), inFlight: z.int() })
+    .optional(),
+  /** Since its last message, ms; absent on a standby. */
+  silentMs: z.number().optional(),
+});
+
+export const statusResponseSchema = z.object({
+  term,
+  idx,
+  at: z.number(),
+  swarm: z.string(),
+  leader: z.string(),
+  /** Answered by a standby from what it has read so far. */
+  stale: z.literal(true).optional(),
+  tasks: counts,
+  agents: z.array(agentStatusSchema),
+  queues: z.array(
+    z.object({
+      kind: z.string(),
+      role: z.string().optional(),
+      waiting: z.int(),
+      oldestMs: z.number(),
+      /** Online agents that serve it. */
+      agents: z.int(),
+    }),
+  ),
+  projects: z.array(
+    z.object({
+      project: z.string(),
+      tasks: counts,
+      users: z.array(z.object({ user: z.string(), tasks: counts, waitMsMean: z.number(), waitMsMax: z.number() })),
+    }),
+  ),
+  journal: z.object({
+    id: z.string(),
+    durability: z.string(),
+    sentence: z.string(),
+    bytes: z.number(),
+    bytesMax: z.number().optional(),
+    deadRecords: z.int(),
+  }),
+  counters: counts,
+});
+export type StatusResponse = z.infer<typeof statusResponseSchema>;
+
+/** Where one task stands; its story is read from the journal, from `submittedIdx` on. */
+export const taskStatusSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    term,
+    idx,
+    at: z.number(),
+    stale: z.literal(true).optional(),
+    task: z.string(),
+    project: z.string(),
+    user: z.string(),
+    kind: z.string(),
+    state: z.string(),
+    attempts: z.int(),
+    submittedIdx: idx,
+    endedIdx: idx.optional(),
+    agent: z.string().optional(),
+    /** Waiting: position in its lane (1 is next), and what keeps each agent from it. */
+    position: z.int().optional(),
+    ineligible: z.array(z.object({ agent: z.string(), reason: z.string() })).optional(),
+  }),
+  codedErrorSchema,
+]);
+export type TaskStatus = z.infer<typeof taskStatusSchema>;
+
+/** A page of the journal: raw batches, in order; `next` is where the next page starts, `last` the newest idx. */
+export const journalPageSchema = z.object({
+  next: idx,
+  last: idx,
+  batches: z.array(z.looseObject({ idx, term, at: z.number(), events: z.array(z.looseObject({ type: z.string() })) })),
+});
+
+/** On `coordinator`, each T/3. */
+export const coordinatorBeatSchema = z.object({ id: z.string(), term, idx, leading: z.boolean() });
+export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

@@ -1,0 +1,59 @@
+// The subjects of the wire, v1 (design section 5). What a server must be able to permit is a subject token,
+// and a message never overrides it.
+
+import type { AgentId, ProjectId, SwarmId } from "../ids.ts";
+
+/** The inbox prefix every asker uses, and the only place an answer may go. */
+export const INBOX_PREFIX = "_INBOX";
+
+/** Prefix of all subjects of one swarm. */
+export function swarmPrefix(swarm: SwarmId): string {
+  return `waggle.v1.${swarm}`;
+}
+
+export type ProjectVerb = "submit" | "cancel" | "await";
+export type QueryName = "status" | "task" | "journal";
+export type OperatorVerb = "drain" | "undrain";
+export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result";
+
+/** Builders of every subject of one swarm. */
+export function subjectsOf(swarm: SwarmId) {
+  const prefix = swarmPrefix(swarm);
+  return {
+    prefix,
+    project: (project: ProjectId | string, verb: ProjectVerb) => `${prefix}.project.${project}.${verb}`,
+    query: (project: ProjectId | string, what: QueryName) => `${prefix}.project.${project}.query.${what}`,
+    operator: (verb: OperatorVerb) => `${prefix}.operator.${verb}`,
+    agent: (agent: AgentId | string, verb: AgentVerb) => `${prefix}.agent.${agent}.${verb}`,
+    /** Leader to agent: assign, revoke, drain, fenced, rejoin. */
+    assign: (agent: AgentId | string) => `${prefix}.agent.${agent}.assign`,
+    /** Leader to a waiting client. */
+    done: (inboxToken: string) => `${prefix}.client.${inboxToken}.done`,
+    progress: (inboxToken: string) => `${prefix}.client.${inboxToken}.progress`,
+    event: (project: ProjectId | string, noun: string, verb: string) => `${prefix}.event.${project}.${noun}.${verb}`,
+    coordinator: `${prefix}.coordinator`,
+    journal: `${prefix}.journal`,
+    /** What only a leader subscribes to. */
+    leaderPatterns: [
+      `${prefix}.project.*.submit`,
+      `${prefix}.project.*.cancel`,
+      `${prefix}.project.*.await`,
+      `${prefix}.operator.*`,
+      `${prefix}.agent.*.join`,
+      `${prefix}.agent.*.leave`,
+      `${prefix}.agent.*.heartbeat`,
+      `${prefix}.agent.*.progress`,
+      `${prefix}.agent.*.result`,
+    ],
+    /** What any coordinator answers. */
+    queryPattern: `${prefix}.project.*.query.*`,
+  } as const;
+}
+
+export type Subjects = ReturnType<typeof subjectsOf>;
+
+/** A reply subject that an asker may name: an inbox, without wildcards. Everything else could reach the
+ *  journal or the server's own interface. */
+export function isInbox(reply: string): boolean {
+  return reply.startsWith(`${INBOX_PREFIX}.`) && !/[*>\s]/.test(reply);
+}
