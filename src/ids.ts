@@ -39,7 +39,10 @@ export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
 /** Stands in a subject where an event or a query belongs to no project; no project may be called so. */
 export const NO_PROJECT = "_";
 
-const brandingAs = <B>() => (value: unknown) => value as B;
+const brandingAs =
+  <B>() =>
+  (value: unknown) =>
+    value as B;
 
 export const swarmId: (value: string) => SwarmId = brandingAs<SwarmId>();
 export const projectId: (value: string) => ProjectId = brandingAs<ProjectId>();

@@ -113,7 +113,10 @@ export const limits = {
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
 assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
-assert(limits.batchBytesMax * 2 <= limits.maxPayloadBytesDefault, "a batch fits a message with room to spare");
+assert(
+  limits.batchBytesMax * 2 <= limits.maxPayloadBytesDefault,
+  "a batch fits a message with room to spare",
+);
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
 assert(
   limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout < limits.leaderTimeoutMs * limits.leaderTrustShare,
