@@ -1,0 +1,43 @@
+// Time and chance as dependencies: production passes the system's, the simulator its own.
+// `core` and `scheduling` see neither; the coordinator stamps them onto what it decides.
+
+import { randomBytes } from "node:crypto";
+
+export interface Clock {
+  /** Wall clock, ms since the Unix epoch; may jump. */
+  now(): number;
+  /** Monotonic, ms from an arbitrary start, with fractions. */
+  monotonicMs(): number;
+  /** Calls `run` once after `ms`. Returns a function that cancels it. Does not keep the process alive
+   *  when `unref` is set. */
+  after(ms: number, run: () => void, options?: { readonly unref?: boolean }): () => void;
+  /** Calls `run` when the events that already wait have been handled (a macrotask). */
+  soon(run: () => void): void;
+}
+
+export interface Random {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** `length` characters of `[a-z0-9]`, for ids. */
+  id(length: number): string;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(ms, run, options) {
+    const timer = setTimeout(run, ms);
+    if (options?.unref === true) timer.unref();
+    return () => clearTimeout(timer);
+  },
+  soon: (run) => {
+    setImmediate(run);
+  },
+};
+
+const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+export const systemRandom: Random = {
+  next: () => Math.random(),
+  id: (length) => Array.from(randomBytes(length), (byte) => ID_ALPHABET[byte % ID_ALPHABET.length]).join(""),
+};
