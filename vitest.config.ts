@@ -1,0 +1,30 @@
+// What `npm test` runs: everything but test/process, whose suites kill real processes for minutes
+// (vitest.process.config.ts). Both share the settings below.
+
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { SkippedSuitesReporter } from "./test/support/skipped-suites-reporter.ts";
+
+/** Set by .ci/run, which adds up the results of several runs. */
+const report = process.env.WAGGLE_TEST_REPORT;
+
+export const shared = {
+  globalSetup: "test/support/global-setup.ts",
+  reporters: [
+    "default",
+    new SkippedSuitesReporter(),
+    ...(report === undefined ? [] : [["json", { outputFile: report }] as ["json", { outputFile: string }]]),
+  ],
+  environment: "node",
+  restoreMocks: true,
+} satisfies ViteUserConfig["test"];
+
+export default defineConfig({
+  test: {
+    ...shared,
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/process/**"],
+    // Integration suites start servers and child processes on machines of two cores.
+    testTimeout: 20_000,
+    hookTimeout: 30_000,
+  },
+});
