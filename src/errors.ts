@@ -78,6 +78,13 @@ export class UnreachableError extends WaggleError {
   }
 }
 
+/** A broker could not be started, or is not what this data folder needs. */
+export class BrokerError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_BROKER", message, options);
+  }
+}
+
 /** Nobody subscribes to the subject of a request: there is no leader at this moment. */
 export class NoLeaderError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {

@@ -20,6 +20,46 @@ export const limits = {
   /** What a server of default configuration takes in one message; development broker included. */
   maxPayloadBytesDefault: 1024 * 1024,
 
+  // --- the wire -------------------------------------------------------------------------------
+  /** First connect, and each attempt to reconnect: a server that takes TCP and says nothing is not there. */
+  connectTimeoutMs: 5_000,
+  /** Reconnecting starts quick, for a server that restarts, and doubles, for one that stays away. */
+  reconnectMs: 50,
+  reconnectMsMax: 2_000,
+  /** A client asks the server so often whether it lives; so many questions may be open. */
+  clientPingMs: 10_000,
+  clientPingsMax: 2,
+  /** What is published while reconnecting is kept up to this; more is lost as on any broken wire. */
+  keptPublishBytesMax: 8 * 1024 ** 2,
+  /** How long `close` waits for a server to take what is queued. */
+  closeFlushMs: 2_000,
+  /** Open requests are looked through for expired ones no more often than this; time-outs may be late by it. */
+  requestTimeoutGrainMs: 10,
+  /** Subjects a routing table remembers the receivers of; all are forgotten when one more would not fit. */
+  subjectCacheMax: 8_192,
+
+  // --- development broker and its life (design section 4) -------------------------------------
+  /** Longest protocol line, as in nats-server: bounds what an unfinished line may hold. */
+  controlLineBytesMax: 4_096,
+  /** Output waiting for one client; a slower one is cut off, as by nats-server. */
+  brokerPendingBytesMax: 64 * 1024 ** 2,
+  /** Beyond this, whoever publishes to the slow client is read no further until it has caught up or… */
+  brokerStallBytes: 8 * 1024 ** 2,
+  /** …so long has passed: a client that never reads must not stop the others. */
+  brokerStallMs: 100,
+  brokerConnectionsMax: 16_384,
+  brokerSubscriptionsMax: 65_536,
+  /** A client that has not said CONNECT by then is cut off. */
+  brokerConnectMs: 2_000,
+  brokerPingMs: 20_000,
+  brokerPingsMax: 2,
+  /** A broker that does not say INFO by then does not answer. */
+  brokerAnswerMs: 3_000,
+  /** From the spawn of a broker, or from meeting a rival who spawns one, until it answers. */
+  brokerStartMs: 20_000,
+  /** From asking a broker to stop until it is killed. */
+  brokerStopMs: 5_000,
+
   // --- the coordinator's turn (design section 3) ----------------------------------------------
   /** A turn ends here even if more waits, so that its batch commits and answers leave. */
   turnCommandsMax: 4096,
@@ -123,3 +163,9 @@ assert(
   "a leader that beats in time keeps its trust",
 );
 assert(limits.queuedTasksPerProjectMax <= limits.queuedTasksMax, "a project's bound lies within the swarm's");
+assert(
+  limits.brokerStallBytes < limits.brokerPendingBytesMax,
+  "a publisher is held back before a reader is cut off",
+);
+assert(limits.maxPayloadBytesDefault < limits.brokerStallBytes, "one message never stalls its publisher");
+assert(limits.brokerAnswerMs < limits.brokerStartMs, "one unanswered question does not use up a start");
