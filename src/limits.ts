@@ -61,6 +61,10 @@ export const limits = {
   brokerStopMs: 5_000,
 
   // --- the coordinator's turn (design section 3) ----------------------------------------------
+  /** A turn takes no further command beyond it; one command adds at most `batchBytesMax`. */
+  turnBytesMax: 256 * 1024,
+  /** Attempts one command may close: an agent with more is closed over several batches. */
+  closuresPerCommandMax: 256,
   /** A turn ends here even if more waits, so that its batch commits and answers leave. */
   turnCommandsMax: 4096,
   turnMsMax: 10,
@@ -95,7 +99,7 @@ export const limits = {
   leaseAbortShare: 0.2,
   /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
   unresponsiveHeartbeats: 2,
-  maxConcurrentMax: 4_096,
+  maxConcurrentMax: 1_024,
   agentsMax: 10_000,
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
@@ -121,6 +125,10 @@ export const limits = {
   /** Clients waiting for outcomes: ids one coordinator keeps in memory. */
   awaitedTasksMax: 1_000_000,
 
+  /** Projects, and users of one project, that state keeps counters for; idle ones give way to new ones. */
+  projectsMax: 10_000,
+  usersPerProjectMax: 10_000,
+
   // --- learning (design section 7.3, 7.1) -----------------------------------------------------
   /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
   priorAttempts: 8,
@@ -141,7 +149,7 @@ export const limits = {
   receiptBytesMax: 512,
 
   // --- journal (design section 6) -------------------------------------------------------------
-  /** One append stays below half of the server's max payload. */
+  /** The most one command may put into a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
   /** At this share of max_bytes accepting stops; results and terms go on. */
@@ -156,6 +164,10 @@ assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises n
 assert(
   limits.batchBytesMax * 2 <= limits.maxPayloadBytesDefault,
   "a batch fits a message with room to spare",
+);
+assert(
+  limits.turnBytesMax + limits.batchBytesMax <= limits.maxPayloadBytesDefault - 64 * 1024,
+  "a full turn and its last command fit one append",
 );
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
 assert(

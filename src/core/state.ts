@@ -31,6 +31,7 @@ export interface TaskRow extends HeapItem {
   /** Order of submission, from 1, unique in the journal. */
   readonly sequence: number;
   readonly submittedAt: Instant;
+  readonly submittedIdx: BatchIndex;
   state: LiveTaskState;
   /** When it was last queued; its age counts from here. */
   queuedAt: Instant;
@@ -62,7 +63,7 @@ export interface OpenAttempt {
   readonly token: Token;
   readonly assignedAt: Instant;
   readonly assignedTick: number;
-  /** The task's state once revoked no longer depends on it. */
+  /** `revoked`: the task has moved on, the agent has not yet confirmed that it stopped. */
   state: "assigned" | "running" | "revoked";
   timeoutTimer: Timer | undefined;
 }
@@ -82,7 +83,7 @@ export interface Suspension {
   readonly until: Instant;
   /** From 1; the back-off doubles with it. */
   readonly step: number;
-  /** The attempt that probes, once one was assigned after `until`. */
+  /** Whether its probe is under way. */
   probing: boolean;
 }
 
@@ -106,6 +107,8 @@ export interface AgentRow {
   confirmedNumber: number;
   /** `state.assignments` at its last assignment: smaller means longer ago. */
   lastAssignedOrder: number;
+  /** Attempts it completed, in all its lives. */
+  completed: number;
   joinedAt: Instant;
   leftAt: Instant | undefined;
   readonly recordByKind: Map<Kind, SuccessRecord>;
@@ -143,7 +146,9 @@ export interface EndedTask {
   readonly kind: Kind;
   readonly hash: string;
   readonly state: EndedTaskState;
+  /** The last attempt; 0 when it never had one. */
   readonly attempts: number;
+  readonly submittedIdx: BatchIndex;
   readonly endedAt: Instant;
   readonly endedIdx: BatchIndex;
 }

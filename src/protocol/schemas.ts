@@ -25,13 +25,20 @@ const inboxTokenSchema = subjectToken.describe("token of the client's own inbox:
 const role = name.describe("only agents of this role");
 const encoding = z.literal("base64");
 
-/** A string within `limits.payloadBytesMax` bytes of UTF-8. */
-const text = z
-  .string()
-  .refine(
-    (value) => value.length * 3 <= limits.payloadBytesMax || Buffer.byteLength(value) <= limits.payloadBytesMax,
-    `must be at most ${limits.payloadBytesMax} bytes`,
+/** Room that a batch needs beside one payload or result. */
+const EVENT_OVERHEAD_BYTES = 16 * 1024;
+
+/** A string within `limits.payloadBytesMax` bytes of UTF-8 that, escaped as JSON, still fits a batch. */
+const text = z.string().refine(fitsBatch, `must be at most ${limits.payloadBytesMax} bytes, and ${limits.batchBytesMax} as JSON`);
+
+function fitsBatch(value: string): boolean {
+  const escapedCharacterBytesMax = 6;
+  if (value.length * escapedCharacterBytesMax <= limits.payloadBytesMax) return true;
+  return (
+    Buffer.byteLength(value) <= limits.payloadBytesMax &&
+    Buffer.byteLength(JSON.stringify(value)) <= limits.batchBytesMax - EVENT_OVERHEAD_BYTES
   );
+}
 
 const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 

@@ -1,0 +1,155 @@
+// How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
+
+import { assert } from "../assert.ts";
+import type { AgentId, Instant, Kind } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { emptyRecord, recordOutcome } from "../scheduling/success-rate.ts";
+import type { EventOf } from "./event.ts";
+import { type AgentRow, type OpenAttempt, placesOf, type SuccessRecord, type SwarmState } from "./state.ts";
+import { type EventContext, startTimer, stopTimer } from "./task-rows.ts";
+
+export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, context: EventContext): void {
+  const known = state.agentById.get(event.agent);
+  const row = known ?? newAgentRow(event, context.at);
+  if (row.online && row.incarnation === event.incarnation) removeFromKinds(state, row);
+  else beginLife(state, row, event, context.at);
+  row.kinds = new Set(event.kinds);
+  row.role = event.role;
+  row.agentType = event.agentType;
+  row.labels = event.labels ?? {};
+  row.maxConcurrent = event.maxConcurrent;
+  row.prefetch = event.prefetch ?? 0;
+  state.agentById.set(event.agent, row);
+  for (const kind of row.kinds) onlineAgentsOf(state, kind).set(row.id, row);
+}
+
+export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context: EventContext): void {
+  const row = agentOf(state, event.agent);
+  assert(row.online && row.incarnation === event.incarnation, `agent ${row.id} leaves the life it is in`);
+  assert(row.open.size === 0, `agent ${row.id} leaves with every attempt closed`);
+  row.online = false;
+  row.draining = false;
+  row.unresponsive = false;
+  row.leftAt = context.at;
+  removeFromKinds(state, row);
+  row.forgetTimer = startTimer(state, (context.at + limits.agentForgottenMs) as Instant, { kind: "forget", agent: row.id });
+}
+
+export function forgetRow(state: SwarmState, id: AgentId): void {
+  const row = agentOf(state, id);
+  assert(!row.online, `agent ${id} is forgotten only after it left`);
+  if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
+  state.agentById.delete(id);
+}
+
+export function agentOf(state: SwarmState, id: AgentId): AgentRow {
+  const row = state.agentById.get(id);
+  assert(row !== undefined, `agent ${id} is known`);
+  return row;
+}
+
+/** Puts an attempt into one of its agent's places. */
+export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAttempt): void {
+  assert(agent.online && agent.incarnation === attempt.incarnation, `agent ${agent.id} is in the life that is assigned to`);
+  assert(attempt.number === agent.lastNumber + 1, `assignments to ${agent.id} are numbered without gaps`);
+  assert(agent.open.size < placesOf(agent), `agent ${agent.id} has a place free`);
+  agent.lastNumber = attempt.number;
+  agent.open.set(attempt.number, attempt);
+  state.assignments += 1;
+  agent.lastAssignedOrder = state.assignments;
+  const suspension = agent.suspensionByKind.get(attempt.kind);
+  if (suspension !== undefined) suspension.probing = true;
+}
+
+/** Counts an attempt's end as a unit of work; a revoked one keeps its place until `releaseAttempt`. */
+export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked: boolean): void {
+  state.tick += 1;
+  if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);
+  attempt.timeoutTimer = undefined;
+  const agent = agentOf(state, attempt.agent);
+  const suspension = agent.suspensionByKind.get(attempt.kind);
+  if (suspension !== undefined) suspension.probing = false;
+  if (isRevoked) attempt.state = "revoked";
+  else agent.open.delete(attempt.number);
+}
+
+export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): void {
+  const agent = agentOf(state, event.agent);
+  const attempt = findOpen(agent, event.task, event.attempt);
+  assert(attempt?.state === "revoked", `attempt ${event.task}#${event.attempt} is released after it was revoked`);
+  agent.open.delete(attempt.number);
+}
+
+/** The attempt of a task that occupies a place of this agent, if any. */
+export function findOpen(agent: AgentRow, task: string, attempt: number): OpenAttempt | undefined {
+  for (const open of agent.open.values()) if (open.task === task && open.attempt === attempt) return open;
+  return undefined;
+}
+
+export function learn(state: SwarmState, attempt: OpenAttempt, outcome: "success" | "failure", at: Instant, latencyMs?: number): void {
+  const agent = agentOf(state, attempt.agent);
+  recordOutcome(recordIn(agent.recordByKind, attempt.kind, at), outcome, at, latencyMs);
+  recordOutcome(recordIn(state.recordByKind, attempt.kind, at), outcome, at, latencyMs);
+}
+
+function recordIn(recordByKind: Map<Kind, SuccessRecord>, kind: Kind, at: Instant): SuccessRecord {
+  const known = recordByKind.get(kind);
+  if (known !== undefined) return known;
+  const record = emptyRecord(at);
+  recordByKind.set(kind, record);
+  return record;
+}
+
+function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
+  return {
+    id: event.agent,
+    incarnation: event.incarnation,
+    online: false,
+    draining: false,
+    unresponsive: false,
+    kinds: new Set(),
+    role: undefined,
+    agentType: undefined,
+    labels: {},
+    maxConcurrent: event.maxConcurrent,
+    prefetch: 0,
+    open: new Map(),
+    lastNumber: 0,
+    confirmedNumber: 0,
+    lastAssignedOrder: 0,
+    completed: 0,
+    joinedAt: at,
+    leftAt: undefined,
+    recordByKind: new Map(),
+    suspensionByKind: new Map(),
+    forgetTimer: undefined,
+  };
+}
+
+function beginLife(state: SwarmState, row: AgentRow, event: EventOf<"AgentJoined">, at: Instant): void {
+  assert(!row.online, `agent ${row.id} begins a life after the one before it ended`);
+  if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
+  row.forgetTimer = undefined;
+  row.incarnation = event.incarnation;
+  row.online = true;
+  row.lastNumber = 0;
+  row.confirmedNumber = 0;
+  row.joinedAt = at;
+  row.leftAt = undefined;
+}
+
+function onlineAgentsOf(state: SwarmState, kind: Kind): Map<AgentId, AgentRow> {
+  const known = state.onlineByKind.get(kind);
+  if (known !== undefined) return known;
+  const agents = new Map<AgentId, AgentRow>();
+  state.onlineByKind.set(kind, agents);
+  return agents;
+}
+
+function removeFromKinds(state: SwarmState, row: AgentRow): void {
+  for (const kind of row.kinds) {
+    const agents = state.onlineByKind.get(kind);
+    agents?.delete(row.id);
+    if (agents?.size === 0) state.onlineByKind.delete(kind);
+  }
+}

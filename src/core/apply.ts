@@ -1,0 +1,205 @@
+// The fold of the journal: how one event changes the state. Total over the event types, legal events only: an
+// event that does not fit the state is a bug, here or in whoever wrote the journal, and stops the process.
+// May mutate the one state it is given; pure means that the same journal gives the same state.
+
+import { assert, unreachable } from "../assert.ts";
+import type { Instant } from "../ids.ts";
+import { agentOf, closeAttempt, forgetRow, joinRow, learn, leaveRow, openAttempt, releaseAttempt } from "./agent-rows.ts";
+import type { Event, EventOf, FailureClass } from "./event.ts";
+import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
+import {
+  addFailedBy,
+  countFirstStart,
+  delay,
+  type EventContext,
+  end,
+  enqueue,
+  leaveLane,
+  move,
+  startTimer,
+  stopReleaseTimer,
+  submitRow,
+} from "./task-rows.ts";
+
+/** Which failures count against `maxAttempts`, against the agent's learnt rate, and make others be preferred. */
+const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean; readonly agent: boolean }>> = {
+  failed: { attempt: true, agent: true },
+  "timed-out": { attempt: true, agent: true },
+  stalled: { attempt: true, agent: true },
+  lost: { attempt: true, agent: false },
+  invalid: { attempt: true, agent: false },
+  infrastructure: { attempt: false, agent: false },
+};
+
+/** Changes `state` by one event. @throws InvariantError when the event is not legal in it */
+export function apply(state: SwarmState, event: Event, context: EventContext): void {
+  switch (event.type) {
+    case "TermStarted":
+      assert(event.term > state.term, `term ${event.term} follows term ${state.term}`);
+      state.term = event.term;
+      state.leader = event.leader;
+      return;
+    case "TermRenewed":
+    case "TasksRefused":
+      return;
+    case "TaskSubmitted":
+      return submitRow(state, event.task, event.hash, context);
+    case "TaskReleased":
+      return release(state, event, context.at);
+    case "TaskAssigned":
+      return assign(state, event, context.at);
+    case "TaskCompleted":
+      return complete(state, event, context);
+    case "AttemptFailed":
+      return failAttempt(state, event, context);
+    case "TaskFailed":
+    case "TaskDeadLettered":
+      return failTask(state, event, context);
+    case "TaskCancelled":
+      return revokeAndEnd(state, event, "cancelled", context);
+    case "TaskExpired":
+      return revokeAndEnd(state, event, "expired", context);
+    case "AttemptReleased":
+      return releaseAttempt(state, event);
+    case "AgentJoined":
+      return joinRow(state, event, context);
+    case "AssignmentsConfirmed":
+      return confirm(state, event);
+    case "AgentLeft":
+      return leaveRow(state, event, context);
+    case "AgentDrained":
+      agentOf(state, event.agent).draining = true;
+      return;
+    case "AgentUndrained":
+      agentOf(state, event.agent).draining = false;
+      return;
+    case "AgentUnresponsive":
+      agentOf(state, event.agent).unresponsive = true;
+      return;
+    case "AgentResponsive":
+      agentOf(state, event.agent).unresponsive = false;
+      return;
+    case "AgentSuspended":
+      agentOf(state, event.agent).suspensionByKind.set(event.kind, { until: event.until, step: event.step, probing: false });
+      return;
+    case "AgentReinstated":
+      agentOf(state, event.agent).suspensionByKind.delete(event.kind);
+      return;
+    case "AgentForgotten":
+      return forgetRow(state, event.agent);
+    default:
+      unreachable(event);
+  }
+}
+
+function release(state: SwarmState, event: EventOf<"TaskReleased">, at: Instant): void {
+  const row = liveTask(state, event);
+  assert(row.state === "delayed", `task ${event.task} is released from delayed, not ${row.state}`);
+  stopReleaseTimer(state, row);
+  enqueue(state, row, at);
+}
+
+function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant): void {
+  const row = liveTask(state, event);
+  assert(row.state === "queued", `task ${event.task} is assigned from queued, not ${row.state}`);
+  assert(event.attempt === row.attempt + 1, `attempts of ${event.task} grow by one`);
+  const attempt: OpenAttempt = {
+    task: event.task,
+    project: row.spec.project,
+    kind: row.spec.kind,
+    weight: row.spec.weight,
+    attempt: event.attempt,
+    agent: event.agent,
+    incarnation: event.incarnation,
+    number: event.number,
+    token: event.token,
+    assignedAt: at,
+    assignedTick: state.tick,
+    state: "assigned",
+    timeoutTimer: undefined,
+  };
+  openAttempt(state, agentOf(state, event.agent), attempt);
+  attempt.timeoutTimer = startTimer(state, (at + row.spec.timeoutMs) as Instant, { kind: "timeout", attempt });
+  leaveLane(state, row);
+  if (row.attempt === 0) countFirstStart(state, row, at);
+  row.attempt = event.attempt;
+  row.open = attempt;
+  move(state, row, "assigned");
+}
+
+function confirm(state: SwarmState, event: EventOf<"AssignmentsConfirmed">): void {
+  const agent = agentOf(state, event.agent);
+  assert(event.upTo > agent.confirmedNumber && event.upTo <= agent.lastNumber, `agent ${agent.id} confirms what it was sent`);
+  agent.confirmedNumber = event.upTo;
+  for (const attempt of agent.open.values()) {
+    if (attempt.number > event.upTo) return;
+    if (attempt.state !== "assigned") continue;
+    attempt.state = "running";
+    move(state, liveTask(state, attempt), "running");
+  }
+}
+
+function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: EventContext): void {
+  const { row, attempt } = openAttemptOf(state, event);
+  learn(state, attempt, "success", context.at, event.latencyMs);
+  closeAttempt(state, attempt, false);
+  agentOf(state, event.agent).completed += 1;
+  row.open = undefined;
+  end(state, row, "completed", context);
+}
+
+function failAttempt(state: SwarmState, event: EventOf<"AttemptFailed">, context: EventContext): void {
+  const row = closeFailed(state, event, context.at);
+  if (event.retryAt !== undefined && event.retryAt > context.at) delay(state, row, event.retryAt);
+  else enqueue(state, row, context.at);
+}
+
+function failTask(state: SwarmState, event: EventOf<"TaskFailed" | "TaskDeadLettered">, context: EventContext): void {
+  const row = closeFailed(state, event, context.at);
+  end(state, row, event.type === "TaskFailed" ? "failed" : "dead-lettered", context);
+}
+
+function closeFailed(
+  state: SwarmState,
+  event: EventOf<"AttemptFailed" | "TaskFailed" | "TaskDeadLettered">,
+  at: Instant,
+): TaskRow {
+  const { row, attempt } = openAttemptOf(state, event);
+  const effects = failureEffects[event.failure.class];
+  if (effects.agent) learn(state, attempt, "failure", at);
+  if (effects.attempt) row.failures += 1;
+  else row.infrastructureFailures += 1;
+  if (effects.attempt) addFailedBy(row, event.agent);
+  closeAttempt(state, attempt, event.type !== "TaskFailed" && event.revoked === true);
+  row.open = undefined;
+  return row;
+}
+
+function revokeAndEnd(
+  state: SwarmState,
+  event: EventOf<"TaskCancelled" | "TaskExpired">,
+  to: "cancelled" | "expired",
+  context: EventContext,
+): void {
+  const row = liveTask(state, event);
+  if (row.open !== undefined) closeAttempt(state, row.open, true);
+  row.open = undefined;
+  end(state, row, to, context);
+}
+
+function liveTask(state: SwarmState, of: { readonly task: TaskRow["spec"]["id"] }): TaskRow {
+  const row = state.taskById.get(of.task);
+  assert(row !== undefined, `task ${of.task} is live`);
+  return row;
+}
+
+function openAttemptOf(
+  state: SwarmState,
+  event: EventOf<"TaskCompleted" | "AttemptFailed" | "TaskFailed" | "TaskDeadLettered">,
+): { readonly row: TaskRow; readonly attempt: OpenAttempt } {
+  const row = liveTask(state, event);
+  const attempt = row.open;
+  assert(attempt !== undefined, `task ${event.task} has an open attempt`);
+  assert(attempt.attempt === event.attempt && attempt.agent === event.agent, `attempt ${event.task}#${event.attempt} is the open one`);
+  return { row, attempt };
+}

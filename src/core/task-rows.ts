@@ -1,0 +1,201 @@
+// How a task's row moves between queues, timers and counters. Every change of a task's state goes through
+// `move` or `end`, so that counters equal a recount.
+
+import { assert } from "../assert.ts";
+import type { AgentId, BatchIndex, Instant, ProjectId, UserId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { TaskSpec } from "./event.ts";
+import { IndexedHeap } from "./indexed-heap.ts";
+import {
+  type EndedTaskState,
+  emptyCounts,
+  isServedEarlier,
+  type Lane,
+  type LiveTaskState,
+  type ProjectRow,
+  type SwarmState,
+  type TaskRow,
+  type TaskState,
+  type Timer,
+  type UserRow,
+} from "./state.ts";
+
+/** Where and when in the journal an event stands. */
+export interface EventContext {
+  readonly at: Instant;
+  readonly idx: BatchIndex;
+}
+
+export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, context: EventContext): void {
+  assert(!state.taskById.has(spec.id) && !state.endedById.has(spec.id), `task ${spec.id} is submitted once`);
+  state.submissions += 1;
+  const row: TaskRow = {
+    heapAt: -1,
+    spec,
+    hash,
+    sequence: state.submissions,
+    submittedAt: context.at,
+    submittedIdx: context.idx,
+    state: "queued",
+    queuedAt: context.at,
+    queuedTick: state.tick,
+    attempt: 0,
+    failures: 0,
+    infrastructureFailures: 0,
+    failedBy: [],
+    open: undefined,
+    lane: undefined,
+    releaseTimer: undefined,
+    deadlineTimer: undefined,
+  };
+  state.taskById.set(spec.id, row);
+  if (spec.deadline !== undefined) row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
+  const isDelayed = spec.notBefore !== undefined && spec.notBefore > context.at;
+  row.state = isDelayed ? "delayed" : "queued";
+  count(state, row, row.state, 1);
+  if (isDelayed) row.releaseTimer = startTimer(state, spec.notBefore, { kind: "release", task: row });
+  else enterLane(state, row);
+}
+
+/** Puts a row that is in no queue into its lane; its age counts from now. */
+export function enqueue(state: SwarmState, row: TaskRow, at: Instant): void {
+  row.queuedAt = at;
+  row.queuedTick = state.tick;
+  move(state, row, "queued");
+  enterLane(state, row);
+}
+
+export function delay(state: SwarmState, row: TaskRow, until: Instant): void {
+  move(state, row, "delayed");
+  row.releaseTimer = startTimer(state, until, { kind: "release", task: row });
+}
+
+/** Takes a queued row out of its lane. */
+export function leaveLane(state: SwarmState, row: TaskRow): void {
+  const lane = row.lane;
+  assert(lane !== undefined, `queued task ${row.spec.id} stands in a lane`);
+  lane.queue.remove(row);
+  row.lane = undefined;
+  if (lane.queue.size === 0) state.laneByKey.delete(lane.key);
+}
+
+export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
+  count(state, row, row.state, -1);
+  row.state = to;
+  count(state, row, to, 1);
+}
+
+/** Moves a live task to its one terminal state and frees all that it held but its agent's place. */
+export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
+  if (row.state === "queued") leaveLane(state, row);
+  stopReleaseTimer(state, row);
+  if (row.deadlineTimer !== undefined) stopTimer(state, row.deadlineTimer);
+  count(state, row, row.state, -1);
+  count(state, row, to, 1);
+  state.taskById.delete(row.spec.id);
+  state.endedById.set(row.spec.id, {
+    id: row.spec.id,
+    project: row.spec.project,
+    user: row.spec.user,
+    kind: row.spec.kind,
+    hash: row.hash,
+    state: to,
+    attempts: row.attempt,
+    submittedIdx: row.submittedIdx,
+    endedAt: context.at,
+    endedIdx: context.idx,
+  });
+  forgetEnded(state, context.at);
+}
+
+export function stopReleaseTimer(state: SwarmState, row: TaskRow): void {
+  if (row.releaseTimer === undefined) return;
+  stopTimer(state, row.releaseTimer);
+  row.releaseTimer = undefined;
+}
+
+/** Remembers, sorted, that an agent failed a task. */
+export function addFailedBy(row: TaskRow, agent: AgentId): void {
+  if (!row.failedBy.includes(agent)) row.failedBy = [...row.failedBy, agent].sort();
+}
+
+/** Notes how long a task waited for its first assignment. */
+export function countFirstStart(state: SwarmState, row: TaskRow, at: Instant): void {
+  const user = userRowOf(state, row.spec.project, row.spec.user);
+  const waitMs = Math.max(0, at - Math.max(row.submittedAt, row.spec.notBefore ?? 0));
+  user.started += 1;
+  user.waitMsSum += waitMs;
+  user.waitMsMax = Math.max(user.waitMsMax, waitMs);
+}
+
+export function startTimer(state: SwarmState, dueAt: Instant, due: Timer["due"]): Timer {
+  state.timersEver += 1;
+  const timer: Timer = { heapAt: -1, dueAt, order: state.timersEver, due };
+  state.timers.push(timer);
+  return timer;
+}
+
+/** Stops a timer that may have been stopped before. */
+export function stopTimer(state: SwarmState, timer: Timer): void {
+  if (timer.heapAt !== -1) state.timers.remove(timer);
+}
+
+function enterLane(state: SwarmState, row: TaskRow): void {
+  const lane = laneOf(state, row);
+  lane.queue.push(row);
+  row.lane = lane;
+}
+
+function laneOf(state: SwarmState, row: TaskRow): Lane {
+  const { kind, role } = row.spec;
+  const isPlain = role === undefined && row.failedBy.length === 0;
+  const key = isPlain ? kind : `${kind} ${role ?? ""} ${row.failedBy.join(" ")}`;
+  const known = state.laneByKey.get(key);
+  if (known !== undefined) return known;
+  const lane: Lane = { key, kind, role, avoid: row.failedBy, queue: new IndexedHeap(isServedEarlier) };
+  state.laneByKey.set(key, lane);
+  return lane;
+}
+
+function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 | -1): void {
+  state.counts[taskState] += change;
+  projectRowOf(state, row.spec.project).counts[taskState] += change;
+  userRowOf(state, row.spec.project, row.spec.user).counts[taskState] += change;
+}
+
+function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
+  const known = state.projectById.get(project);
+  if (known !== undefined) return known;
+  if (state.projectById.size >= limits.projectsMax) evictIdle(state.projectById);
+  const row: ProjectRow = { project, counts: emptyCounts(), userByName: new Map() };
+  state.projectById.set(project, row);
+  return row;
+}
+
+function userRowOf(state: SwarmState, project: ProjectId, user: UserId): UserRow {
+  const { userByName } = projectRowOf(state, project);
+  const known = userByName.get(user);
+  if (known !== undefined) return known;
+  if (userByName.size >= limits.usersPerProjectMax) evictIdle(userByName);
+  const row: UserRow = { user, counts: emptyCounts(), waitMsSum: 0, waitMsMax: 0, started: 0 };
+  userByName.set(user, row);
+  return row;
+}
+
+/** Drops the first row without live tasks. There are fewer live tasks than would fill a table with busy rows
+ *  only in practice, so where all are busy the table grows by one: correct counters come before the bound. */
+function evictIdle<Key>(rowByKey: Map<Key, { readonly counts: ProjectRow["counts"] }>): void {
+  for (const [key, { counts }] of rowByKey) {
+    if (counts.queued + counts.delayed + counts.assigned + counts.running > 0) continue;
+    rowByKey.delete(key);
+    return;
+  }
+}
+
+function forgetEnded(state: SwarmState, at: Instant): void {
+  for (const [id, ended] of state.endedById) {
+    const isWithinHorizon = state.endedById.size <= limits.endedTasksMax && at - ended.endedAt <= limits.endedTasksMs;
+    if (isWithinHorizon) return;
+    state.endedById.delete(id);
+  }
+}
