@@ -129,6 +129,30 @@ export const limits = {
   projectsMax: 10_000,
   usersPerProjectMax: 10_000,
 
+  // --- clients (design section 5) -------------------------------------------------------------
+  /** One question to a leader; a journal's append may stall for several seconds when a server fails over. */
+  requestTimeoutMs: 5_000,
+  /** A question is repeated, with the same ids, for so long unless the asker says otherwise. */
+  askTimeoutMs: 30_000,
+  /** Pause before a question is repeated; doubles up to the second. */
+  askBackoffMs: 25,
+  askBackoffMsMax: 1_000,
+  /** Enough to fill the wire while answers are on their way; more only makes messages smaller. */
+  submitMessagesInFlightMax: 4,
+  /** Tasks one connection holds that are not yet accepted; as many as a project may queue. */
+  pendingSubmitsMax: 250_000,
+  /** `submitMany` reads ahead so many tasks and so many bytes. */
+  submitWindowTasksMax: 4_096,
+  submitWindowBytesMax: 8 * 1024 * 1024,
+  /** A task waited for is asked after again so often, in case its notice was lost… */
+  awaitRefreshMs: 5_000,
+  /** …but no more than so many at a time: a leader has other things to do. */
+  awaitRefreshTasksMax: 4_096,
+  /** A follower of the journal looks by itself so often, in case nobody told it. */
+  journalPollMs: 2_000,
+  /** Tasks whose project a filter of events remembers. */
+  projectMemoryTasksMax: 100_000,
+
   // --- learning (design section 7.3, 7.1) -----------------------------------------------------
   /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
   priorAttempts: 8,
@@ -174,6 +198,7 @@ assert(
   limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout < limits.leaderTimeoutMs * limits.leaderTrustShare,
   "a leader that beats in time keeps its trust",
 );
+assert(limits.requestTimeoutMs < limits.askTimeoutMs, "one unanswered question does not use up an asker's time");
 assert(limits.queuedTasksPerProjectMax <= limits.queuedTasksMax, "a project's bound lies within the swarm's");
 assert(
   limits.brokerStallBytes < limits.brokerPendingBytesMax,
