@@ -1,0 +1,25 @@
+// Holds the repository to its own rules (design: who imports whom, what pure means, how files look).
+// That each rule can fail is proved in rules-can-fail.test.ts.
+
+import { expect, test } from "vitest";
+import { formRules } from "./form-rules.ts";
+import { importRules } from "./import-rules.ts";
+import { namingRules } from "./naming-rules.ts";
+import { purityRules } from "./purity-rules.ts";
+import { repositoryRules } from "./repository-rules.ts";
+import { explain } from "./rule.ts";
+import { readTree } from "./source-tree.ts";
+
+const tree = readTree();
+
+test("the tree was read", () => {
+  const paths = tree.files.map((file) => file.path);
+  expect(paths).toEqual(expect.arrayContaining(["package.json", "src/limits.ts", "package-lock.json"]));
+});
+
+for (const rule of [...importRules, ...purityRules, ...formRules, ...namingRules, ...repositoryRules]) {
+  test(rule.name, () => {
+    const violations = rule.check(tree);
+    expect(violations.length, explain(rule, violations)).toBe(0);
+  });
+}

@@ -1,0 +1,184 @@
+// Who may import whom. The folders tell how a task travels only while these hold.
+
+import { posix } from "node:path";
+import { fileRule, isCode, isProduct, isPure, type Rule, type Violation } from "./rule.ts";
+import type { SourceFile, Tree } from "./source-tree.ts";
+
+/** Files directly in src: ids, limits, errors and their like. */
+const ground = "src/*";
+
+/** What each folder may import besides itself and the ground. A new folder takes its place here. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  [ground]: [],
+  "src/core": ["src/scheduling"],
+  "src/scheduling": ["src/core"],
+  machines: ["src/core", "src/scheduling"],
+  "src/protocol": ["src/core", "machines"],
+  "src/config": ["src/protocol"],
+  "src/transport": [],
+  "src/journal": ["src/core", "src/transport"],
+  "src/broker": ["src/protocol", "src/transport", "src/journal"],
+  "src/coordinator": [
+    "src/core",
+    "src/scheduling",
+    "machines",
+    "src/protocol",
+    "src/transport",
+    "src/journal",
+    "src/audit",
+    "src/metrics",
+  ],
+  "src/agent": ["src/core", "machines", "src/protocol", "src/transport"],
+  "src/client": ["src/core", "src/protocol", "src/transport", "src/agent", "src/broker", "src/audit"],
+  "src/audit": ["src/core", "src/scheduling", "src/protocol", "src/transport", "src/journal"],
+  "src/metrics": ["src/core", "src/protocol", "src/transport", "src/journal", "src/audit"],
+  "src/dashboard": ["src/core", "src/protocol", "src/client", "src/audit", "src/metrics"],
+  "src/sim": ["src/core", "src/scheduling", "machines", "src/protocol", "src/transport", "src/journal"],
+};
+
+/** The CLI puts the parts together and is imported by nobody; the public names come from the SDK's side. */
+const mayImportAll = new Set(["src/cli", "src/index.ts"]);
+
+const directionRule: Rule = {
+  name: "imports point one way",
+  why:
+    "The decision is pure and knows nobody; the shell knows the decision; the command line knows the shell. " +
+    "An import against that direction lets a clock, a socket or a screen reach a decision, and replay ends.",
+  mend:
+    "Hand the thing in as an argument (deps come from src/cli), or move it to the folder both may import. " +
+    "A folder that is new takes its place in mayImport of test/architecture/import-rules.ts.",
+  check: ({ files }) => files.filter((file) => isProduct(file.path)).flatMap(wrongDirections),
+};
+
+function wrongDirections(file: SourceFile): Violation[] {
+  const from = layerOf(file.path);
+  if (mayImportAll.has(from)) return importsOf(file, (to) => from !== to && to === "src/cli", "the CLI");
+  const allowed = mayImport[from];
+  if (allowed === undefined)
+    return [{ path: file.path, found: `${from} has no place in the table of folders` }];
+  const legal = new Set([...allowed, from, ground]);
+  return importsOf(file, (to) => !legal.has(to), from);
+}
+
+function importsOf(file: SourceFile, wrong: (layer: string) => boolean, from: string): Violation[] {
+  return file.imports.flatMap(({ specifier, line }) => {
+    if (!specifier.startsWith(".")) return [];
+    const to = layerOf(resolved(file.path, specifier));
+    return wrong(to) ? [{ path: file.path, line, found: `${from} imports ${to} (${specifier})` }] : [];
+  });
+}
+
+function resolved(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier);
+}
+
+/** `src/core/event.ts` → `src/core`, `src/ids.ts` → `src/*`, `machines/task.ts` → `machines`. */
+function layerOf(path: string): string {
+  const [top = "", second = "", third] = path.split("/");
+  if (top !== "src") return top;
+  if (third !== undefined) return `${top}/${second}`;
+  return second === "index.ts" ? "src/index.ts" : ground;
+}
+
+const groundOfPureCode = new Set(["ids", "limits", "assert", "errors"].map((name) => `src/${name}.ts`));
+
+const pureImportsRule = fileRule({
+  name: "core and scheduling import nothing but themselves",
+  why:
+    "They decide, and the same journal must give the same decisions on any machine in ten years. A package " +
+    "brings its own clock, randomness and upgrades; another file of src may bring them tomorrow.",
+  mend: "Write the few lines needed, or take the value as an argument. Of src only ids, limits, assert, errors.",
+  where: isPure,
+  checkFile: (file) =>
+    file.imports.flatMap(({ specifier, line }) => {
+      const to = resolved(file.path, specifier);
+      const fine = specifier.startsWith(".") && (isPure(to) || groundOfPureCode.has(to));
+      return fine ? [] : [{ line, found: `imports ${specifier}` }];
+    }),
+});
+
+const vendorRule = fileRule({
+  name: "@nats-io is imported only by files named nats.ts",
+  why:
+    "Transport and journal are ports. A vendor's type that leaks through one makes the memory and file " +
+    "implementations second class, and the next major version of the client a rewrite.",
+  mend: "Extend the port with what you need and implement it in the nats.ts beside it.",
+  where: (path) => isProduct(path) && posix.basename(path) !== "nats.ts",
+  checkFile: (file) =>
+    file.imports.flatMap(({ specifier, line }) =>
+      specifier.startsWith("@nats-io/") ? [{ line, found: `imports ${specifier}` }] : [],
+    ),
+});
+
+const terminalPackages = new Set(["commander", "cli-table3", "cli-progress", "picocolors", "pino-pretty"]);
+
+const terminalRule = fileRule({
+  name: "packages for the terminal are imported only by src/cli",
+  why: "The SDK is linked into other people's programs: it neither parses their flags nor colours their output.",
+  mend: "Return values; let src/cli print them.",
+  where: (path) => isProduct(path) && !path.startsWith("src/cli/"),
+  checkFile: (file) =>
+    file.imports.flatMap(({ specifier, line }) =>
+      terminalPackages.has(specifier) ? [{ line, found: `imports ${specifier}` }] : [],
+    ),
+});
+
+const barrels = new Set(["src/index.ts", "machines/index.ts"]);
+
+const barrelRule = fileRule({
+  name: "no barrels",
+  why:
+    "A file that passes on other files' names hides who depends on whom, loads everything for one name and " +
+    "is where import cycles begin.",
+  mend: "Import from the file that declares the name. The public names stand in src/index.ts, one by one.",
+  where: isProduct,
+  checkFile: (file) => {
+    if (barrels.has(file.path)) {
+      return /^export\s*\*/m.test(file.code) ? [{ found: "passes on everything: name each name" }] : [];
+    }
+    if (posix.basename(file.path) === "index.ts") return [{ found: "is an index" }];
+    return file.imports.flatMap(({ reExport, specifier, line }) =>
+      reExport ? [{ line, found: `passes on names of ${specifier}` }] : [],
+    );
+  },
+});
+
+const cycleRule: Rule = {
+  name: "no import cycles",
+  why:
+    "Two files that need each other are one file in two places: neither can be read, tested or moved alone, " +
+    "and at run time one of them sees the other half-loaded.",
+  mend: "Move what both need to a third file, or hand one to the other as an argument. Types count too.",
+  check: cyclesIn,
+};
+
+function cyclesIn({ files }: Tree): Violation[] {
+  const byPath = new Map(files.filter((file) => isCode(file.path)).map((file) => [file.path, file]));
+  const done = new Set<string>();
+  const violations: Violation[] = [];
+
+  const visit = (path: string, trail: readonly string[]) => {
+    const at = trail.indexOf(path);
+    if (at !== -1) {
+      violations.push({ path, found: `${[...trail.slice(at), path].join(" → ")}` });
+      return;
+    }
+    const file = byPath.get(path);
+    if (file === undefined || done.has(path)) return;
+    for (const { specifier } of file.imports) {
+      if (specifier.startsWith(".")) visit(resolved(path, specifier), [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const path of byPath.keys()) visit(path, []);
+  return violations;
+}
+
+export const importRules: readonly Rule[] = [
+  directionRule,
+  pureImportsRule,
+  vendorRule,
+  terminalRule,
+  barrelRule,
+  cycleRule,
+];

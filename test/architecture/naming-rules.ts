@@ -1,0 +1,62 @@
+// Words that are not used, because they have no meaning here or another one (docs/glossary.md).
+
+import { fileRule, isProduct, type Rule } from "./rule.ts";
+import { lineAt } from "./source-tree.ts";
+
+const instead: Readonly<Record<string, string>> = {
+  job: "task",
+  worker: "agent",
+  node: "agent, server or coordinator",
+  manager: "the noun it manages",
+  helper: "the thing it does",
+  util: "the thing it does",
+  common: "the thing it is",
+  misc: "the thing it is",
+  data: "payload, result, record or bytes",
+  info: "the noun itself",
+  impl: "the vendor or the kind of implementation",
+};
+
+/** Phrases that keep such a word, each with its reason. What the platform names (`worker_threads`,
+ *  `new Worker`, a field `data: Uint8Array`) is no declaration and needs none. */
+const exceptions: readonly (readonly [phrase: RegExp, reason: string])[] = [
+  [/data[- ]?folder/gi, "the folder `.waggle`: what --data-folder and the design call it"],
+];
+
+const fileNameRule = fileRule({
+  name: "file names use the words of the glossary",
+  why: "One meaning each. `worker.ts` may be an agent or a thread, `util.ts` may be anything.",
+  mend: "Use the word the message names, or add an exception with its reason in test/architecture/naming-rules.ts.",
+  where: (path) => isProduct(path) || path.startsWith("test/"),
+  checkFile: ({ path }) => path.split("/").flatMap((part) => wordsFound(part.replace(/\..*$/, ""))),
+});
+
+const declared =
+  /^(?:export\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm;
+
+const declaredNameRule = fileRule({
+  name: "declared names use the words of the glossary",
+  why: "Names are read far from where they are declared; a word with two meanings is read with the wrong one.",
+  mend: "Use the word the message names, or add an exception with its reason in test/architecture/naming-rules.ts.",
+  where: isProduct,
+  checkFile: ({ code }) =>
+    [...code.matchAll(declared)].flatMap((match) => {
+      const name = match[1] ?? "";
+      return wordsFound(name).map((violation) => ({ ...violation, line: lineAt(code, match.index) }));
+    }),
+});
+
+function wordsFound(name: string) {
+  const plain = exceptions.reduce((rest, [phrase]) => rest.replace(phrase, ""), name);
+  const words = plain
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+  return words.flatMap((word) => {
+    const better = instead[word] ?? instead[word.replace(/s$/, "")];
+    return better === undefined ? [] : [{ found: `${name}: "${word}", say ${better}` }];
+  });
+}
+
+export const namingRules: readonly Rule[] = [fileNameRule, declaredNameRule];

@@ -1,0 +1,111 @@
+// Rules about the repository as a whole: documents, the lock file, traces of somebody's machine.
+
+import { posix } from "node:path";
+import { fileRule, isCode, type Rule, type Violation } from "./rule.ts";
+import { lineAt, type SourceFile, type Tree } from "./source-tree.ts";
+
+const linkRule: Rule = {
+  name: "links in documents lead somewhere",
+  why: "A dead link tells a reader that the page was left behind, and they stop trusting the rest.",
+  mend: "Correct the path or the #heading, or write the page.",
+  check: (tree) =>
+    tree.files.filter((file) => file.path.endsWith(".md")).flatMap((file) => deadLinks(file, tree)),
+};
+
+function deadLinks(file: SourceFile, tree: Tree): Violation[] {
+  const prose = file.text.replace(/^```[\s\S]*?^```/gm, blankLines).replace(/`[^`\n]*`/g, blankLines);
+  const violations: Violation[] = [];
+  for (const match of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+    const target = match[1] ?? "";
+    if (/^[a-z]+:/.test(target)) continue;
+    const complaint = complaintAbout(file, target, tree);
+    if (complaint !== undefined) {
+      violations.push({
+        path: file.path,
+        line: lineAt(prose, match.index),
+        found: `${target}: ${complaint}`,
+      });
+    }
+  }
+  return violations;
+}
+
+function blankLines(code: string): string {
+  return code.replace(/[^\n]/g, " ");
+}
+
+function complaintAbout(file: SourceFile, target: string, tree: Tree): string | undefined {
+  const [path = "", anchor] = target.split("#");
+  const wanted = path === "" ? file.path : posix.normalize(posix.join(posix.dirname(file.path), path));
+  const folder = `${wanted.replace(/\/$/, "")}/`;
+  const page = tree.files.find((other) => other.path === wanted);
+  if (page === undefined) {
+    const isFolder = tree.files.some((other) => other.path.startsWith(folder));
+    return isFolder ? undefined : "no such file";
+  }
+  if (anchor === undefined || !wanted.endsWith(".md")) return undefined;
+  return headingsOf(page).has(anchor) ? undefined : "no such heading";
+}
+
+/** Anchors as code hosts make them: lower case, punctuation dropped, spaces to dashes. */
+function headingsOf({ text }: SourceFile): ReadonlySet<string> {
+  const headings = text.replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#{1,6}\s+(.+)$/gm);
+  const anchors = new Set<string>();
+  for (const [, heading = ""] of headings) {
+    const slug = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replace(/\s/g, "-");
+    let unique = slug;
+    for (let again = 1; anchors.has(unique); again++) unique = `${slug}-${again}`;
+    anchors.add(unique);
+  }
+  return anchors;
+}
+
+const lockRule = fileRule({
+  name: "the lock file names no hosts",
+  why: "An address in the lock file ties every installation to the registry somebody happened to use.",
+  mend: "Install with the repository's .npmrc (omit-lockfile-registry-resolved=true) and commit the result.",
+  where: (path) => path === "package-lock.json",
+  checkFile: ({ text }) =>
+    [...text.matchAll(/"resolved":.*/g)].map((match) => ({
+      line: lineAt(text, match.index),
+      found: match[0],
+    })),
+});
+
+/** Written in parts, so that this file does not find itself. */
+const foreign: readonly (readonly [pattern: RegExp, what: string])[] = [
+  [/(?<![\w.$}])\/(?:work|root|Users|home\/[a-z]\w*)\//g, "a path of one machine"],
+  [/\b(?:registry|artifactory|nexus|proxy\.golang)\.[a-z0-9-]+\.[a-z]+/g, "a registry's host"],
+];
+
+const foreignRule = fileRule({
+  name: "nothing in the repository is about one machine",
+  why: "It runs there and nowhere else, and tells strangers what a disk or a network looks like.",
+  mend: "Use a relative path, os.tmpdir(), or an environment variable with a documented default.",
+  where: (path) => !path.startsWith("test/architecture/"),
+  checkFile: ({ text }) =>
+    foreign.flatMap(([pattern, what]) =>
+      [...text.matchAll(pattern)].map((match) => ({
+        line: lineAt(text, match.index),
+        found: `has ${what}: ${match[0]}`,
+      })),
+    ),
+});
+
+const leftoverRule = fileRule({
+  name: "no notes to oneself in the code",
+  why: "A note in the code is on nobody's list: it is read by everybody and done by nobody.",
+  mend: "Do it, or open an issue and leave the code as it is.",
+  where: (path) => isCode(path) && !path.startsWith("test/architecture/"),
+  checkFile: ({ text }) =>
+    [...text.matchAll(/\b(?:TODO|FIXME|XXX|HACK)\b/g)].map((match) => ({
+      line: lineAt(text, match.index),
+      found: `has ${match[0]}`,
+    })),
+});
+
+export const repositoryRules: readonly Rule[] = [linkRule, lockRule, foreignRule, leftoverRule];

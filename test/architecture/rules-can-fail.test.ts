@@ -1,0 +1,246 @@
+// Proves of each architecture rule that it finds what it is for, and that it leaves the legal neighbour alone.
+// A rule without a case here fails the last test.
+
+import { describe, expect, test } from "vitest";
+import { formRules } from "./form-rules.ts";
+import { importRules } from "./import-rules.ts";
+import { namingRules } from "./naming-rules.ts";
+import { purityRules } from "./purity-rules.ts";
+import { repositoryRules } from "./repository-rules.ts";
+import { explain, type Rule } from "./rule.ts";
+import { sourceFile, type Tree } from "./source-tree.ts";
+
+const rules = [...importRules, ...purityRules, ...formRules, ...namingRules, ...repositoryRules];
+
+type Files = Readonly<Record<string, string>>;
+
+interface Case {
+  readonly wrong: readonly Files[];
+  readonly right: Files;
+}
+
+const somePath = "src/coordinator/step.ts";
+const machinePath = ["", "home", "ann", "waggle"].join("/");
+const registryHost = ["registry", "example", "org"].join(".");
+
+const cases: Readonly<Record<string, Case>> = {
+  "imports point one way": {
+    wrong: [
+      { "src/core/decide.ts": 'import { step } from "../coordinator/step.ts";' },
+      { "src/coordinator/step.ts": 'import type { Verb } from "../cli/verb.ts";' },
+      { "src/agent/session.ts": 'export const load = () => import("../coordinator/step.ts");' },
+      { "machines/agent.ts": 'import { x } from "../src/protocol/codec.ts";' },
+      { "src/transport/memory.ts": 'import {\n  a,\n  b,\n} from "../journal/memory.ts";' },
+      { "src/index.ts": 'export { main } from "./cli/main.ts";' },
+      { "src/ids.ts": 'import { x } from "./core/state.ts";' },
+      { "src/novelty/thing.ts": "export const a = 1;" },
+    ],
+    right: {
+      "src/cli/main.ts": 'import { step } from "../coordinator/step.ts";',
+      "src/coordinator/step.ts":
+        'import { decide } from "../core/decide.ts";\nimport { limits } from "../limits.ts";',
+      "machines/agent.ts":
+        '// import { x } from "../src/cli/x.ts";\nimport type { A } from "../src/core/state.ts";',
+      "src/agent/session.ts": 'const text = `import { a } from "../cli/a.ts"`;',
+      "src/index.ts": 'export { connect } from "./client/swarm.ts";',
+    },
+  },
+  "core and scheduling import nothing but themselves": {
+    wrong: [
+      { "src/core/decide.ts": 'import { z } from "zod";' },
+      { "src/core/decide.ts": 'import { hash } from "node:crypto";' },
+      { "src/scheduling/planner.ts": 'import type { Clock } from "../clock.ts";' },
+      { "src/scheduling/planner.ts": 'import "rxjs";' },
+    ],
+    right: {
+      "src/core/decide.ts":
+        'import { plan } from "../scheduling/planner.ts";\nimport { assert } from "../assert.ts";',
+      "src/coordinator/step.ts": 'import { z } from "zod";',
+    },
+  },
+  "@nats-io is imported only by files named nats.ts": {
+    wrong: [
+      { "src/transport/memory.ts": 'import type { NatsConnection } from "@nats-io/transport-node";' },
+      { "src/cli/doctor.ts": 'const nats = await import("@nats-io/jetstream");' },
+    ],
+    right: { "src/transport/nats.ts": 'import { connect } from "@nats-io/transport-node";' },
+  },
+  "packages for the terminal are imported only by src/cli": {
+    wrong: [{ "src/client/swarm.ts": 'import colors from "picocolors";' }],
+    right: { "src/cli/colors.ts": 'import colors from "picocolors";' },
+  },
+  "no barrels": {
+    wrong: [
+      { "src/core/index.ts": "export const a = 1;" },
+      { [somePath]: 'export { decide } from "../core/decide.ts";' },
+      { [somePath]: 'export * from "../core/decide.ts";' },
+      { "src/index.ts": 'export * from "./client/swarm.ts";' },
+    ],
+    right: { "src/index.ts": 'export { connect } from "./client/swarm.ts";', [somePath]: "export { step };" },
+  },
+  "no import cycles": {
+    wrong: [
+      { "src/core/a.ts": 'import { b } from "./b.ts";', "src/core/b.ts": 'import type { A } from "./a.ts";' },
+      {
+        "src/core/a.ts": 'import { b } from "./b.ts";',
+        "src/core/b.ts": 'import { c } from "../scheduling/c.ts";',
+        "src/scheduling/c.ts": 'import { a } from "../core/a.ts";',
+      },
+    ],
+    right: {
+      "src/core/a.ts": 'import { b } from "./b.ts";\nimport { c } from "./c.ts";',
+      "src/core/b.ts": 'import { c } from "./c.ts";',
+      "src/core/c.ts": "export const c = 1;",
+    },
+  },
+  "core and scheduling are pure": {
+    wrong: [
+      "const at = Date.now();",
+      "const at = new Date();",
+      "const at = performance.now();",
+      "const jitter = Math.random();",
+      "setTimeout(() => {}, 5);",
+      "export async function decide() {}",
+      "const a = Promise.resolve(1);",
+      `const text = \`$\{Date.now()}\`;`,
+      "const debug = process.env.DEBUG;",
+      "names.sort((a, b) => a.localeCompare(b));",
+    ].map((line) => ({ "src/core/decide.ts": line })),
+    right: {
+      "src/core/decide.ts":
+        '// Date.now() is an input\nconst text = "await Math.random()";\nconst dateOf = (at: Instant) => at;',
+      [somePath]: "const at = Date.now();",
+    },
+  },
+  "every file opens by saying what it is": {
+    wrong: [{ [somePath]: "export const a = 1;" }, { "bin/waggle.js": "#!/usr/bin/env node\nimport a;" }],
+    right: {
+      [somePath]: "// The step.\nexport const a = 1;",
+      "bin/waggle.js": "#!/usr/bin/env node\n// Starts.\n",
+    },
+  },
+  "no default exports": {
+    wrong: [{ [somePath]: "export default 1;" }, { "test/support/a.ts": "export { a as default };" }],
+    right: {
+      "vitest.config.ts": "export default {};",
+      [somePath]: '// export default\nconst a = "export default";',
+    },
+  },
+  "no mutable state at module level": {
+    wrong: [{ [somePath]: "let count = 0;" }, { "machines/agent.ts": "export let count = 0;" }],
+    right: { [somePath]: "function f() {\n  let count = 0;\n}\nconst fixed = 1;" },
+  },
+  "nobody prints but the command line": {
+    wrong: [{ [somePath]: 'console.error("x");' }, { [somePath]: 'process.stdout.write("x");' }],
+    right: { "src/cli/main.ts": 'console.log("x");', [somePath]: "// console.log" },
+  },
+  "promises of Node's own modules do not float": {
+    wrong: [
+      { [somePath]: 'import { rm } from "node:fs/promises";\n  rm("a");' },
+      { "test/a.test.ts": 'import { once } from "node:events";\nonce(child, "exit");' },
+    ],
+    right: {
+      [somePath]:
+        'import { rm } from "node:fs/promises";\nimport { once } from "node:stream";\nawait rm("a");\nvoid rm("b");\nonce(x);',
+    },
+  },
+  "every bound stands in src/limits.ts": {
+    wrong: [
+      { [somePath]: "const timeoutMs = 5_000;" },
+      { [somePath]: "request(subject, bytes, { timeoutMs: 250 });" },
+      { [somePath]: "const depthMax: number = 64;" },
+      { [somePath]: "const frameBytes = 64 * 1024;" },
+      { [somePath]: "setTimeout(() => beat(now()), 1000);" },
+    ],
+    right: {
+      [somePath]:
+        "const timeoutMs = limits.appendTimeoutMs;\nlet busyMs = 0;\nsetTimeout(beat, 0);\nconst text = 5;\ntype A = { bytesMax: number };",
+      "src/limits.ts": "const timeoutMs = 5_000;",
+    },
+  },
+  "files and folders are kebab-case": {
+    wrong: [{ "src/core/indexedHeap.ts": "" }, { "src/Core/a.ts": "" }, { "test/agent_thread.test.ts": "" }],
+    right: {
+      "src/core/indexed-heap.ts": "",
+      "examples/python-agent/README.md": "",
+      "test/core/apply.test.ts": "",
+    },
+  },
+  "file names use the words of the glossary": {
+    wrong: [
+      { "src/agent/worker.ts": "" },
+      { "src/core/util.ts": "" },
+      { "src/common/a.ts": "" },
+      { "test/helpers/a.ts": "" },
+    ],
+    right: { "src/core/worked-example.ts": "", "src/agent/thread.ts": "", "docs/jobs.md": "" },
+  },
+  "declared names use the words of the glossary": {
+    wrong: [
+      { [somePath]: "export class AgentManager {}" },
+      { [somePath]: "const taskData = 1;" },
+      { [somePath]: "export type NodeInfo = string;" },
+      { [somePath]: "export class JournalImpl {}" },
+      { [somePath]: "export async function runJobs() {}" },
+    ],
+    right: {
+      [somePath]:
+        'import { Worker } from "node:worker_threads";\nexport interface Message {\n  data: Uint8Array;\n}\nconst informed = 1;\nconst defaultDataFolder = 1;',
+    },
+  },
+  "links in documents lead somewhere": {
+    wrong: [
+      { "README.md": "[a](docs/absent.md)" },
+      { "README.md": "[a](#absent)\n# Present" },
+      { "docs/a.md": "[a](b.md#absent)", "docs/b.md": "# Here" },
+    ],
+    right: {
+      "docs/a.md": "[a](b.md#it-s-here), [c](../src), [d](https://example.org), `[e](absent.md)`\n",
+      "docs/b.md": "# It-s `here`!\n",
+      "src/ids.ts": "",
+    },
+  },
+  "the lock file names no hosts": {
+    wrong: [{ "package-lock.json": `{ "resolved": "https://${registryHost}/zod.tgz" }` }],
+    right: { "package-lock.json": '{ "integrity": "sha512-x" }' },
+  },
+  "nothing in the repository is about one machine": {
+    wrong: [
+      { "docs/a.md": `Run it in ${machinePath}/src` },
+      { Dockerfile: `RUN npm --registry https://${registryHost}` },
+    ],
+    right: { "docs/a.md": "See /var/lib/waggle, ./work/, and src/work/a." },
+  },
+  "no notes to oneself in the code": {
+    wrong: [{ [somePath]: `// ${"TO"}DO: later` }],
+    right: { [somePath]: "// what is to do: nothing" },
+  },
+};
+
+describe.each(Object.entries(cases))("%s", (name, { wrong, right }) => {
+  test.each(wrong.map((files, index) => ({ index, files })))("finds what is wrong ($index)", ({ files }) => {
+    const rule = ruleNamed(name);
+    const violations = rule.check(aTree(files));
+    expect(violations).not.toEqual([]);
+    expect(explain(rule, violations)).toContain(`Why: ${rule.why}`);
+    expect(explain(rule, violations)).toContain(`Mend: ${rule.mend}`);
+  });
+
+  test("leaves alone what is right", () => {
+    expect(ruleNamed(name).check(aTree(right))).toEqual([]);
+  });
+});
+
+test("every rule has a case", () => {
+  expect(rules.map((rule) => rule.name).sort()).toEqual(Object.keys(cases).sort());
+});
+
+function ruleNamed(name: string): Rule {
+  const rule = rules.find((candidate) => candidate.name === name);
+  if (rule === undefined) throw new Error(`no rule is called ${name}`);
+  return rule;
+}
+
+function aTree(files: Files): Tree {
+  return { files: Object.entries(files).map(([path, text]) => sourceFile(path, text)) };
+}
