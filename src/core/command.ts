@@ -45,6 +45,8 @@ export type Command =
       readonly incarnation: Incarnation;
       readonly held: readonly HeldAttempt[];
       readonly seen: AssignmentNumber;
+      /** It takes nothing new, of its own accord. */
+      readonly draining?: boolean;
     }
   | {
       readonly type: "ReportResult";
@@ -60,7 +62,7 @@ export type Command =
   | { readonly type: "DrainAgent"; readonly agent: AgentId }
   | { readonly type: "UndrainAgent"; readonly agent: AgentId }
   /** The shell heard nothing from this incarnation for H. */
-  | { readonly type: "LapseAgent"; readonly agent: AgentId; readonly incarnation: Incarnation; readonly jitter: number }
+  | { readonly type: "LapseAgent"; readonly agent: AgentId; readonly incarnation: Incarnation }
   | { readonly type: "MarkUnresponsive"; readonly agent: AgentId; readonly incarnation: Incarnation }
   /** The shell saw no progress from this attempt for its stall limit. */
   | { readonly type: "StallAttempt"; readonly task: TaskId; readonly attempt: AttemptNumber; readonly jitter: number }
@@ -80,7 +82,10 @@ export type Reply =
   /** The task had already ended otherwise. */
   | { readonly kind: "already-ended"; readonly task: TaskId; readonly state: string }
   | { readonly kind: "joined"; readonly unknownAttempts: readonly HeldAttempt[]; readonly resumed: boolean }
-  | { readonly kind: "fenced" }
+  /** Attempts the agent holds and should not: it is told to stop them. */
+  | { readonly kind: "reconciled"; readonly unknown: readonly HeldAttempt[] }
+  /** Carried out in part: the same command is to be decided again, in the next batch. */
+  | { readonly kind: "again" }
   | { readonly kind: "ok" }
   /** The attempt was closed before, by other means: the agent forgets it. Final. */
   | { readonly kind: "stale" }

@@ -1,0 +1,148 @@
+// How agents come, go, and are brought into line with what the journal says they hold.
+// The one thing to know: an attempt the agent was sent (its number ≤ `seen`) and does not hold is lost, because
+// an agent holds an attempt until its result was answered; one it has not seen yet is sent again instead.
+
+import { type AgentId, assignmentNumber, type Incarnation, type Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { findOpen } from "./agent-rows.ts";
+import type { Command, HeldAttempt, Reply } from "./command.ts";
+import { closeAsLost } from "./decide-attempt.ts";
+import { answered, type Decision } from "./decision.ts";
+import type { Event, LeaveReason } from "./event.ts";
+import type { AgentRow, SwarmState } from "./state.ts";
+
+type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
+
+/** A known incarnation resumes; a new one ends the life before it. An agent whose attempts are too many for one
+ *  batch is closed over several: the reply `again` asks for the same command in the next. */
+export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
+  const row = state.agentById.get(command.agent);
+  if (row === undefined && state.agentById.size >= limits.agentsMax) {
+    return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
+  }
+  if (row?.online !== true) return { events: [joined(command)], reply: newLife(command) };
+  if (row.incarnation === command.incarnation) return resume(state, row, command, at);
+  const closures = endLife(state, row, "fenced", at);
+  if (!closures.isComplete) return { events: closures.events, reply: { kind: "again" } };
+  return { events: [...closures.events, joined(command)], reply: newLife(command) };
+}
+
+export function decideLeave(state: SwarmState, command: Extract<Command, { type: "LeaveAgent" }>, at: Instant): Decision {
+  const row = online(state, command.agent, command.incarnation);
+  if (row === undefined) return answered({ kind: "ok" });
+  const closures = endLife(state, row, "left", at);
+  return { events: closures.events, reply: closures.isComplete ? { kind: "ok" } : { kind: "again" } };
+}
+
+export function decideLapse(state: SwarmState, command: Extract<Command, { type: "LapseAgent" }>, at: Instant): Decision {
+  const row = online(state, command.agent, command.incarnation);
+  if (row === undefined) return answered({ kind: "none" });
+  const closures = endLife(state, row, "lapsed", at);
+  return { events: closures.events, reply: closures.isComplete ? { kind: "none" } : { kind: "again" } };
+}
+
+export function decideReconcile(state: SwarmState, command: Extract<Command, { type: "ReconcileAgent" }>, at: Instant): Decision {
+  const row = online(state, command.agent, command.incarnation);
+  if (row === undefined) return answered({ kind: "none" });
+  const events: Event[] = [...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)];
+  if (row.unresponsive && command.seen >= row.lastNumber) events.push({ type: "AgentResponsive", agent: row.id });
+  if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
+  return { events, reply: { kind: "reconciled", unknown: unknownAttempts(row, command.held) } };
+}
+
+export function decideUnresponsive(state: SwarmState, agent: AgentId, incarnation: Incarnation): Decision {
+  const row = online(state, agent, incarnation);
+  if (row === undefined || row.unresponsive) return answered({ kind: "none" });
+  return { events: [{ type: "AgentUnresponsive", agent }], reply: { kind: "none" } };
+}
+
+export function decideDrain(state: SwarmState, agent: AgentId): Decision {
+  const row = state.agentById.get(agent);
+  if (row?.online !== true) return answered({ kind: "unknown-agent", agent });
+  return { events: row.draining ? [] : [{ type: "AgentDrained", agent }], reply: { kind: "ok" } };
+}
+
+export function decideUndrain(state: SwarmState, agent: AgentId): Decision {
+  const row = state.agentById.get(agent);
+  if (row?.online !== true) return answered({ kind: "unknown-agent", agent });
+  return { events: row.draining ? [{ type: "AgentUndrained", agent }] : [], reply: { kind: "ok" } };
+}
+
+/** The agent in this life, if it is the one the coordinator knows. */
+function online(state: SwarmState, agent: AgentId, incarnation: Incarnation): AgentRow | undefined {
+  const row = state.agentById.get(agent);
+  return row?.online === true && row.incarnation === incarnation ? row : undefined;
+}
+
+function joined({ agent, incarnation, kinds, role, agentType, labels, maxConcurrent, prefetch }: JoinAgent): Event {
+  return {
+    type: "AgentJoined",
+    agent,
+    incarnation,
+    kinds,
+    ...(role === undefined ? {} : { role }),
+    ...(agentType === undefined ? {} : { agentType }),
+    ...(labels === undefined ? {} : { labels }),
+    maxConcurrent,
+    ...(prefetch === undefined ? {} : { prefetch }),
+  };
+}
+
+function newLife(command: JoinAgent): Reply {
+  return { kind: "joined", resumed: false, unknownAttempts: command.held };
+}
+
+function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instant): Decision {
+  return {
+    events: [joined(command), ...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)],
+    reply: { kind: "joined", resumed: true, unknownAttempts: unknownAttempts(row, command.held) },
+  };
+}
+
+function endLife(state: SwarmState, row: AgentRow, reason: LeaveReason, at: Instant): { events: Event[]; isComplete: boolean } {
+  const errors: Readonly<Record<LeaveReason, string>> = {
+    left: "the agent left before the attempt ended",
+    lapsed: "nothing was heard from the agent for too long",
+    fenced: "the agent was started again under the same id",
+  };
+  const events: Event[] = [];
+  for (const attempt of row.open.values()) {
+    if (events.length >= limits.closuresPerCommandMax) return { events, isComplete: false };
+    events.push(closeAsLost(state, attempt, errors[reason], at));
+  }
+  events.push({ type: "AgentLeft", agent: row.id, incarnation: row.incarnation, reason });
+  return { events, isComplete: true };
+}
+
+function confirmations(row: AgentRow, seen: AgentRow["lastNumber"]): Event[] {
+  if (seen <= row.confirmedNumber) return [];
+  const upTo = assignmentNumber(Math.min(seen, row.lastNumber));
+  return upTo > row.confirmedNumber ? [{ type: "AssignmentsConfirmed", agent: row.id, upTo }] : [];
+}
+
+function lostAttempts(
+  state: SwarmState,
+  row: AgentRow,
+  { held, seen }: { readonly held: readonly HeldAttempt[]; readonly seen: number },
+  at: Instant,
+): Event[] {
+  const holds = new Set(held.map(nameOf));
+  const events: Event[] = [];
+  for (const attempt of row.open.values()) {
+    if (attempt.number > seen || events.length >= limits.closuresPerCommandMax) break;
+    if (!holds.has(nameOf(attempt))) events.push(closeAsLost(state, attempt, "the agent no longer holds the attempt", at));
+  }
+  return events;
+}
+
+/** What the agent holds and should not: never its own, closed before, or revoked. */
+function unknownAttempts(row: AgentRow, held: readonly HeldAttempt[]): HeldAttempt[] {
+  return held.filter(({ task, attempt }) => {
+    const open = findOpen(row, task, attempt);
+    return open === undefined || open.state === "revoked";
+  });
+}
+
+function nameOf({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
+  return `${task}#${attempt}`;
+}

@@ -1,0 +1,117 @@
+// What a command leads to, as a value: events and an answer. Reads the state, changes nothing, performs nothing.
+// The one thing to know: a decision may use only the state (which follows from the journal), the command, and
+// the instant it was stamped with. Every refusal is a reply without events.
+
+import { unreachable } from "../assert.ts";
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Command } from "./command.ts";
+import { decideDrain, decideJoin, decideLapse, decideLeave, decideReconcile, decideUndrain, decideUnresponsive } from "./decide-agent.ts";
+import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
+import { answered, type Decision } from "./decision.ts";
+import type { Event } from "./event.ts";
+import { nearMisses } from "./near-miss.ts";
+import { type SwarmState, type Timer, waitingCount } from "./state.ts";
+
+const NOTHING = answered({ kind: "none" });
+
+/** Decides one command at instant `at` of the journal. */
+export function decide(state: SwarmState, command: Command, at: Instant): Decision {
+  switch (command.type) {
+    case "StartTerm":
+      return decided({ type: "TermStarted", term: command.term, leader: command.leader });
+    case "RenewTerm":
+      return decided({ type: "TermRenewed" });
+    case "SubmitTask":
+      return decideSubmit(state, command);
+    case "CancelTask":
+      return decideCancel(state, command);
+    case "JoinAgent":
+      return decideJoin(state, command, at);
+    case "LeaveAgent":
+      return decideLeave(state, command, at);
+    case "ReconcileAgent":
+      return decideReconcile(state, command, at);
+    case "ReportResult":
+      return decideResult(state, command, at);
+    case "DrainAgent":
+      return decideDrain(state, command.agent);
+    case "UndrainAgent":
+      return decideUndrain(state, command.agent);
+    case "LapseAgent":
+      return decideLapse(state, command, at);
+    case "MarkUnresponsive":
+      return decideUnresponsive(state, command.agent, command.incarnation);
+    case "StallAttempt":
+      return decideStall(state, command, at);
+    case "Tick":
+      return decideDue(state, command.jitter, at);
+    case "SummarizeRefusals":
+      return decided({ type: "TasksRefused", project: command.project, reason: command.reason, count: command.count });
+    default:
+      unreachable(command);
+  }
+}
+
+function decided(event: Event): Decision {
+  return { events: [event], reply: { kind: "ok" } };
+}
+
+function decideSubmit(state: SwarmState, command: Extract<Command, { type: "SubmitTask" }>): Decision {
+  const { task, hash } = command;
+  const known = state.taskById.get(task.id) ?? state.endedById.get(task.id);
+  if (known !== undefined) {
+    if (known.hash !== hash) return answered({ kind: "conflict", task: task.id });
+    return answered({ kind: "accepted", task: task.id, duplicate: true, warnings: [] });
+  }
+  if (waitingCount(state.counts) >= limits.queuedTasksMax) return refused("swarm-queue-full");
+  const project = state.projectById.get(task.project);
+  if (project !== undefined && waitingCount(project.counts) >= limits.queuedTasksPerProjectMax) return refused("project-queue-full");
+
+  const event: Event = { type: "TaskSubmitted", task, hash };
+  if (state.onlineByKind.has(task.kind)) {
+    return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [] } };
+  }
+  const near = nearMisses(task.kind, state.onlineByKind.keys());
+  if (command.failFast === true) return answered({ kind: "no-capable-agent", taskKind: task.kind, nearMisses: near });
+  const warning = { code: "no-agent-serves-kind", taskKind: task.kind, nearMisses: near } as const;
+  return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [warning] } };
+}
+
+function refused(reason: "project-queue-full" | "swarm-queue-full"): Decision {
+  return answered({ kind: "refused", reason, retryAfterMs: limits.retryAfterMs });
+}
+
+function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {
+  const row = state.taskById.get(command.task);
+  if (row?.spec.project === command.project) {
+    return {
+      events: [{ type: "TaskCancelled", task: command.task, reason: "requested" }],
+      reply: { kind: "cancelled", task: command.task },
+    };
+  }
+  const ended = state.endedById.get(command.task);
+  if (ended?.project !== command.project) return answered({ kind: "unknown-task", task: command.task });
+  if (ended.state === "cancelled") return answered({ kind: "cancelled", task: command.task });
+  return answered({ kind: "already-ended", task: command.task, state: ended.state });
+}
+
+/** The first timer that is due, alone: what it changes decides whether the next one still means anything. */
+function decideDue(state: SwarmState, jitter: number, at: Instant): Decision {
+  const timer = state.timers.peek();
+  if (timer === undefined || timer.dueAt > at) return NOTHING;
+  return { events: eventsOfTimer(state, timer, at, jitter), reply: { kind: "none" } };
+}
+
+function eventsOfTimer(state: SwarmState, { due }: Timer, at: Instant, jitter: number): readonly Event[] {
+  switch (due.kind) {
+    case "release":
+      return [{ type: "TaskReleased", task: due.task.spec.id }];
+    case "deadline":
+      return [{ type: "TaskExpired", task: due.task.spec.id }];
+    case "timeout":
+      return decideTimeout(state, due.attempt, at, jitter);
+    case "forget":
+      return [{ type: "AgentForgotten", agent: due.agent }];
+  }
+}

@@ -1,0 +1,14 @@
+// The value every decision returns: events to journal, and the answer to whoever asked.
+
+import type { Reply } from "./command.ts";
+import type { Event } from "./event.ts";
+
+export interface Decision {
+  readonly events: readonly Event[];
+  readonly reply: Reply;
+}
+
+/** A decision that changes nothing. */
+export function answered(reply: Reply): Decision {
+  return { events: [], reply };
+}

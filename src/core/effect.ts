@@ -1,0 +1,108 @@
+// What is to be done in the world because of an event: to whom something is said. Taken from the state right
+// after the event was applied, held back until its batch is committed, and safe to repeat.
+
+import { assert } from "../assert.ts";
+import type { AgentId, Incarnation, ProjectId, TaskId } from "../ids.ts";
+import { NO_PROJECT } from "../ids.ts";
+import type { Event, TaskSpec } from "./event.ts";
+import type { OpenAttempt, SwarmState } from "./state.ts";
+
+export type Effect =
+  | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec }
+  | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
+  | { readonly kind: "tell"; readonly agent: AgentId; readonly incarnation: Incarnation; readonly what: "drain" | "undrain" | "fenced" | "rejoin" }
+  /** Whoever awaits the task is told how it ended. */
+  | { readonly kind: "ended"; readonly task: TaskId; readonly event: Event; readonly attempts: number };
+
+/** Says what `event`, just applied to `state`, obliges the coordinator to tell agents and clients; undefined when
+ *  nothing. `revokedOpen` is the attempt the event revoked, which only the state before it knew. */
+export function effectOf(state: SwarmState, event: Event, revokedOpen: OpenAttempt | undefined): readonly Effect[] {
+  switch (event.type) {
+    case "TaskAssigned":
+      return [assignEffect(state, event.task)];
+    case "TaskCompleted":
+    case "TaskFailed":
+      return [endedEffect(state, event.task, event)];
+    case "TaskDeadLettered":
+    case "TaskCancelled":
+    case "TaskExpired":
+      return [...revokeEffect(revokedOpen, reasonOf(event)), endedEffect(state, event.task, event)];
+    case "AttemptFailed":
+      return revokeEffect(revokedOpen, reasonOf(event));
+    case "AgentDrained":
+    case "AgentUndrained":
+      return tell(state, event.agent, event.type === "AgentDrained" ? "drain" : "undrain");
+    case "AgentLeft":
+      if (event.reason === "left") return [];
+      return [{ kind: "tell", agent: event.agent, incarnation: event.incarnation, what: event.reason === "fenced" ? "fenced" : "rejoin" }];
+    default:
+      return [];
+  }
+}
+
+/** The attempt that `event` is about to revoke, looked up before it is applied. */
+export function revokedBy(state: SwarmState, event: Event): OpenAttempt | undefined {
+  switch (event.type) {
+    case "TaskCancelled":
+    case "TaskExpired":
+      return state.taskById.get(event.task)?.open;
+    case "AttemptFailed":
+    case "TaskDeadLettered":
+      return event.revoked === true ? state.taskById.get(event.task)?.open : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Every assignment of which its agent has not confirmed the arrival: sent again on taking over. */
+export function unconfirmedAssignments(state: SwarmState): Effect[] {
+  const effects: Effect[] = [];
+  for (const agent of state.agentById.values()) {
+    for (const attempt of agent.open.values()) {
+      if (attempt.state === "assigned") effects.push(assignEffect(state, attempt.task));
+      if (attempt.state === "revoked") effects.push({ kind: "revoke", attempt, reason: "the attempt is no longer yours" });
+    }
+  }
+  return effects;
+}
+
+/** The project an event belongs to, `_` when to none; asked right after the event was applied. */
+export function projectOf(state: SwarmState, event: Event): ProjectId | typeof NO_PROJECT {
+  if (event.type === "TaskSubmitted") return event.task.project;
+  if (event.type === "TasksRefused") return event.project;
+  if (!("task" in event)) return NO_PROJECT;
+  return state.taskById.get(event.task)?.spec.project ?? state.endedById.get(event.task)?.project ?? NO_PROJECT;
+}
+
+export function assignEffect(state: SwarmState, task: TaskId): Effect {
+  const row = state.taskById.get(task);
+  assert(row?.open !== undefined, `task ${task} has the attempt that is announced`);
+  return { kind: "assign", attempt: row.open, spec: row.spec };
+}
+
+function endedEffect(state: SwarmState, task: TaskId, event: Event): Effect {
+  return { kind: "ended", task, event, attempts: state.endedById.get(task)?.attempts ?? 0 };
+}
+
+function revokeEffect(attempt: OpenAttempt | undefined, reason: string): readonly Effect[] {
+  return attempt === undefined ? [] : [{ kind: "revoke", attempt, reason }];
+}
+
+function tell(state: SwarmState, agent: AgentId, what: "drain" | "undrain"): readonly Effect[] {
+  const row = state.agentById.get(agent);
+  return row === undefined ? [] : [{ kind: "tell", agent, incarnation: row.incarnation, what }];
+}
+
+function reasonOf(event: Event): string {
+  switch (event.type) {
+    case "TaskCancelled":
+      return "the task was cancelled";
+    case "TaskExpired":
+      return "the task's deadline passed";
+    case "AttemptFailed":
+    case "TaskDeadLettered":
+      return event.failure.error;
+    default:
+      return "the attempt is no longer yours";
+  }
+}

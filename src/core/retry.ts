@@ -1,0 +1,41 @@
+// What becomes of a task whose attempt ended without success. Jitter is given by the caller, so that the
+// decision is a value and replay never draws again.
+
+import { assert } from "../assert.ts";
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { DeadLetterReason, FailureClass } from "./event.ts";
+import type { TaskRow } from "./state.ts";
+
+export type RetryDecision =
+  | { readonly kind: "retry"; readonly retryAt: Instant | undefined }
+  | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason }
+  /** The task's own fault: no other attempt can do better. */
+  | { readonly kind: "fail" };
+
+/** @param jitter [0, 1) */
+export function decideRetry(row: TaskRow, failureClass: FailureClass, failedAt: Instant, jitter: number): RetryDecision {
+  assert(jitter >= 0 && jitter < 1, "jitter is a fraction");
+  switch (failureClass) {
+    case "invalid":
+      return { kind: "fail" };
+    case "infrastructure":
+      if (row.infrastructureFailures >= limits.infrastructureFailuresMax) {
+        return { kind: "dead-letter", reason: "infrastructure-exhausted" };
+      }
+      return { kind: "retry", retryAt: backOff(failedAt, row.infrastructureFailures + 1, jitter) };
+    case "failed":
+    case "timed-out":
+    case "stalled":
+    case "lost":
+      if (row.failures + 1 >= row.spec.maxAttempts) return { kind: "dead-letter", reason: "attempts-exhausted" };
+      // A lost agent says nothing about the task: it runs elsewhere at once.
+      return { kind: "retry", retryAt: failureClass === "lost" ? undefined : backOff(failedAt, row.failures + 1, jitter) };
+  }
+}
+
+/** `base · 2^(failures − 1)`, at most the maximum, of which the upper half is spread by the jitter. */
+function backOff(from: Instant, failures: number, jitter: number): Instant {
+  const fullMs = Math.min(limits.retryBackoffMs * 2 ** (failures - 1), limits.retryBackoffMsMax);
+  return (from + Math.round(fullMs * (0.5 + jitter / 2))) as Instant;
+}

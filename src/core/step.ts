@@ -1,0 +1,85 @@
+// One turn of the coordinator as a pure function: commands in, one batch's events, answers and effects out.
+// The order is the law: each command is decided and applied before the next one is looked at, then what is due,
+// then assignments are planned. Nothing here is visible to anybody before the batch is committed.
+// Not here: taking commands from the inbox, stamping time, appending (coordinator/).
+
+import type { BatchIndex, Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { Round } from "../scheduling/planner.ts";
+import { apply } from "./apply.ts";
+import type { Command, Reply } from "./command.ts";
+import { decide } from "./decide.ts";
+import { reactTo } from "./decide-attempt.ts";
+import { type Effect, effectOf, projectOf, revokedBy } from "./effect.ts";
+import type { Event } from "./event.ts";
+import type { SwarmState } from "./state.ts";
+
+/** An event as it will stand in the batch, with what readers need to route it. */
+export interface RecordedEvent {
+  readonly event: Event;
+  /** The event's JSON, made once. */
+  readonly json: string;
+  readonly project: string;
+}
+
+/** Collects what one turn leads to. Mutates the state it was given. */
+export class Turn {
+  readonly recorded: RecordedEvent[] = [];
+  readonly effects: Effect[] = [];
+  /** Length of the events' JSON so far, in UTF-16 units: never more than its bytes. */
+  characters = 0;
+  readonly #state: SwarmState;
+  readonly #at: Instant;
+  readonly #idx: BatchIndex;
+
+  /** @param at of the whole turn · @param idx the batch it will be */
+  constructor(state: SwarmState, at: Instant, idx: BatchIndex) {
+    this.#state = state;
+    this.#at = at;
+    this.#idx = idx;
+    state.at = at;
+    state.idx = idx;
+  }
+
+  get isFull(): boolean {
+    return this.characters >= limits.turnBytesMax;
+  }
+
+  /** Decides one command and applies what it leads to. */
+  take(command: Command): Reply {
+    const decision = decide(this.#state, command, this.#at);
+    for (const event of decision.events) this.#record(event);
+    return decision.reply;
+  }
+
+  /** Whatever time alone brings about, as far as the turn has room. @returns whether all of it was done */
+  takeDue(jitter: () => number): boolean {
+    for (;;) {
+      const due = this.#state.timers.peek();
+      if (due === undefined || due.dueAt > this.#at) return true;
+      if (this.isFull) return false;
+      this.take({ type: "Tick", jitter: jitter() });
+    }
+  }
+
+  /** Assigns what can be assigned, as far as the turn has room. @returns whether nothing is left to assign */
+  plan(): boolean {
+    const round = new Round(this.#state, this.#at);
+    while (!this.isFull) {
+      const assigned = round.next();
+      if (assigned === undefined) return true;
+      this.#record(assigned);
+    }
+    return false;
+  }
+
+  #record(event: Event): void {
+    const revoked = revokedBy(this.#state, event);
+    apply(this.#state, event, { at: this.#at, idx: this.#idx });
+    const json = JSON.stringify(event);
+    this.characters += json.length;
+    this.recorded.push({ event, json, project: projectOf(this.#state, event) });
+    for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
+    for (const reaction of reactTo(this.#state, event, this.#at)) this.#record(reaction);
+  }
+}
