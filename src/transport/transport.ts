@@ -30,6 +30,7 @@ export type RequestOutcome =
   | { readonly kind: RequestFailure };
 
 export interface RequestOptions {
+  /** May be late by `limits.requestTimeoutGrainMs`, never early. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -44,8 +45,9 @@ export interface Transport {
    *  @throws InvalidMessageError when larger than `maxPayloadBytes` */
   publish(subject: string, data: Uint8Array, reply?: string): void;
 
-  /** Never throws for the wire's sake: every ending is a value.
-   *  @throws InvalidMessageError when larger than `maxPayloadBytes` */
+  /** Never throws for the wire's sake: every ending is a value. Not queued: while reconnecting it ends as
+   *  `disconnected` at once. An aborted `signal` ends it as `timeout`, for somebody may still act.
+   *  @throws InvalidMessageError when larger than `maxPayloadBytes` (a rejection) */
   request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome>;
 
   /** Calls `handler` for each message, in order of arrival; restored after a reconnect. `*` matches one token,

@@ -1,0 +1,259 @@
+// The transport within one process, for tests and simulation: a hub stands for the server.
+// Nothing is serialised or copied; a receiver must not write into `data`.
+//
+// Messages are matched when they are published and handed over later, in the order of publishing, never
+// within the publisher's call. `cut` and `heal` do to one connection what a network does.
+
+import { type Clock, systemClock } from "../clock.ts";
+import { InvalidMessageError, UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { callHandler } from "./handler.ts";
+import { KeptPublishes } from "./kept-publishes.ts";
+import { ended, OpenRequests } from "./open-requests.ts";
+import { checkOutgoing, checkSubject } from "./outgoing.ts";
+import { type Interest, isValidPattern, type QueueGroup, SubjectIndex } from "./subject-index.ts";
+import type {
+  ConnectionStatus,
+  Message,
+  RequestOptions,
+  RequestOutcome,
+  SubscribeOptions,
+  Subscription,
+  Transport,
+} from "./transport.ts";
+
+export interface MemoryHubOptions {
+  /** Default: that of a server of default configuration. */
+  readonly maxPayloadBytes?: number;
+  /** Default `_INBOX`. */
+  readonly inboxPrefix?: string;
+  /** For the time-outs of requests. Default: the system's. */
+  readonly clock?: Clock;
+  /** How a delivery is put off. Default `queueMicrotask`: handlers that answer each other for ever starve
+   *  timers. A simulator passes its clock's `soon`. */
+  readonly defer?: (run: () => void) => void;
+}
+
+/** The server. Connections of different hubs do not hear each other. */
+export class MemoryHub {
+  readonly maxPayloadBytes: number;
+  readonly inboxPrefix: string;
+  readonly clock: Clock;
+  readonly #defer: (run: () => void) => void;
+  readonly #index = new SubjectIndex<MemorySubscription>();
+  #queue: (() => void)[] = [];
+  #isDraining = false;
+  #connected = 0;
+
+  constructor(options: MemoryHubOptions = {}) {
+    this.maxPayloadBytes = options.maxPayloadBytes ?? limits.maxPayloadBytesDefault;
+    this.inboxPrefix = options.inboxPrefix ?? "_INBOX";
+    this.clock = options.clock ?? systemClock;
+    this.#defer = options.defer ?? queueMicrotask;
+  }
+
+  connect(): Transport {
+    this.#connected += 1;
+    return new MemoryTransport(this, `${this.inboxPrefix}.memory${this.#connected}`);
+  }
+
+  /** The connection breaks: its open requests end as `disconnected`, nothing reaches it, what it publishes
+   *  waits. Nothing happens to one that is cut or closed. */
+  cut(transport: Transport): void {
+    asMemory(transport).lose();
+  }
+
+  /** The connection is back: subscriptions count again, then what waited is sent. */
+  heal(transport: Transport): void {
+    asMemory(transport).restore();
+  }
+
+  /** @returns whether anybody receives it */
+  route(message: Message): boolean {
+    const { each, groups } = this.#index.match(message.subject);
+    for (const subscription of each) this.#deliver(subscription, message);
+    for (const group of groups) this.#deliver(nextMember(group), message);
+    return each.length + groups.length > 0;
+  }
+
+  /** Runs after everything that was put off before. */
+  putOff(run: () => void): void {
+    this.#queue.push(run);
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#defer(() => this.#drain());
+  }
+
+  addInterest(interest: Interest<MemorySubscription>): void {
+    this.#index.add(interest);
+  }
+
+  removeInterest(interest: Interest<MemorySubscription>): void {
+    this.#index.remove(interest);
+  }
+
+  #deliver(subscription: MemorySubscription, message: Message): void {
+    const { connection } = subscription;
+    this.putOff(() => {
+      if (subscription.connection === connection) subscription.receive(message);
+    });
+  }
+
+  #drain(): void {
+    while (this.#queue.length > 0) {
+      const round = this.#queue;
+      this.#queue = [];
+      for (const run of round) run();
+    }
+    this.#isDraining = false;
+  }
+}
+
+/** One interest of one connection; `connection` counts its lives and is undefined once unsubscribed, so that
+ *  a message on its way through a broken connection is lost. */
+class MemorySubscription {
+  readonly interest: Interest<MemorySubscription>;
+  connection: number | undefined;
+  readonly #handler: (message: Message) => void;
+
+  constructor(pattern: string, handler: (message: Message) => void, queue: string | undefined) {
+    this.interest = { pattern, queue, subscriber: this };
+    this.#handler = handler;
+  }
+
+  receive(message: Message): void {
+    callHandler(this.#handler, message);
+  }
+}
+
+class MemoryTransport implements Transport {
+  readonly inboxPrefix: string;
+  readonly maxPayloadBytes: number;
+  readonly #hub: MemoryHub;
+  readonly #inbox: string;
+  readonly #requests: OpenRequests;
+  readonly #kept = new KeptPublishes();
+  readonly #subscriptions = new Set<MemorySubscription>();
+  readonly #listeners = new Set<(status: ConnectionStatus) => void>();
+  #status: ConnectionStatus = "connected";
+  #connection = 1;
+  #hasInbox = false;
+
+  constructor(hub: MemoryHub, inbox: string) {
+    this.#hub = hub;
+    this.#inbox = inbox;
+    this.inboxPrefix = hub.inboxPrefix;
+    this.maxPayloadBytes = hub.maxPayloadBytes;
+    this.#requests = new OpenRequests(hub.clock);
+  }
+
+  publish(subject: string, data: Uint8Array, reply?: string): void {
+    checkOutgoing(subject, data, this.maxPayloadBytes);
+    if (reply !== undefined) checkSubject(reply);
+    if (this.#status === "connected") this.#hub.route({ subject, data, reply });
+    else if (this.#status === "reconnecting") this.#kept.keep({ subject, data, reply });
+  }
+
+  async request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+    checkOutgoing(subject, data, this.maxPayloadBytes);
+    if (this.#status !== "connected") return ended.disconnected;
+    if (options.signal?.aborted) return ended.timeout;
+    this.#openInbox();
+    const { token, outcome } = this.#requests.open(options);
+    const isHeard = this.#hub.route({ subject, data, reply: `${this.#inbox}.${token}` });
+    if (!isHeard) this.#requests.settle(token, ended["no-responders"]);
+    return await outcome;
+  }
+
+  subscribe(
+    subject: string,
+    handler: (message: Message) => void,
+    options: SubscribeOptions = {},
+  ): Subscription {
+    if (!isValidPattern(subject)) throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
+    const subscription = new MemorySubscription(subject, handler, options.queue);
+    if (this.#status !== "closed") this.#subscriptions.add(subscription);
+    if (this.#status === "connected") this.#announce(subscription);
+    return {
+      unsubscribe: () => {
+        this.#subscriptions.delete(subscription);
+        this.#withdraw(subscription);
+      },
+    };
+  }
+
+  onStatus(listener: (status: ConnectionStatus) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  status(): ConnectionStatus {
+    return this.#status;
+  }
+
+  async flush(): Promise<void> {
+    if (this.#status !== "connected") throw new UnreachableError(`cannot flush while ${this.#status}`);
+    await new Promise<void>((resolve) => this.#hub.putOff(resolve));
+  }
+
+  async close(): Promise<void> {
+    if (this.#status === "closed") return;
+    this.#disconnect("closed");
+    this.#subscriptions.clear();
+  }
+
+  lose(): void {
+    if (this.#status === "connected") this.#disconnect("reconnecting");
+  }
+
+  restore(): void {
+    if (this.#status !== "reconnecting") return;
+    this.#connection += 1;
+    this.#status = "connected";
+    for (const subscription of this.#subscriptions) this.#announce(subscription);
+    for (const message of this.#kept.take()) this.#hub.route(message);
+    this.#tell();
+  }
+
+  #disconnect(status: "reconnecting" | "closed"): void {
+    this.#status = status;
+    for (const subscription of this.#subscriptions) this.#withdraw(subscription);
+    this.#requests.settleAll("disconnected");
+    this.#tell();
+  }
+
+  #announce(subscription: MemorySubscription): void {
+    subscription.connection = this.#connection;
+    this.#hub.addInterest(subscription.interest);
+  }
+
+  #withdraw(subscription: MemorySubscription): void {
+    if (subscription.connection === undefined) return;
+    subscription.connection = undefined;
+    this.#hub.removeInterest(subscription.interest);
+  }
+
+  #openInbox(): void {
+    if (this.#hasInbox) return;
+    this.#hasInbox = true;
+    this.subscribe(`${this.#inbox}.*`, ({ subject, data }) => {
+      this.#requests.settle(subject.slice(this.#inbox.length + 1), { kind: "answered", data });
+    });
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener(this.#status);
+  }
+}
+
+function nextMember(group: QueueGroup<MemorySubscription>): MemorySubscription {
+  const member = group.members[group.turn.next % group.members.length];
+  group.turn.next += 1;
+  if (member === undefined) throw new RangeError("a queue group has members");
+  return member;
+}
+
+function asMemory(transport: Transport): MemoryTransport {
+  if (transport instanceof MemoryTransport) return transport;
+  throw new TypeError("only a connection of a MemoryHub can be cut and healed");
+}

@@ -1,0 +1,414 @@
+// The transport over NATS: any nats-server, or the development broker. Also opens connections for
+// journal/nats.ts, which has one of its own.
+//
+// Requests are multiplexed here, not by the client library: its requests cost two promises and a timer each
+// and, when the connection breaks, wait for their time-out instead of ending at once.
+// The library forgets what is published while it reconnects; that is kept here.
+
+import { readFile } from "node:fs/promises";
+import {
+  type Authenticator,
+  type ConnectionOptions,
+  connect,
+  createInbox,
+  credsAuthenticator,
+  jwtAuthenticator,
+  type Msg,
+  type NatsConnection,
+  nkeyAuthenticator,
+  type Status,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
+} from "@nats-io/transport-node";
+import { unreachable } from "../assert.ts";
+import { systemClock } from "../clock.ts";
+import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { explainConnectFailure } from "./connect-failure.ts";
+import { callHandler } from "./handler.ts";
+import { KeptPublishes } from "./kept-publishes.ts";
+import { ended, OpenRequests } from "./open-requests.ts";
+import { checkOutgoing, checkSubject } from "./outgoing.ts";
+import type { ServerAddress, ServerCredentials, ServerTls } from "./server-address.ts";
+import { isValidPattern } from "./subject-index.ts";
+import type {
+  ConnectionStatus,
+  Message,
+  RequestOptions,
+  RequestOutcome,
+  SubscribeOptions,
+  Subscription,
+  Transport,
+} from "./transport.ts";
+
+export interface NatsOptions extends ServerAddress {
+  /** Shown by the server in its list of connections. */
+  readonly name: string;
+  /** Default `_INBOX`. Must be permitted to this user where users have permissions. */
+  readonly inboxPrefix?: string;
+  /** Gives up the first connect, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** What the server complains about: permissions, mostly. For logs; nothing else tells of them. */
+  readonly onError?: (error: Error) => void;
+}
+
+/** What the server said of itself when the connection was made. */
+export interface ServerFacts {
+  readonly name: string;
+  readonly version: string;
+  /** Whether the server has JetStream; this account may still lack it. */
+  readonly hasJetStream: boolean;
+  readonly maxPayloadBytes: number;
+}
+
+export interface NatsTransport extends Transport {
+  /** Of the server connected last. */
+  server(): ServerFacts;
+}
+
+/** Connects once and fails fast; after that reconnects for ever.
+ *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
+export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
+  return new WireTransport(await openNatsConnection(options), options);
+}
+
+/** As `connectNats`, for who needs the library's own connection. Close it with `close()`.
+ *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
+export async function openNatsConnection(options: NatsOptions): Promise<NatsConnection> {
+  options.signal?.throwIfAborted();
+  const backOff = new BackOff();
+  const connectionOptions = await toConnectionOptions(options, backOff);
+  const opening = connect(connectionOptions).catch((cause: unknown) => {
+    throw explainConnectFailure(cause, options);
+  });
+  const connection = await unlessAborted(opening, options.signal);
+  void backOff.follow(connection);
+  return connection;
+}
+
+class WireTransport implements NatsTransport {
+  readonly inboxPrefix: string;
+  readonly #connection: NatsConnection;
+  readonly #onError: (error: Error) => void;
+  readonly #inbox: string;
+  readonly #requests = new OpenRequests(systemClock);
+  readonly #kept = new KeptPublishes();
+  readonly #listeners = new Set<(status: ConnectionStatus) => void>();
+  #status: ConnectionStatus = "connected";
+  #facts: ServerFacts;
+  #closing: Promise<void> | undefined;
+  #hasInbox = false;
+
+  constructor(connection: NatsConnection, { inboxPrefix = DEFAULT_INBOX_PREFIX, onError }: NatsOptions) {
+    this.inboxPrefix = inboxPrefix;
+    this.#connection = connection;
+    this.#onError = onError ?? (() => undefined);
+    this.#inbox = `${createInbox(inboxPrefix)}.`;
+    this.#facts = factsOf(connection);
+    void this.#watch();
+  }
+
+  get maxPayloadBytes(): number {
+    return this.#facts.maxPayloadBytes;
+  }
+
+  server(): ServerFacts {
+    return this.#facts;
+  }
+
+  publish(subject: string, data: Uint8Array, reply?: string): void {
+    checkOutgoing(subject, data, this.maxPayloadBytes);
+    if (reply !== undefined) checkSubject(reply);
+    if (this.#status === "connected") this.#send(subject, data, reply);
+    else if (this.#status === "reconnecting") this.#kept.keep({ subject, data, reply });
+  }
+
+  async request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+    checkOutgoing(subject, data, this.maxPayloadBytes);
+    if (this.#status !== "connected") return ended.disconnected;
+    if (options.signal?.aborted) return ended.timeout;
+    this.#openInbox();
+    const { token, outcome } = this.#requests.open(options);
+    this.#send(subject, data, this.#inbox + token);
+    return await outcome;
+  }
+
+  subscribe(
+    subject: string,
+    handler: (message: Message) => void,
+    { queue }: SubscribeOptions = {},
+  ): Subscription {
+    if (!isValidPattern(subject)) throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
+    if (this.#status === "closed") return deadSubscription;
+    const subscription = this.#connection.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
+      callback: (error, message) => {
+        if (error !== null) this.#onError(error);
+        else if (this.#mayReach(message)) callHandler(handler, new WireMessage(message));
+      },
+    });
+    return { unsubscribe: () => subscription.unsubscribe() };
+  }
+
+  onStatus(listener: (status: ConnectionStatus) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  status(): ConnectionStatus {
+    return this.#status;
+  }
+
+  async flush(): Promise<void> {
+    if (this.#status !== "connected") throw new UnreachableError(`cannot flush while ${this.#status}`);
+    const closed = this.#connection.closed().then(() => {
+      throw new UnreachableError("the connection was closed before the server had everything");
+    });
+    try {
+      await Promise.race([this.#connection.flush(), closed]);
+    } catch (cause) {
+      if (cause instanceof UnreachableError) throw cause;
+      throw new UnreachableError("the connection broke before the server had everything", { cause });
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const isConnected = this.#status === "connected";
+    this.#become("closed");
+    if (isConnected) await settledWithin(this.#connection.flush(), limits.closeFlushMs);
+    await this.#connection.close();
+  }
+
+  #send(subject: string, data: Uint8Array, reply: string | undefined): void {
+    this.#connection.publish(subject, data, reply === undefined ? undefined : { reply });
+  }
+
+  /** Not once closed, and not the server's word that nobody heard a `publish` with a reply subject. */
+  #mayReach(message: Msg): boolean {
+    return this.#status !== "closed" && !isNoResponders(message);
+  }
+
+  #openInbox(): void {
+    if (this.#hasInbox) return;
+    this.#hasInbox = true;
+    this.#connection.subscribe(`${this.#inbox}*`, {
+      callback: (error, message) => {
+        if (error === null) this.#answer(message);
+        else this.#onError(error);
+      },
+    });
+  }
+
+  #answer(message: Msg): void {
+    const token = message.subject.slice(this.#inbox.length);
+    const outcome = isNoResponders(message)
+      ? ended["no-responders"]
+      : ({ kind: "answered", data: message.data } as const);
+    this.#requests.settle(token, outcome);
+  }
+
+  async #watch(): Promise<void> {
+    for await (const status of this.#connection.status()) this.#follow(status);
+    this.#become("closed");
+  }
+
+  #follow(status: Status): void {
+    switch (status.type) {
+      case "disconnect":
+        this.#become("reconnecting");
+        break;
+      case "reconnect":
+        this.#facts = factsOf(this.#connection);
+        this.#become("connected");
+        break;
+      case "error":
+        this.#onError(status.error);
+        break;
+      default:
+        break; // pings, cluster changes and the like say nothing about this connection
+    }
+  }
+
+  #become(status: ConnectionStatus): void {
+    if (this.#status === status || this.#status === "closed") return;
+    this.#status = status;
+    if (status === "connected") this.#sendKept();
+    else this.#requests.settleAll("disconnected");
+    for (const listener of [...this.#listeners]) listener(status);
+  }
+
+  #sendKept(): void {
+    for (const { subject, data, reply } of this.#kept.take()) {
+      // The server we came back to may take less than the one we left.
+      if (data.length <= this.maxPayloadBytes) this.#send(subject, data, reply);
+    }
+  }
+}
+
+/** Decodes the subjects only of messages whose handlers look at them. */
+class WireMessage implements Message {
+  readonly #message: Msg;
+
+  constructor(message: Msg) {
+    this.#message = message;
+  }
+
+  get subject(): string {
+    return this.#message.subject;
+  }
+
+  get data(): Uint8Array {
+    return this.#message.data;
+  }
+
+  get reply(): string | undefined {
+    return this.#message.reply || undefined;
+  }
+}
+
+const DEFAULT_INBOX_PREFIX = "_INBOX";
+const deadSubscription: Subscription = { unsubscribe: () => undefined };
+
+/** The server's own message in place of an answer. */
+function isNoResponders(message: Msg): boolean {
+  return message.data.length === 0 && message.headers?.code === 503;
+}
+
+function factsOf(connection: NatsConnection): ServerFacts {
+  const { info } = connection;
+  return {
+    name: info?.server_name ?? "",
+    version: info?.version ?? "",
+    hasJetStream: info?.jetstream === true,
+    maxPayloadBytes: info?.max_payload ?? limits.maxPayloadBytesDefault,
+  };
+}
+
+/** @throws InvalidConfigError */
+async function toConnectionOptions(options: NatsOptions, backOff: BackOff): Promise<ConnectionOptions> {
+  const { credentials, tls, inboxPrefix = DEFAULT_INBOX_PREFIX } = options;
+  if (tls !== undefined) await checkTlsFiles(tls);
+  return {
+    servers: options.urls.map((url) => url.replace(/^.*:\/\//, "")),
+    name: options.name,
+    inboxPrefix,
+    ...(credentials === undefined ? {} : { authenticator: await checkedAuthenticator(credentials) }),
+    ...(tls === undefined ? {} : { tls }),
+    timeout: limits.connectTimeoutMs,
+    maxReconnectAttempts: -1,
+    reconnectDelayHandler: () => backOff.delayMs,
+    ignoreAuthErrorAbort: true, // a server that is being replaced may refuse us for a while
+    pingInterval: limits.clientPingMs,
+    maxPingOut: limits.clientPingsMax,
+    noAsyncTraces: true,
+  };
+}
+
+/** How long to wait before the next attempt to reconnect. The library asks several times for one attempt,
+ *  so it counts the attempts that it hears of, not the questions. */
+class BackOff {
+  delayMs: number = limits.reconnectMs;
+  #failures = 0;
+
+  async follow(connection: NatsConnection): Promise<void> {
+    for await (const status of connection.status()) {
+      if (status.type === "reconnecting") this.#set(this.#failures + 1);
+      else if (status.type === "reconnect") this.#set(0);
+    }
+  }
+
+  #set(failures: number): void {
+    this.#failures = failures;
+    const delayMs = Math.min(limits.reconnectMsMax, limits.reconnectMs * 2 ** failures);
+    this.delayMs = delayMs * (0.5 + Math.random() / 2); // all agents lose a server at the same moment
+  }
+}
+
+async function checkTlsFiles({ caFile, certFile, keyFile }: ServerTls): Promise<void> {
+  if (caFile !== undefined) await readSecret(caFile, "CA certificate");
+  if (certFile !== undefined) await readSecret(certFile, "client certificate");
+  if (keyFile !== undefined) await readSecret(keyFile, "client key");
+}
+
+/** Tried once, because within the library a bad seed looks like a lost connection. */
+async function checkedAuthenticator(credentials: ServerCredentials): Promise<Authenticator> {
+  const authenticator = await authenticatorOf(credentials);
+  if (isWorking(authenticator)) return authenticator;
+  throw new InvalidConfigError(`the ${credentials.kind} credentials for NATS are not well-formed`);
+}
+
+function isWorking(authenticator: Authenticator): boolean {
+  try {
+    authenticator("nonce");
+    return true;
+  } catch {
+    return false; // the reason may quote the secret that could not be parsed
+  }
+}
+
+async function authenticatorOf(credentials: ServerCredentials): Promise<Authenticator> {
+  const utf8 = new TextEncoder();
+  switch (credentials.kind) {
+    case "token":
+      return tokenAuthenticator(credentials.token);
+    case "password":
+      return usernamePasswordAuthenticator(credentials.user, credentials.password);
+    case "creds":
+      return credsAuthenticator(utf8.encode(await readSecret(credentials.file, "creds")));
+    case "nkey-file":
+      return nkeyAuthenticator(utf8.encode((await readSecret(credentials.file, "nkey")).trim()));
+    case "nkey":
+      return nkeyAuthenticator(utf8.encode(credentials.seed));
+    case "jwt":
+      return jwtAuthenticator(
+        credentials.jwt,
+        credentials.seed === undefined ? undefined : utf8.encode(credentials.seed),
+      );
+    default:
+      return unreachable(credentials);
+  }
+}
+
+async function readSecret(path: string, what: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new InvalidConfigError(`cannot read the ${what} file ${path}`, { cause });
+  }
+}
+
+/** The work goes on when the signal wins; a connection that then comes is closed. */
+async function unlessAborted(
+  opening: Promise<NatsConnection>,
+  signal: AbortSignal | undefined,
+): Promise<NatsConnection> {
+  if (signal === undefined) return await opening;
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort);
+  });
+  try {
+    return await Promise.race([opening, aborted]);
+  } catch (error) {
+    if (signal.aborted) void opening.then((late) => late.close()).catch(() => undefined); // told already
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Neither rejects nor waits longer than `ms`. */
+async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  let cancel: () => void = () => undefined;
+  const late = new Promise<void>((resolve) => {
+    cancel = systemClock.after(ms, resolve);
+  });
+  await Promise.race([promise.catch(() => undefined), late]);
+  cancel();
+}

@@ -1,0 +1,94 @@
+// The requests of one connection that still wait for their answer, and the one timer that ends them in time.
+// Not the wire: whoever sends the request and receives the answer calls `settle`.
+//
+// There is no timer for each request: one runs to the earliest deadline and is set again when it fires.
+// Under load almost every request is answered long before, so thousands a second cost no timer at all.
+
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { RequestFailure, RequestOptions, RequestOutcome } from "./transport.ts";
+
+export interface OpenRequest {
+  /** Names the request in its reply subject; unique within the connection. */
+  readonly token: string;
+  readonly outcome: Promise<RequestOutcome>;
+}
+
+interface Waiting {
+  readonly deadline: number;
+  readonly resolve: (outcome: RequestOutcome) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly onAbort: (() => void) | undefined;
+}
+
+export class OpenRequests {
+  readonly #clock: Clock;
+  readonly #waiting = new Map<string, Waiting>();
+  #opened = 0;
+  #timerDeadline = Number.POSITIVE_INFINITY;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** An aborted `signal` ends it as `timeout`: nobody waits any longer, and somebody may still act. */
+  open({ timeoutMs, signal }: RequestOptions): OpenRequest {
+    this.#opened += 1;
+    const token = this.#opened.toString(36);
+    const deadline = this.#clock.monotonicMs() + timeoutMs;
+    const outcome = new Promise<RequestOutcome>((resolve) => {
+      const onAbort = signal === undefined ? undefined : () => this.settle(token, ended.timeout);
+      this.#waiting.set(token, { deadline, resolve, signal, onAbort });
+      if (onAbort !== undefined) signal?.addEventListener("abort", onAbort);
+    });
+    if (signal?.aborted) this.settle(token, ended.timeout);
+    else if (deadline < this.#timerDeadline) this.#setTimer(deadline);
+    return { token, outcome };
+  }
+
+  /** Answers for a request that has ended are ignored. */
+  settle(token: string, outcome: RequestOutcome): void {
+    const waiting = this.#waiting.get(token);
+    if (waiting === undefined) return;
+    this.#waiting.delete(token);
+    if (waiting.onAbort !== undefined) waiting.signal?.removeEventListener("abort", waiting.onAbort);
+    waiting.resolve(outcome);
+    if (this.#waiting.size === 0) this.#dropTimer(); // an idle connection keeps no process alive
+  }
+
+  settleAll(failure: RequestFailure): void {
+    for (const token of [...this.#waiting.keys()]) this.settle(token, ended[failure]);
+  }
+
+  #setTimer(deadline: number): void {
+    this.#cancelTimer();
+    this.#timerDeadline = deadline;
+    this.#cancelTimer = this.#clock.after(Math.max(0, deadline - this.#clock.monotonicMs()), () => {
+      this.#timerDeadline = Number.POSITIVE_INFINITY;
+      this.#endExpired();
+    });
+  }
+
+  #dropTimer(): void {
+    this.#cancelTimer();
+    this.#timerDeadline = Number.POSITIVE_INFINITY;
+  }
+
+  #endExpired(): void {
+    const now = this.#clock.monotonicMs();
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const [token, { deadline }] of this.#waiting) {
+      if (deadline <= now) this.settle(token, ended.timeout);
+      else earliest = Math.min(earliest, deadline);
+    }
+    if (this.#waiting.size > 0) this.#setTimer(Math.max(earliest, now + limits.requestTimeoutGrainMs));
+  }
+}
+
+/** The endings without an answer, made once. */
+export const ended: Readonly<Record<RequestFailure, RequestOutcome>> = {
+  "no-responders": { kind: "no-responders" },
+  timeout: { kind: "timeout" },
+  disconnected: { kind: "disconnected" },
+};

@@ -1,0 +1,86 @@
+// Where a server is and who we are to it, as plain data: from flags, NATS_URL, a NATS context or broker.json
+// to whatever opens a connection. The one thing to know: URLs here have no user part, so they may be printed.
+
+import { InvalidConfigError } from "../errors.ts";
+
+export interface ServerAddress {
+  /** `nats://host:port` or `tls://host:port`, at least one; those of one cluster. */
+  readonly urls: readonly string[];
+  readonly credentials?: ServerCredentials;
+  /** Present: the connection must be encrypted. Absent: it is when the server offers it. */
+  readonly tls?: ServerTls;
+}
+
+export type ServerCredentials =
+  | { readonly kind: "token"; readonly token: string }
+  | { readonly kind: "password"; readonly user: string; readonly password: string }
+  /** A `.creds` file: JWT and seed. */
+  | { readonly kind: "creds"; readonly file: string }
+  | { readonly kind: "nkey-file"; readonly file: string }
+  | { readonly kind: "nkey"; readonly seed: string }
+  /** A user's JWT, with the seed that signs for it unless it is a bearer token. */
+  | { readonly kind: "jwt"; readonly jwt: string; readonly seed?: string };
+
+/** Paths of PEM files. */
+export interface ServerTls {
+  readonly caFile?: string;
+  readonly certFile?: string;
+  readonly keyFile?: string;
+  /** The server expects TLS before it says anything. */
+  readonly handshakeFirst?: boolean;
+}
+
+export const NATS_PORT = 4222;
+
+/** Reads `nats://[user:password@ | token@]host[:port]`, several separated by commas. Errors name `source` and
+ *  never repeat the text, which may hold a password.
+ *  @throws InvalidConfigError */
+export function parseServerUrls(text: string, source: string): ServerAddress {
+  const parts = text.split(",").map((part) => part.trim());
+  const urls = parts.map((part) => parseUrl(part, source));
+  const credentials = urls.map((url) => credentialsOf(url, source)).find((found) => found !== undefined);
+  const isEncrypted = urls.some((url) => url.protocol === "tls:");
+  return {
+    urls: urls.map((url) => `${url.protocol}//${url.hostname}:${url.port || NATS_PORT}`),
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(isEncrypted ? { tls: {} } : {}),
+  };
+}
+
+/** For people: `host:port`, several separated by commas; nothing secret. */
+export function describeAddress({ urls }: ServerAddress): string {
+  return urls.map((url) => url.replace(/^.*:\/\//, "")).join(", ");
+}
+
+function parseUrl(part: string, source: string): URL {
+  const url = URL.canParse(withScheme(part)) ? new URL(withScheme(part)) : undefined;
+  if (url === undefined || url.hostname === "" || !["nats:", "tls:"].includes(url.protocol)) {
+    throw new InvalidConfigError(
+      `${source} is not the address of a NATS server. Write it as nats://127.0.0.1:4222, or tls://… for an ` +
+        "encrypted connection; several are separated by commas.",
+    );
+  }
+  return url;
+}
+
+function withScheme(part: string): string {
+  return part.includes("://") ? part : `nats://${part}`;
+}
+
+function credentialsOf(url: URL, source: string): ServerCredentials | undefined {
+  if (url.username === "") return undefined;
+  const user = decoded(url.username);
+  const password = decoded(url.password);
+  if (user === undefined || password === undefined) {
+    throw new InvalidConfigError(`${source}: a % in a user or password must be written %25.`);
+  }
+  return password === "" ? { kind: "token", token: user } : { kind: "password", user, password };
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined; // the reason would repeat the password
+  }
+}
