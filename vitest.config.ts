@@ -15,7 +15,6 @@ export const shared = {
     ...(report === undefined ? [] : [["json", { outputFile: report }] as ["json", { outputFile: string }]]),
   ],
   environment: "node",
-  restoreMocks: true,
 } satisfies ViteUserConfig["test"];
 
 export default defineConfig({

@@ -1,0 +1,62 @@
+// `npm run check`: everything that must hold before a change is done, the same here and in CI.
+// All stages run even when one fails, so that one run shows all there is to mend.
+//   npm run check -- lint types     only these
+//   npm run check -- --skip tests   all but these (may be repeated)
+
+import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
+
+interface Stage {
+  readonly name: string;
+  readonly command: readonly [program: string, ...args: string[]];
+}
+
+/** Cheapest first. */
+const stages: readonly Stage[] = [
+  { name: "format", command: ["biome", "format", "."] },
+  { name: "lint", command: ["biome", "check", "--formatter-enabled=false", "--error-on-warnings", "."] },
+  { name: "types", command: ["tsc", "--noEmit"] },
+  { name: "architecture", command: ["vitest", "run", "test/architecture"] },
+  { name: "dead-code", command: ["knip"] },
+  { name: "tests", command: ["vitest", "run"] },
+  { name: "build", command: ["npm", "run", "--silent", "build"] },
+];
+
+interface Outcome {
+  readonly stage: Stage;
+  readonly passed: boolean;
+  readonly seconds: string;
+}
+
+function run(stage: Stage): Outcome {
+  const [program, ...args] = stage.command;
+  console.log(`\n── ${stage.name}: ${stage.command.join(" ")}`);
+  const startedAt = performance.now();
+  const { status, error } = spawnSync(program, args, { stdio: "inherit" });
+  if (error) console.error(`${program} could not be started: ${error.message}. Run npm ci first.`);
+  return { stage, passed: status === 0, seconds: ((performance.now() - startedAt) / 1000).toFixed(1) };
+}
+
+function chosenStages(): readonly Stage[] {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { skip: { type: "string", multiple: true, default: [] } },
+  });
+  const known = stages.map(({ name }) => name);
+  const unknown = [...positionals, ...values.skip].filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    console.error(`no stage is called ${unknown.join(", ")}; there are ${known.join(", ")}`);
+    process.exit(2);
+  }
+  return stages.filter(
+    ({ name }) => (positionals.length === 0 || positionals.includes(name)) && !values.skip.includes(name),
+  );
+}
+
+const outcomes = chosenStages().map(run);
+
+console.log("");
+for (const { stage, passed, seconds } of outcomes) {
+  console.log(`${passed ? "ok    " : "FAILED"}  ${stage.name.padEnd(14)}${seconds.padStart(6)} s`);
+}
+process.exitCode = outcomes.every(({ passed }) => passed) ? 0 : 1;
