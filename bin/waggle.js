@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+// The command `waggle`: starts the compiled command line. Committed, not built, so that npm can link it
+// before there is a dist. Plain JavaScript without dependencies: it is what tells an old Node that it is old.
+
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const usage = 2;
+
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`waggle needs Node 20.19 or newer; this is ${process.versions.node}.`);
+  process.exit(usage);
+}
+
+const compiled = new URL("../dist/src/cli/main.js", import.meta.url);
+if (!existsSync(compiled)) {
+  const folder = fileURLToPath(new URL("..", import.meta.url));
+  console.error(`waggle is not built: dist is missing. Run npm run build in ${folder}.`);
+  process.exit(usage);
+}
+
+const { main } = await import(compiled.href);
+await main();
