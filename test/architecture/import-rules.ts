@@ -14,7 +14,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "src/scheduling": ["src/core"],
   machines: ["src/core", "src/scheduling"],
   "src/protocol": ["src/core", "machines"],
-  "src/config": ["src/protocol"],
+  "src/config": ["src/core"],
   "src/transport": [],
   "src/journal": ["src/core", "src/transport"],
   "src/broker": ["src/protocol", "src/transport", "src/journal"],
