@@ -1,0 +1,21 @@
+// The public names of the charts (`waggledance/machines`): definitions to draw, test or run, and the
+// functions that read a snapshot. Names of states are not part of the interface and may change.
+
+export {
+  type AgentSignal,
+  type AgentSnapshot,
+  type AgentStatus,
+  agentMachine,
+  agentStatus,
+  describeAgent,
+  isDraining,
+  loadSignals,
+} from "./agent.ts";
+export { type CoordinatorSignal, type CoordinatorSnapshot, coordinatorMachine } from "./coordinator.ts";
+export {
+  isLeading,
+  type LeadershipSignal,
+  type LeadershipSnapshot,
+  leadershipMachine,
+} from "./leadership.ts";
+export { type TaskSignal, type TaskSnapshot, taskMachine, taskState } from "./task.ts";

@@ -1,0 +1,141 @@
+// Writes docs/lifecycle.md from the charts in machines/; with --check it compares and exits 1 when the page
+// is stale. Sentences come from the charts' own descriptions, so that there is one place to change them.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from "xstate";
+import { agentMachine, coordinatorMachine, leadershipMachine, taskMachine } from "../machines/index.ts";
+
+const page = fileURLToPath(new URL("../docs/lifecycle.md", import.meta.url));
+
+/** The page as it should be. */
+export function lifecyclePage(): string {
+  const charts = [taskMachine, agentMachine, leadershipMachine, coordinatorMachine];
+  return [introduction, ...charts.map(chapter)].join("\n");
+}
+
+const introduction = `# Lifecycles
+
+<!-- Generated from machines/ by \`npm run docs:lifecycle\`. Edit the charts, not this page. -->
+
+Four things have a life: a task, an agent, a coordinator's claim to lead, and its process. The charts stand in
+\`machines/\` and are exported as \`waggledance/machines\`. Signals are a contract; names of states are not, and
+may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events.
+`;
+
+function chapter(machine: AnyStateMachine): string {
+  const { root } = machine;
+  return `## ${title(machine.id)}
+
+${root.description ?? ""}
+
+\`\`\`mermaid
+stateDiagram-v2
+${diagram(root).join("\n")}
+\`\`\`
+
+| state | |
+|---|---|
+${descendants(root)
+  .map((state) => `| ${nameOf(state)} | ${state.description ?? ""} |`)
+  .join("\n")}
+
+| from | signal | to |
+|---|---|---|
+${edges(root)
+  .map(
+    ({ from, signal, to }) => `| ${from === root ? "any" : nameOf(from)} | \`${signal}\` | ${nameOf(to)} |`,
+  )
+  .join("\n")}
+`;
+}
+
+interface Edge {
+  readonly from: AnyStateNode;
+  /** With its guard in brackets, if it has one. */
+  readonly signal: string;
+  readonly to: AnyStateNode;
+}
+
+function edges(state: AnyStateNode): Edge[] {
+  const own = [...state.transitions.values()].flat().flatMap(edgesOfTransition);
+  return [...own, ...children(state).flatMap(edges)];
+}
+
+function edgesOfTransition(transition: AnyTransitionDefinition): Edge[] {
+  const { source, eventType, guard, target } = transition;
+  const signal = typeof guard === "string" ? `${eventType} [${guard}]` : eventType;
+  return (target ?? []).map((to) => ({ from: source, signal, to: initialLeaf(to) }));
+}
+
+function initialLeaf(state: AnyStateNode): AnyStateNode {
+  const first = state.type === "compound" ? state.initial.target[0] : undefined;
+  return first === undefined ? state : initialLeaf(first);
+}
+
+function diagram(root: AnyStateNode): string[] {
+  return [...nested(root, "  "), ...arrows(edges(root))];
+}
+
+/** One arrow for all signals that lead the same way. */
+function arrows(all: readonly Edge[]): string[] {
+  const signalsByArrow = new Map<string, string[]>();
+  for (const { from, signal, to } of all) {
+    const isFromAnywhere = from.parent === undefined;
+    const arrow = isFromAnywhere ? `  note right of ${idOf(to)}` : `  ${idOf(from)} --> ${idOf(to)}`;
+    const known = signalsByArrow.get(arrow) ?? [];
+    signalsByArrow.set(arrow, [...known, isFromAnywhere ? `${signal} from any state` : signal]);
+  }
+  return [...signalsByArrow].map(([arrow, signals]) => `${arrow} : ${signals.join(", ")}`);
+}
+
+function nested(parent: AnyStateNode, indent: string): string[] {
+  const lines = [`${indent}[*] --> ${idOf(initialLeaf(parent))}`];
+  for (const state of children(parent)) {
+    if (state.type === "compound") {
+      lines.push(`${indent}state ${idOf(state)} {`, ...nested(state, `${indent}  `), `${indent}}`);
+    } else if (state.path.length > 1) lines.push(`${indent}state "${state.key}" as ${idOf(state)}`);
+    if (state.type === "final") lines.push(`${indent}${idOf(state)} --> [*]`);
+  }
+  return lines;
+}
+
+function descendants(state: AnyStateNode): AnyStateNode[] {
+  return children(state).flatMap((child) => [child, ...descendants(child)]);
+}
+
+function children(state: AnyStateNode): AnyStateNode[] {
+  return Object.values(state.states);
+}
+
+function nameOf(state: AnyStateNode): string {
+  return state.path.join(".");
+}
+
+function idOf(state: AnyStateNode): string {
+  return state.path.join("_");
+}
+
+function title(id: string): string {
+  return `${id.charAt(0).toUpperCase()}${id.slice(1)}`;
+}
+
+function main(): void {
+  const wanted = lifecyclePage();
+  if (!process.argv.includes("--check")) {
+    writeFileSync(page, wanted);
+  } else if (!isCurrent(wanted)) {
+    console.error("docs/lifecycle.md is not what machines/ says: run `npm run docs:lifecycle`");
+    process.exitCode = 1;
+  }
+}
+
+function isCurrent(wanted: string): boolean {
+  try {
+    return readFileSync(page, "utf8") === wanted;
+  } catch {
+    return false; // no page yet: stale all the same
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main();

@@ -1,0 +1,200 @@
+// The task's chart: every edge against a table, and every edge against `apply`. In each state each event of the
+// journal is tried: what the chart allows, `apply` does with the same result; what it does not, stops `apply`.
+
+import { describe, expect, it } from "vitest";
+import { getNextSnapshot } from "xstate";
+import { type TaskSignal, taskMachine, taskState } from "../../machines/task.ts";
+import { apply } from "../../src/core/apply.ts";
+import type { Event, TaskSpec } from "../../src/core/event.ts";
+import { emptyState, type SwarmState } from "../../src/core/state.ts";
+import { InvariantError } from "../../src/errors.ts";
+import {
+  agentId,
+  assignmentNumber,
+  attemptNumber,
+  batchIndex,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  token,
+  userId,
+} from "../../src/ids.ts";
+import { type SignalTable, snapshotIn, walkEveryEdge } from "./walk.ts";
+
+const now = instant(1_000);
+const later = instant(2_000);
+const task = taskId("t1");
+const agent = agentId("a1");
+const attempt = attemptNumber(1);
+
+/** Each signal of the chart with the event of the journal that it stands for. */
+const cases = {
+  TASK_SUBMITTED: {
+    signal: { type: "TASK_SUBMITTED", startsLater: false },
+    event: { type: "TaskSubmitted", task: aTask(), hash: "h" },
+  },
+  "TASK_SUBMITTED later": {
+    signal: { type: "TASK_SUBMITTED", startsLater: true },
+    event: { type: "TaskSubmitted", task: aTask({ notBefore: later }), hash: "h" },
+  },
+  TASK_RELEASED: { signal: { type: "TASK_RELEASED" }, event: { type: "TaskReleased", task } },
+  TASK_ASSIGNED: {
+    signal: { type: "TASK_ASSIGNED" },
+    event: {
+      type: "TaskAssigned",
+      task,
+      attempt,
+      agent,
+      incarnation: incarnation("i1"),
+      number: assignmentNumber(1),
+      token: token("1.1"),
+      receipt: {
+        feasible: 1,
+        candidates: [],
+        ineligible: {},
+        decidedBy: "only",
+        lane: "k",
+        waiting: 1,
+        waitedMs: 0,
+      },
+    },
+  },
+  ASSIGNMENTS_CONFIRMED: {
+    signal: { type: "ASSIGNMENTS_CONFIRMED" },
+    event: { type: "AssignmentsConfirmed", agent, upTo: assignmentNumber(1) },
+  },
+  TASK_COMPLETED: {
+    signal: { type: "TASK_COMPLETED" },
+    event: { type: "TaskCompleted", task, attempt, agent, result: "", latencyMs: 1 },
+  },
+  ATTEMPT_FAILED: {
+    signal: { type: "ATTEMPT_FAILED", startsLater: false },
+    event: { type: "AttemptFailed", ...aFailure() },
+  },
+  "ATTEMPT_FAILED later": {
+    signal: { type: "ATTEMPT_FAILED", startsLater: true },
+    event: { type: "AttemptFailed", ...aFailure(), retryAt: later },
+  },
+  TASK_FAILED: { signal: { type: "TASK_FAILED" }, event: { type: "TaskFailed", ...aFailure() } },
+  TASK_DEAD_LETTERED: {
+    signal: { type: "TASK_DEAD_LETTERED" },
+    event: { type: "TaskDeadLettered", ...aFailure(), reason: "attempts-exhausted" },
+  },
+  TASK_CANCELLED: {
+    signal: { type: "TASK_CANCELLED" },
+    event: { type: "TaskCancelled", task, reason: "requested" },
+  },
+  TASK_EXPIRED: { signal: { type: "TASK_EXPIRED" }, event: { type: "TaskExpired", task } },
+} satisfies Record<string, { signal: TaskSignal; event: Event }>;
+type CaseName = keyof typeof cases;
+
+const toRunning = ["TASK_SUBMITTED", "TASK_ASSIGNED", "ASSIGNMENTS_CONFIRMED"] as const;
+
+/** A way into each state. */
+const ways: Readonly<Record<string, readonly CaseName[]>> = {
+  unsubmitted: [],
+  queued: ["TASK_SUBMITTED"],
+  delayed: ["TASK_SUBMITTED later"],
+  assigned: ["TASK_SUBMITTED", "TASK_ASSIGNED"],
+  running: toRunning,
+  completed: [...toRunning, "TASK_COMPLETED"],
+  failed: [...toRunning, "TASK_FAILED"],
+  cancelled: [...toRunning, "TASK_CANCELLED"],
+  expired: [...toRunning, "TASK_EXPIRED"],
+  deadLettered: [...toRunning, "TASK_DEAD_LETTERED"],
+};
+
+const fromOutside = { TASK_CANCELLED: "cancelled", TASK_EXPIRED: "expired" };
+const attemptEnds = {
+  TASK_COMPLETED: "completed",
+  ATTEMPT_FAILED: "queued",
+  "ATTEMPT_FAILED later": "delayed",
+  TASK_FAILED: "failed",
+  TASK_DEAD_LETTERED: "deadLettered",
+};
+
+describe("the task's chart", () => {
+  it("goes where the table says and nowhere else", () => {
+    const signals: SignalTable<typeof taskMachine> = Object.fromEntries(
+      Object.entries(cases).map(([name, { signal }]) => [name, signal]),
+    );
+    walkEveryEdge(taskMachine, signals, {
+      unsubmitted: { TASK_SUBMITTED: "queued", "TASK_SUBMITTED later": "delayed" },
+      queued: { TASK_ASSIGNED: "assigned", ...fromOutside },
+      delayed: { TASK_RELEASED: "queued", ...fromOutside },
+      assigned: { ASSIGNMENTS_CONFIRMED: "running", ...attemptEnds, ...fromOutside },
+      running: { ...attemptEnds, ...fromOutside },
+      completed: {},
+      failed: {},
+      cancelled: {},
+      expired: {},
+      deadLettered: {},
+    });
+  });
+});
+
+describe("apply obeys the task's chart", () => {
+  const pairs = Object.keys(ways).flatMap((from) =>
+    (Object.keys(cases) as CaseName[]).map((name) => [from, name] as const),
+  );
+
+  it.each(pairs)("%s: %s", (from, name) => {
+    const state = stateAfter(ways[from] ?? []);
+    const before = snapshotIn(taskMachine, from);
+    expect(stateOfTask(state), "the way leads where it should").toBe(taskState(before));
+    const after = getNextSnapshot(taskMachine, before, cases[name].signal);
+    const run = () => apply(state, cases[name].event, { at: now, idx: batchIndex(9) });
+    if (after.value === before.value) {
+      expect(run).toThrow(InvariantError);
+    } else {
+      run();
+      expect(stateOfTask(state)).toBe(taskState(after));
+    }
+  });
+});
+
+function stateAfter(way: readonly CaseName[]): SwarmState {
+  const state = emptyState();
+  const joined: Event = {
+    type: "AgentJoined",
+    agent,
+    incarnation: incarnation("i1"),
+    kinds: [kind("k")],
+    maxConcurrent: 2,
+  };
+  for (const event of [joined, ...way.map((name) => cases[name].event)]) {
+    apply(state, event, { at: now, idx: batchIndex(1) });
+  }
+  return state;
+}
+
+function stateOfTask(state: SwarmState): string | undefined {
+  return state.taskById.get(task)?.state ?? state.endedById.get(task)?.state;
+}
+
+function aTask(overrides: Partial<TaskSpec> = {}): TaskSpec {
+  return {
+    id: taskId("t1"),
+    kind: kind("k"),
+    project: projectId("p"),
+    user: userId("u"),
+    weight: 1,
+    priority: 100,
+    payload: "",
+    maxAttempts: 3,
+    timeoutMs: 1_000,
+    ...overrides,
+  };
+}
+
+function aFailure() {
+  return {
+    task: taskId("t1"),
+    attempt: attemptNumber(1),
+    agent: agentId("a1"),
+    failure: { class: "failed", error: "no" },
+    latencyMs: 1,
+  } as const;
+}
