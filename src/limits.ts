@@ -46,7 +46,7 @@ export const limits = {
   /** Beyond this, whoever publishes to the slow client is read no further until it has caught up or… */
   brokerStallBytes: 8 * 1024 ** 2,
   /** …so long has passed: a client that never reads must not stop the others. */
-  brokerStallMs: 100,
+  brokerStallMs: 10,
   brokerConnectionsMax: 16_384,
   brokerSubscriptionsMax: 65_536,
   /** A client that has not said CONNECT by then is cut off. */
@@ -77,6 +77,11 @@ export const limits = {
   /** Longest a batch may wait for a definite append outcome before the attempt is repeated. */
   appendTimeoutMs: 2_000,
 
+  /** Pause before an append of unknown outcome is repeated. */
+  appendRetryMs: 100,
+  /** …and before one that found no room is. */
+  journalFullRetryMs: 1_000,
+
   // --- leadership (design section 6) ----------------------------------------------------------
   /** T: silence after which a standby campaigns. */
   leaderTimeoutMs: 3_000,
@@ -103,6 +108,27 @@ export const limits = {
   agentsMax: 10_000,
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
+  /** Result messages one agent has under way: enough to fill the wire, more only makes messages smaller. */
+  resultMessagesInFlightMax: 2,
+  /** Pause before an agent asks a leader again; doubles up to the second. */
+  agentRetryMs: 50,
+  agentRetryMsMax: 1_000,
+  /** A stopped agent gives its handlers so long to end before it speaks for them… */
+  agentStopMs: 3_000,
+  /** …and a leader so long to hear that it leaves, before its silence has to say it. */
+  agentLeaveMs: 2_000,
+  /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
+  progressMs: 250,
+  /** Attempts that were revoked before they arrived, remembered by one agent. */
+  earlyRevokesMax: 1_024,
+  /** A command that was told to end (TERM) is killed after so long. */
+  execKillGraceMs: 2_000,
+  /** The end of what a command wrote to stderr, kept for its error. */
+  stderrTailBytes: 4 * 1024,
+  /** Of the text an HTTP endpoint answers with when it fails, kept for the error. */
+  httpErrorBytes: 1024,
+  /** A timer set for longer fires at once. */
+  timerMsMax: 2 ** 31 - 1,
 
   // --- attempts -------------------------------------------------------------------------------
   maxAttemptsDefault: 3,
@@ -180,6 +206,32 @@ export const limits = {
   journalFullShare: 0.85,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
+
+  // --- the command line -----------------------------------------------------------------------
+  /** How often `status --watch` and the lines of `up` look again: as often as a person does. */
+  statusWatchMs: 1_000,
+  /** Between two progress lines where there is no terminal to redraw one. */
+  progressLineMs: 2_000,
+  /** What a terminal that does not tell its width is taken to have. */
+  terminalColumnsDefault: 80,
+  /** Clocks further apart make times in tables and logs contradict each other. */
+  clockDifferenceMsMax: 2_000,
+  /** Files the demo works on, three tasks each: it shows a swarm, it is no indexer. */
+  demoFilesMax: 5_000,
+  /** An agent of the demo reads a whole file into memory. */
+  demoFileBytesMax: 16 * 1024 * 1024,
+  /** A NUL among the first bytes makes a file binary, as for git and grep. */
+  demoProbeBytes: 8 * 1024,
+  /** Names that `git ls-files` may print, in bytes. */
+  demoListBytesMax: 64 * 1024 * 1024,
+  /** The demo slows its agents down to take about this long, so that routing can be watched. */
+  demoPaceMs: 18_000,
+  /** No simulated attempt takes longer. */
+  demoAttemptMsMax: 500,
+  /** Longest the demo waits for its coordinator and agents to be there. */
+  demoStartMs: 20_000,
+  /** Longest it waits for them to leave before it kills them. */
+  demoStopMs: 5_000,
 } as const;
 
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
@@ -206,3 +258,8 @@ assert(
 );
 assert(limits.maxPayloadBytesDefault < limits.brokerStallBytes, "one message never stalls its publisher");
 assert(limits.brokerAnswerMs < limits.brokerStartMs, "one unanswered question does not use up a start");
+assert(
+  limits.execKillGraceMs <= limits.leaseTtlMs * limits.leaseAbortShare,
+  "a command whose lease runs out is dead before it has run out",
+);
+assert(limits.execKillGraceMs < limits.agentStopMs, "a stopped agent's commands are dead before it speaks for them");

@@ -118,6 +118,7 @@ export const heartbeatSchema = z.object({
   inFlight: z.int().min(0),
   successRate: z.number().min(0).max(1).optional(),
   latencyMs: z.number().min(0).optional(),
+  draining: z.boolean().optional().describe("takes nothing new, of its own accord"),
   seen,
   held,
 });
