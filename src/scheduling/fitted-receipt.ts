@@ -1,0 +1,91 @@
+// Makes a receipt fit `limits.receiptBytesMax` bytes of JSON. What does not fit goes in this order: the end of
+// the lane's name, then the last candidates; the winner and the counts always stay.
+// Most receipts fit by far, and an upper bound from lengths alone shows it; the others are measured exactly.
+
+import { assert } from "../assert.ts";
+import type { Receipt } from "../core/receipt.ts";
+import { limits } from "../limits.ts";
+
+/** @param laneBytes `jsonBytes(receipt.lane)`, which whoever makes many receipts of one lane computes once */
+export function fittedReceipt(receipt: Receipt, laneBytes: number): Receipt {
+  return bytesAtMost(receipt, laneBytes) <= limits.receiptBytesMax ? receipt : shortened(receipt);
+}
+
+/** Bytes of a text inside a JSON string, in UTF-8; its quotes are not counted. */
+export function jsonBytes(text: string): number {
+  let bytes = 0;
+  for (const character of text) bytes += bytesOfCharacter(character);
+  return bytes;
+}
+
+/** All keys and signs of a receipt without candidates; the zeros are the digits that each number has at least. */
+const receiptSkeleton: Receipt = {
+  feasible: 0,
+  candidates: [],
+  ineligible: {},
+  decidedBy: "longest-idle",
+  lane: "",
+  waiting: 0,
+  waitedMs: 0,
+};
+const skeletonBytes = JSON.stringify(receiptSkeleton).length;
+/** The same of one candidate, with a comma before it. */
+const candidateBytes = `,${JSON.stringify({ agent: "", score: 0, successRate: 0, load: 0, backlog: 0 })}`
+  .length;
+/** Quotes, colon and comma around a reason and its count. */
+const reasonBytes = `"":,`.length;
+/** What `.1234` adds to a digit. */
+const decimalBytes = ".1234".length;
+/** Score, success rate, load, backlog. */
+const decimalsPerCandidate = 4;
+const countDigits = digits(limits.agentsMax);
+
+/** Never below the receipt's bytes. Ids of agents are ASCII, counts whole numbers. */
+function bytesAtMost(receipt: Receipt, laneBytes: number): number {
+  let bytes = skeletonBytes + laneBytes;
+  bytes += digits(receipt.feasible) + digits(receipt.waiting) + digits(receipt.waitedMs);
+  for (const { agent, load } of receipt.candidates) {
+    bytes += candidateBytes + agent.length + decimalsPerCandidate * decimalBytes + digits(load);
+  }
+  for (const reason in receipt.ineligible) bytes += reason.length + reasonBytes + countDigits;
+  return bytes;
+}
+
+function shortened(receipt: Receipt): Receipt {
+  const laneBytesWanted = Math.min(jsonBytes(receipt.lane), limits.receiptLaneBytesMin);
+  for (let shown = receipt.candidates.length; shown > 0; shown -= 1) {
+    const unnamed = { ...receipt, candidates: receipt.candidates.slice(0, shown), lane: "" };
+    const room = limits.receiptBytesMax - JSON.stringify(unnamed).length;
+    if (room >= laneBytesWanted) return { ...unnamed, lane: textWithin(receipt.lane, room) };
+  }
+  assert(false, "a receipt with one candidate has room for the name of its lane");
+}
+
+/** The text, or as much of its beginning as leaves room for an ellipsis. */
+function textWithin(text: string, bytesMax: number): string {
+  if (jsonBytes(text) <= bytesMax) return text;
+  let kept = "";
+  let bytes = jsonBytes("…");
+  for (const character of text) {
+    bytes += bytesOfCharacter(character);
+    if (bytes > bytesMax) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+/** Names hold no controls and no lone surrogates (`NAME_PATTERN`), so only quote and backslash are escaped. */
+function bytesOfCharacter(character: string): number {
+  const codePoint = character.codePointAt(0) ?? 0;
+  if (codePoint > 0xffff) return 4;
+  if (codePoint > 0x7ff) return 3;
+  if (codePoint > 0x7f || character === '"' || character === "\\") return 2;
+  return 1;
+}
+
+/** Of the whole part of a number ≥ 0. */
+function digits(value: number): number {
+  let count = 1;
+  for (let left = value; left >= 10; left /= 10) count += 1;
+  return count;
+}

@@ -1,0 +1,41 @@
+// LOCO's load function: how much pressure stands behind each of those that compete, relative to the others.
+// One number read two ways: who waits most gets the next slot first and the next task last.
+
+/** What waits at one competitor. */
+export interface Queue {
+  /** Sum of the weights that wait, ≥ 0. */
+  readonly queueDepth: number;
+  /** Age of the oldest that waits, in ticks, ≥ 0; 0 when nothing waits. */
+  readonly oldestAge: number;
+}
+
+/**
+ * `L(i) = α·Qᵢ/max Q + (1−α)·Dᵢ/max D` (LOCO, "The Equation"), for one competitor. A maximum of 0 makes its
+ * term 0.
+ *
+ * @param maxima of all that compete, `queue` included
+ * @param alpha [0, 1]: 0 asks only who waits longest, 1 only who has most
+ * @returns [0, 1]
+ */
+export function loadOf(queue: Queue, maxima: Queue, alpha: number): number {
+  const depth = maxima.queueDepth === 0 ? 0 : queue.queueDepth / maxima.queueDepth;
+  const age = maxima.oldestAge === 0 ? 0 : queue.oldestAge / maxima.oldestAge;
+  return alpha * depth + (1 - alpha) * age;
+}
+
+/** L of each of those that compete, in their order. @param alpha [0, 1] */
+export function loads(queues: readonly Queue[], alpha: number): number[] {
+  const maxima = maximaOf(queues);
+  return queues.map((queue) => loadOf(queue, maxima, alpha));
+}
+
+/** The deepest and the oldest of all, 0 when there are none. */
+export function maximaOf(queues: Iterable<Queue>): Queue {
+  let queueDepth = 0;
+  let oldestAge = 0;
+  for (const queue of queues) {
+    if (queue.queueDepth > queueDepth) queueDepth = queue.queueDepth;
+    if (queue.oldestAge > oldestAge) oldestAge = queue.oldestAge;
+  }
+  return { queueDepth, oldestAge };
+}

@@ -1,0 +1,197 @@
+// The agents that may have tasks of one kind and role, ranked, during one round. Lanes that differ only in the
+// agents to avoid share a pool. It is opened with those that have a place free and hears of each that fills.
+// The counts for receipts are made at the first assignment from here and kept up to date from then on.
+
+import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
+import type { AgentRow, SwarmState } from "../core/state.ts";
+import type { AgentId, Instant, Kind } from "../ids.ts";
+import type { Candidate } from "./candidate.ts";
+import { CandidateHeap } from "./candidate-heap.ts";
+import { isLive, type Peers, peersOf, type Standing, standingInPool } from "./eligibility.ts";
+import type { Census } from "./survey.ts";
+
+export interface PoolInit {
+  readonly state: SwarmState;
+  readonly at: Instant;
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  /** Among them all that serve the kind and have a place free; others are passed over. */
+  readonly agents: Iterable<AgentRow>;
+  readonly candidateOf: (agent: AgentRow) => Candidate;
+  readonly census: Census;
+}
+
+/** Those that may have one task, as far as a receipt shows them. */
+export interface Ranking {
+  /** Best first, at most three; empty when nobody may. */
+  readonly candidates: readonly Candidate[];
+  readonly feasible: number;
+  readonly decidedBy: DecidedBy;
+}
+
+interface Member {
+  readonly candidate: Candidate;
+  standing: Standing;
+}
+
+type Counts = Record<IneligibleReason, number>;
+
+/** The winner and the next two (design section 10). */
+const shownInReceipt = 3;
+const nobodyRanked: Ranking = { candidates: [], feasible: 0, decidedBy: "only" };
+const everybody = () => true;
+
+export class Pool {
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  readonly #state: SwarmState;
+  readonly #at: Instant;
+  readonly #census: Census;
+  /** Those with a place free that pass, or are suspended: the ones whose standing an assignment may change. */
+  readonly #memberById = new Map<AgentId, Member>();
+  readonly #feasible: CandidateHeap;
+  readonly #probes: Candidate[] = [];
+  #knownPeers: Peers | undefined;
+  #counts: Counts | undefined;
+  #shownCounts: Receipt["ineligible"] | undefined;
+
+  constructor({ state, at, kind, role, agents, candidateOf, census }: PoolInit) {
+    this.#state = state;
+    this.#at = at;
+    this.kind = kind;
+    this.role = role;
+    this.#census = census;
+    const feasible: Candidate[] = [];
+    for (const agent of agents) {
+      const standing = this.#standingOf(agent);
+      if (standing !== "feasible" && standing !== "probe" && standing !== "suspended") continue;
+      const candidate = candidateOf(agent);
+      this.#memberById.set(agent.id, { candidate, standing });
+      if (standing === "feasible") feasible.push(candidate);
+      if (standing === "probe") this.#probes.push(candidate);
+    }
+    this.#feasible = new CandidateHeap(feasible);
+    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
+  }
+
+  /** Whether anybody here may have a task, leaving aside whom the task avoids. */
+  get isOpen(): boolean {
+    return this.#feasible.size + this.#probes.length > 0;
+  }
+
+  /** Whoever could have these tasks in the long run. */
+  get peers(): Peers {
+    this.#knownPeers ??= peersOf(this.#state, this.kind, this.role);
+    return this.#knownPeers;
+  }
+
+  /** The agents to tell of changes: see `update`. */
+  *agents(): IterableIterator<AgentRow> {
+    for (const { candidate } of this.#memberById.values()) yield candidate.agent;
+  }
+
+  /**
+   * Ranks those that may have a task. A probe goes first, or it would never be made while others have room; but
+   * a task that cannot be tried again is risked only where nobody else may have it.
+   *
+   * @param excluded agents that failed the task, as far as that counts
+   */
+  rank(excluded: readonly AgentId[], isLastAttempt: boolean): Ranking {
+    const isWanted = excluded.length === 0 ? everybody : (of: Candidate) => !excluded.includes(of.agent.id);
+    const regular = this.#feasible.best(shownInReceipt, isWanted);
+    const probes = this.#probes.length === 0 ? this.#probes : this.#probes.filter(isWanted);
+    if (probes.length === 0) {
+      if (regular.length === 0) return nobodyRanked;
+      const feasible = this.#feasible.size - this.#excludedCount(excluded);
+      return { candidates: regular, feasible, decidedBy: decidedBy(regular) };
+    }
+    const isRisked = regular.length === 0 || !isLastAttempt;
+    const candidates = isRisked ? [...probes, ...regular] : [...regular, ...probes];
+    const feasible = this.#feasible.size + this.#probes.length - this.#excludedCount(excluded);
+    const isPlain = !isRisked && regular.length > 1;
+    return {
+      candidates: candidates.slice(0, shownInReceipt),
+      feasible,
+      decidedBy: isPlain ? decidedBy(regular) : "probe",
+    };
+  }
+
+  /** How many agents of the swarm failed which filter, zeros absent, in the filters' order. */
+  ineligible(excluded: readonly AgentId[]): Receipt["ineligible"] {
+    this.#counts ??= this.#count();
+    this.#shownCounts ??= withoutZeros(this.#counts);
+    const excludedCount = this.#excludedCount(excluded);
+    if (excludedCount === 0) return this.#shownCounts;
+    return { ...this.#shownCounts, "failed-this-task": excludedCount };
+  }
+
+  /** Takes note that an agent filled or is being probed. Within a round nobody's standing gets better. */
+  update(agent: AgentRow): void {
+    const member = this.#memberById.get(agent.id);
+    if (member === undefined) return;
+    const before = member.standing;
+    const now = this.#standingOf(agent);
+    if (before === now) return;
+    member.standing = now;
+    if (before === "feasible") this.#feasible.remove(member.candidate);
+    if (before === "probe") this.#probes.splice(this.#probes.indexOf(member.candidate), 1);
+    if (this.#counts === undefined) return;
+    if (before !== "feasible" && before !== "probe") this.#counts[before] -= 1;
+    if (now !== "feasible" && now !== "probe") this.#counts[now] += 1;
+    this.#shownCounts = undefined;
+  }
+
+  #standingOf(agent: AgentRow): Standing {
+    const suspensionsHold = agent.suspensionByKind.has(this.kind) && this.peers.suspensionsHold;
+    return standingInPool(agent, this.kind, this.role, suspensionsHold, this.#at);
+  }
+
+  /** Of those that would pass but for the task's failures. */
+  #excludedCount(excluded: readonly AgentId[]): number {
+    let count = 0;
+    for (const id of excluded) {
+      const standing = this.#memberById.get(id)?.standing;
+      if (standing === "feasible" || standing === "probe") count += 1;
+    }
+    return count;
+  }
+
+  #count(): Counts {
+    const counts: Counts = {
+      offline: this.#census.offline,
+      draining: this.#census.draining,
+      "wrong-kind": this.#census.live,
+      "wrong-role": 0,
+      full: 0,
+      unresponsive: 0,
+      suspended: 0,
+      "failed-this-task": 0,
+    };
+    for (const agent of this.#state.onlineByKind.get(this.kind)?.values() ?? []) {
+      if (!isLive(agent)) continue;
+      counts["wrong-kind"] -= 1;
+      const standing = this.#standingOf(agent);
+      if (standing !== "feasible" && standing !== "probe") counts[standing] += 1;
+    }
+    return counts;
+  }
+
+  /** Whose back-off ended first, then by id. */
+  #compareProbes(a: Candidate, b: Candidate): number {
+    return this.#probeDueAt(a) - this.#probeDueAt(b) || (a.agent.id < b.agent.id ? -1 : 1);
+  }
+
+  #probeDueAt(candidate: Candidate): number {
+    return candidate.agent.suspensionByKind.get(this.kind)?.until ?? 0;
+  }
+}
+
+function decidedBy([winner, next]: readonly Candidate[]): DecidedBy {
+  return winner === undefined || next === undefined ? "only" : winner.decidedAgainst(next);
+}
+
+function withoutZeros(counts: Counts): Receipt["ineligible"] {
+  const shown: Partial<Counts> = {};
+  for (const reason of ineligibleReasons) if (counts[reason] > 0) shown[reason] = counts[reason];
+  return shown;
+}

@@ -1,0 +1,32 @@
+// How good an agent is for the next task of a kind: how often it succeeds, against how busy it is.
+// Not here: whether it may have the task at all (eligibility.ts). A score never overrides a filter.
+
+/** What of an agent enters its score. */
+export interface ScoreTerms {
+  /** [0, 1] */
+  readonly successRate: number;
+  /** Attempts it holds, ≥ 0; prefetched ones count. */
+  readonly inFlight: number;
+  /** ≥ 1 */
+  readonly maxConcurrent: number;
+}
+
+/** `current_load` of VAPORA's ADR-018: 0 idle, 1 at capacity; above 1 with prefetched attempts. */
+export function vaporaLoad(terms: ScoreTerms): number {
+  return terms.inFlight / terms.maxConcurrent;
+}
+
+/** `assignment_score` of VAPORA's ADR-018: `success_rate / (1 + load)`, in [0, 1]. */
+export function vaporaScore(terms: ScoreTerms): number {
+  return terms.successRate / (1 + vaporaLoad(terms));
+}
+
+/**
+ * `successRate / (1 + load + λ·L(agent))` (design section 7.3), in [0, 1]. Without a backlog, or with λ = 0, it
+ * is VAPORA's score to the bit.
+ *
+ * @param backlogCost λ·L(agent), ≥ 0
+ */
+export function score(terms: ScoreTerms, backlogCost: number): number {
+  return terms.successRate / (1 + vaporaLoad(terms) + backlogCost);
+}
