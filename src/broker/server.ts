@@ -1,0 +1,211 @@
+// The development broker: core NATS for one machine that has no nats-server. No JetStream, no clusters, no
+// TLS, no permissions: everybody who knows the secret may do everything. What clients see is nats-server's:
+// one conformance suite holds both (test/transport/conformance.ts).
+//
+// Output is written once per turn of the event loop, for all clients that got something in it. A client that
+// reads slower than others write holds those back a little, and is cut off when that does not help.
+
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { limits } from "../limits.ts";
+import { type Interest, type QueueGroup, SubjectIndex } from "../transport/subject-index.ts";
+import { type ClientSubscription, Connection, type ConnectionOwner } from "./connection.ts";
+import type { PublishFrame } from "./protocol-parser.ts";
+
+/** As a client sees it: the features of core NATS 2.9. */
+export const DEVELOPMENT_BROKER_VERSION = "2.9.0-waggle";
+
+export interface DevelopmentBrokerOptions {
+  /** What clients must send as `auth_token`. Not empty. */
+  readonly secret: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** In INFO; whoever looks for this broker knows it by its name. */
+  readonly serverName: string;
+  readonly maxPayloadBytes?: number;
+  readonly pingMs?: number;
+  readonly connectMs?: number;
+}
+
+export class DevelopmentBroker implements ConnectionOwner {
+  readonly maxPayloadBytes: number;
+  readonly #options: DevelopmentBrokerOptions;
+  readonly #secretDigest: Buffer;
+  readonly #serverId = randomBytes(16).toString("hex").toUpperCase();
+  readonly #server: Server;
+  readonly #index = new SubjectIndex<ClientSubscription>();
+  readonly #connections = new Set<Connection>();
+  readonly #held = new Set<Connection>();
+  #toFlush: Connection[] = [];
+  #clients = 0;
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(options: DevelopmentBrokerOptions) {
+    if (options.secret === "") throw new RangeError("a broker needs a secret");
+    this.#options = options;
+    this.#secretDigest = digest(options.secret);
+    this.maxPayloadBytes = options.maxPayloadBytes ?? limits.maxPayloadBytesDefault;
+    this.#server = createServer((socket) => this.#accept(socket));
+  }
+
+  /** Holding the port is the lock: rejects with EADDRINUSE when somebody else has it.
+   *  @returns the port */
+  async listen(): Promise<number> {
+    this.#server.listen({ host: "127.0.0.1", port: this.#options.port, exclusive: true });
+    await once(this.#server, "listening"); // rejects on "error"
+    const { pingMs = limits.brokerPingMs, connectMs = limits.brokerConnectMs } = this.#options;
+    this.#timers = [
+      setInterval(() => this.#pingAll(), pingMs),
+      setInterval(() => this.#cutSilent(connectMs), connectMs / 2),
+    ];
+    return this.port;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Writes what waits, closes all connections and the port. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    for (const connection of [...this.#connections]) connection.close();
+    await closed;
+  }
+
+  isSecret(secret: string): boolean {
+    return timingSafeEqual(digest(secret), this.#secretDigest);
+  }
+
+  route(from: Connection, frame: PublishFrame): void {
+    const receivers = this.#receiversOf(frame);
+    let isHeard = false;
+    for (const subscription of receivers.each) {
+      if (this.#deliver(from, subscription, frame)) isHeard = true;
+    }
+    for (const group of receivers.groups) {
+      if (this.#deliverToOne(from, group, frame)) isHeard = true;
+    }
+    if (!isHeard && frame.replyStart >= 0 && from.wantsNoResponders) this.#tellNobodyHeard(from, frame);
+  }
+
+  addInterest(interest: Interest<ClientSubscription>): void {
+    this.#index.add(interest);
+  }
+
+  removeInterest(interest: Interest<ClientSubscription>): void {
+    this.#index.remove(interest);
+  }
+
+  /** Everything that this turn of the event loop reads is written after it. */
+  willFlush(connection: Connection): void {
+    if (connection.isFlushDue) return;
+    connection.isFlushDue = true;
+    if (this.#toFlush.length === 0) setImmediate(() => this.#flush());
+    this.#toFlush.push(connection);
+  }
+
+  closed(connection: Connection): void {
+    this.#connections.delete(connection);
+  }
+
+  #accept(socket: Socket): void {
+    const connection = new Connection(socket, this, performance.now());
+    this.#clients += 1;
+    if (this.#connections.size >= limits.brokerConnectionsMax) {
+      connection.cut("maximum connections exceeded");
+      return;
+    }
+    this.#connections.add(connection);
+    connection.say(`INFO ${JSON.stringify(this.#greeting())}`);
+  }
+
+  #greeting(): Record<string, unknown> {
+    return {
+      server_id: this.#serverId,
+      server_name: this.#options.serverName,
+      version: DEVELOPMENT_BROKER_VERSION,
+      proto: 1,
+      go: "",
+      host: "127.0.0.1",
+      port: this.port,
+      headers: true,
+      auth_required: true,
+      max_payload: this.maxPayloadBytes,
+      client_id: this.#clients,
+    };
+  }
+
+  #receiversOf({ buffer, subjectStart, subjectEnd }: PublishFrame) {
+    return this.#index.match(buffer.toString("latin1", subjectStart, subjectEnd));
+  }
+
+  #deliver(from: Connection, subscription: ClientSubscription, frame: PublishFrame): boolean {
+    const { connection } = subscription;
+    if (connection === from && !from.isEchoing) return false;
+    connection.deliver(subscription, frame);
+    if (connection.pendingBytes > limits.brokerStallBytes) this.#holdBack(from, connection);
+    return true;
+  }
+
+  /** The member whose turn it is, or the next one that may have it. */
+  #deliverToOne(from: Connection, group: QueueGroup<ClientSubscription>, frame: PublishFrame): boolean {
+    const { members, turn } = group;
+    for (let tried = 0; tried < members.length; tried += 1) {
+      const member = members[turn.next % members.length];
+      turn.next += 1;
+      if (member !== undefined && this.#deliver(from, member, frame)) return true;
+    }
+    return false;
+  }
+
+  #tellNobodyHeard(from: Connection, { buffer, replyStart, replyEnd }: PublishFrame): void {
+    const reply = buffer.toString("latin1", replyStart, replyEnd);
+    const own = this.#index.match(reply).each.find(({ connection }) => connection === from);
+    if (own !== undefined) from.deliverNoResponders(own, reply);
+  }
+
+  #flush(): void {
+    const connections = this.#toFlush;
+    this.#toFlush = [];
+    for (const connection of connections) {
+      connection.isFlushDue = false;
+      connection.flush();
+    }
+  }
+
+  /** A publisher waits for a slow reader, as long as that one reads at all. */
+  #holdBack(publisher: Connection, reader: Connection): void {
+    if (this.#held.has(publisher) || reader.readBytes === reader.readBytesAtStall) return;
+    reader.readBytesAtStall = reader.readBytes;
+    this.#held.add(publisher);
+    publisher.pause();
+    setTimeout(() => {
+      this.#held.delete(publisher);
+      publisher.resume();
+    }, limits.brokerStallMs);
+  }
+
+  #pingAll(): void {
+    for (const connection of [...this.#connections]) {
+      if (!connection.isAuthorized) continue;
+      if (connection.isHeard) connection.pingsOut = 0;
+      connection.isHeard = false;
+      if (connection.pingsOut >= limits.brokerPingsMax) connection.cut("Stale Connection");
+      else connection.ask();
+    }
+  }
+
+  #cutSilent(connectMs: number): void {
+    const latest = performance.now() - connectMs;
+    for (const connection of [...this.#connections]) {
+      if (!connection.isAuthorized && connection.openedAt < latest) connection.cut("Authentication Timeout");
+    }
+  }
+}
+
+function digest(secret: string): Buffer {
+  return createHash("sha256").update(secret).digest();
+}
