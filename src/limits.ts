@@ -119,6 +119,9 @@ export const limits = {
   agentLeaveMs: 2_000,
   /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
   progressMs: 250,
+  /** Assignment numbers an agent takes note of beyond the first that is missing: what a leader may have sent
+   *  in the two heartbeats until it notices, at 30,000 a second. */
+  assignmentsAheadMax: 65_536,
   /** Attempts that were revoked before they arrived, remembered by one agent. */
   earlyRevokesMax: 1_024,
   /** A command that was told to end (TERM) is killed after so long. */
@@ -197,6 +200,8 @@ export const limits = {
   suspendMsMax: 10 * 60_000,
   /** Bytes of a receipt (design section 10). */
   receiptBytesMax: 512,
+  /** As much of a lane's name stands in a receipt before a candidate more does. */
+  receiptLaneBytesMin: 24,
 
   // --- journal (design section 6) -------------------------------------------------------------
   /** The most one command may put into a batch: half of the server's max payload. */
