@@ -87,6 +87,14 @@ export const limits = {
   leaderTimeoutMs: 3_000,
   /** The leader appends at least once per T / this, so that two losses do not depose it. */
   leaderBeatsPerTimeout: 3,
+  /** How often the leader looks at what only time brings: silent agents, its own beat, refusals to sum up. */
+  pulseMs: 250,
+  /** A pulse that comes later than this says that the process stalled: silence is counted anew. */
+  pulseLateMs: 1_000,
+  /** A standby lets the leader answer a query first. */
+  standbyAnswerMs: 150,
+  /** Refusals are summed up on the record so often. */
+  refusalSummaryMs: 1_000,
   /** A leader that cannot show an append sent less than this share of T ago answers nothing definite. */
   leaderTrustShare: 0.8,
   /** Wall clock and journal time may differ by this before the difference is taken up slowly. */
@@ -211,6 +219,10 @@ export const limits = {
   journalFullShare: 0.85,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
+  /** Decoded batches kept for clients that ask how tasks ended. */
+  recentBatchesMax: 16,
+  /** How often room in the journal is looked at. */
+  journalUsageMs: 5_000,
 
   // --- the command line -----------------------------------------------------------------------
   /** How often `status --watch` and the lines of `up` look again: as often as a person does. */

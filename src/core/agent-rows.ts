@@ -32,7 +32,10 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.unresponsive = false;
   row.leftAt = context.at;
   removeFromKinds(state, row);
-  row.forgetTimer = startTimer(state, (context.at + limits.agentForgottenMs) as Instant, { kind: "forget", agent: row.id });
+  row.forgetTimer = startTimer(state, (context.at + limits.agentForgottenMs) as Instant, {
+    kind: "forget",
+    agent: row.id,
+  });
 }
 
 export function forgetRow(state: SwarmState, id: AgentId): void {
@@ -50,7 +53,10 @@ export function agentOf(state: SwarmState, id: AgentId): AgentRow {
 
 /** Puts an attempt into one of its agent's places. */
 export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAttempt): void {
-  assert(agent.online && agent.incarnation === attempt.incarnation, `agent ${agent.id} is in the life that is assigned to`);
+  assert(
+    agent.online && agent.incarnation === attempt.incarnation,
+    `agent ${agent.id} is in the life that is assigned to`,
+  );
   assert(attempt.number === agent.lastNumber + 1, `assignments to ${agent.id} are numbered without gaps`);
   assert(agent.open.size < placesOf(agent), `agent ${agent.id} has a place free`);
   agent.lastNumber = attempt.number;
@@ -76,7 +82,10 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
 export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): void {
   const agent = agentOf(state, event.agent);
   const attempt = findOpen(agent, event.task, event.attempt);
-  assert(attempt?.state === "revoked", `attempt ${event.task}#${event.attempt} is released after it was revoked`);
+  assert(
+    attempt?.state === "revoked",
+    `attempt ${event.task}#${event.attempt} is released after it was revoked`,
+  );
   agent.open.delete(attempt.number);
 }
 
@@ -86,10 +95,19 @@ export function findOpen(agent: AgentRow, task: string, attempt: number): OpenAt
   return undefined;
 }
 
-export function learn(state: SwarmState, attempt: OpenAttempt, outcome: "success" | "failure", at: Instant, latencyMs?: number): void {
+export function learn(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  outcome: "success" | "failure",
+  at: Instant,
+  latencyMs?: number,
+): void {
   const agent = agentOf(state, attempt.agent);
-  recordOutcome(recordIn(agent.recordByKind, attempt.kind, at), outcome, at, latencyMs);
-  recordOutcome(recordIn(state.recordByKind, attempt.kind, at), outcome, at, latencyMs);
+  const records = {
+    agent: recordIn(agent.recordByKind, attempt.kind, at),
+    swarm: recordIn(state.recordByKind, attempt.kind, at),
+  };
+  recordOutcome(records, outcome, at, latencyMs);
 }
 
 function recordIn(recordByKind: Map<Kind, SuccessRecord>, kind: Kind, at: Instant): SuccessRecord {

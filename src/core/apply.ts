@@ -4,7 +4,16 @@
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
-import { agentOf, closeAttempt, forgetRow, joinRow, learn, leaveRow, openAttempt, releaseAttempt } from "./agent-rows.ts";
+import {
+  agentOf,
+  closeAttempt,
+  forgetRow,
+  joinRow,
+  learn,
+  leaveRow,
+  openAttempt,
+  releaseAttempt,
+} from "./agent-rows.ts";
 import type { Event, EventOf, FailureClass } from "./event.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
 import {
@@ -22,14 +31,15 @@ import {
 } from "./task-rows.ts";
 
 /** Which failures count against `maxAttempts`, against the agent's learnt rate, and make others be preferred. */
-const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean; readonly agent: boolean }>> = {
-  failed: { attempt: true, agent: true },
-  "timed-out": { attempt: true, agent: true },
-  stalled: { attempt: true, agent: true },
-  lost: { attempt: true, agent: false },
-  invalid: { attempt: true, agent: false },
-  infrastructure: { attempt: false, agent: false },
-};
+const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean; readonly agent: boolean }>> =
+  {
+    failed: { attempt: true, agent: true },
+    "timed-out": { attempt: true, agent: true },
+    stalled: { attempt: true, agent: true },
+    lost: { attempt: true, agent: false },
+    invalid: { attempt: true, agent: false },
+    infrastructure: { attempt: false, agent: false },
+  };
 
 /** Changes `state` by one event. @throws InvariantError when the event is not legal in it */
 export function apply(state: SwarmState, event: Event, context: EventContext): void {
@@ -40,6 +50,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       state.leader = event.leader;
       return;
     case "TermRenewed":
+    case "TermEnded":
     case "TasksRefused":
       return;
     case "TaskSubmitted":
@@ -80,7 +91,11 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       agentOf(state, event.agent).unresponsive = false;
       return;
     case "AgentSuspended":
-      agentOf(state, event.agent).suspensionByKind.set(event.kind, { until: event.until, step: event.step, probing: false });
+      agentOf(state, event.agent).suspensionByKind.set(event.kind, {
+        until: event.until,
+        step: event.step,
+        probing: false,
+      });
       return;
     case "AgentReinstated":
       agentOf(state, event.agent).suspensionByKind.delete(event.kind);
@@ -119,7 +134,10 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     timeoutTimer: undefined,
   };
   openAttempt(state, agentOf(state, event.agent), attempt);
-  attempt.timeoutTimer = startTimer(state, (at + row.spec.timeoutMs) as Instant, { kind: "timeout", attempt });
+  attempt.timeoutTimer = startTimer(state, (at + row.spec.timeoutMs) as Instant, {
+    kind: "timeout",
+    attempt,
+  });
   leaveLane(state, row);
   if (row.attempt === 0) countFirstStart(state, row, at);
   row.attempt = event.attempt;
@@ -129,7 +147,10 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
 
 function confirm(state: SwarmState, event: EventOf<"AssignmentsConfirmed">): void {
   const agent = agentOf(state, event.agent);
-  assert(event.upTo > agent.confirmedNumber && event.upTo <= agent.lastNumber, `agent ${agent.id} confirms what it was sent`);
+  assert(
+    event.upTo > agent.confirmedNumber && event.upTo <= agent.lastNumber,
+    `agent ${agent.id} confirms what it was sent`,
+  );
   agent.confirmedNumber = event.upTo;
   for (const attempt of agent.open.values()) {
     if (attempt.number > event.upTo) return;
@@ -154,7 +175,11 @@ function failAttempt(state: SwarmState, event: EventOf<"AttemptFailed">, context
   else enqueue(state, row, context.at);
 }
 
-function failTask(state: SwarmState, event: EventOf<"TaskFailed" | "TaskDeadLettered">, context: EventContext): void {
+function failTask(
+  state: SwarmState,
+  event: EventOf<"TaskFailed" | "TaskDeadLettered">,
+  context: EventContext,
+): void {
   const row = closeFailed(state, event, context.at);
   end(state, row, event.type === "TaskFailed" ? "failed" : "dead-lettered", context);
 }
@@ -200,6 +225,9 @@ function openAttemptOf(
   const row = liveTask(state, event);
   const attempt = row.open;
   assert(attempt !== undefined, `task ${event.task} has an open attempt`);
-  assert(attempt.attempt === event.attempt && attempt.agent === event.agent, `attempt ${event.task}#${event.attempt} is the open one`);
+  assert(
+    attempt.attempt === event.attempt && attempt.agent === event.agent,
+    `attempt ${event.task}#${event.attempt} is the open one`,
+  );
   return { row, attempt };
 }

@@ -2,7 +2,18 @@
 // Commands come from the wire (already checked by protocol/), from operators, and from the shell's own
 // timers. `decide` answers each with events and a reply; commands are never journaled.
 
-import type { AgentId, AssignmentNumber, AttemptNumber, Incarnation, Instant, Kind, ProjectId, TaskId, Term, Token } from "../ids.ts";
+import type {
+  AgentId,
+  AssignmentNumber,
+  AttemptNumber,
+  Incarnation,
+  Instant,
+  Kind,
+  ProjectId,
+  TaskId,
+  Term,
+  Token,
+} from "../ids.ts";
 import type { Encoding, RefusalReason, TaskSpec } from "./event.ts";
 
 /** One attempt as an agent names it. */
@@ -13,7 +24,12 @@ export interface HeldAttempt {
 
 /** What an agent reports of an attempt's end. */
 export type ReportedOutcome =
-  | { readonly kind: "completed"; readonly result: string; readonly encoding?: Encoding; readonly tokens?: number }
+  | {
+      readonly kind: "completed";
+      readonly result: string;
+      readonly encoding?: Encoding;
+      readonly tokens?: number;
+    }
   | { readonly kind: "failed" | "infrastructure" | "invalid"; readonly error: string }
   /** It stopped because it was told to. */
   | { readonly kind: "revoked" };
@@ -21,7 +37,13 @@ export type ReportedOutcome =
 export type Command =
   | { readonly type: "StartTerm"; readonly term: Term; readonly leader: string }
   | { readonly type: "RenewTerm" }
-  | { readonly type: "SubmitTask"; readonly task: TaskSpec; readonly hash: string; readonly failFast?: boolean }
+  | { readonly type: "EndTerm" }
+  | {
+      readonly type: "SubmitTask";
+      readonly task: TaskSpec;
+      readonly hash: string;
+      readonly failFast?: boolean;
+    }
   | { readonly type: "CancelTask"; readonly project: ProjectId; readonly task: TaskId }
   | {
       readonly type: "JoinAgent";
@@ -65,15 +87,30 @@ export type Command =
   | { readonly type: "LapseAgent"; readonly agent: AgentId; readonly incarnation: Incarnation }
   | { readonly type: "MarkUnresponsive"; readonly agent: AgentId; readonly incarnation: Incarnation }
   /** The shell saw no progress from this attempt for its stall limit. */
-  | { readonly type: "StallAttempt"; readonly task: TaskId; readonly attempt: AttemptNumber; readonly jitter: number }
+  | {
+      readonly type: "StallAttempt";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly jitter: number;
+    }
   /** Whatever is due at this instant: releases, deadlines, time-outs, agents to forget. */
   | { readonly type: "Tick"; readonly jitter: number }
-  | { readonly type: "SummarizeRefusals"; readonly project: ProjectId; readonly reason: RefusalReason; readonly count: number };
+  | {
+      readonly type: "SummarizeRefusals";
+      readonly project: ProjectId;
+      readonly reason: RefusalReason;
+      readonly count: number;
+    };
 
 /** Answers of `decide`, one member a command type that has an asker; `none` for the shell's own. */
 export type Reply =
   | { readonly kind: "none" }
-  | { readonly kind: "accepted"; readonly task: TaskId; readonly duplicate: boolean; readonly warnings: readonly SubmitWarning[] }
+  | {
+      readonly kind: "accepted";
+      readonly task: TaskId;
+      readonly duplicate: boolean;
+      readonly warnings: readonly SubmitWarning[];
+    }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly retryAfterMs: number }
   | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
   | { readonly kind: "conflict"; readonly task: TaskId }

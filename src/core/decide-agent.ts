@@ -27,25 +27,38 @@ export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): 
   return { events: [...closures.events, joined(command)], reply: newLife(command) };
 }
 
-export function decideLeave(state: SwarmState, command: Extract<Command, { type: "LeaveAgent" }>, at: Instant): Decision {
+export function decideLeave(
+  state: SwarmState,
+  command: Extract<Command, { type: "LeaveAgent" }>,
+  at: Instant,
+): Decision {
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "ok" });
   const closures = endLife(state, row, "left", at);
   return { events: closures.events, reply: closures.isComplete ? { kind: "ok" } : { kind: "again" } };
 }
 
-export function decideLapse(state: SwarmState, command: Extract<Command, { type: "LapseAgent" }>, at: Instant): Decision {
+export function decideLapse(
+  state: SwarmState,
+  command: Extract<Command, { type: "LapseAgent" }>,
+  at: Instant,
+): Decision {
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "none" });
   const closures = endLife(state, row, "lapsed", at);
   return { events: closures.events, reply: closures.isComplete ? { kind: "none" } : { kind: "again" } };
 }
 
-export function decideReconcile(state: SwarmState, command: Extract<Command, { type: "ReconcileAgent" }>, at: Instant): Decision {
+export function decideReconcile(
+  state: SwarmState,
+  command: Extract<Command, { type: "ReconcileAgent" }>,
+  at: Instant,
+): Decision {
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "none" });
   const events: Event[] = [...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)];
-  if (row.unresponsive && command.seen >= row.lastNumber) events.push({ type: "AgentResponsive", agent: row.id });
+  if (row.unresponsive && command.seen >= row.lastNumber)
+    events.push({ type: "AgentResponsive", agent: row.id });
   if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
   return { events, reply: { kind: "reconciled", unknown: unknownAttempts(row, command.held) } };
 }
@@ -74,7 +87,16 @@ function online(state: SwarmState, agent: AgentId, incarnation: Incarnation): Ag
   return row?.online === true && row.incarnation === incarnation ? row : undefined;
 }
 
-function joined({ agent, incarnation, kinds, role, agentType, labels, maxConcurrent, prefetch }: JoinAgent): Event {
+function joined({
+  agent,
+  incarnation,
+  kinds,
+  role,
+  agentType,
+  labels,
+  maxConcurrent,
+  prefetch,
+}: JoinAgent): Event {
   return {
     type: "AgentJoined",
     agent,
@@ -99,7 +121,12 @@ function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instan
   };
 }
 
-function endLife(state: SwarmState, row: AgentRow, reason: LeaveReason, at: Instant): { events: Event[]; isComplete: boolean } {
+function endLife(
+  state: SwarmState,
+  row: AgentRow,
+  reason: LeaveReason,
+  at: Instant,
+): { events: Event[]; isComplete: boolean } {
   const errors: Readonly<Record<LeaveReason, string>> = {
     left: "the agent left before the attempt ended",
     lapsed: "nothing was heard from the agent for too long",
@@ -130,7 +157,8 @@ function lostAttempts(
   const events: Event[] = [];
   for (const attempt of row.open.values()) {
     if (attempt.number > seen || events.length >= limits.closuresPerCommandMax) break;
-    if (!holds.has(nameOf(attempt))) events.push(closeAsLost(state, attempt, "the agent no longer holds the attempt", at));
+    if (!holds.has(nameOf(attempt)))
+      events.push(closeAsLost(state, attempt, "the agent no longer holds the attempt", at));
   }
   return events;
 }

@@ -2,7 +2,7 @@
 // A report about an attempt that was closed before changes nothing but frees the place it still held.
 
 import type { AttemptNumber, Instant } from "../ids.ts";
-import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/eligibility.ts";
+import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "./agent-rows.ts";
 import type { Command, Reply } from "./command.ts";
 import { answered, type Decision } from "./decision.ts";
@@ -15,7 +15,8 @@ type ReportResult = Extract<Command, { type: "ReportResult" }>;
 export function decideResult(state: SwarmState, command: ReportResult, at: Instant): Decision {
   const agent = state.agentById.get(command.agent);
   const attempt = agent === undefined ? undefined : findOpen(agent, command.task, command.attempt);
-  if (attempt === undefined || attempt.incarnation !== command.incarnation) return answered(replyToClosed(state, command));
+  if (attempt === undefined || attempt.incarnation !== command.incarnation)
+    return answered(replyToClosed(state, command));
   if (attempt.token !== command.token) return answered({ kind: "stale-token" });
   if (attempt.state === "revoked") {
     return { events: [released(attempt, "confirmed")], reply: { kind: "stale" } };
@@ -24,15 +25,30 @@ export function decideResult(state: SwarmState, command: ReportResult, at: Insta
 }
 
 /** The agent no longer reports progress though it lives. */
-export function decideStall(state: SwarmState, command: Extract<Command, { type: "StallAttempt" }>, at: Instant): Decision {
+export function decideStall(
+  state: SwarmState,
+  command: Extract<Command, { type: "StallAttempt" }>,
+  at: Instant,
+): Decision {
   const attempt = state.taskById.get(command.task)?.open;
   if (attempt === undefined || attempt.attempt !== command.attempt) return answered({ kind: "none" });
-  const failure: AttemptFailure = { class: "stalled", error: "no progress was reported within the task's stall limit" };
+  const failure: AttemptFailure = {
+    class: "stalled",
+    error: "no progress was reported within the task's stall limit",
+  };
   return { events: [failed(state, attempt, failure, at, command.jitter)], reply: { kind: "none" } };
 }
 
-export function decideTimeout(state: SwarmState, attempt: OpenAttempt, at: Instant, jitter: number): readonly Event[] {
-  const failure: AttemptFailure = { class: "timed-out", error: "the attempt ran longer than the task's timeoutMs" };
+export function decideTimeout(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  at: Instant,
+  jitter: number,
+): readonly Event[] {
+  const failure: AttemptFailure = {
+    class: "timed-out",
+    error: "the attempt ran longer than the task's timeoutMs",
+  };
   return [failed(state, attempt, failure, at, jitter)];
 }
 
@@ -47,7 +63,7 @@ export function reactTo(state: SwarmState, event: Event, at: Instant): readonly 
   switch (event.type) {
     case "TaskCompleted": {
       const kind = state.endedById.get(event.task)?.kind;
-      if (kind === undefined || !isReinstatedBySuccess(agentOf(state, event.agent), kind)) return [];
+      if (kind === undefined || !isReinstatedBySuccess(agentOf(state, event.agent), kind, at)) return [];
       return [{ type: "AgentReinstated", agent: event.agent, kind }];
     }
     case "AttemptFailed":
@@ -58,12 +74,18 @@ export function reactTo(state: SwarmState, event: Event, at: Instant): readonly 
   }
 }
 
-function suspend(state: SwarmState, event: EventOf<"AttemptFailed" | "TaskDeadLettered">, at: Instant): readonly Event[] {
+function suspend(
+  state: SwarmState,
+  event: EventOf<"AttemptFailed" | "TaskDeadLettered">,
+  at: Instant,
+): readonly Event[] {
   const kind = state.taskById.get(event.task)?.spec.kind ?? state.endedById.get(event.task)?.kind;
   const countsAgainstAgent = event.failure.class !== "infrastructure" && event.failure.class !== "lost";
   if (kind === undefined || !countsAgainstAgent) return [];
   const suspension = suspensionOnFailure(state, agentOf(state, event.agent), kind, at);
-  return suspension === undefined ? [] : [{ type: "AgentSuspended", agent: event.agent, kind, ...suspension }];
+  return suspension === undefined
+    ? []
+    : [{ type: "AgentSuspended", agent: event.agent, kind, ...suspension }];
 }
 
 function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportResult, at: Instant): Event {
@@ -81,7 +103,14 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
         ...(outcome.tokens === undefined ? {} : { tokens: outcome.tokens }),
       };
     case "revoked":
-      return failed(state, attempt, { class: "infrastructure", error: "the agent gave the attempt up" }, at, command.jitter, true);
+      return failed(
+        state,
+        attempt,
+        { class: "infrastructure", error: "the agent gave the attempt up" },
+        at,
+        command.jitter,
+        true,
+      );
     case "failed":
     case "infrastructure":
     case "invalid":
@@ -114,21 +143,36 @@ function failed(
     case "dead-letter":
       return { type: "TaskDeadLettered", ...closing, reason: retry.reason, ...revoked };
     case "retry":
-      return { type: "AttemptFailed", ...closing, ...(retry.retryAt === undefined ? {} : { retryAt: retry.retryAt }), ...revoked };
+      return {
+        type: "AttemptFailed",
+        ...closing,
+        ...(retry.retryAt === undefined ? {} : { retryAt: retry.retryAt }),
+        ...revoked,
+      };
   }
 }
 
 function released(attempt: OpenAttempt, reason: "confirmed" | "agent-gone"): Event {
-  return { type: "AttemptReleased", task: attempt.task, attempt: attempt.attempt, agent: attempt.agent, reason };
+  return {
+    type: "AttemptReleased",
+    task: attempt.task,
+    attempt: attempt.attempt,
+    agent: attempt.agent,
+    reason,
+  };
 }
 
 /** A repeated report of the recorded outcome is `ok`; of anything else that is known to have ended, `stale`. */
 function replyToClosed(state: SwarmState, { task, attempt, agent, outcome }: ReportResult): Reply {
   const live = state.taskById.get(task);
-  if (live !== undefined) return live.open?.attempt === attempt && live.open.agent !== agent ? { kind: "stale-token" } : closedReply(live, attempt);
+  if (live !== undefined)
+    return live.open?.attempt === attempt && live.open.agent !== agent
+      ? { kind: "stale-token" }
+      : closedReply(live, attempt);
   const ended = state.endedById.get(task);
   if (ended === undefined) return { kind: "gone" };
-  const isRecorded = ended.state === "completed" && ended.attempts === attempt && outcome.kind === "completed";
+  const isRecorded =
+    ended.state === "completed" && ended.attempts === attempt && outcome.kind === "completed";
   return isRecorded ? { kind: "ok" } : { kind: "stale" };
 }
 

@@ -6,7 +6,15 @@ import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Command } from "./command.ts";
-import { decideDrain, decideJoin, decideLapse, decideLeave, decideReconcile, decideUndrain, decideUnresponsive } from "./decide-agent.ts";
+import {
+  decideDrain,
+  decideJoin,
+  decideLapse,
+  decideLeave,
+  decideReconcile,
+  decideUndrain,
+  decideUnresponsive,
+} from "./decide-agent.ts";
 import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
@@ -22,6 +30,8 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
       return decided({ type: "TermStarted", term: command.term, leader: command.leader });
     case "RenewTerm":
       return decided({ type: "TermRenewed" });
+    case "EndTerm":
+      return decided({ type: "TermEnded" });
     case "SubmitTask":
       return decideSubmit(state, command);
     case "CancelTask":
@@ -47,7 +57,12 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "Tick":
       return decideDue(state, command.jitter, at);
     case "SummarizeRefusals":
-      return decided({ type: "TasksRefused", project: command.project, reason: command.reason, count: command.count });
+      return decided({
+        type: "TasksRefused",
+        project: command.project,
+        reason: command.reason,
+        count: command.count,
+      });
     default:
       unreachable(command);
   }
@@ -66,16 +81,21 @@ function decideSubmit(state: SwarmState, command: Extract<Command, { type: "Subm
   }
   if (waitingCount(state.counts) >= limits.queuedTasksMax) return refused("swarm-queue-full");
   const project = state.projectById.get(task.project);
-  if (project !== undefined && waitingCount(project.counts) >= limits.queuedTasksPerProjectMax) return refused("project-queue-full");
+  if (project !== undefined && waitingCount(project.counts) >= limits.queuedTasksPerProjectMax)
+    return refused("project-queue-full");
 
   const event: Event = { type: "TaskSubmitted", task, hash };
   if (state.onlineByKind.has(task.kind)) {
     return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [] } };
   }
   const near = nearMisses(task.kind, state.onlineByKind.keys());
-  if (command.failFast === true) return answered({ kind: "no-capable-agent", taskKind: task.kind, nearMisses: near });
+  if (command.failFast === true)
+    return answered({ kind: "no-capable-agent", taskKind: task.kind, nearMisses: near });
   const warning = { code: "no-agent-serves-kind", taskKind: task.kind, nearMisses: near } as const;
-  return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [warning] } };
+  return {
+    events: [event],
+    reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [warning] },
+  };
 }
 
 function refused(reason: "project-queue-full" | "swarm-queue-full"): Decision {

@@ -10,13 +10,22 @@ import type { OpenAttempt, SwarmState } from "./state.ts";
 export type Effect =
   | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec }
   | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
-  | { readonly kind: "tell"; readonly agent: AgentId; readonly incarnation: Incarnation; readonly what: "drain" | "undrain" | "fenced" | "rejoin" }
+  | {
+      readonly kind: "tell";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly what: "drain" | "undrain" | "fenced" | "rejoin";
+    }
   /** Whoever awaits the task is told how it ended. */
   | { readonly kind: "ended"; readonly task: TaskId; readonly event: Event; readonly attempts: number };
 
 /** Says what `event`, just applied to `state`, obliges the coordinator to tell agents and clients; undefined when
  *  nothing. `revokedOpen` is the attempt the event revoked, which only the state before it knew. */
-export function effectOf(state: SwarmState, event: Event, revokedOpen: OpenAttempt | undefined): readonly Effect[] {
+export function effectOf(
+  state: SwarmState,
+  event: Event,
+  revokedOpen: OpenAttempt | undefined,
+): readonly Effect[] {
   switch (event.type) {
     case "TaskAssigned":
       return [assignEffect(state, event.task)];
@@ -34,7 +43,14 @@ export function effectOf(state: SwarmState, event: Event, revokedOpen: OpenAttem
       return tell(state, event.agent, event.type === "AgentDrained" ? "drain" : "undrain");
     case "AgentLeft":
       if (event.reason === "left") return [];
-      return [{ kind: "tell", agent: event.agent, incarnation: event.incarnation, what: event.reason === "fenced" ? "fenced" : "rejoin" }];
+      return [
+        {
+          kind: "tell",
+          agent: event.agent,
+          incarnation: event.incarnation,
+          what: event.reason === "fenced" ? "fenced" : "rejoin",
+        },
+      ];
     default:
       return [];
   }
@@ -60,7 +76,8 @@ export function unconfirmedAssignments(state: SwarmState): Effect[] {
   for (const agent of state.agentById.values()) {
     for (const attempt of agent.open.values()) {
       if (attempt.state === "assigned") effects.push(assignEffect(state, attempt.task));
-      if (attempt.state === "revoked") effects.push({ kind: "revoke", attempt, reason: "the attempt is no longer yours" });
+      if (attempt.state === "revoked")
+        effects.push({ kind: "revoke", attempt, reason: "the attempt is no longer yours" });
     }
   }
   return effects;
@@ -71,7 +88,9 @@ export function projectOf(state: SwarmState, event: Event): ProjectId | typeof N
   if (event.type === "TaskSubmitted") return event.task.project;
   if (event.type === "TasksRefused") return event.project;
   if (!("task" in event)) return NO_PROJECT;
-  return state.taskById.get(event.task)?.spec.project ?? state.endedById.get(event.task)?.project ?? NO_PROJECT;
+  return (
+    state.taskById.get(event.task)?.spec.project ?? state.endedById.get(event.task)?.project ?? NO_PROJECT
+  );
 }
 
 export function assignEffect(state: SwarmState, task: TaskId): Effect {

@@ -2,7 +2,19 @@
 // Each event closes what it speaks of in one go (a completion closes its attempt and ends its task), so that
 // between two events every invariant holds.
 
-import type { AgentId, AssignmentNumber, AttemptNumber, Incarnation, Instant, Kind, ProjectId, TaskId, Term, Token, UserId } from "../ids.ts";
+import type {
+  AgentId,
+  AssignmentNumber,
+  AttemptNumber,
+  Incarnation,
+  Instant,
+  Kind,
+  ProjectId,
+  TaskId,
+  Term,
+  Token,
+  UserId,
+} from "../ids.ts";
 import type { Receipt } from "./receipt.ts";
 
 /** How `payload` and `result` are to be read; absent means text. */
@@ -54,6 +66,8 @@ export type Event =
   // leadership
   | { readonly type: "TermStarted"; readonly term: Term; readonly leader: string }
   | { readonly type: "TermRenewed" }
+  /** The leader stepped down of its own accord: a standby need not wait for its silence. */
+  | { readonly type: "TermEnded" }
   // tasks
   | { readonly type: "TaskSubmitted"; readonly task: TaskSpec; readonly hash: string }
   | { readonly type: "TaskReleased"; readonly task: TaskId }
@@ -147,12 +161,23 @@ export type Event =
   | { readonly type: "AgentUnresponsive"; readonly agent: AgentId }
   | { readonly type: "AgentResponsive"; readonly agent: AgentId }
   /** Success under a quarter of the swarm's for this kind; probed with one task from `until` on. */
-  | { readonly type: "AgentSuspended"; readonly agent: AgentId; readonly kind: Kind; readonly until: Instant; readonly step: number }
+  | {
+      readonly type: "AgentSuspended";
+      readonly agent: AgentId;
+      readonly kind: Kind;
+      readonly until: Instant;
+      readonly step: number;
+    }
   | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
   | { readonly type: "AgentForgotten"; readonly agent: AgentId }
   // admission
   /** One summary a second of what was refused, so that refusals are on the record without filling it. */
-  | { readonly type: "TasksRefused"; readonly project: ProjectId; readonly reason: RefusalReason; readonly count: number };
+  | {
+      readonly type: "TasksRefused";
+      readonly project: ProjectId;
+      readonly reason: RefusalReason;
+      readonly count: number;
+    };
 
 export type RefusalReason = "project-queue-full" | "swarm-queue-full" | "inbox-full" | "journal-full";
 

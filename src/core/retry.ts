@@ -14,7 +14,12 @@ export type RetryDecision =
   | { readonly kind: "fail" };
 
 /** @param jitter [0, 1) */
-export function decideRetry(row: TaskRow, failureClass: FailureClass, failedAt: Instant, jitter: number): RetryDecision {
+export function decideRetry(
+  row: TaskRow,
+  failureClass: FailureClass,
+  failedAt: Instant,
+  jitter: number,
+): RetryDecision {
   assert(jitter >= 0 && jitter < 1, "jitter is a fraction");
   switch (failureClass) {
     case "invalid":
@@ -28,9 +33,13 @@ export function decideRetry(row: TaskRow, failureClass: FailureClass, failedAt: 
     case "timed-out":
     case "stalled":
     case "lost":
-      if (row.failures + 1 >= row.spec.maxAttempts) return { kind: "dead-letter", reason: "attempts-exhausted" };
+      if (row.failures + 1 >= row.spec.maxAttempts)
+        return { kind: "dead-letter", reason: "attempts-exhausted" };
       // A lost agent says nothing about the task: it runs elsewhere at once.
-      return { kind: "retry", retryAt: failureClass === "lost" ? undefined : backOff(failedAt, row.failures + 1, jitter) };
+      return {
+        kind: "retry",
+        retryAt: failureClass === "lost" ? undefined : backOff(failedAt, row.failures + 1, jitter),
+      };
   }
 }
 

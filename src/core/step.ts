@@ -3,7 +3,7 @@
 // then assignments are planned. Nothing here is visible to anybody before the batch is committed.
 // Not here: taking commands from the inbox, stamping time, appending (coordinator/).
 
-import type { BatchIndex, Instant } from "../ids.ts";
+import type { AgentId, BatchIndex, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Round } from "../scheduling/planner.ts";
 import { apply } from "./apply.ts";
@@ -26,6 +26,8 @@ export interface RecordedEvent {
 export class Turn {
   readonly recorded: RecordedEvent[] = [];
   readonly effects: Effect[] = [];
+  /** Whose rows changed. */
+  readonly touchedAgents = new Set<AgentId>();
   /** Length of the events' JSON so far, in UTF-16 units: never more than its bytes. */
   characters = 0;
   readonly #state: SwarmState;
@@ -37,8 +39,6 @@ export class Turn {
     this.#state = state;
     this.#at = at;
     this.#idx = idx;
-    state.at = at;
-    state.idx = idx;
   }
 
   get isFull(): boolean {
@@ -75,10 +75,13 @@ export class Turn {
 
   #record(event: Event): void {
     const revoked = revokedBy(this.#state, event);
+    this.#state.at = this.#at;
+    this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
     const json = JSON.stringify(event);
     this.characters += json.length;
     this.recorded.push({ event, json, project: projectOf(this.#state, event) });
+    if ("agent" in event) this.touchedAgents.add(event.agent);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
     for (const reaction of reactTo(this.#state, event, this.#at)) this.#record(reaction);
   }

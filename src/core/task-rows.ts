@@ -49,7 +49,8 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     deadlineTimer: undefined,
   };
   state.taskById.set(spec.id, row);
-  if (spec.deadline !== undefined) row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
+  if (spec.deadline !== undefined)
+    row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
   const isDelayed = spec.notBefore !== undefined && spec.notBefore > context.at;
   row.state = isDelayed ? "delayed" : "queued";
   count(state, row, row.state, 1);
@@ -194,7 +195,8 @@ function evictIdle<Key>(rowByKey: Map<Key, { readonly counts: ProjectRow["counts
 
 function forgetEnded(state: SwarmState, at: Instant): void {
   for (const [id, ended] of state.endedById) {
-    const isWithinHorizon = state.endedById.size <= limits.endedTasksMax && at - ended.endedAt <= limits.endedTasksMs;
+    const isWithinHorizon =
+      state.endedById.size <= limits.endedTasksMax && at - ended.endedAt <= limits.endedTasksMs;
     if (isWithinHorizon) return;
     state.endedById.delete(id);
   }

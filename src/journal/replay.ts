@@ -9,17 +9,16 @@
 // `at` never decreases along applied batches; one that does is damage and not death: its writer was us.
 
 import { apply } from "../core/apply.ts";
+import type { EventType } from "../core/event.ts";
 import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Term } from "../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "./batch.ts";
 import type { JournalRecord } from "./journal.ts";
 
-/** Up to where a journal has been read, and what the next batch must build on. */
-export interface ChainPosition {
-  /** Sequence of the last record, dead ones included; 0 before the first. */
-  readonly seq: number;
-  /** Of the last applied batch. */
+/** The last applied batch, which the next one must continue. */
+export interface ChainTail {
+  /** 0 before the first. */
   readonly idx: BatchIndex;
   readonly term: Term;
   /** Hash of the last applied batch; empty before the first. */
@@ -28,19 +27,45 @@ export interface ChainPosition {
   readonly journal: string;
 }
 
-export type Verdict = { readonly kind: "applied"; readonly batch: Batch } | { readonly kind: "dead"; readonly reason: DeadReason };
+/** Up to where a journal has been read. */
+export interface ChainPosition extends ChainTail {
+  /** Sequence of the last record, dead ones included; 0 before the first. */
+  readonly seq: number;
+}
+
+export type Verdict =
+  | { readonly kind: "applied"; readonly batch: Batch }
+  | { readonly kind: "dead"; readonly reason: DeadReason };
 export type DeadReason = "alien" | "other-journal" | "broken-chain" | "lower-term" | "no-term-start";
+
+/** Why a batch is not the one that follows `tail`, or undefined when it is. Everybody asks this one function. */
+export function deathOf(batch: Batch, tail: ChainTail): DeadReason | undefined {
+  if (tail.journal !== "" && batch.journal !== tail.journal) return "other-journal";
+  if (batch.prev !== tail.hash || batch.idx !== tail.idx + 1) return "broken-chain";
+  if (batch.term < tail.term) return "lower-term";
+  const startsTerm = batch.events[0]?.type === "TermStarted";
+  return batch.term > tail.term && !startsTerm ? "no-term-start" : undefined;
+}
 
 /** Folds records, in order, into a state of its own. */
 export class Replay {
   readonly state: SwarmState = emptyState();
-  deadRecords = 0;
+  /** Sequences of the dead records, ascending. */
+  readonly deadSeqs: number[] = [];
+  /** Of the last applied batch's last event. */
+  lastEventType: EventType | undefined;
   #seq = 0;
   #hash = "";
   #journal = "";
 
   get position(): ChainPosition {
-    return { seq: this.#seq, idx: this.state.idx, term: this.state.term, hash: this.#hash, journal: this.#journal };
+    return {
+      seq: this.#seq,
+      idx: this.state.idx,
+      term: this.state.term,
+      hash: this.#hash,
+      journal: this.#journal,
+    };
   }
 
   /** Applies a record, or finds it dead.
@@ -49,20 +74,23 @@ export class Replay {
     this.#expectNext(record.seq);
     this.#seq = record.seq;
     const batch = decodeBatch(record.bytes);
-    const dead = batch === undefined ? "alien" : this.#deathOf(batch);
+    const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
     if (batch === undefined || dead !== undefined) {
-      this.deadRecords += 1;
+      this.deadSeqs.push(record.seq);
       return { kind: "dead", reason: dead ?? "alien" };
     }
     this.#apply(batch, record);
     return { kind: "applied", batch };
   }
 
-  /** Notes a batch of our own that was decided on this very state and is now stored. */
-  adopt(record: JournalRecord, hash: string, journal: string): void {
-    this.#seq = record.seq;
-    this.#hash = hash;
-    this.#journal = journal;
+  /** Sequence of the record that holds an applied batch. */
+  seqOf(idx: BatchIndex): number {
+    let seq: number = idx;
+    for (const dead of this.deadSeqs) {
+      if (dead > seq) break;
+      seq += 1;
+    }
+    return seq;
   }
 
   #expectNext(seq: number): void {
@@ -71,14 +99,6 @@ export class Replay {
     throw new JournalDamagedError(
       `the journal goes from record ${this.#seq} to ${seq}: records are missing. Restore the journal's storage, or start a new swarm`,
     );
-  }
-
-  #deathOf(batch: Batch): DeadReason | undefined {
-    if (this.#journal !== "" && batch.journal !== this.#journal) return "other-journal";
-    if (batch.prev !== this.#hash || batch.idx !== this.state.idx + 1) return "broken-chain";
-    if (batch.term < this.state.term) return "lower-term";
-    const starts = batch.events[0]?.type === "TermStarted";
-    return batch.term > this.state.term && !starts ? "no-term-start" : undefined;
   }
 
   #apply(batch: Batch, record: JournalRecord): void {
@@ -94,6 +114,7 @@ export class Replay {
       );
     }
     this.#hash = hashOf(record.bytes);
+    this.lastEventType = batch.events.at(-1)?.type;
     this.#journal = batch.journal;
   }
 }

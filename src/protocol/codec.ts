@@ -24,13 +24,20 @@ export function encode(message: unknown): Uint8Array {
 }
 
 /** Parses and checks a message; what fails comes back as a coded error that names the field. */
-export function decode<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Decoded<z.infer<Schema>> {
+export function decode<Schema extends z.ZodType>(
+  bytes: Uint8Array,
+  schema: Schema,
+): Decoded<z.infer<Schema>> {
   const parsed = parseJson(bytes);
   return parsed.ok ? check(parsed.value, schema) : parsed;
 }
 
 /** Checks a value against a schema; `prefix` is where it stands in its message, for the error. */
-export function check<Schema extends z.ZodType>(value: unknown, schema: Schema, prefix = ""): Decoded<z.infer<Schema>> {
+export function check<Schema extends z.ZodType>(
+  value: unknown,
+  schema: Schema,
+  prefix = "",
+): Decoded<z.infer<Schema>> {
   const checked = schema.safeParse(value);
   if (checked.success) return { ok: true, value: checked.data };
   const issue = checked.error.issues[0];
@@ -40,11 +47,14 @@ export function check<Schema extends z.ZodType>(value: unknown, schema: Schema, 
 
 /** JSON within the depth limit, or a coded error. */
 export function parseJson(bytes: Uint8Array): Decoded<unknown> {
-  if (isDeeperThan(bytes, limits.jsonDepthMax)) return invalid(`the message: is nested deeper than ${limits.jsonDepthMax} levels`);
+  if (isDeeperThan(bytes, limits.jsonDepthMax))
+    return invalid(`the message: is nested deeper than ${limits.jsonDepthMax} levels`);
   try {
     return { ok: true, value: JSON.parse(utf8.decode(bytes)) };
   } catch (cause) {
-    return invalid(`the message: is not JSON in UTF-8 (${cause instanceof Error ? cause.message.slice(0, 120) : "unreadable"})`);
+    return invalid(
+      `the message: is not JSON in UTF-8 (${cause instanceof Error ? cause.message.slice(0, 120) : "unreadable"})`,
+    );
   }
 }
 

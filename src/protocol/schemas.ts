@@ -3,8 +3,18 @@
 // older and newer parties understand each other. Identifiers of sender and project come from the subject.
 
 import { z } from "zod";
+import type {
+  AgentId,
+  AssignmentNumber,
+  AttemptNumber,
+  Incarnation,
+  Instant,
+  Kind,
+  TaskId,
+  Token,
+  UserId,
+} from "../ids.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
-import type { AgentId, AssignmentNumber, AttemptNumber, Incarnation, Instant, Kind, TaskId, Token, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
 
 const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
@@ -20,7 +30,9 @@ export const taskIdSchema = branded<TaskId>(name);
 export const userIdSchema = branded<UserId>(name);
 export const kindSchema = branded<Kind>(name);
 export const attemptSchema = branded<AttemptNumber>(z.int().min(1));
-export const instantSchema = branded<Instant>(z.int().min(0).max(8.64e15)).describe("milliseconds since the Unix epoch");
+export const instantSchema = branded<Instant>(z.int().min(0).max(8.64e15)).describe(
+  "milliseconds since the Unix epoch",
+);
 const inboxTokenSchema = subjectToken.describe("token of the client's own inbox: client.<token>.done");
 const role = name.describe("only agents of this role");
 const encoding = z.literal("base64");
@@ -29,7 +41,9 @@ const encoding = z.literal("base64");
 const EVENT_OVERHEAD_BYTES = 16 * 1024;
 
 /** A string within `limits.payloadBytesMax` bytes of UTF-8 that, escaped as JSON, still fits a batch. */
-const text = z.string().refine(fitsBatch, `must be at most ${limits.payloadBytesMax} bytes, and ${limits.batchBytesMax} as JSON`);
+const text = z
+  .string()
+  .refine(fitsBatch, `must be at most ${limits.payloadBytesMax} bytes, and ${limits.batchBytesMax} as JSON`);
 
 function fitsBatch(value: string): boolean {
   const escapedCharacterBytesMax = 6;
@@ -46,7 +60,12 @@ const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/
 const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
 
 export const labelsSchema = z
-  .record(z.string().regex(/^(?!__proto__$)[A-Za-z0-9_./-]{1,64}$/, "must be 1–64 characters of A–Z a–z 0–9 _ . / -"), z.string().max(128))
+  .record(
+    z
+      .string()
+      .regex(/^(?!__proto__$)[A-Za-z0-9_./-]{1,64}$/, "must be 1–64 characters of A–Z a–z 0–9 _ . / -"),
+    z.string().max(128),
+  )
   .refine((labels) => Object.keys(labels).length <= limits.labelsMax, `at most ${limits.labelsMax} labels`);
 
 // --- tasks: client → leader -------------------------------------------------------------------------
@@ -66,8 +85,18 @@ export const taskInputSchema = z
     deadline: instantSchema.optional(),
     notBefore: instantSchema.optional(),
     maxAttempts: z.int().min(1).max(limits.maxAttemptsMax).optional(),
-    timeoutMs: z.int().min(1).max(30 * 24 * 3_600_000).optional().describe("longest one attempt may run"),
-    stallMs: z.int().min(100).max(24 * 3_600_000).optional().describe("longest without a progress report"),
+    timeoutMs: z
+      .int()
+      .min(1)
+      .max(30 * 24 * 3_600_000)
+      .optional()
+      .describe("longest one attempt may run"),
+    stallMs: z
+      .int()
+      .min(100)
+      .max(24 * 3_600_000)
+      .optional()
+      .describe("longest without a progress report"),
   })
   .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
     path: ["payload"],
@@ -87,13 +116,19 @@ export const submitRequestSchema = z.object({
 
 export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("task ids") });
 
-export const awaitRequestSchema = z.object({ v: version, tasks: items.describe("task ids"), notify: inboxTokenSchema });
+export const awaitRequestSchema = z.object({
+  v: version,
+  tasks: items.describe("task ids"),
+  notify: inboxTokenSchema,
+});
 
 // --- agents → leader --------------------------------------------------------------------------------
 
 export const heldAttemptSchema = z.object({ task: taskIdSchema, attempt: attemptSchema });
 const held = z.array(heldAttemptSchema).max(limits.maxConcurrentMax * 2);
-const seen = branded<AssignmentNumber>(z.int().min(0)).describe("highest assignment number with none missing");
+const seen = branded<AssignmentNumber>(z.int().min(0)).describe(
+  "highest assignment number with none missing",
+);
 
 export const joinRequestSchema = z.object({
   v: version,
@@ -151,7 +186,11 @@ export const resultSchema = z
   });
 export type ResultReport = z.infer<typeof resultSchema>;
 
-export const resultRequestSchema = z.object({ v: version, incarnation: incarnationSchema, results: items.describe("Result, 1…n") });
+export const resultRequestSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  results: items.describe("Result, 1…n"),
+});
 
 // --- operator → leader ------------------------------------------------------------------------------
 
@@ -291,7 +330,12 @@ export type Assignment = z.infer<typeof assignmentSchema>;
  *  (task, attempt) it has already started. `fenced` is final; `rejoin`: its attempts were given away, it aborts
  *  them and joins as a new incarnation. */
 export const agentPushSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("assign"), term, incarnation: z.string(), assignments: z.array(assignmentSchema) }),
+  z.object({
+    type: z.literal("assign"),
+    term,
+    incarnation: z.string(),
+    assignments: z.array(assignmentSchema),
+  }),
   z.object({
     type: z.literal("revoke"),
     term,
@@ -388,7 +432,9 @@ export const statusResponseSchema = z.object({
     z.object({
       project: z.string(),
       tasks: counts,
-      users: z.array(z.object({ user: z.string(), tasks: counts, waitMsMean: z.number(), waitMsMax: z.number() })),
+      users: z.array(
+        z.object({ user: z.string(), tasks: counts, waitMsMean: z.number(), waitMsMax: z.number() }),
+      ),
     }),
   ),
   journal: z.object({
@@ -432,7 +478,9 @@ export type TaskStatus = z.infer<typeof taskStatusSchema>;
 export const journalPageSchema = z.object({
   next: idx,
   last: idx,
-  batches: z.array(z.looseObject({ idx, term, at: z.number(), events: z.array(z.looseObject({ type: z.string() })) })),
+  batches: z.array(
+    z.looseObject({ idx, term, at: z.number(), events: z.array(z.looseObject({ type: z.string() })) }),
+  ),
 });
 
 /** On `coordinator`, each T/3. */

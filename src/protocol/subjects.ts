@@ -30,7 +30,8 @@ export function subjectsOf(swarm: SwarmId) {
     /** Leader to a waiting client. */
     done: (inboxToken: string) => `${prefix}.client.${inboxToken}.done`,
     progress: (inboxToken: string) => `${prefix}.client.${inboxToken}.progress`,
-    event: (project: ProjectId | string, noun: string, verb: string) => `${prefix}.event.${project}.${noun}.${verb}`,
+    event: (project: ProjectId | string, noun: string, verb: string) =>
+      `${prefix}.event.${project}.${noun}.${verb}`,
     coordinator: `${prefix}.coordinator`,
     journal: `${prefix}.journal`,
     /** What only a leader subscribes to. */

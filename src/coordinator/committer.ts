@@ -1,0 +1,231 @@
+// Appends the leader's batches in order and says when each is committed.
+//
+// Overview. At most two batches are in flight. Each is appended at the position right behind the one before.
+// Authoritative is the journal: what it stored, not what it answered.
+//
+// The rule (design section 6): a batch is committed when it is stored and every earlier batch of its term is
+// committed. A batch acknowledged behind a refused one is void. A batch once sent is never re-cut: whatever
+// happens, the same bytes are sent again, or the term is over.
+//
+//   sent ──stored──► stored ──(all earlier committed)──► committed
+//     │ unknown: the same bytes again, same position
+//     │ refused: read what stands from the expected position on
+//     │            our bytes           → stored there
+//     │            only dead records   → expect behind them, send again
+//     │            another leader's    → deposed: everything uncommitted is void
+//     │            our term, not ours  → halt: a fork
+//     └ full:     the same bytes again after a while; nothing is answered meanwhile
+//
+// Only the oldest uncommitted batch is ever resolved; what was said of the later ones is forgotten then and asked
+// again, because their positions follow from the oldest one's.
+
+import type { Clock } from "../clock.ts";
+import { JournalDamagedError, type WaggleError } from "../errors.ts";
+import type { BatchIndex, Term } from "../ids.ts";
+import { decodeBatch } from "../journal/batch.ts";
+import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
+import { type ChainPosition, type ChainTail, deathOf } from "../journal/replay.ts";
+import { limits } from "../limits.ts";
+
+/** A batch on its way into the journal. */
+export interface PendingBatch {
+  readonly journal: string;
+  readonly idx: BatchIndex;
+  readonly term: Term;
+  readonly bytes: Uint8Array;
+  /** Of `bytes`; the next batch's `prev`. */
+  readonly hash: string;
+  /** Whether it is the batch that starts its term: losing its place to a rival is losing the election. */
+  readonly startsTerm: boolean;
+}
+
+export interface CommitterEvents {
+  /** In order of idx. `sentMonotonicMs` is when the append that proved it was sent. */
+  onCommitted(batch: PendingBatch, seq: number, sentMonotonicMs: number): void;
+  /** A record that everybody skips stands at `seq`. */
+  onDead(seq: number): void;
+  /** A higher term rules, or the journal says so: nothing uncommitted will ever be. Called once. */
+  onDeposed(): void;
+  /** The journal can no longer be written safely. Called once. */
+  onHalted(error: WaggleError): void;
+  /** No room; said once until there is room again. */
+  onFull(isFull: boolean, message: string): void;
+}
+
+interface Entry {
+  readonly batch: PendingBatch;
+  expectedSeq: number;
+  sentMonotonicMs: number;
+  storedSeq: number | undefined;
+  /** Bumped when sent again, so that answers to earlier sends are told apart. */
+  round: number;
+}
+
+export class Committer {
+  readonly #journal: Journal;
+  readonly #clock: Clock;
+  readonly #events: CommitterEvents;
+  readonly #entries: Entry[] = [];
+  #lastSeq: number;
+  #tail: ChainTail;
+  #isResolving = false;
+  #isOver = false;
+  #isFull = false;
+  #cancelRetry: (() => void) | undefined;
+
+  /** @param position up to where the journal was read */
+  constructor(journal: Journal, clock: Clock, position: ChainPosition, events: CommitterEvents) {
+    this.#journal = journal;
+    this.#clock = clock;
+    this.#lastSeq = position.seq;
+    this.#tail = position;
+    this.#events = events;
+  }
+
+  get inFlight(): number {
+    return this.#entries.length;
+  }
+
+  get hasRoom(): boolean {
+    return !this.#isOver && this.#entries.length < limits.batchesInFlightMax;
+  }
+
+  /** Sends a batch behind those in flight. Ask `hasRoom` first. */
+  append(batch: PendingBatch): void {
+    const expectedSeq = this.#lastSeq + this.#entries.length;
+    const entry: Entry = { batch, expectedSeq, sentMonotonicMs: 0, storedSeq: undefined, round: 0 };
+    this.#entries.push(entry);
+    if (!this.#isResolving) this.#send(entry);
+  }
+
+  /** No further calls to the events; batches in flight are left as they are. */
+  stop(): void {
+    this.#isOver = true;
+    this.#cancelRetry?.();
+  }
+
+  #send(entry: Entry): void {
+    entry.round += 1;
+    entry.sentMonotonicMs = this.#clock.monotonicMs();
+    const { round } = entry;
+    this.#journal.append(entry.batch.bytes, entry.expectedSeq).then(
+      (outcome) => {
+        if (!this.#isOver && entry.round === round) this.#heard(entry, outcome);
+      },
+      (cause: unknown) =>
+        this.#halt(new JournalDamagedError("an append ended with an error instead of an outcome", { cause })),
+    );
+  }
+
+  #heard(entry: Entry, outcome: AppendOutcome): void {
+    if (outcome.kind === "stored") {
+      entry.storedSeq = outcome.seq;
+      this.#commitPrefix();
+      return;
+    }
+    if (entry !== this.#entries[0] || this.#isResolving) return; // asked again once the oldest is resolved
+    void this.#resolve(entry, outcome);
+  }
+
+  #commitPrefix(): void {
+    if (this.#isResolving) return;
+    for (let entry = this.#entries[0]; entry?.storedSeq !== undefined; entry = this.#entries[0]) {
+      this.#entries.shift();
+      this.#lastSeq = entry.storedSeq;
+      const { idx, term, hash, journal } = entry.batch;
+      this.#tail = { idx, term, hash, journal };
+      this.#saidFull(false, "");
+      this.#events.onCommitted(entry.batch, entry.storedSeq, entry.sentMonotonicMs);
+      if (this.#isOver) return;
+    }
+    const oldest = this.#entries[0];
+    if (oldest !== undefined && oldest.expectedSeq !== this.#lastSeq) this.#resendAll();
+  }
+
+  async #resolve(oldest: Entry, outcome: AppendOutcome): Promise<void> {
+    this.#isResolving = true;
+    if (outcome.kind === "full") this.#saidFull(true, outcome.message);
+    try {
+      if (outcome.kind === "refused") await this.#readPosition(oldest);
+      else await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);
+    } catch (cause) {
+      if (cause instanceof JournalDamagedError) return this.#halt(cause);
+      await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
+    }
+    this.#isResolving = false;
+    if (this.#isOver) return;
+    if (oldest.storedSeq !== undefined) this.#commitPrefix();
+    if (!this.#isOver && this.#entries.length > 0) this.#resendAll();
+  }
+
+  /** Reads what took the place of the oldest batch. */
+  async #readPosition(oldest: Entry): Promise<void> {
+    for (let seq = this.#lastSeq + 1; ; seq += 1) {
+      const record = await this.#journal.read(seq);
+      if (this.#isOver) return;
+      if (record === undefined) {
+        if (seq === oldest.expectedSeq + 1) await this.#pause(limits.appendRetryMs); // "not found" proves nothing: send again
+        return;
+      }
+      const verdict = this.#judge(oldest, record);
+      if (verdict === "ours") {
+        oldest.storedSeq = seq;
+        return;
+      }
+      if (verdict !== "dead") return;
+      this.#lastSeq = seq;
+      this.#events.onDead(seq);
+    }
+  }
+
+  #judge(oldest: Entry, record: JournalRecord): "ours" | "dead" | "over" {
+    if (isSameBytes(record.bytes, oldest.batch.bytes)) return "ours";
+    const rival = decodeBatch(record.bytes);
+    if (rival === undefined || deathOf(rival, this.#tail) !== undefined) return "dead";
+    if (rival.term === oldest.batch.term && !oldest.batch.startsTerm) {
+      this.#halt(
+        new JournalDamagedError(
+          `record ${record.seq} holds another batch ${rival.idx} of term ${rival.term} than the one this coordinator wrote: two leaders of one term. Stop all coordinators and verify the journal`,
+        ),
+      );
+    } else {
+      this.#isOver = true;
+      this.#events.onDeposed();
+    }
+    return "over";
+  }
+
+  #resendAll(): void {
+    for (const [place, entry] of this.#entries.entries()) {
+      entry.expectedSeq = this.#lastSeq + place;
+      entry.storedSeq = undefined;
+      this.#send(entry);
+    }
+  }
+
+  #saidFull(isFull: boolean, message: string): void {
+    if (this.#isFull === isFull) return;
+    this.#isFull = isFull;
+    this.#events.onFull(isFull, message);
+  }
+
+  #halt(error: WaggleError): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#events.onHalted(error);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      this.#cancelRetry = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && Buffer.compare(a, b) === 0;
+}

@@ -1,0 +1,592 @@
+// One term of leadership: the coordinator's actor (design section 3).
+//
+//   inbox → decide → append(batch) → apply → effects → answers
+//
+// Overview. Messages become entries of one bounded inbox. A turn takes what waits, decides it in order on the
+// state, plans assignments, and appends one batch for all of it. The state runs ahead of the journal by at most
+// two batches; when an append is refused, this object, its state included, is thrown away.
+//
+// The rule: nothing leaves before its commit. Effects, events and answers of a turn are held with its batch, and
+// so is every answer that was only read from the state: it leaves with the newest batch that this state contains.
+// Where no batch is in flight, the leader must be able to show an append that was acknowledged and *sent* less
+// than 0.8·T ago, or it appends a beat first and answers with that.
+//
+// Ends: deposed (another term stands in the journal), halted (an invariant broke, or the journal is damaged),
+// or ended of its own accord (`end`), which says so in the journal so that a standby need not wait.
+
+import type { Logger } from "pino";
+import type { Clock, Random } from "../clock.ts";
+import type { Command } from "../core/command.ts";
+import { type Effect, unconfirmedAssignments } from "../core/effect.ts";
+import type { RefusalReason } from "../core/event.ts";
+import { nextDueAt, type SwarmState } from "../core/state.ts";
+import { Turn } from "../core/step.ts";
+import { InvariantError, WaggleError } from "../errors.ts";
+import {
+  type AgentId,
+  type BatchIndex,
+  batchIndex,
+  type Incarnation,
+  type Instant,
+  type ProjectId,
+  type TaskId,
+  type Term,
+} from "../ids.ts";
+import { encodeBatch, hashOf } from "../journal/batch.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { ChainTail, Replay } from "../journal/replay.ts";
+import { limits } from "../limits.ts";
+import { encode } from "../protocol/codec.ts";
+import type { AwaitAnswer, Heartbeat, Progress } from "../protocol/schemas.ts";
+import type { Subjects } from "../protocol/subjects.ts";
+import type { Subscription, Transport } from "../transport/transport.ts";
+import { AgentMirrors } from "./agent-mirror.ts";
+import { unknownTask } from "./answers.ts";
+import { Awaiting } from "./awaiting.ts";
+import { Committer, type PendingBatch } from "./committer.ts";
+import { EventPublisher } from "./event-publisher.ts";
+import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
+import { JournalClock } from "./journal-clock.ts";
+import { JournalReader } from "./journal-reader.ts";
+import { Outbox } from "./outbox.ts";
+import { Presences } from "./presence.ts";
+import { type AwaitRequest, type DropReason, Requests, type RequestTarget } from "./requests.ts";
+
+export interface LeaderDeps {
+  /** Of this coordinator, for people. */
+  readonly id: string;
+  readonly subjects: Subjects;
+  readonly transport: Transport;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export type LeaderEnd =
+  | { readonly kind: "deposed" }
+  | { readonly kind: "ended" }
+  | { readonly kind: "halted"; readonly error: WaggleError };
+
+/** What happens when a batch is committed. */
+interface Held {
+  readonly turn: Turn;
+  readonly at: Instant;
+  readonly entries: InboxEntry[];
+}
+
+export class Leader implements RequestTarget {
+  readonly term: Term;
+  readonly mirrors = new AgentMirrors();
+  readonly presences: Presences;
+  readonly reader: JournalReader;
+  /** Messages dropped or refused at the edge, by reason. */
+  readonly counters: Record<string, number> = {};
+
+  readonly #deps: LeaderDeps;
+  readonly #replay: Replay;
+  readonly #state: SwarmState;
+  readonly #time: JournalClock;
+  readonly #inbox = new Inbox();
+  readonly #committer: Committer;
+  readonly #awaiting = new Awaiting();
+  readonly #outbox: Outbox;
+  readonly #publisher: EventPublisher;
+  readonly #requests: Requests;
+  readonly #onLeading: () => void;
+  readonly #onEnd: (end: LeaderEnd) => void;
+  readonly #jitter = () => this.#deps.random.next();
+
+  /** Batches in flight, oldest first. */
+  readonly #held: Held[] = [];
+  #tail: ChainTail;
+  #committedIdx: BatchIndex;
+  /** When the last acknowledged append was sent. */
+  #provenMonotonicMs: number;
+  #lastAppendMonotonicMs: number;
+  #phase: "campaigning" | "leading" | "ending" | "over" = "campaigning";
+  #isTurnScheduled = false;
+  #subscriptions: Subscription[] = [];
+  #cancelPulse: (() => void) | undefined;
+  #cancelDue: (() => void) | undefined;
+  #dueArmedAt = Number.POSITIVE_INFINITY;
+  #pulseMonotonicMs: number;
+  readonly #refusals = new Map<
+    string,
+    { readonly project: ProjectId; readonly reason: RefusalReason; count: number }
+  >();
+  #refusalsSummarisedMs: number;
+  #usageAskedMs = Number.NEGATIVE_INFINITY;
+  #isJournalShort = false;
+
+  /** Begins to campaign for the term after the one in `replay`, whose state becomes this leader's.
+   *  @param onLeading called once, when the term is committed · @param onEnd called once */
+  constructor(
+    deps: LeaderDeps,
+    replay: Replay,
+    hooks: { readonly onLeading: () => void; readonly onEnd: (end: LeaderEnd) => void },
+  ) {
+    const { clock, journal, transport, subjects } = deps;
+    this.#deps = deps;
+    this.#replay = replay;
+    this.#state = replay.state;
+    this.term = (replay.position.term + 1) as Term;
+    this.#tail = { ...replay.position, journal: replay.position.journal || deps.random.id(16) };
+    this.#committedIdx = replay.position.idx;
+    this.#time = new JournalClock(clock, replay.state.at, (skewMs) =>
+      deps.logger.warn(
+        { skewMs: Math.round(skewMs) },
+        "the wall clock and journal time differ: taken up slowly",
+      ),
+    );
+    this.#onLeading = hooks.onLeading;
+    this.#onEnd = hooks.onEnd;
+    const now = clock.monotonicMs();
+    this.#provenMonotonicMs = Number.NEGATIVE_INFINITY;
+    this.#lastAppendMonotonicMs = now;
+    this.#pulseMonotonicMs = now;
+    this.#refusalsSummarisedMs = now;
+    this.presences = new Presences(clock);
+    this.reader = new JournalReader(journal, {
+      seqOf: (idx) => replay.seqOf(idx),
+      deadSeqs: replay.deadSeqs,
+    });
+    this.#outbox = new Outbox(transport, subjects, this.#awaiting);
+    this.#publisher = new EventPublisher(transport, subjects);
+    this.#requests = new Requests(subjects, deps.random, this);
+    this.#committer = new Committer(journal, clock, replay.position, {
+      onCommitted: (batch, _seq, sentMs) => this.#committed(batch, sentMs),
+      onDead: (seq) => this.#sawDead(seq),
+      onDeposed: () => this.#finish({ kind: "deposed" }),
+      onHalted: (error) => this.#finish({ kind: "halted", error }),
+      onFull: (isFull, message) => this.#sawFull(isFull, message),
+    });
+    this.#appendTurn([{ type: "StartTerm", term: this.term, leader: deps.id }]);
+  }
+
+  get state(): SwarmState {
+    return this.#state;
+  }
+
+  get committed(): Commit {
+    return { term: this.term, idx: this.#committedIdx };
+  }
+
+  get journalId(): string {
+    return this.#tail.journal;
+  }
+
+  /** Puts an entry before the next turn. @returns false when the inbox is full */
+  enqueue(entry: InboxEntry): boolean {
+    if (this.#phase === "over" || !this.#inbox.push(entry)) return false;
+    this.#scheduleTurn();
+    return true;
+  }
+
+  /** Ends the term of its own accord: takes nothing new, settles what is in flight, says so in the journal. */
+  end(): void {
+    if (this.#phase === "over" || this.#phase === "ending") return;
+    const wasLeading = this.#phase === "leading";
+    this.#phase = "ending";
+    this.#unsubscribe();
+    if (!wasLeading) return this.#finish({ kind: "ended" });
+    this.#scheduleTurn();
+  }
+
+  // --- the turn -----------------------------------------------------------------------------------
+
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled || this.#phase === "over" || this.#phase === "campaigning") return;
+    this.#isTurnScheduled = true;
+    this.#deps.clock.soon(() => {
+      this.#isTurnScheduled = false;
+      this.#runTurn();
+    });
+  }
+
+  #runTurn(): void {
+    if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
+    try {
+      if (this.#phase === "ending" && this.#inbox.depth === 0) this.#endTerm();
+      else this.#appendTurn([]);
+    } catch (cause) {
+      this.#broke(cause);
+    }
+  }
+
+  /** One turn: what is given, what waits, what is due, what can be assigned, in one batch. */
+  #appendTurn(first: readonly Command[]): void {
+    const startedMs = this.#deps.clock.monotonicMs();
+    const at = this.#time.now();
+    const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1));
+    for (const command of first) turn.take(command);
+    const entries: InboxEntry[] = [];
+    const tookAll = this.#takeInbox(turn, entries, startedMs);
+    const didDue = turn.takeDue(this.#jitter);
+    const didPlan = turn.plan();
+    this.mirrors.sync(this.#state, turn.touchedAgents);
+    this.#commitTurn({ turn, at, entries });
+    this.#armDueTimer(at);
+    if (!tookAll || !didDue || !didPlan) this.#scheduleTurn();
+    this.#noteTurnLength(startedMs);
+  }
+
+  #takeInbox(turn: Turn, done: InboxEntry[], startedMs: number): boolean {
+    let commands = 0;
+    for (let entry = this.#inbox.peek(); entry !== undefined; entry = this.#inbox.peek()) {
+      while (entry.replies.length < entry.commands.length) {
+        if (turn.isFull || commands >= limits.turnCommandsMax) return false;
+        if (commands % 64 === 63 && this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax)
+          return false;
+        const reply = turn.take(entry.commands[entry.replies.length] as Command);
+        commands += 1;
+        if (reply.kind === "again") return false;
+        entry.replies.push(reply);
+      }
+      entry.look?.(this.#state);
+      done.push(entry);
+      this.#inbox.shift();
+    }
+    return true;
+  }
+
+  #commitTurn(held: Held): void {
+    if (held.turn.recorded.length === 0 && held.entries.length > 0 && !this.#mayAnswerNow())
+      held.turn.take({ type: "RenewTerm" });
+    if (held.turn.recorded.length > 0) return this.#append(held);
+    const newest = this.#held.at(-1);
+    if (newest !== undefined) newest.entries.push(...held.entries);
+    else this.#answer(held.entries);
+  }
+
+  /** Whether an answer without a batch of its own is safe: it leaves with a batch in flight, or the last
+   *  acknowledged append is young enough that no other leader can have been elected since. */
+  #mayAnswerNow(): boolean {
+    if (this.#held.length > 0 || !this.#deps.journal.sharable) return true;
+    const trustMs = limits.leaderTimeoutMs * limits.leaderTrustShare;
+    return this.#deps.clock.monotonicMs() - this.#provenMonotonicMs < trustMs;
+  }
+
+  #append(held: Held): void {
+    const { journal, hash, idx } = this.#tail;
+    const header = { journal, term: this.term, idx: batchIndex(idx + 1), prev: hash, at: held.at };
+    const bytes = encodeBatch(
+      header,
+      held.turn.recorded.map(({ json }) => json),
+    );
+    const batch: PendingBatch = {
+      journal,
+      term: this.term,
+      idx: header.idx,
+      bytes,
+      hash: hashOf(bytes),
+      startsTerm: this.#phase === "campaigning",
+    };
+    this.#tail = { journal, term: this.term, idx: header.idx, hash: batch.hash };
+    this.#lastAppendMonotonicMs = this.#deps.clock.monotonicMs();
+    this.#held.push(held);
+    this.#committer.append(batch);
+  }
+
+  #committed(batch: PendingBatch, sentMonotonicMs: number): void {
+    const held = this.#held.shift();
+    if (held === undefined) return this.#broke(new InvariantError("every committed batch was held"));
+    this.#committedIdx = batch.idx;
+    this.#provenMonotonicMs = sentMonotonicMs;
+    if (batch.startsTerm) this.#takeOffice();
+    const commit = this.committed;
+    this.#outbox.perform(held.turn.effects, commit);
+    this.#answer(held.entries);
+    this.#publisher.publish(held.turn.recorded, commit, held.at);
+    if (this.#phase === "ending" && this.#isEndTerm(held)) this.#finish({ kind: "ended" });
+    else this.#scheduleTurn();
+  }
+
+  #answer(entries: readonly InboxEntry[]): void {
+    for (const entry of entries) entry.finish(this.committed);
+  }
+
+  #takeOffice(): void {
+    this.#phase = "leading";
+    const { transport, subjects } = this.#deps;
+    this.presences.restart(this.#state);
+    this.mirrors.sync(this.#state, this.#state.agentById.keys());
+    this.#outbox.perform(unconfirmedAssignments(this.#state), this.committed);
+    this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
+      transport.subscribe(pattern, (message) => this.#requests.take(message)),
+    );
+    this.#pulse();
+    this.#onLeading();
+  }
+
+  #endTerm(): void {
+    if (this.#held.some((held) => this.#isEndTerm(held))) return;
+    this.#appendTurn([{ type: "EndTerm" }]);
+  }
+
+  #isEndTerm(held: Held): boolean {
+    return held.turn.recorded.some(({ event }) => event.type === "TermEnded");
+  }
+
+  // --- what only time brings ----------------------------------------------------------------------
+
+  #pulse(): void {
+    if (this.#phase === "over") return;
+    const now = this.#deps.clock.monotonicMs();
+    if (now - this.#pulseMonotonicMs > limits.pulseLateMs + limits.pulseMs)
+      this.presences.restart(this.#state);
+    this.#pulseMonotonicMs = now;
+    const commands = this.presences.overdue(this.#state, this.#jitter);
+    commands.push(...this.#refusalSummaries(now), ...this.#beat(now));
+    this.presences.sweep(this.#state);
+    if (commands.length > 0) this.#enqueueOwn(commands);
+    this.#lookAtUsage(now);
+    this.#cancelPulse = this.#deps.clock.after(limits.pulseMs, () => this.#pulse());
+  }
+
+  /** An idle leader shows that it lives, where somebody stands by. */
+  #beat(now: number): Command[] {
+    const beatMs = limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout;
+    const isIdle = this.#held.length === 0 && now - this.#lastAppendMonotonicMs >= beatMs - limits.pulseMs;
+    return this.#deps.journal.sharable && isIdle ? [{ type: "RenewTerm" }] : [];
+  }
+
+  #refusalSummaries(now: number): Command[] {
+    if (this.#refusals.size === 0 || now - this.#refusalsSummarisedMs < limits.refusalSummaryMs) return [];
+    this.#refusalsSummarisedMs = now;
+    const commands = [...this.#refusals.values()].map(
+      (refusal): Command => ({ type: "SummarizeRefusals", ...refusal }),
+    );
+    this.#refusals.clear();
+    return commands;
+  }
+
+  #lookAtUsage(now: number): void {
+    if (now - this.#usageAskedMs < limits.journalUsageMs) return;
+    this.#usageAskedMs = now;
+    this.#deps.journal.usage().then(
+      ({ bytes, bytesMax }) =>
+        this.#sawUsage(bytesMax !== undefined && bytes > bytesMax * limits.journalFullShare),
+      () => {}, // unreachable just now: asked again at a later pulse
+    );
+  }
+
+  #sawUsage(isShort: boolean): void {
+    if (isShort === this.#isJournalShort) return;
+    this.#isJournalShort = isShort;
+    if (isShort)
+      this.#deps.logger.error("the journal is short of room: no tasks are accepted until some is freed");
+    else this.#deps.logger.info("the journal has room again: tasks are accepted");
+  }
+
+  #armDueTimer(now: Instant): void {
+    const dueAt = nextDueAt(this.#state);
+    if (dueAt === undefined || dueAt >= this.#dueArmedAt) return;
+    this.#cancelDue?.();
+    this.#dueArmedAt = dueAt;
+    const waitMs = Math.min(Math.max(0, dueAt - now), limits.timerMsMax);
+    this.#cancelDue = this.#deps.clock.after(waitMs, () => {
+      this.#dueArmedAt = Number.POSITIVE_INFINITY;
+      this.#scheduleTurn();
+    });
+  }
+
+  #enqueueOwn(commands: readonly Command[]): void {
+    for (const command of commands) this.enqueue({ commands: [command], replies: [], finish: () => {} });
+  }
+
+  // --- RequestTarget ------------------------------------------------------------------------------
+
+  heard(agent: AgentId, incarnation: Incarnation): void {
+    const row = this.#state.agentById.get(agent);
+    if (row?.online === true && row.incarnation === incarnation) this.presences.heard(agent, incarnation);
+  }
+
+  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void {
+    const row = this.#state.agentById.get(agent);
+    if (row?.online !== true || row.incarnation !== beat.incarnation) {
+      return this.#dismiss(agent, beat.incarnation, row?.online === true ? "fenced" : "rejoin");
+    }
+    const { command, missing } = this.presences.beat(row, beat);
+    const renew = () => {
+      if (reply !== undefined) this.send(reply, encode({ term: this.term, renewed: true }));
+    };
+    if (command === undefined && missing.length === 0 && this.#mayAnswerNow()) return renew();
+    const effects: Effect[] = [];
+    this.enqueue({
+      commands: command === undefined ? [] : [command],
+      replies: [],
+      look: (state) => {
+        for (const attempt of missing) {
+          const task = state.taskById.get(attempt.task);
+          if (task?.open === attempt) effects.push({ kind: "assign", attempt, spec: task.spec });
+        }
+      },
+      finish: (commit) => {
+        this.#outbox.perform(effects, commit);
+        renew();
+      },
+      ...(command?.type === "ReconcileAgent"
+        ? { finish: this.#finishReconcile(agent, beat.incarnation, effects, renew) }
+        : {}),
+    });
+  }
+
+  progress(agent: AgentId, report: Progress): void {
+    const attempt = this.#state.taskById.get(report.task)?.open;
+    if (
+      attempt?.agent !== agent ||
+      attempt.incarnation !== report.incarnation ||
+      attempt.attempt !== report.attempt
+    ) {
+      return this.count("invalid-publish");
+    }
+    this.presences.heard(agent, report.incarnation);
+    this.presences.progressed(report);
+    const { task, attempt: number, fraction, message } = report;
+    const push = {
+      task,
+      attempt: number,
+      agent,
+      ...(fraction === undefined ? {} : { fraction }),
+      ...(message === undefined ? {} : { message }),
+    };
+    for (const token of this.#awaiting.of(task)) this.send(this.#deps.subjects.progress(token), encode(push));
+  }
+
+  await({ tasks, notify, project, reply }: AwaitRequest): boolean {
+    const ended: (AwaitAnswer | Promise<AwaitAnswer>)[] = [];
+    const looks: (() => AwaitAnswer | Promise<AwaitAnswer>)[] = [];
+    return this.enqueue({
+      commands: [],
+      replies: [],
+      look: (state) => {
+        for (const task of tasks)
+          looks.push(typeof task === "string" ? this.#lookAt(state, project, task, notify) : () => task);
+      },
+      finish: ({ term, idx }) => {
+        for (const look of looks) ended.push(look());
+        Promise.all(ended).then(
+          (answers) => this.send(reply, encode({ term, idx, answers })),
+          (cause: unknown) =>
+            this.#deps.logger.warn({ err: cause }, "outcomes could not be read: the client asks again"),
+        );
+      },
+    });
+  }
+
+  awaitOutcome(task: TaskId, inboxToken: string): void {
+    this.#awaiting.add(task, inboxToken);
+  }
+
+  send(subject: string, message: Uint8Array): void {
+    this.#deps.transport.publish(subject, message);
+  }
+
+  count(what: DropReason | "invalid" | "refused"): void {
+    this.counters[what] = (this.counters[what] ?? 0) + 1;
+  }
+
+  refused(project: ProjectId, reason: RefusalReason, count: number): void {
+    const key = `${project} ${reason}`;
+    const known = this.#refusals.get(key);
+    if (known !== undefined) known.count += count;
+    else if (this.#refusals.size < limits.projectsMax) this.#refusals.set(key, { project, reason, count });
+  }
+
+  closedReason(): RefusalReason | undefined {
+    return this.#isJournalShort ? "journal-full" : undefined;
+  }
+
+  /** How a task stands, to be answered after the commit: an ended one's result is read from the journal then. */
+  #lookAt(
+    state: SwarmState,
+    project: ProjectId,
+    task: TaskId,
+    notify: string,
+  ): () => AwaitAnswer | Promise<AwaitAnswer> {
+    const row = state.taskById.get(task);
+    if (row?.spec.project === project && this.#awaiting.add(task, notify))
+      return () => ({ ok: true, live: true });
+    const ended = state.endedById.get(task);
+    if (ended?.project !== project) return () => unknownTask(task);
+    return async () => ({ ok: true, outcome: await this.reader.outcome(ended) });
+  }
+
+  #finishReconcile(
+    agent: AgentId,
+    incarnation: Incarnation,
+    effects: readonly Effect[],
+    renew: () => void,
+  ): InboxEntry["finish"] {
+    const outbox = this.#outbox;
+    return function finish(this: InboxEntry, commit) {
+      const reply = this.replies.at(-1);
+      if (reply?.kind === "reconciled" && reply.unknown.length > 0) {
+        const attempts = reply.unknown;
+        outbox.tellAgent(agent, {
+          type: "revoke",
+          term: commit.term,
+          incarnation,
+          attempts,
+          reason: "the attempt is no longer yours",
+        });
+      }
+      outbox.perform(effects, commit);
+      renew();
+    };
+  }
+
+  #dismiss(agent: AgentId, incarnation: Incarnation, type: "fenced" | "rejoin"): void {
+    this.enqueue({
+      commands: [],
+      replies: [],
+      finish: ({ term }) => this.#outbox.tellAgent(agent, { type, term, incarnation }),
+    });
+  }
+
+  // --- endings and alarms -------------------------------------------------------------------------
+
+  #sawDead(seq: number): void {
+    this.#replay.deadSeqs.push(seq);
+    this.#deps.logger.warn({ seq }, "a dead record stands in the journal: everybody skips it");
+  }
+
+  #sawFull(isFull: boolean, message: string): void {
+    if (isFull)
+      this.#deps.logger.error(
+        { reason: message },
+        "the journal is full: nothing is answered until there is room",
+      );
+    else this.#deps.logger.info("the journal has room again");
+  }
+
+  #noteTurnLength(startedMs: number): void {
+    const turnMs = this.#deps.clock.monotonicMs() - startedMs;
+    if (turnMs > limits.turnMsAlarm)
+      this.#deps.logger.warn({ turnMs: Math.round(turnMs) }, "a turn took long");
+  }
+
+  #broke(cause: unknown): void {
+    const error =
+      cause instanceof WaggleError
+        ? cause
+        : new InvariantError(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause));
+    this.#finish({ kind: "halted", error });
+  }
+
+  #unsubscribe(): void {
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#subscriptions = [];
+  }
+
+  #finish(end: LeaderEnd): void {
+    if (this.#phase === "over") return;
+    this.#phase = "over";
+    this.#unsubscribe();
+    this.#cancelPulse?.();
+    this.#cancelDue?.();
+    this.#committer.stop();
+    this.#onEnd(end);
+  }
+}

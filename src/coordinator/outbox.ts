@@ -1,0 +1,144 @@
+// Performs effects: tells agents and clients what a committed batch obliges the coordinator to tell them. Many
+// of one batch for one receiver leave as one message. The one place where a decision becomes visible.
+
+import type { Effect } from "../core/effect.ts";
+import type { AgentId, Incarnation } from "../ids.ts";
+import { encode } from "../protocol/codec.ts";
+import type { Assignment, Outcome } from "../protocol/schemas.ts";
+import type { Subjects } from "../protocol/subjects.ts";
+import type { Transport } from "../transport/transport.ts";
+import type { Awaiting } from "./awaiting.ts";
+import type { Commit } from "./inbox.ts";
+import { outcomeOf } from "./outcome.ts";
+
+type Tell = Extract<Effect, { kind: "tell" }>["what"];
+
+/** What one agent is told at once, in this order: what it must stop, what it may start, what it is to become. */
+interface AgentMail {
+  readonly agent: AgentId;
+  readonly incarnation: Incarnation;
+  readonly revokedByReason: Map<string, { task: string; attempt: number }[]>;
+  readonly assignments: Assignment[];
+  readonly tell: Tell[];
+}
+
+export class Outbox {
+  readonly #transport: Transport;
+  readonly #subjects: Subjects;
+  readonly #awaiting: Awaiting;
+
+  constructor(transport: Transport, subjects: Subjects, awaiting: Awaiting) {
+    this.#transport = transport;
+    this.#subjects = subjects;
+    this.#awaiting = awaiting;
+  }
+
+  perform(effects: readonly Effect[], commit: Commit): void {
+    const mailByLife = new Map<string, AgentMail>();
+    const endedByToken = new Map<string, Outcome[]>();
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "assign":
+          mailFor(mailByLife, effect.attempt).assignments.push(assignmentOf(effect));
+          break;
+        case "revoke":
+          revoke(mailFor(mailByLife, effect.attempt), effect);
+          break;
+        case "tell":
+          mailFor(mailByLife, effect).tell.push(effect.what);
+          break;
+        case "ended":
+          this.#collectEnded(effect, endedByToken);
+          break;
+      }
+    }
+    for (const mail of mailByLife.values()) this.#deliver(mail, commit);
+    for (const [token, ended] of endedByToken) this.#announce(token, ended, commit);
+  }
+
+  /** Tells one agent something outside of any batch: what it must stop, or that it must join anew. */
+  tellAgent(agent: AgentId, push: object): void {
+    this.#transport.publish(this.#subjects.assign(agent), encode(push));
+  }
+
+  #collectEnded(effect: Extract<Effect, { kind: "ended" }>, endedByToken: Map<string, Outcome[]>): void {
+    const tokens = this.#awaiting.take(effect.task);
+    if (tokens.length === 0) return;
+    const outcome = outcomeOf(effect.event, effect.attempts);
+    if (outcome === undefined) return;
+    for (const token of tokens) {
+      const ended = endedByToken.get(token);
+      if (ended === undefined) endedByToken.set(token, [outcome]);
+      else ended.push(outcome);
+    }
+  }
+
+  #deliver({ agent, incarnation, revokedByReason, assignments, tell }: AgentMail, { term }: Commit): void {
+    for (const [reason, attempts] of revokedByReason)
+      this.tellAgent(agent, { type: "revoke", term, incarnation, attempts, reason });
+    for (const part of this.#fitting(assignments, (assignment) => assignment.payload.length)) {
+      this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });
+    }
+    for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
+  }
+
+  #announce(token: string, ended: readonly Outcome[], { term, idx }: Commit): void {
+    for (const part of this.#fitting(ended, (outcome) => (outcome.result ?? outcome.error ?? "").length)) {
+      this.#transport.publish(this.#subjects.done(token), encode({ term, idx, ended: part }));
+    }
+  }
+
+  /** Cuts a list so that each part fits a message even where JSON writes every character in six bytes. One item
+   *  alone always fits: the schema of payloads and results sees to it. */
+  *#fitting<Item>(list: readonly Item[], charactersOf: (item: Item) => number): Generator<readonly Item[]> {
+    const ITEM_OVERHEAD = 512;
+    const charactersMax = this.#transport.maxPayloadBytes / 8;
+    let from = 0;
+    let characters = 0;
+    for (const [at, item] of list.entries()) {
+      const size = charactersOf(item) + ITEM_OVERHEAD;
+      if (characters + size > charactersMax && at > from) {
+        yield list.slice(from, at);
+        from = at;
+        characters = 0;
+      }
+      characters += size;
+    }
+    if (from < list.length) yield from === 0 ? list : list.slice(from);
+  }
+}
+
+function mailFor(
+  mailByLife: Map<string, AgentMail>,
+  { agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation },
+): AgentMail {
+  const key = `${agent}.${incarnation}`;
+  const known = mailByLife.get(key);
+  if (known !== undefined) return known;
+  const mail: AgentMail = { agent, incarnation, revokedByReason: new Map(), assignments: [], tell: [] };
+  mailByLife.set(key, mail);
+  return mail;
+}
+
+function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "revoke" }>): void {
+  const named = { task: attempt.task, attempt: attempt.attempt };
+  const attempts = mail.revokedByReason.get(reason);
+  if (attempts === undefined) mail.revokedByReason.set(reason, [named]);
+  else attempts.push(named);
+}
+
+function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): Assignment {
+  return {
+    number: attempt.number,
+    task: attempt.task,
+    attempt: attempt.attempt,
+    token: attempt.token,
+    kind: spec.kind,
+    project: spec.project,
+    user: spec.user,
+    payload: spec.payload,
+    ...(spec.encoding === undefined ? {} : { encoding: spec.encoding }),
+    timeoutMs: spec.timeoutMs,
+    ...(spec.stallMs === undefined ? {} : { stallMs: spec.stallMs }),
+  };
+}

@@ -1,0 +1,174 @@
+// Which agents are alive and keep up, from what they send. In the leader's memory only: a new leader gives every
+// agent a full H before it calls one lost. What follows from it for the state goes through commands.
+
+import type { Clock } from "../clock.ts";
+import type { Command } from "../core/command.ts";
+import type { AgentRow, OpenAttempt, SwarmState } from "../core/state.ts";
+import type { AgentId, Incarnation } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Heartbeat } from "../protocol/schemas.ts";
+
+/** What is known of one life of an agent beyond the state. */
+interface Presence {
+  readonly incarnation: Incarnation;
+  heardMonotonicMs: number;
+  /** Heartbeats in a row that did not show the newest assignment sent before the one before. */
+  lagging: number;
+  /** `lastNumber` at the previous heartbeat: what was sent by then should have arrived by now. */
+  sentByPreviousBeat: number;
+  reported: Heartbeat | undefined;
+}
+
+/** What a heartbeat calls for. */
+export interface BeatVerdict {
+  /** To be decided; undefined when the state already agrees with the agent. */
+  readonly command: Command | undefined;
+  /** Assignments that were sent before the previous heartbeat and did not arrive. */
+  readonly missing: readonly OpenAttempt[];
+}
+
+export class Presences {
+  readonly #clock: Clock;
+  readonly #presenceById = new Map<AgentId, Presence>();
+  /** By attempt: when progress was last reported, for tasks with a stall limit. */
+  readonly #progressAt = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins anew for every online agent: on taking over, and after the coordinator itself was cut off. */
+  restart(state: SwarmState): void {
+    for (const agent of state.agentById.values()) if (agent.online) this.heard(agent.id, agent.incarnation);
+    for (const key of this.#progressAt.keys()) this.#progressAt.set(key, this.#clock.monotonicMs());
+  }
+
+  /** Any message of an agent shows that it lives. */
+  heard(agent: AgentId, incarnation: Incarnation): Presence {
+    const now = this.#clock.monotonicMs();
+    const known = this.#presenceById.get(agent);
+    if (known?.incarnation === incarnation) {
+      known.heardMonotonicMs = now;
+      return known;
+    }
+    const presence: Presence = {
+      incarnation,
+      heardMonotonicMs: now,
+      lagging: 0,
+      sentByPreviousBeat: 0,
+      reported: undefined,
+    };
+    this.#presenceById.set(agent, presence);
+    return presence;
+  }
+
+  beat(row: AgentRow, beat: Heartbeat): BeatVerdict {
+    const presence = this.heard(row.id, row.incarnation);
+    presence.reported = beat;
+    const missing = missingAssignments(row, beat.seen, presence.sentByPreviousBeat);
+    presence.lagging = missing.length > 0 ? presence.lagging + 1 : 0;
+    presence.sentByPreviousBeat = row.lastNumber;
+    if (presence.lagging >= limits.unresponsiveHeartbeats && !row.unresponsive) {
+      return { command: { type: "MarkUnresponsive", agent: row.id, incarnation: row.incarnation }, missing };
+    }
+    const command: Command = {
+      type: "ReconcileAgent",
+      agent: row.id,
+      incarnation: row.incarnation,
+      held: beat.held,
+      seen: beat.seen,
+      ...(beat.draining === true ? { draining: true } : {}),
+    };
+    return { command: agrees(row, beat) ? undefined : command, missing };
+  }
+
+  progressed(attempt: { readonly task: string; readonly attempt: number }): void {
+    this.#progressAt.set(nameOf(attempt), this.#clock.monotonicMs());
+  }
+
+  /** Agents that were silent for H, and attempts that made no progress for their stall limit. */
+  overdue(state: SwarmState, jitter: () => number): Command[] {
+    const now = this.#clock.monotonicMs();
+    const commands: Command[] = [];
+    for (const agent of state.agentById.values()) {
+      if (!agent.online) continue;
+      const presence = this.#presenceById.get(agent.id) ?? this.heard(agent.id, agent.incarnation);
+      if (now - presence.heardMonotonicMs > limits.agentLostMs) {
+        commands.push({ type: "LapseAgent", agent: agent.id, incarnation: agent.incarnation });
+      } else this.#collectStalled(state, agent, now, jitter, commands);
+    }
+    return commands;
+  }
+
+  silentMs(agent: AgentId): number | undefined {
+    const presence = this.#presenceById.get(agent);
+    return presence === undefined
+      ? undefined
+      : Math.round(this.#clock.monotonicMs() - presence.heardMonotonicMs);
+  }
+
+  reported(agent: AgentRow): Heartbeat | undefined {
+    const presence = this.#presenceById.get(agent.id);
+    return presence?.incarnation === agent.incarnation ? presence.reported : undefined;
+  }
+
+  /** Drops what belongs to agents and attempts that are no more. */
+  sweep(state: SwarmState): void {
+    for (const id of this.#presenceById.keys())
+      if (state.agentById.get(id)?.online !== true) this.#presenceById.delete(id);
+    if (this.#progressAt.size === 0) return;
+    const open = new Set<string>();
+    for (const agent of state.agentById.values())
+      for (const attempt of agent.open.values()) open.add(nameOf(attempt));
+    for (const key of this.#progressAt.keys()) if (!open.has(key)) this.#progressAt.delete(key);
+  }
+
+  #collectStalled(
+    state: SwarmState,
+    agent: AgentRow,
+    now: number,
+    jitter: () => number,
+    commands: Command[],
+  ): void {
+    for (const attempt of agent.open.values()) {
+      const stallMs =
+        attempt.state === "running" ? state.taskById.get(attempt.task)?.spec.stallMs : undefined;
+      if (stallMs === undefined) continue;
+      const since = this.#progressAt.get(nameOf(attempt));
+      if (since === undefined) this.progressed(attempt);
+      else if (now - since > stallMs) {
+        commands.push({
+          type: "StallAttempt",
+          task: attempt.task,
+          attempt: attempt.attempt,
+          jitter: jitter(),
+        });
+      }
+    }
+  }
+}
+
+function missingAssignments(row: AgentRow, seen: number, sentByPreviousBeat: number): OpenAttempt[] {
+  if (seen >= sentByPreviousBeat) return [];
+  return [...row.open.values()].filter(
+    ({ number, state }) => number > seen && number <= sentByPreviousBeat && state !== "revoked",
+  );
+}
+
+/** Whether the agent holds exactly what the state says it was sent and has. */
+function agrees(row: AgentRow, { held, seen, draining }: Heartbeat): boolean {
+  if (seen !== row.confirmedNumber || (row.unresponsive && seen >= row.lastNumber)) return false;
+  if (draining === true && !row.draining) return false;
+  const holds = new Set(held.map(nameOf));
+  let expected = 0;
+  for (const attempt of row.open.values()) {
+    if (attempt.number > seen) break;
+    if (attempt.state === "revoked" || !holds.has(nameOf(attempt))) return false;
+    expected += 1;
+  }
+  return expected === holds.size;
+}
+
+function nameOf({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
+  return `${task}#${attempt}`;
+}

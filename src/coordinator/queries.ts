@@ -1,0 +1,190 @@
+// Answers `project.<p>.query.*`: status, one task, a page of the journal. The leader answers with the commit that
+// its answer contains; a standby waits a moment, so that the leader comes first, and marks its answer as stale.
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import type { SwarmState } from "../core/state.ts";
+import { type BatchIndex, batchIndex, type SwarmId } from "../ids.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Replay } from "../journal/replay.ts";
+import { limits } from "../limits.ts";
+import { decode, encode, invalid } from "../protocol/codec.ts";
+import {
+  journalQuerySchema,
+  type StatusResponse,
+  statusQuerySchema,
+  taskQuerySchema,
+} from "../protocol/schemas.ts";
+import { isInbox, type Subjects } from "../protocol/subjects.ts";
+import type { Message, Transport } from "../transport/transport.ts";
+import { AgentMirrors } from "./agent-mirror.ts";
+import { backpressure, codedError } from "./answers.ts";
+import { JournalReader } from "./journal-reader.ts";
+import type { Leader } from "./leader.ts";
+import { statusOf, taskStatusOf } from "./status.ts";
+
+export interface QueriesDeps {
+  readonly swarm: SwarmId;
+  readonly subjects: Subjects;
+  readonly transport: Transport;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** While it leads. */
+  readonly leader: () => Leader | undefined;
+  readonly replay: () => Replay;
+}
+
+/** An answer, or a promise of one that reads the journal. */
+type Answer = Uint8Array | Promise<Uint8Array>;
+
+/** What a query reads: the state as of `last`, and the journal up to there. */
+interface View {
+  readonly state: SwarmState;
+  readonly isStale: boolean;
+  readonly reader: JournalReader;
+  readonly usage: { readonly bytes: number; readonly bytesMax: number | undefined };
+}
+
+export class Queries {
+  readonly #deps: QueriesDeps;
+  #usage: View["usage"] = { bytes: 0, bytesMax: undefined };
+
+  constructor(deps: QueriesDeps) {
+    this.#deps = deps;
+  }
+
+  take(message: Message): void {
+    const { reply } = message;
+    if (reply === undefined || !isInbox(reply))
+      return this.#deps.leader()?.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
+    const leader = this.#deps.leader();
+    if (leader !== undefined) return this.#askLeader(leader, message, reply);
+    this.#deps.clock.after(limits.standbyAnswerMs, () => {
+      if (this.#deps.leader() === undefined)
+        this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.replay().position.idx));
+    });
+  }
+
+  #askLeader(leader: Leader, message: Message, reply: string): void {
+    let answer: ((last: BatchIndex) => Answer) | undefined;
+    const isTaken = leader.enqueue({
+      commands: [],
+      replies: [],
+      look: () => {
+        answer = this.#prepare(message, this.#leaderView(leader));
+      },
+      finish: ({ idx }) => {
+        if (answer !== undefined) this.#send(reply, answer(idx));
+      },
+    });
+    if (!isTaken) this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
+  }
+
+  /** Reads the state now; what is left for later needs only to know how far the journal is committed. */
+  #prepare(message: Message, view: View): (last: BatchIndex) => Answer {
+    const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    if (what === "journal") return (last) => this.#page(message, view, last);
+    const answer = this.#answer(message, view, view.state.idx);
+    return () => answer;
+  }
+
+  #answer(message: Message, view: View, last: BatchIndex): Answer {
+    const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    switch (what) {
+      case "status":
+        return this.#status(message, view);
+      case "task":
+        return this.#task(message, view);
+      case "journal":
+        return this.#page(message, view, last);
+      default:
+        return encode(invalid(`query: there is none named ${what.slice(0, 64)}`));
+    }
+  }
+
+  #status(message: Message, view: View): Uint8Array {
+    const query = decode(message.data, statusQuerySchema);
+    if (!query.ok) return encode(query);
+    const leader = view.isStale ? undefined : this.#deps.leader();
+    return encode(
+      statusOf(view.state, {
+        swarm: this.#deps.swarm,
+        mirrors: leader?.mirrors ?? mirrorsOf(view.state),
+        ...(leader === undefined ? {} : { presences: leader.presences }),
+        journal: this.#journalStatus(view, leader),
+        counters: leader?.counters ?? {},
+      }),
+    );
+  }
+
+  #journalStatus({ usage }: View, leader: Leader | undefined): StatusResponse["journal"] {
+    const { durability } = this.#deps.journal;
+    const replay = this.#deps.replay();
+    this.#refreshUsage();
+    return {
+      id: leader?.journalId ?? replay.position.journal,
+      durability: durability.class,
+      sentence: durability.sentence,
+      bytes: usage.bytes,
+      ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
+      deadRecords: replay.deadSeqs.length,
+    };
+  }
+
+  #task(message: Message, view: View): Uint8Array {
+    const query = decode(message.data, taskQuerySchema);
+    return encode(query.ok ? taskStatusOf(view.state, query.value.task, view.isStale) : query);
+  }
+
+  async #page(message: Message, { reader }: View, last: BatchIndex): Promise<Uint8Array> {
+    const query = decode(message.data, journalQuerySchema);
+    if (!query.ok) return encode(query);
+    const { from, since } = query.value;
+    const first = since === undefined ? batchIndex(from ?? 1) : await reader.firstSince(since, last);
+    return reader.page(first, last);
+  }
+
+  #leaderView(leader: Leader): View {
+    return { state: leader.state, isStale: false, reader: leader.reader, usage: this.#usage };
+  }
+
+  #staleView(): View {
+    const replay = this.#deps.replay();
+    const reader = new JournalReader(this.#deps.journal, {
+      seqOf: (idx) => replay.seqOf(idx),
+      deadSeqs: replay.deadSeqs,
+    });
+    return { state: replay.state, isStale: true, reader, usage: this.#usage };
+  }
+
+  /** Usage is shown as of the query before: asking the server must not hold an answer up. */
+  #refreshUsage(): void {
+    this.#deps.journal.usage().then(
+      (usage) => {
+        this.#usage = usage;
+      },
+      () => {}, // unreachable just now: the last figure stays
+    );
+  }
+
+  #send(reply: string, answer: Answer): void {
+    const { transport, logger } = this.#deps;
+    Promise.resolve(answer).then(
+      (bytes) => transport.publish(reply, bytes),
+      (cause: unknown) => {
+        logger.warn({ err: cause }, "a query could not be answered");
+        transport.publish(
+          reply,
+          encode(codedError("WAGGLE_UNREACHABLE", "the journal cannot be read just now: try again")),
+        );
+      },
+    );
+  }
+}
+
+function mirrorsOf(state: SwarmState): AgentMirrors {
+  const mirrors = new AgentMirrors();
+  mirrors.sync(state, state.agentById.keys());
+  return mirrors;
+}

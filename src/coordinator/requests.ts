@@ -1,0 +1,418 @@
+// From a message on the wire to an entry of the inbox, or straight to a refusal: the edge of the coordinator.
+// Whatever does not parse is answered with a coded error that names the field, counted, and changes nothing;
+// where no reply is due, or the reply subject is not an inbox, it is dropped and counted.
+
+import type { Random } from "../clock.ts";
+import type { Command } from "../core/command.ts";
+import type { RefusalReason } from "../core/event.ts";
+import type { SwarmState } from "../core/state.ts";
+import {
+  type AgentId,
+  type AssignmentNumber,
+  type Incarnation,
+  NO_PROJECT,
+  type ProjectId,
+  type TaskId,
+  taskId,
+} from "../ids.ts";
+import { limits } from "../limits.ts";
+import { check, decode, encode, invalid } from "../protocol/codec.ts";
+import {
+  agentIdSchema,
+  agentRequestSchema,
+  awaitRequestSchema,
+  type CodedError,
+  cancelRequestSchema,
+  type Heartbeat,
+  heartbeatSchema,
+  joinRequestSchema,
+  leaveRequestSchema,
+  type Progress,
+  progressSchema,
+  projectIdSchema,
+  resultRequestSchema,
+  resultSchema,
+  type SubmitAnswer,
+  submitRequestSchema,
+  taskIdSchema,
+  taskInputSchema,
+} from "../protocol/schemas.ts";
+import { isInbox, type Subjects } from "../protocol/subjects.ts";
+import type { Message } from "../transport/transport.ts";
+import { backpressure, cancelAnswer, codedError, resultAnswer, submitAnswer } from "./answers.ts";
+import type { Commit, InboxEntry } from "./inbox.ts";
+import { contentHash, taskSpec } from "./task-spec.ts";
+
+/** What the edge hands to the leader. */
+export interface RequestTarget {
+  /** @returns false when the inbox is full */
+  enqueue(entry: InboxEntry): boolean;
+  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void;
+  /** Any valid message shows that its sender lives. */
+  heard(agent: AgentId, incarnation: Incarnation): void;
+  /** Why no task is accepted now, if so. */
+  closedReason(): RefusalReason | undefined;
+  progress(agent: AgentId, report: Progress): void;
+  /** Asks for outcomes of tasks: those that ended and those that live. */
+  await(entry: AwaitRequest): boolean;
+  awaitOutcome(task: TaskId, inboxToken: string): void;
+  send(subject: string, message: Uint8Array): void;
+  count(what: DropReason | "invalid" | "refused"): void;
+  /** Refusals for want of room are summarised in the journal. */
+  refused(project: ProjectId, reason: RefusalReason, count: number): void;
+}
+
+export interface AwaitRequest {
+  readonly tasks: readonly (TaskId | CodedError)[];
+  readonly notify: string;
+  readonly project: ProjectId;
+  readonly reply: string;
+}
+
+/** Why a message was dropped without an answer. */
+export type DropReason = "reply-not-an-inbox" | "no-reply" | "unknown-subject" | "invalid-publish";
+
+export class Requests {
+  readonly #prefix: string;
+  readonly #random: Random;
+  readonly #target: RequestTarget;
+
+  constructor(subjects: Subjects, random: Random, target: RequestTarget) {
+    this.#prefix = `${subjects.prefix}.`;
+    this.#random = random;
+    this.#target = target;
+  }
+
+  /** Takes one message from a subject that only a leader serves. Never throws. */
+  take(message: Message): void {
+    const [party, id = "", verb = ""] = message.subject.slice(this.#prefix.length).split(".");
+    if (message.reply !== undefined && !isInbox(message.reply))
+      return this.#target.count("reply-not-an-inbox");
+    if (party === "project") return this.#takeProject(id, verb, message);
+    if (party === "agent") return this.#takeAgent(id, verb, message);
+    if (party === "operator") return this.#takeOperator(id, message);
+    this.#target.count("unknown-subject");
+  }
+
+  #takeProject(id: string, verb: string, message: Message): void {
+    const reply = this.#replyOf(message);
+    if (reply === undefined) return;
+    const project = check(id, projectIdSchema, "project");
+    if (!project.ok) return this.#refuse(reply, project);
+    if (id === NO_PROJECT) return this.#refuse(reply, invalid("project: _ stands for no project", "project"));
+    switch (verb) {
+      case "submit":
+        return this.#submit(id as ProjectId, message.data, reply);
+      case "cancel":
+        return this.#cancel(id as ProjectId, message.data, reply);
+      case "await":
+        return this.#await(id as ProjectId, message.data, reply);
+      default:
+        return this.#target.count("unknown-subject");
+    }
+  }
+
+  #submit(project: ProjectId, data: Uint8Array, reply: string): void {
+    const request = decode(data, submitRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    const { tasks, notify, failFast } = request.value;
+    const closed = this.#target.closedReason();
+    if (closed !== undefined) {
+      this.#target.refused(project, closed, tasks.length);
+      return this.#refuse(reply, backpressure(closed, limits.retryAfterMs));
+    }
+    const commands: Command[] = [];
+    const answers: (SubmitAnswer | undefined)[] = [];
+    for (const [at, item] of tasks.entries()) {
+      const input = check(item, taskInputSchema, `tasks[${at}]`);
+      answers.push(input.ok ? undefined : input);
+      if (!input.ok) {
+        this.#target.count("invalid");
+        continue;
+      }
+      const spec = taskSpec(input.value, project, () => taskId(this.#random.id(20)));
+      commands.push({
+        type: "SubmitTask",
+        task: spec,
+        hash: contentHash(spec),
+        ...(failFast === true ? { failFast } : {}),
+      });
+    }
+    const target = this.#target;
+    this.#enqueue(reply, project, {
+      commands,
+      replies: [],
+      finish(commit) {
+        let next = 0;
+        const filled = answers.map(
+          (answer) => answer ?? submitAnswer(this.replies[next++] ?? { kind: "none" }),
+        );
+        for (const each of this.replies) if (each.kind === "refused") target.refused(project, each.reason, 1);
+        target.send(reply, answerMessage(commit, filled));
+      },
+      ...(notify === undefined
+        ? {}
+        : { look: (state: SwarmState) => awaitAccepted(state, commands, notify, target) }),
+    });
+  }
+
+  #cancel(project: ProjectId, data: Uint8Array, reply: string): void {
+    const request = decode(data, cancelRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    const tasks = request.value.tasks.map((item, at) => check(item, taskIdSchema, `tasks[${at}]`));
+    const commands = tasks.flatMap((task): Command[] =>
+      task.ok ? [{ type: "CancelTask", project, task: task.value }] : [],
+    );
+    const { send } = this.#target;
+    this.#enqueue(reply, project, {
+      commands,
+      replies: [],
+      finish(commit) {
+        let next = 0;
+        const answers = tasks.map((task) =>
+          task.ok ? cancelAnswer(this.replies[next++] ?? { kind: "none" }) : task,
+        );
+        send(reply, answerMessage(commit, answers));
+      },
+    });
+  }
+
+  #await(project: ProjectId, data: Uint8Array, reply: string): void {
+    const request = decode(data, awaitRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    const tasks = request.value.tasks.map((item, at) => {
+      const task = check(item, taskIdSchema, `tasks[${at}]`);
+      return task.ok ? task.value : task;
+    });
+    const isTaken = this.#target.await({ tasks, notify: request.value.notify, project, reply });
+    if (!isTaken) this.#refuse(reply, backpressure("inbox-full", limits.retryAfterMs));
+  }
+
+  #takeAgent(id: string, verb: string, message: Message): void {
+    const agent = check(id, agentIdSchema, "agent");
+    if (!agent.ok) return this.#refuseMaybe(message, agent);
+    switch (verb) {
+      case "heartbeat":
+        return this.#heartbeat(agent.value, message);
+      case "progress":
+        return this.#progress(agent.value, message);
+      case "join":
+        return this.#join(agent.value, message);
+      case "leave":
+        return this.#leave(agent.value, message);
+      case "result":
+        return this.#result(agent.value, message);
+      default:
+        return this.#target.count("unknown-subject");
+    }
+  }
+
+  #heartbeat(agent: AgentId, message: Message): void {
+    const beat = decode(message.data, heartbeatSchema);
+    if (!beat.ok) return this.#refuseMaybe(message, beat);
+    this.#target.heartbeat(agent, beat.value, message.reply);
+  }
+
+  #progress(agent: AgentId, message: Message): void {
+    const report = decode(message.data, progressSchema);
+    if (!report.ok) return this.#refuseMaybe(message, report);
+    this.#target.progress(agent, report.value);
+  }
+
+  #join(agent: AgentId, message: Message): void {
+    const reply = this.#replyOf(message);
+    if (reply === undefined) return;
+    const request = decode(message.data, joinRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    const {
+      incarnation,
+      kinds,
+      role,
+      type,
+      labels,
+      maxConcurrent,
+      prefetch,
+      held = [],
+      seen = 0 as AssignmentNumber,
+    } = request.value;
+    const command: Command = {
+      type: "JoinAgent",
+      agent,
+      incarnation,
+      kinds: [...new Set(kinds)],
+      ...(role === undefined ? {} : { role }),
+      ...(type === undefined ? {} : { agentType: type }),
+      ...(labels === undefined ? {} : { labels }),
+      maxConcurrent,
+      ...(prefetch === undefined ? {} : { prefetch }),
+      held,
+      seen,
+    };
+    const { send } = this.#target;
+    this.#enqueue(reply, undefined, {
+      commands: [command],
+      replies: [],
+      finish(commit) {
+        send(reply, encode(joinAnswer(this.replies.at(-1), commit)));
+      },
+    });
+  }
+
+  #leave(agent: AgentId, message: Message): void {
+    const reply = this.#replyOf(message);
+    if (reply === undefined) return;
+    const request = decode(message.data, leaveRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    this.#enqueueSimple(reply, { type: "LeaveAgent", agent, incarnation: request.value.incarnation });
+  }
+
+  #result(agent: AgentId, message: Message): void {
+    const reply = this.#replyOf(message);
+    if (reply === undefined) return;
+    const request = decode(message.data, resultRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    const { incarnation, results } = request.value;
+    this.#target.heard(agent, incarnation);
+    const reports = results.map((item, at) => check(item, resultSchema, `results[${at}]`));
+    const commands = reports.flatMap((report): Command[] => {
+      if (!report.ok) return [];
+      const { task, attempt, token } = report.value;
+      const outcome = reportedOutcome(report.value);
+      return [
+        {
+          type: "ReportResult",
+          agent,
+          incarnation,
+          task,
+          attempt,
+          token,
+          outcome,
+          jitter: this.#random.next(),
+        },
+      ];
+    });
+    const { send } = this.#target;
+    this.#enqueue(reply, undefined, {
+      commands,
+      replies: [],
+      finish(commit) {
+        let next = 0;
+        const answers = reports.map((report) =>
+          report.ok ? resultAnswer(this.replies[next++] ?? { kind: "none" }) : report,
+        );
+        send(reply, answerMessage(commit, answers));
+      },
+    });
+  }
+
+  #takeOperator(verb: string, message: Message): void {
+    const reply = this.#replyOf(message);
+    if (reply === undefined) return;
+    if (verb !== "drain" && verb !== "undrain")
+      return this.#refuse(reply, invalid(`operator: there is no verb ${verb}`));
+    const request = decode(message.data, agentRequestSchema);
+    if (!request.ok) return this.#refuse(reply, request);
+    this.#enqueueSimple(reply, {
+      type: verb === "drain" ? "DrainAgent" : "UndrainAgent",
+      agent: request.value.agent,
+    });
+  }
+
+  #enqueueSimple(reply: string, command: Command): void {
+    const { send } = this.#target;
+    this.#enqueue(reply, undefined, {
+      commands: [command],
+      replies: [],
+      finish(commit) {
+        const last = this.replies.at(-1);
+        const answer =
+          last?.kind === "unknown-agent"
+            ? codedError(
+                "WAGGLE_UNKNOWN_AGENT",
+                `agent ${last.agent} is not online here: see \`waggle status\``,
+                { field: "agent" },
+              )
+            : { ok: true, ...commit };
+        send(reply, encode(answer));
+      },
+    });
+  }
+
+  #enqueue(reply: string, project: ProjectId | undefined, entry: InboxEntry): void {
+    if (this.#target.enqueue(entry)) return;
+    if (project !== undefined)
+      this.#target.refused(project, "inbox-full", Math.max(1, entry.commands.length));
+    this.#refuse(reply, backpressure("inbox-full", limits.retryAfterMs));
+  }
+
+  #replyOf(message: Message): string | undefined {
+    if (message.reply === undefined) this.#target.count("no-reply");
+    return message.reply;
+  }
+
+  #refuse(reply: string, error: CodedError): void {
+    this.#target.count(error.code === "WAGGLE_BACKPRESSURE" ? "refused" : "invalid");
+    this.#target.send(reply, encode(error));
+  }
+
+  #refuseMaybe(message: Message, error: CodedError): void {
+    if (message.reply === undefined) this.#target.count("invalid-publish");
+    else this.#refuse(message.reply, error);
+  }
+}
+
+function answerMessage({ term, idx }: Commit, answers: readonly unknown[]): Uint8Array {
+  return encode({ term, idx, answers });
+}
+
+function joinAnswer(reply: InboxEntry["replies"][number] | undefined, { term, idx }: Commit) {
+  if (reply?.kind === "too-many-agents") {
+    return codedError("WAGGLE_BACKPRESSURE", `the swarm has as many agents as it may (${limits.agentsMax})`, {
+      retryAfterMs: reply.retryAfterMs,
+    });
+  }
+  if (reply?.kind !== "joined")
+    return codedError("WAGGLE_OUTCOME_UNKNOWN", "the join was interrupted: join again");
+  const { unknownAttempts, resumed } = reply;
+  return {
+    ok: true,
+    term,
+    idx,
+    unknown: unknownAttempts,
+    resumed,
+    heartbeatMs: limits.heartbeatMs,
+    leaseTtlMs: limits.leaseTtlMs,
+  };
+}
+
+function reportedOutcome(
+  report: typeof resultSchema._output,
+): Extract<Command, { type: "ReportResult" }>["outcome"] {
+  switch (report.outcome) {
+    case "completed":
+      return {
+        kind: "completed",
+        result: report.result ?? "",
+        ...(report.encoding === undefined ? {} : { encoding: report.encoding }),
+        ...(report.tokens === undefined ? {} : { tokens: report.tokens }),
+      };
+    case "revoked":
+      return { kind: "revoked" };
+    case "failed":
+    case "infrastructure":
+    case "invalid":
+      return { kind: report.outcome, error: (report.error ?? "").slice(0, limits.errorCharactersMax) };
+  }
+}
+
+function awaitAccepted(
+  state: SwarmState,
+  commands: readonly Command[],
+  notify: string,
+  target: RequestTarget,
+): void {
+  for (const command of commands) {
+    if (command.type === "SubmitTask" && state.taskById.has(command.task.id))
+      target.awaitOutcome(command.task.id, notify);
+  }
+}

@@ -1,0 +1,159 @@
+// What `status` and `task` answer: read from the state in one go, bounded by its tables. For people and for
+// dashboards; nothing here is a decision.
+
+import { assert } from "../assert.ts";
+import type { AgentRow, Lane, SwarmState, TaskRow, UserRow } from "../core/state.ts";
+import type { TaskId } from "../ids.ts";
+import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
+import { peersOf, standingFor } from "../scheduling/eligibility.ts";
+import { successRate } from "../scheduling/success-rate.ts";
+import type { AgentMirrors } from "./agent-mirror.ts";
+import { unknownTask } from "./answers.ts";
+import type { Presences } from "./presence.ts";
+
+type AgentStatus = StatusResponse["agents"][number];
+
+export interface StatusSources {
+  readonly swarm: string;
+  readonly mirrors: AgentMirrors;
+  /** Absent on a standby. */
+  readonly presences?: Presences;
+  readonly journal: StatusResponse["journal"];
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+export function statusOf(state: SwarmState, sources: StatusSources): StatusResponse {
+  return {
+    term: state.term,
+    idx: state.idx,
+    at: state.at,
+    swarm: sources.swarm,
+    leader: state.leader,
+    ...(sources.presences === undefined ? { stale: true as const } : {}),
+    tasks: { ...state.counts },
+    agents: [...state.agentById.values()].map((row) => agentStatusOf(state, row, sources)),
+    queues: [...state.laneByKey.values()].map((lane) => queueStatusOf(state, lane)),
+    projects: [...state.projectById.values()].map(({ project, counts, userByName }) => ({
+      project,
+      tasks: { ...counts },
+      users: [...userByName.values()].map(userStatusOf),
+    })),
+    journal: sources.journal,
+    counters: { ...sources.counters },
+  };
+}
+
+export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean): TaskStatus {
+  const head = {
+    ok: true as const,
+    term: state.term,
+    idx: state.idx,
+    at: state.at,
+    ...(isStale ? { stale: true as const } : {}),
+  };
+  const ended = state.endedById.get(task);
+  if (ended !== undefined) {
+    const { project, user, kind, attempts, submittedIdx, endedIdx } = ended;
+    return { ...head, task, project, user, kind, state: ended.state, attempts, submittedIdx, endedIdx };
+  }
+  const row = state.taskById.get(task);
+  if (row === undefined) return unknownTask(task);
+  const { project, user, kind } = row.spec;
+  return {
+    ...head,
+    task,
+    project,
+    user,
+    kind,
+    state: row.state,
+    attempts: row.attempt,
+    submittedIdx: row.submittedIdx,
+    ...(row.open === undefined ? {} : { agent: row.open.agent }),
+    ...(row.state === "queued" ? waitingFor(state, row) : {}),
+  };
+}
+
+function waitingFor(state: SwarmState, row: TaskRow) {
+  const { lane } = row;
+  assert(lane !== undefined, "a queued task stands in a lane");
+  const peers = peersOf(state, lane.kind, lane.role);
+  const ineligible = [...state.agentById.values()].map((agent) => ({
+    agent: agent.id as string,
+    reason: standingFor(agent, lane, peers, state.at) as string,
+  }));
+  return { position: positionOf(row), ineligible };
+}
+
+/** 1 is next. Counts what stands before it in its lane. */
+function positionOf(row: TaskRow): number {
+  let before = 0;
+  for (const other of row.lane?.queue.values() ?? []) {
+    const isBefore =
+      other.spec.priority !== row.spec.priority
+        ? other.spec.priority < row.spec.priority
+        : other.sequence < row.sequence;
+    if (isBefore) before += 1;
+  }
+  return before + 1;
+}
+
+function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }: StatusSources): AgentStatus {
+  const reported = presences?.reported(row);
+  const silentMs = row.online ? presences?.silentMs(row.id) : undefined;
+  return {
+    id: row.id,
+    status: mirrors.status(row.id),
+    chart: mirrors.describe(row.id),
+    draining: row.draining,
+    unresponsive: row.unresponsive,
+    kinds: [...row.kinds].map((kind) => {
+      const record = row.recordByKind.get(kind);
+      const suspension = row.suspensionByKind.get(kind);
+      return {
+        kind: kind as string,
+        successRate: successRate(record, state.recordByKind.get(kind), state.at),
+        attempts: record?.attempts ?? 0,
+        latencyMs: record?.latencyMs ?? 0,
+        ...(suspension === undefined ? {} : { suspendedUntil: suspension.until }),
+      };
+    }),
+    ...(row.role === undefined ? {} : { role: row.role }),
+    ...(row.agentType === undefined ? {} : { type: row.agentType }),
+    labels: { ...row.labels },
+    inFlight: row.open.size,
+    maxConcurrent: row.maxConcurrent,
+    prefetch: row.prefetch,
+    load: row.open.size / row.maxConcurrent,
+    completed: row.completed,
+    ...(reported === undefined
+      ? {}
+      : {
+          reported: {
+            inFlight: reported.inFlight,
+            ...(reported.successRate === undefined ? {} : { successRate: reported.successRate }),
+            ...(reported.latencyMs === undefined ? {} : { latencyMs: reported.latencyMs }),
+          },
+        }),
+    ...(silentMs === undefined ? {} : { silentMs }),
+  };
+}
+
+function queueStatusOf(state: SwarmState, lane: Lane): StatusResponse["queues"][number] {
+  const oldest = lane.queue.peek();
+  return {
+    kind: lane.kind,
+    ...(lane.role === undefined ? {} : { role: lane.role }),
+    waiting: lane.queue.size,
+    oldestMs: oldest === undefined ? 0 : Math.max(0, state.at - oldest.queuedAt),
+    agents: state.onlineByKind.get(lane.kind)?.size ?? 0,
+  };
+}
+
+function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow) {
+  return {
+    user: user as string,
+    tasks: { ...counts },
+    waitMsMean: started === 0 ? 0 : waitMsSum / started,
+    waitMsMax,
+  };
+}
