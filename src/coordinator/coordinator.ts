@@ -66,7 +66,7 @@ class RunningCoordinator implements Coordinator {
   readonly #role = new BehaviorSubject<Role>("standing-by");
   readonly #queries: Queries;
   readonly #subscriptions: Subscription[] = [];
-  #resolveClosed: (error: WaggleError | undefined) => void = () => {};
+  #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
   #replay = new Replay();
   #leader: Leader | undefined;
   #stopFollowing = new AbortController();

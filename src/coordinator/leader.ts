@@ -367,7 +367,7 @@ export class Leader implements RequestTarget {
     this.#deps.journal.usage().then(
       ({ bytes, bytesMax }) =>
         this.#sawUsage(bytesMax !== undefined && bytes > bytesMax * limits.journalFullShare),
-      () => {}, // unreachable just now: asked again at a later pulse
+      () => undefined, // unreachable just now: asked again at a later pulse
     );
   }
 
@@ -392,7 +392,8 @@ export class Leader implements RequestTarget {
   }
 
   #enqueueOwn(commands: readonly Command[]): void {
-    for (const command of commands) this.enqueue({ commands: [command], replies: [], finish: () => {} });
+    for (const command of commands)
+      this.enqueue({ commands: [command], replies: [], finish: () => undefined });
   }
 
   // --- RequestTarget ------------------------------------------------------------------------------

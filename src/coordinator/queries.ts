@@ -164,7 +164,7 @@ export class Queries {
       (usage) => {
         this.#usage = usage;
       },
-      () => {}, // unreachable just now: the last figure stays
+      () => undefined, // unreachable just now: the last figure stays
     );
   }
 
