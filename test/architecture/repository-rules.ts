@@ -76,6 +76,36 @@ const lockRule = fileRule({
     })),
 });
 
+interface LockFile {
+  readonly packages?: Readonly<
+    Record<
+      string,
+      { readonly optionalDependencies?: object; readonly integrity?: string; readonly link?: boolean }
+    >
+  >;
+}
+
+const wholeLockRule = fileRule({
+  name: "the lock file is whole",
+  why:
+    "A package for another platform that was not to be had when the lock file was written is left out of it " +
+    "silently, and npm ci then refuses to install anything, on every platform.",
+  mend:
+    "Take a version whose packages are all to be had, remove node_modules and package-lock.json, and run npm " +
+    "install. docs/dependencies.md says which versions are held back for this reason.",
+  where: (path) => path === "package-lock.json",
+  checkFile: ({ text }) => {
+    const { packages = {} } = JSON.parse(text) as LockFile;
+    const names = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, "")));
+    return Object.entries(packages).flatMap(([path, { optionalDependencies = {}, integrity }]) => [
+      ...Object.keys(optionalDependencies)
+        .filter((name) => !names.has(name))
+        .map((name) => ({ found: `lacks ${name}, which ${path} may need` })),
+      ...(path === "" || integrity !== undefined ? [] : [{ found: `has no integrity for ${path}` }]),
+    ]);
+  },
+});
+
 /** Written in parts, so that this file does not find itself. */
 const foreign: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/(?<![\w.$}])\/(?:work|root|Users|home\/[a-z]\w*)\//g, "a path of one machine"],
@@ -108,4 +138,10 @@ const leftoverRule = fileRule({
     })),
 });
 
-export const repositoryRules: readonly Rule[] = [linkRule, lockRule, foreignRule, leftoverRule];
+export const repositoryRules: readonly Rule[] = [
+  linkRule,
+  lockRule,
+  wholeLockRule,
+  foreignRule,
+  leftoverRule,
+];

@@ -204,6 +204,19 @@ const cases: Readonly<Record<string, Case>> = {
     wrong: [{ "package-lock.json": `{ "resolved": "https://${registryHost}/zod.tgz" }` }],
     right: { "package-lock.json": '{ "integrity": "sha512-x" }' },
   },
+  "the lock file is whole": {
+    wrong: [
+      {
+        "package-lock.json":
+          '{ "packages": { "node_modules/a": { "integrity": "x", "optionalDependencies": { "b": "1" } } } }',
+      },
+      { "package-lock.json": '{ "packages": { "node_modules/a": { "version": "1" } } }' },
+    ],
+    right: {
+      "package-lock.json":
+        '{ "packages": { "": {}, "node_modules/a": { "integrity": "x", "optionalDependencies": { "b": "1" } }, "node_modules/b": { "integrity": "y" } } }',
+    },
+  },
   "nothing in the repository is about one machine": {
     wrong: [
       { "docs/a.md": `Run it in ${machinePath}/src` },
