@@ -155,7 +155,7 @@ export class Leader implements RequestTarget {
     this.#publisher = new EventPublisher(transport, subjects);
     this.#requests = new Requests(subjects, deps.random, this);
     this.#committer = new Committer(journal, clock, replay.position, {
-      onCommitted: (batch, _seq, sentMs) => this.#committed(batch, sentMs),
+      onCommitted: (batch, _seq, sentMs) => this.#guarded(() => this.#committed(batch, sentMs)),
       onDead: (seq) => this.#sawDead(seq),
       onDeposed: () => this.#finish({ kind: "deposed" }),
       onHalted: (error) => this.#finish({ kind: "halted", error }),
@@ -206,12 +206,10 @@ export class Leader implements RequestTarget {
 
   #runTurn(): void {
     if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
-    try {
+    this.#guarded(() => {
       if (this.#phase === "ending" && this.#inbox.depth === 0) this.#endTerm();
       else this.#appendTurn([]);
-    } catch (cause) {
-      this.#broke(cause);
-    }
+    });
   }
 
   /** One turn: what is given, what waits, what is due, what can be assigned, in one batch. */
@@ -566,6 +564,15 @@ export class Leader implements RequestTarget {
     const turnMs = this.#deps.clock.monotonicMs() - startedMs;
     if (turnMs > limits.turnMsAlarm)
       this.#deps.logger.warn({ turnMs: Math.round(turnMs) }, "a turn took long");
+  }
+
+  /** Whatever throws in here is a bug, and leading on with it would do harm. */
+  #guarded(run: () => void): void {
+    try {
+      run();
+    } catch (cause) {
+      this.#broke(cause);
+    }
   }
 
   #broke(cause: unknown): void {

@@ -163,7 +163,7 @@ export class Requests {
     const commands = tasks.flatMap((task): Command[] =>
       task.ok ? [{ type: "CancelTask", project, task: task.value }] : [],
     );
-    const { send } = this.#target;
+    const target = this.#target;
     this.#enqueue(reply, project, {
       commands,
       replies: [],
@@ -172,7 +172,7 @@ export class Requests {
         const answers = tasks.map((task) =>
           task.ok ? cancelAnswer(this.replies[next++] ?? { kind: "none" }) : task,
         );
-        send(reply, answerMessage(commit, answers));
+        target.send(reply, answerMessage(commit, answers));
       },
     });
   }
@@ -248,12 +248,12 @@ export class Requests {
       held,
       seen,
     };
-    const { send } = this.#target;
+    const target = this.#target;
     this.#enqueue(reply, undefined, {
       commands: [command],
       replies: [],
       finish(commit) {
-        send(reply, encode(joinAnswer(this.replies.at(-1), commit)));
+        target.send(reply, encode(joinAnswer(this.replies.at(-1), commit)));
       },
     });
   }
@@ -291,7 +291,7 @@ export class Requests {
         },
       ];
     });
-    const { send } = this.#target;
+    const target = this.#target;
     this.#enqueue(reply, undefined, {
       commands,
       replies: [],
@@ -300,7 +300,7 @@ export class Requests {
         const answers = reports.map((report) =>
           report.ok ? resultAnswer(this.replies[next++] ?? { kind: "none" }) : report,
         );
-        send(reply, answerMessage(commit, answers));
+        target.send(reply, answerMessage(commit, answers));
       },
     });
   }
@@ -319,7 +319,7 @@ export class Requests {
   }
 
   #enqueueSimple(reply: string, command: Command): void {
-    const { send } = this.#target;
+    const target = this.#target;
     this.#enqueue(reply, undefined, {
       commands: [command],
       replies: [],
@@ -333,7 +333,7 @@ export class Requests {
                 { field: "agent" },
               )
             : { ok: true, ...commit };
-        send(reply, encode(answer));
+        target.send(reply, encode(answer));
       },
     });
   }

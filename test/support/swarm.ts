@@ -1,0 +1,201 @@
+// A swarm in one process for tests: the production coordinator over the memory transport and a memory journal,
+// and parties that speak the wire message by message.
+
+import { pino } from "pino";
+import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
+import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { swarmId } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
+import { MemoryHub } from "../../src/transport/memory.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+
+export const subjects = subjectsOf(swarmId("test"));
+
+export interface TestSwarm {
+  readonly hub: MemoryHub;
+  readonly store: MemoryJournalStore;
+  readonly coordinator: Coordinator;
+  readonly client: WireParty;
+  agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
+  /** A further coordinator on the same journal. */
+  startAnother(id: string, journal?: Journal): Promise<Coordinator>;
+  stop(): Promise<void>;
+}
+
+export interface TestSwarmOptions {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly store?: MemoryJournalStore;
+  readonly hub?: MemoryHub;
+  readonly journal?: Journal;
+}
+
+interface JoinOptions {
+  readonly incarnation: string;
+  readonly kinds: readonly string[];
+  readonly maxConcurrent: number;
+  readonly role: string;
+  readonly prefetch: number;
+  readonly held: readonly { task: string; attempt: number }[];
+  readonly seen: number;
+}
+
+export const silentLogger = pino({ level: "silent" });
+
+/** Starts a coordinator and waits until it leads. */
+export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
+  const clock = options.clock ?? systemClock;
+  const hub = options.hub ?? new MemoryHub({ clock });
+  const store = options.store ?? new MemoryJournalStore();
+  const running: Coordinator[] = [];
+  const startAnother = async (id: string, journal: Journal = store.open()) => {
+    const random = options.random ?? systemRandom;
+    const transport = hub.connect();
+    const deps = { id, swarm: swarmId("test"), transport, journal, clock, random, logger: silentLogger };
+    const coordinator = await startCoordinator(deps);
+    running.push(coordinator);
+    return coordinator;
+  };
+  const coordinator = await startAnother("c1", options.journal ?? store.open());
+  await coordinator.whenLeading();
+  return {
+    hub,
+    store,
+    coordinator,
+    client: new WireParty(hub.connect()),
+    startAnother,
+    agent: async (id, join = {}) => {
+      const agent = new WireAgent(hub.connect(), id, join);
+      await agent.join();
+      return agent;
+    },
+    stop: async () => {
+      await Promise.all(running.map((each) => each.stop()));
+    },
+  };
+}
+
+/** Anybody with a connection: requests by JSON, and a log of what a subject brought. */
+export class WireParty {
+  readonly transport: Transport;
+
+  constructor(transport: Transport) {
+    this.transport = transport;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer holds
+  async ask(subject: string, message: unknown): Promise<any> {
+    const bytes = message instanceof Uint8Array ? message : encode(message);
+    const outcome = await this.transport.request(subject, bytes, { timeoutMs: 5_000 });
+    if (outcome.kind !== "answered") throw new Error(`${subject}: ${outcome.kind}`);
+    return JSON.parse(Buffer.from(outcome.data).toString());
+  }
+
+  submit(tasks: readonly object[], more: object = {}, project = "default") {
+    return this.ask(subjects.project(project, "submit"), { tasks, ...more });
+  }
+
+  status() {
+    return this.ask(subjects.query("_", "status"), {});
+  }
+
+  task(task: string) {
+    return this.ask(subjects.query("_", "task"), { task });
+  }
+
+  /** Everything that arrives on a subject, and a way to wait for the next. */
+  listen<Message>(subject: string): Listening<Message> {
+    const listening = new Listening<Message>();
+    this.transport.subscribe(subject, (message) =>
+      listening.push(JSON.parse(Buffer.from(message.data).toString())),
+    );
+    return listening;
+  }
+}
+
+export class Listening<Message> {
+  readonly all: Message[] = [];
+  #taken = 0;
+  #wake: (() => void) | undefined;
+
+  push(message: Message): void {
+    this.all.push(message);
+    this.#wake?.();
+  }
+
+  /** The next message that has not been taken, as soon as there is one. */
+  async next(): Promise<Message> {
+    while (this.all.length <= this.#taken) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#taken += 1;
+    return this.all[this.#taken - 1] as Message;
+  }
+}
+
+/** An agent that does exactly what a test tells it. */
+export class WireAgent extends WireParty {
+  readonly id: string;
+  readonly joinMessage: JoinOptions;
+  readonly pushes: Listening<AgentPush>;
+  readonly #assigned: Assignment[] = [];
+
+  constructor(transport: Transport, id: string, options: Partial<JoinOptions>) {
+    super(transport);
+    this.id = id;
+    const joinMessage = { incarnation: `${id}-1`, kinds: ["count"], maxConcurrent: 4, ...options };
+    this.joinMessage = joinMessage as JoinOptions;
+    this.pushes = this.listen<AgentPush>(subjects.assign(id));
+  }
+
+  join() {
+    return this.ask(subjects.agent(this.id, "join"), this.joinMessage);
+  }
+
+  /** The next assignment, waiting for it. */
+  async assignment(): Promise<Assignment> {
+    while (this.#assigned.length === 0) {
+      const push = await this.pushes.next();
+      if (push.type === "assign") this.#assigned.push(...push.assignments);
+    }
+    return this.#assigned.shift() as Assignment;
+  }
+
+  /** The next push of a type, passing over others. */
+  async push<Type extends AgentPush["type"]>(type: Type): Promise<Extract<AgentPush, { type: Type }>> {
+    for (;;) {
+      const push = await this.pushes.next();
+      if (push.type === type) return push as Extract<AgentPush, { type: Type }>;
+    }
+  }
+
+  report({ task, attempt, token }: Assignment, outcome: string, more: object = {}) {
+    const results = [{ task, attempt, token, outcome, ...more }];
+    return this.ask(subjects.agent(this.id, "result"), {
+      incarnation: this.joinMessage.incarnation,
+      results,
+    });
+  }
+
+  complete(assignment: Assignment, result = "done") {
+    return this.report(assignment, "completed", { result });
+  }
+
+  beat(held: readonly { task: string; attempt: number }[], seen: number, more: object = {}) {
+    const beat = {
+      incarnation: this.joinMessage.incarnation,
+      status: "busy",
+      inFlight: held.length,
+      held,
+      seen,
+      ...more,
+    };
+    return this.ask(subjects.agent(this.id, "heartbeat"), beat);
+  }
+}
