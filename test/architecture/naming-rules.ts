@@ -20,6 +20,7 @@ const instead: Readonly<Record<string, string>> = {
 /** Phrases that keep such a word, each with its reason. What the platform names (`worker_threads`,
  *  `new Worker`, a field `data: Uint8Array`) is no declaration and needs none. */
 const exceptions: readonly (readonly [phrase: RegExp, reason: string])[] = [
+  [/^infoIn$/g, "INFO is a message of the NATS protocol"],
   [/data[- ]?folder/gi, "the folder `.waggle`: what --data-folder and the design call it"],
 ];
 
