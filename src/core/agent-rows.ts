@@ -1,7 +1,7 @@
 // How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
 
 import { assert } from "../assert.ts";
-import type { AgentId, Instant, Kind } from "../ids.ts";
+import type { AgentId, Instant, Kind, TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { emptyRecord, recordOutcome } from "../scheduling/success-rate.ts";
 import type { EventOf } from "./event.ts";
@@ -81,7 +81,7 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
 
 export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): void {
   const agent = agentOf(state, event.agent);
-  const attempt = findOpen(agent, event.task, event.attempt);
+  const attempt = findOpen(state, agent, event.task, event.attempt);
   assert(
     attempt?.state === "revoked",
     `attempt ${event.task}#${event.attempt} is released after it was revoked`,
@@ -89,9 +89,19 @@ export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptRelease
   agent.open.delete(attempt.number);
 }
 
-/** The attempt of a task that occupies a place of this agent, if any. */
-export function findOpen(agent: AgentRow, task: string, attempt: number): OpenAttempt | undefined {
-  for (const open of agent.open.values()) if (open.task === task && open.attempt === attempt) return open;
+/** The attempt of a task that occupies a place of this agent, if any. A live task knows its own; only a revoked
+ *  one must be looked for. */
+export function findOpen(
+  state: SwarmState,
+  agent: AgentRow,
+  task: TaskId,
+  attempt: number,
+): OpenAttempt | undefined {
+  const current = state.taskById.get(task)?.open;
+  if (current !== undefined && current.attempt === attempt && current.agent === agent.id) return current;
+  for (const open of agent.open.values()) {
+    if (open.state === "revoked" && open.task === task && open.attempt === attempt) return open;
+  }
   return undefined;
 }
 

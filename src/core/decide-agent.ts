@@ -60,7 +60,7 @@ export function decideReconcile(
   if (row.unresponsive && command.seen >= row.lastNumber)
     events.push({ type: "AgentResponsive", agent: row.id });
   if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
-  return { events, reply: { kind: "reconciled", unknown: unknownAttempts(row, command.held) } };
+  return { events, reply: { kind: "reconciled", unknown: unknownAttempts(state, row, command.held) } };
 }
 
 export function decideUnresponsive(state: SwarmState, agent: AgentId, incarnation: Incarnation): Decision {
@@ -117,7 +117,7 @@ function newLife(command: JoinAgent): Reply {
 function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instant): Decision {
   return {
     events: [joined(command), ...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)],
-    reply: { kind: "joined", resumed: true, unknownAttempts: unknownAttempts(row, command.held) },
+    reply: { kind: "joined", resumed: true, unknownAttempts: unknownAttempts(state, row, command.held) },
   };
 }
 
@@ -164,9 +164,9 @@ function lostAttempts(
 }
 
 /** What the agent holds and should not: never its own, closed before, or revoked. */
-function unknownAttempts(row: AgentRow, held: readonly HeldAttempt[]): HeldAttempt[] {
+function unknownAttempts(state: SwarmState, row: AgentRow, held: readonly HeldAttempt[]): HeldAttempt[] {
   return held.filter(({ task, attempt }) => {
-    const open = findOpen(row, task, attempt);
+    const open = findOpen(state, row, task, attempt);
     return open === undefined || open.state === "revoked";
   });
 }

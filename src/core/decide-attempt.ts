@@ -14,7 +14,7 @@ type ReportResult = Extract<Command, { type: "ReportResult" }>;
 
 export function decideResult(state: SwarmState, command: ReportResult, at: Instant): Decision {
   const agent = state.agentById.get(command.agent);
-  const attempt = agent === undefined ? undefined : findOpen(agent, command.task, command.attempt);
+  const attempt = agent === undefined ? undefined : findOpen(state, agent, command.task, command.attempt);
   if (attempt === undefined || attempt.incarnation !== command.incarnation)
     return answered(replyToClosed(state, command));
   if (attempt.token !== command.token) return answered({ kind: "stale-token" });
