@@ -132,7 +132,11 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "nobody prints but the command line": {
     wrong: [{ [somePath]: 'console.error("x");' }, { [somePath]: 'process.stdout.write("x");' }],
-    right: { "src/cli/main.ts": 'console.log("x");', [somePath]: "// console.log" },
+    right: {
+      "src/cli/main.ts": 'console.log("x");',
+      "src/broker/development-main.ts": "process.stdout.write(ready);",
+      [somePath]: "// console.log",
+    },
   },
   "promises of Node's own modules do not float": {
     wrong: [
