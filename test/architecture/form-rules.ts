@@ -37,7 +37,7 @@ const consoleRule = fileRule({
   name: "nobody prints but the command line",
   why: "Standard output belongs to the program that links us; on the command line it carries data for pipes.",
   mend: "Take a logger in `deps` (pino, silent by default), or return the value to src/cli.",
-  // A file called …-main.ts is a process of its own and tells its parent over stdout that it is ready.
+  // A file called …-main.ts is a process of its own, and its standard output is its log.
   where: (path) => isProduct(path) && !path.startsWith("src/cli/") && !path.endsWith("-main.ts"),
   checkFile: (file) => matches(file, /\bconsole\.\w+|\bprocess\.std(?:out|err)\b/g, "prints with"),
 });
