@@ -1,0 +1,170 @@
+// One line for people about each type of event: what `waggle events` and `waggle task` print.
+// Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
+
+import type { Event, EventOf, TaskSpec } from "../core/event.ts";
+import type { CandidateTerms, Receipt } from "../core/receipt.ts";
+
+/** What happened, without a line end. An event of a newer version is told by its type alone. */
+export function describe(event: Event): string {
+  return safe(sentence(event));
+}
+
+function sentence(event: Event): string {
+  switch (event.type) {
+    case "TermStarted":
+      return `term ${event.term} began, led by ${event.leader}`;
+    case "TermRenewed":
+      return "the leader is alive";
+    case "TermEnded":
+      return "the leader stepped down";
+    case "TaskSubmitted":
+      return `${event.task.id} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
+    case "TaskReleased":
+      return `${event.task} is due and waits for an agent`;
+    case "TaskAssigned":
+      return `${attemptOf(event)} → ${event.agent} · ${describeReceipt(event.receipt)}`;
+    case "TaskCompleted":
+      return `${attemptOf(event)} completed by ${event.agent} in ${duration(event.latencyMs)}${tokens(event.tokens)}`;
+    case "AttemptFailed":
+      return `${attemptOf(event)} ${failure(event)}; ${nextTry(event)}`;
+    case "TaskFailed":
+      return `${attemptOf(event)} ${failure(event)}; the task failed`;
+    case "TaskDeadLettered":
+      return `${attemptOf(event)} ${failure(event)}; dead-lettered: ${event.reason.replace("-", " ")}`;
+    case "TaskCancelled":
+      return `${event.task} cancelled: ${event.reason}`;
+    case "TaskExpired":
+      return `${event.task} expired: its deadline passed`;
+    case "AttemptReleased":
+      return `${attemptOf(event)} holds no place at ${event.agent} any more: ${event.reason.replace("-", " ")}`;
+    case "AgentJoined":
+      return `${event.agent} joined: ${describeAgent(event)}`;
+    case "AssignmentsConfirmed":
+      return `${event.agent} has received its assignments up to number ${event.upTo}`;
+    case "AgentLeft":
+      return `${event.agent} ${departures[event.reason]}`;
+    case "AgentDrained":
+      return `${event.agent} takes nothing new`;
+    case "AgentUndrained":
+      return `${event.agent} takes tasks again`;
+    case "AgentUnresponsive":
+      return `${event.agent} is alive but its assignments do not arrive: nothing new goes to it`;
+    case "AgentResponsive":
+      return `${event.agent} has caught up with its assignments`;
+    case "AgentSuspended":
+      return `${event.agent} fails ${event.kind} too often: probed again from ${new Date(event.until).toISOString()}`;
+    case "AgentReinstated":
+      return `${event.agent} is trusted with ${event.kind} again`;
+    case "AgentForgotten":
+      return `${event.agent} left long ago and is forgotten`;
+    case "TasksRefused":
+      return `${event.count} ${event.count === 1 ? "task" : "tasks"} of ${event.project} refused: ${event.reason.replaceAll("-", " ")}`;
+    default:
+      return unknownEvent(event);
+  }
+}
+
+/** A journal may be read by an older version than wrote it; the compiler proves that nothing of ours is left. */
+function unknownEvent(event: never): string {
+  return `${(event as { readonly type: string }).type} (of a newer version)`;
+}
+
+const departures = {
+  left: "left",
+  lapsed: "was not heard from and counts as lost",
+  fenced: "was replaced by another start of the same id",
+} as const;
+
+/** Why this agent: `score 0.45, a2 0.40; of 3; waited 12 ms`. */
+export function describeReceipt(receipt: Receipt): string {
+  const [winner, ...others] = receipt.candidates;
+  const scores =
+    winner === undefined
+      ? []
+      : [`score ${scoreOf(winner)}`, ...others.map((other) => `${other.agent} ${scoreOf(other)}`)];
+  const ineligible = Object.entries(receipt.ineligible).map(([reason, count]) => `${count} ${reason}`);
+  return [
+    [...scores, decisions[receipt.decidedBy]].filter((part) => part !== "").join(", "),
+    `of ${receipt.feasible}${ineligible.length === 0 ? "" : ` (${ineligible.join(", ")})`}`,
+    `waited ${duration(receipt.waitedMs)}`,
+  ].join("; ");
+}
+
+const decisions = {
+  only: "",
+  score: "",
+  "in-flight": "fewer in flight",
+  "longest-idle": "longest idle",
+  id: "first by id",
+  probe: "to probe it",
+} as const;
+
+function scoreOf({ score }: CandidateTerms): string {
+  return score.toFixed(2);
+}
+
+function describeSpec(task: TaskSpec): string {
+  const parts: readonly (string | false)[] = [
+    task.kind,
+    task.role !== undefined && `role ${task.role}`,
+    task.weight !== 1 && `weight ${task.weight}`,
+    task.priority !== 100 && `priority ${task.priority}`,
+    task.notBefore !== undefined && `not before ${new Date(task.notBefore).toISOString()}`,
+    task.deadline !== undefined && `by ${new Date(task.deadline).toISOString()}`,
+  ];
+  return parts.filter((part) => part !== false).join(", ");
+}
+
+function describeAgent(agent: EventOf<"AgentJoined">): string {
+  const parts: readonly (string | false)[] = [
+    agent.kinds.length === 0 ? "no kinds" : agent.kinds.join(", "),
+    agent.role !== undefined && `role ${agent.role}`,
+    agent.agentType !== undefined && `type ${agent.agentType}`,
+    `max concurrent ${agent.maxConcurrent}`,
+    agent.prefetch !== undefined && agent.prefetch > 0 && `prefetch ${agent.prefetch}`,
+  ];
+  return parts.filter((part) => part !== false).join("; ");
+}
+
+function attemptOf({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
+  return `${task}#${attempt}`;
+}
+
+const verdicts = {
+  failed: "failed",
+  infrastructure: "was turned away by infrastructure",
+  invalid: "found the input invalid",
+  lost: "was lost",
+  "timed-out": "took too long",
+  stalled: "showed no progress for too long",
+} as const;
+
+function failure({
+  agent,
+  failure: { class: verdict, error },
+}: EventOf<"AttemptFailed" | "TaskFailed" | "TaskDeadLettered">): string {
+  return `${verdicts[verdict]} at ${agent}${error === "" ? "" : `: ${error}`}`;
+}
+
+function nextTry({ retryAt }: EventOf<"AttemptFailed">): string {
+  return retryAt === undefined
+    ? "it waits for an agent again"
+    : `tried again from ${new Date(retryAt).toISOString()}`;
+}
+
+function tokens(used: number | undefined): string {
+  return used === undefined ? "" : `, ${used} tokens`;
+}
+
+/** `12 ms`, `3.4 s`, `5 min`, `2.5 h`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${Math.round(ms / 100) / 10} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 6_000) / 10} min`;
+  return `${Math.round(ms / 360_000) / 10} h`;
+}
+
+/** Control characters, line ends and the like could move a terminal's cursor or split the line. */
+function safe(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
+}

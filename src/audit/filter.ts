@@ -1,0 +1,29 @@
+// Which events somebody wants to see. Says of one event what it names; not which project an event's task
+// belongs to, which only its submission says (client/task-projects.ts remembers).
+
+import type { Event } from "../core/event.ts";
+
+/** Every given condition must hold. */
+export interface EventFilter {
+  readonly task?: string;
+  readonly agent?: string;
+  /** Types of events, like `TaskAssigned`. */
+  readonly types?: readonly string[];
+}
+
+/** The task an event is about, if it is about one. */
+export function taskOf(event: Event): string | undefined {
+  if (event.type === "TaskSubmitted") return event.task.id;
+  return "task" in event ? event.task : undefined;
+}
+
+/** The agent an event names, if it names one. */
+export function agentOf(event: Event): string | undefined {
+  return "agent" in event ? event.agent : undefined;
+}
+
+export function matches(event: Event, filter: EventFilter): boolean {
+  if (filter.types !== undefined && !filter.types.includes(event.type)) return false;
+  if (filter.task !== undefined && taskOf(event) !== filter.task) return false;
+  return filter.agent === undefined || agentOf(event) === filter.agent;
+}

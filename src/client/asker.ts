@@ -1,0 +1,179 @@
+// One question to the swarm and what became of it; and the same question again until there is an answer.
+// Not here: submitting and awaiting, which ask for many at once and keep their own order (submitter.ts,
+// awaited-tasks.ts). The one thing to know: only `no-leader` proves that nothing was done.
+
+import type { z } from "zod";
+import { unreachable } from "../assert.ts";
+import type { Clock, Random } from "../clock.ts";
+import { NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { check, encode, parseJson } from "../protocol/codec.ts";
+import { type CodedError, refusalSchema } from "../protocol/schemas.ts";
+import type { Transport } from "../transport/transport.ts";
+import { errorFrom } from "./coded-error.ts";
+import type { Horizon, Position } from "./horizon.ts";
+import { backoffMs, pause } from "./pause.ts";
+
+/** What became of one request. */
+export type Answer<Value> =
+  | { readonly kind: "answered"; readonly value: Value }
+  /** The message as a whole was turned down: nothing was done. */
+  | { readonly kind: "refused"; readonly refusal: CodedError }
+  /** Nobody was there to do it: nothing was done. */
+  | { readonly kind: "no-leader" }
+  /** It may have been done, or may yet be. */
+  | { readonly kind: "unknown"; readonly why: string };
+
+export interface AskOptions {
+  /** How long to go on asking, ms. Default `limits.askTimeoutMs`. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** `deed`: a leader changes something and answers with where the journal stood. `query`: any coordinator
+ *  reads something; asking twice is harmless and an old answer is no loss. */
+export type QuestionKind = "deed" | "query";
+
+export interface AskerDeps {
+  readonly transport: Transport;
+  readonly horizon: Horizon;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export class Asker {
+  readonly #deps: AskerDeps;
+
+  constructor(deps: AskerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks until somebody answers.
+   *  @throws NoLeaderError when nobody was there to answer, all the time
+   *  @throws OutcomeUnknownError (deed) or UnreachableError (query) when an answer was due and did not come
+   *  @throws WaggleError of the refusal's code, or the reason of `signal` */
+  async ask<Schema extends z.ZodType>(
+    question: {
+      readonly kind: QuestionKind;
+      readonly subject: string;
+      readonly message: unknown;
+      readonly schema: Schema;
+    },
+    options: AskOptions = {},
+  ): Promise<z.infer<Schema>> {
+    const { clock, random } = this.#deps;
+    options.signal?.throwIfAborted();
+    const bytes = encode(question.message);
+    const giveUpAt = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
+    let doubt: string | undefined;
+
+    for (let failures = 1; ; failures += 1) {
+      const timeoutMs = Math.min(limits.requestTimeoutMs, giveUpAt - clock.monotonicMs());
+      const answer = await this.once(question, bytes, { ...options, timeoutMs: Math.max(1, timeoutMs) });
+      if (answer.kind === "answered") return answer.value;
+      if (answer.kind === "refused") throw errorFrom(answer.refusal);
+      if (answer.kind === "unknown") doubt = answer.why;
+
+      const waitMs = backoffMs(failures, random.next());
+      if (options.signal?.aborted || clock.monotonicMs() + waitMs >= giveUpAt || this.#isClosed()) {
+        throw this.#givenUp(question.kind, doubt, options.signal);
+      }
+      await pause(clock, waitMs, options.signal);
+    }
+  }
+
+  /** Asks once. Never throws for the wire's sake.
+   *  @throws InvalidMessageError when `bytes` exceed what the server takes */
+  async once<Schema extends z.ZodType>(
+    question: { readonly kind: QuestionKind; readonly subject: string; readonly schema: Schema },
+    bytes: Uint8Array,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<Answer<z.infer<Schema>>> {
+    const { transport, horizon } = this.#deps;
+    const knownWhenAsked = horizon.known;
+    const outcome = await transport.request(question.subject, bytes, options);
+    switch (outcome.kind) {
+      case "no-responders":
+        return { kind: "no-leader" };
+      case "timeout":
+        return { kind: "unknown", why: "no answer came in time" };
+      case "disconnected":
+        return { kind: "unknown", why: "the connection to the server was lost" };
+      case "answered": {
+        const answer = readAnswer(outcome.data, question.schema);
+        if (answer.kind === "answered" && question.kind === "deed")
+          noteAnswer(horizon, answer.value, knownWhenAsked);
+        return answer;
+      }
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  #isClosed(): boolean {
+    return this.#deps.transport.status() === "closed";
+  }
+
+  #givenUp(kind: QuestionKind, doubt: string | undefined, signal: AbortSignal | undefined): unknown {
+    const options = signal?.aborted ? { cause: signal.reason } : {};
+    if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
+    if (kind === "query") {
+      if (signal?.aborted) return signal.reason;
+      if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt}`, options);
+    } else if (doubt !== undefined) return outcomeUnknown(doubt, options);
+    return noLeader(options);
+  }
+}
+
+export function noLeader(options: { readonly cause?: unknown } = {}): NoLeaderError {
+  return new NoLeaderError(
+    "No leader answers: is a coordinator running (`waggle up`)? Nothing was done",
+    options,
+  );
+}
+
+export function outcomeUnknown(why: string, options: { readonly cause?: unknown } = {}): OutcomeUnknownError {
+  return new OutcomeUnknownError(
+    `Whether it was done is unknown: ${why}. Repeat it with the same ids: what was done is not done twice`,
+    options,
+  );
+}
+
+function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Answer<z.infer<Schema>> {
+  const parsed = parseJson(bytes);
+  if (!parsed.ok) return { kind: "unknown", why: `the answer does not parse: ${parsed.message}` };
+  if (isRefusal(parsed.value)) {
+    const refusal = check(parsed.value, refusalSchema);
+    return refusal.ok
+      ? answerOfRefusal(refusal.value)
+      : { kind: "unknown", why: `the refusal does not parse: ${refusal.message}` };
+  }
+  const checked = check(parsed.value, schema);
+  return checked.ok
+    ? { kind: "answered", value: checked.value }
+    : { kind: "unknown", why: `the answer is not as it should be: ${checked.message}` };
+}
+
+function isRefusal(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "ok" in value && value.ok === false;
+}
+
+/** A coordinator that lost its lead, or cannot reach its journal, says so and leaves the question open. */
+function answerOfRefusal(refusal: CodedError): Answer<never> {
+  switch (refusal.code) {
+    case "WAGGLE_NO_LEADER":
+      return { kind: "no-leader" };
+    case "WAGGLE_OUTCOME_UNKNOWN":
+    case "WAGGLE_UNREACHABLE":
+      return { kind: "unknown", why: refusal.message };
+    default:
+      return { kind: "refused", refusal };
+  }
+}
+
+function noteAnswer(horizon: Horizon, value: unknown, knownWhenAsked: Position): void {
+  if (typeof value !== "object" || value === null || !("term" in value) || !("idx" in value)) return;
+  if (typeof value.term === "number" && typeof value.idx === "number") {
+    horizon.note({ term: value.term, idx: value.idx }, knownWhenAsked);
+  }
+}

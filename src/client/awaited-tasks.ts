@@ -1,0 +1,279 @@
+// How tasks ended, for whoever waits: one inbox for the whole connection, on which the leader says so.
+//
+// Overview. A leader keeps in memory whom to tell; the journal does not know. So a task is waited for by
+// telling a leader (`notify` when it is submitted, `await` later), and telling the next one again: after a new
+// term, after a reconnect, and once in a while in case a notice was lost.
+// What is authoritative: the leader's answer. A notice that never comes is asked for; a task that the leader
+// does not know although it accepted it is lost, and that is an error, never silence.
+// Bounds: entries are tasks that somebody waits for or submitted with `notify`; one request holds
+// `itemsPerMessageMax` ids, one at a time; one sweep asks for `awaitRefreshTasksMax`.
+
+import type { Clock, Random } from "../clock.ts";
+import { UnreachableError, type WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import { type AwaitAnswer, awaitResponseSchema, donePushSchema, type Outcome } from "../protocol/schemas.ts";
+import type { Subjects } from "../protocol/subjects.ts";
+import type { Message, Subscription, Transport } from "../transport/transport.ts";
+import type { Answer, Asker } from "./asker.ts";
+import { AwaitedTask } from "./awaited-task.ts";
+import { errorFrom } from "./coded-error.ts";
+import type { Horizon, Position } from "./horizon.ts";
+import { LossError } from "./loss-error.ts";
+import { backoffMs, pause } from "./pause.ts";
+
+export interface AwaitedTasksDeps {
+  readonly transport: Transport;
+  readonly subjects: Subjects;
+  readonly asker: Asker;
+  readonly horizon: Horizon;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Names the inbox: `client.<token>.done`. */
+  readonly inboxToken: string;
+}
+
+export class AwaitedTasks {
+  readonly #deps: AwaitedTasksDeps;
+  /** Those that have not ended, the one asked about longest ago first. */
+  readonly #taskById = new Map<string, AwaitedTask>();
+  /** Those about which a leader is to be asked. */
+  readonly #toAsk = new Set<AwaitedTask>();
+  readonly #closed = new AbortController();
+  readonly #subscription: Subscription;
+  readonly #stops: readonly (() => void)[];
+  #cancelSweep: (() => void) | undefined;
+  #isAsking = false;
+
+  constructor(deps: AwaitedTasksDeps) {
+    this.#deps = deps;
+    this.#subscription = deps.transport.subscribe(deps.subjects.done(deps.inboxToken), (message) =>
+      this.#notice(message),
+    );
+    this.#stops = [
+      deps.horizon.onTerm(() => this.#askAboutAll()),
+      deps.horizon.onLoss(() => this.#askAboutAll()),
+      deps.transport.onStatus((status) => {
+        if (status === "connected") this.#askAboutAll();
+      }),
+    ];
+  }
+
+  /** To be called before the task is sent with `notify`, so that no notice comes too early. */
+  expect(id: string, project: string): AwaitedTask {
+    const known = this.#taskById.get(id);
+    return known ?? this.#add(new AwaitedTask(id, project));
+  }
+
+  /** The leader accepted the task and will tell. */
+  accepted(task: AwaitedTask, ack: Position & { readonly duplicate: boolean }): void {
+    task.acceptedAt = { term: ack.term, idx: ack.idx };
+    if (task.hasEnded || this.#closed.signal.aborted) return;
+    const isKnown = this.#taskById.get(task.id) === task;
+    if (!isKnown) this.#add(task);
+    task.isWatched = true;
+    if (ack.duplicate || !isKnown || ack.term < this.#deps.horizon.term) this.#askAbout(task);
+  }
+
+  /** The task was not accepted: unless somebody else waits for it, nobody does. */
+  notAccepted(task: AwaitedTask): void {
+    if (!task.isWatched) this.#drop(task);
+  }
+
+  /** Has a leader tell about a task that may have been submitted by anybody. */
+  watch(id: string, project: string): AwaitedTask {
+    const task = this.expect(id, project);
+    if (task.isWatched) return task;
+    task.isWatched = true;
+    this.#askAbout(task);
+    return task;
+  }
+
+  /** To be called when a wait was given up: a task of somebody else's that nobody waits for is let go. */
+  abandoned(task: AwaitedTask): void {
+    if (!task.hasListeners && task.acceptedAt === undefined) this.#drop(task);
+  }
+
+  /** Every wait ends with UnreachableError. */
+  close(): void {
+    this.#closed.abort();
+    this.#subscription.unsubscribe();
+    for (const stop of this.#stops) stop();
+    this.#cancelSweep?.();
+    const error = new UnreachableError("The connection to the swarm was closed; the task goes on");
+    for (const task of this.#taskById.values()) task.fail(error);
+    this.#taskById.clear();
+    this.#toAsk.clear();
+  }
+
+  #add(task: AwaitedTask): AwaitedTask {
+    if (this.#closed.signal.aborted) {
+      task.fail(new UnreachableError("The connection to the swarm is closed"));
+      return task;
+    }
+    task.askedAtMs = this.#deps.clock.monotonicMs();
+    this.#taskById.set(task.id, task);
+    this.#scheduleSweep();
+    return task;
+  }
+
+  #drop(task: AwaitedTask): void {
+    if (this.#taskById.get(task.id) === task) this.#taskById.delete(task.id);
+    this.#toAsk.delete(task);
+  }
+
+  #notice({ data }: Message): void {
+    const push = decode(data, donePushSchema);
+    if (!push.ok) return; // not of this protocol; what it was about is asked for by the next sweep
+    this.#deps.horizon.note(push.value);
+    for (const outcome of push.value.ended) this.#end(outcome);
+  }
+
+  #end(outcome: Outcome): void {
+    const task = this.#taskById.get(outcome.task);
+    if (task === undefined) return;
+    this.#drop(task);
+    task.end(outcome);
+  }
+
+  #fail(task: AwaitedTask, error: WaggleError): void {
+    this.#drop(task);
+    task.fail(error);
+  }
+
+  #askAboutAll(): void {
+    for (const task of this.#taskById.values()) if (task.isWatched) this.#toAsk.add(task);
+    this.#startAsking();
+  }
+
+  #askAbout(task: AwaitedTask): void {
+    if (this.#closed.signal.aborted) return;
+    this.#toAsk.add(task);
+    this.#startAsking();
+  }
+
+  #startAsking(): void {
+    if (this.#isAsking || this.#toAsk.size === 0) return;
+    this.#isAsking = true;
+    this.#deps.clock.soon(() => void this.#askUntilNoneIsLeft());
+  }
+
+  /** Never rejects. One message at a time: what a leader can take while it has other things to do. */
+  async #askUntilNoneIsLeft(): Promise<void> {
+    const { clock, random } = this.#deps;
+    for (let failures = 0; this.#toAsk.size > 0 && !this.#closed.signal.aborted; ) {
+      const tasks = this.#takeMessage();
+      const answer = await this.#ask(tasks);
+      const waitMs = this.#settle(tasks, answer);
+      if (waitMs === undefined) failures = 0;
+      else {
+        failures += 1;
+        for (const task of tasks) if (this.#taskById.get(task.id) === task) this.#toAsk.add(task);
+        await pause(clock, Math.max(waitMs, backoffMs(failures, random.next())), this.#closed.signal);
+      }
+    }
+    this.#isAsking = false;
+  }
+
+  /** Ids of one project: it stands in the subject. */
+  #takeMessage(): AwaitedTask[] {
+    const message: AwaitedTask[] = [];
+    let bytes = 0;
+    for (const task of this.#toAsk) {
+      if (message.length === limits.itemsPerMessageMax) break;
+      if (task.project !== (message[0] ?? task).project) continue;
+      bytes += JSON.stringify(task.id).length * 3;
+      if (message.length > 0 && bytes > this.#deps.transport.maxPayloadBytes / 2) break;
+      message.push(task);
+      this.#toAsk.delete(task);
+    }
+    return message;
+  }
+
+  async #ask(tasks: readonly AwaitedTask[]): Promise<AwaitAnswers> {
+    const { asker, subjects, inboxToken } = this.#deps;
+    const subject = subjects.project(tasks[0]?.project ?? "", "await");
+    const bytes = encode({ v: 1, tasks: tasks.map(({ id }) => id), notify: inboxToken });
+    const options = { timeoutMs: limits.requestTimeoutMs, signal: this.#closed.signal };
+    return await asker.once({ kind: "deed", subject, schema: awaitResponseSchema }, bytes, options);
+  }
+
+  /** @returns how long to wait before asking about these again, ms; undefined when that is not needed */
+  #settle(tasks: readonly AwaitedTask[], answer: AwaitAnswers): number | undefined {
+    if (answer.kind === "no-leader" || answer.kind === "unknown") return 0;
+    if (answer.kind === "refused") {
+      if (answer.refusal.code === "WAGGLE_BACKPRESSURE")
+        return answer.refusal.retryAfterMs ?? limits.retryAfterMs;
+      for (const task of tasks) this.#fail(task, errorFrom(answer.refusal));
+      return undefined;
+    }
+    let waitMs: number | undefined;
+    for (const [place, task] of tasks.entries()) {
+      const own = this.#settleOne(task, answer.value.answers[place], answer.value);
+      if (own !== undefined) waitMs = Math.max(waitMs ?? 0, own);
+    }
+    return waitMs;
+  }
+
+  #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: Position): number | undefined {
+    if (task.hasEnded) return undefined;
+    if (answer === undefined) return 0;
+    if (!answer.ok) return this.#settleRefused(task, answer, at);
+    if ("outcome" in answer) this.#end(answer.outcome);
+    else this.#watched(task);
+    return undefined;
+  }
+
+  #settleRefused(
+    task: AwaitedTask,
+    answer: AwaitAnswer & { readonly ok: false },
+    at: Position,
+  ): number | undefined {
+    switch (answer.code) {
+      case "WAGGLE_BACKPRESSURE":
+        this.#watched(task); // no room to remember us: the sweep asks again
+        return undefined;
+      case "WAGGLE_NO_LEADER":
+      case "WAGGLE_OUTCOME_UNKNOWN":
+        return 0;
+      case "WAGGLE_UNKNOWN_TASK":
+        if (task.acceptedAt !== undefined) {
+          this.#fail(task, new LossError(task.acceptedAt, at, task.id));
+          return undefined;
+        }
+        break;
+    }
+    this.#fail(task, errorFrom(answer));
+    return undefined;
+  }
+
+  /** To the end of the line: the sweep begins with those that were asked about longest ago. */
+  #watched(task: AwaitedTask): void {
+    task.askedAtMs = this.#deps.clock.monotonicMs();
+    this.#taskById.delete(task.id);
+    this.#taskById.set(task.id, task);
+  }
+
+  #scheduleSweep(): void {
+    if (this.#cancelSweep !== undefined) return;
+    this.#cancelSweep = this.#deps.clock.after(limits.awaitRefreshMs, () => {
+      this.#cancelSweep = undefined;
+      this.#sweep();
+    });
+  }
+
+  #sweep(): void {
+    const before = this.#deps.clock.monotonicMs() - limits.awaitRefreshMs;
+    let asked = 0;
+    for (const task of this.#taskById.values()) {
+      if (task.askedAtMs > before || asked === limits.awaitRefreshTasksMax) break;
+      if (!task.isWatched) continue;
+      this.#toAsk.add(task);
+      asked += 1;
+    }
+    this.#startAsking();
+    if (this.#taskById.size > 0) this.#scheduleSweep();
+  }
+}
+
+type AwaitAnswers = Answer<Position & { readonly answers: readonly AwaitAnswer[] }>;

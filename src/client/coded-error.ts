@@ -1,0 +1,30 @@
+// A refusal off the wire as the error that a caller catches.
+
+import {
+  BackpressureError,
+  InvalidMessageError,
+  NoLeaderError,
+  OutcomeUnknownError,
+  WaggleError,
+  type WaggleErrorCode,
+} from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { CodedError } from "../protocol/schemas.ts";
+
+/** The class that belongs to the code; codes without a class of their own, also ones of newer coordinators,
+ *  become a plain `WaggleError`. */
+export function errorFrom(refusal: CodedError): WaggleError {
+  const options = refusal.field === undefined ? {} : { field: refusal.field };
+  switch (refusal.code) {
+    case "WAGGLE_BACKPRESSURE":
+      return new BackpressureError(refusal.message, refusal.retryAfterMs ?? limits.retryAfterMs);
+    case "WAGGLE_INVALID_MESSAGE":
+      return new InvalidMessageError(refusal.message, options);
+    case "WAGGLE_NO_LEADER":
+      return new NoLeaderError(refusal.message, options);
+    case "WAGGLE_OUTCOME_UNKNOWN":
+      return new OutcomeUnknownError(refusal.message, options);
+    default:
+      return new WaggleError(refusal.code as WaggleErrorCode, refusal.message, options);
+  }
+}

@@ -1,0 +1,132 @@
+// Reads the journal's batches from some point on, to the present or for ever.
+//
+// Following is reading: live news only say that there is more to read (journal-news.ts), and each page is asked
+// for from the batch after the last one given out. So nothing is lost, doubled or out of order, whatever
+// happens to pushes, leaders and connections in between. News are listened to before the first page is asked
+// for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
+
+import type { Clock, Random } from "../clock.ts";
+import { NoLeaderError, UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Transport } from "../transport/transport.ts";
+import { BatchLine } from "./batch-line.ts";
+import type { JournalNews } from "./journal-news.ts";
+import type { JournalBatch, JournalPage, JournalReader, PageStart } from "./journal-reader.ts";
+import { LossError } from "./loss-error.ts";
+import { backoffMs, pause } from "./pause.ts";
+
+export interface EventFeedDeps {
+  readonly reader: JournalReader;
+  readonly news: JournalNews;
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface FeedOptions {
+  readonly start: PageStart;
+  /** Go on when the present is reached. */
+  readonly follow: boolean;
+  /** Ends the feed without an error. */
+  readonly signal: AbortSignal;
+}
+
+/** Batches in order, each once. To the present means: to the newest batch when the reading began.
+ *  @throws NoLeaderError, UnreachableError when the first page cannot be had, or a later one without `follow`
+ *  @throws JournalDamagedError, LossError */
+export async function* readBatches(deps: EventFeedDeps, options: FeedOptions): AsyncGenerator<JournalBatch> {
+  const stopNews = options.follow ? deps.news.follow() : undefined;
+  try {
+    yield* new Reading(deps, options).batches();
+  } catch (error) {
+    if (!options.signal.aborted) throw error;
+  } finally {
+    stopNews?.();
+  }
+}
+
+class Reading {
+  readonly #deps: EventFeedDeps;
+  readonly #options: FeedOptions;
+  readonly #line = new BatchLine();
+  #start: PageStart;
+  /** How many pages in a row brought nothing although there should be something. */
+  #idlePages = 0;
+  #idleSinceMs = 0;
+
+  constructor(deps: EventFeedDeps, options: FeedOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#start = options.start;
+  }
+
+  async *batches(): AsyncGenerator<JournalBatch> {
+    const { follow, signal } = this.#options;
+    let page = await this.#deps.reader.page(this.#start, signal);
+    const presentIdx = page.last;
+    for (;;) {
+      for (const batch of page.batches) {
+        this.#line.append(batch);
+        if (this.#isWanted(batch)) yield batch;
+        if (signal.aborted) return;
+      }
+      const next = this.#nextAfter(page);
+      this.#start = { from: next };
+      if (!follow && next > presentIdx) return;
+      await this.#waitForMore(page, next, follow ? this.#deps.news.lastIdx : presentIdx);
+      if (signal.aborted) return;
+      page = await this.#nextPage();
+    }
+  }
+
+  /** A coordinator that lags may know no batch of the instant yet, and then shows older ones. */
+  #isWanted(batch: JournalBatch): boolean {
+    const { start } = this.#options;
+    return "from" in start || batch.at >= start.since;
+  }
+
+  #nextAfter(page: JournalPage): number {
+    const last = page.batches.at(-1);
+    if (last !== undefined) return last.idx + 1;
+    return "from" in this.#start ? this.#start.from : page.next;
+  }
+
+  /** @param wantedIdx the furthest batch that is known to exist */
+  async #waitForMore(page: JournalPage, next: number, wantedIdx: number): Promise<void> {
+    const { clock, random, news } = this.#deps;
+    const { signal } = this.#options;
+    if (page.batches.length > 0) {
+      this.#idlePages = 0;
+      if (page.last >= next) return;
+    }
+    if (wantedIdx < next && page.last >= next - 1) return await news.beyond(next - 1, signal);
+
+    if (this.#idlePages === 0) this.#idleSinceMs = clock.monotonicMs();
+    this.#idlePages += 1;
+    if (clock.monotonicMs() - this.#idleSinceMs > limits.askTimeoutMs) this.#giveUp(page, next);
+    await pause(clock, backoffMs(this.#idlePages, random.next()), signal);
+  }
+
+  /** A coordinator that stands by may lag; none of them lags for so long. */
+  #giveUp(page: JournalPage, next: number): void {
+    const last = this.#line.last;
+    if (page.last < next - 1 && last !== undefined)
+      throw new LossError(last, { term: last.term, idx: page.last });
+    if (!this.#options.follow)
+      throw new UnreachableError(`No coordinator shows the journal beyond batch ${page.last}`);
+  }
+
+  /** A follower outlives its coordinators; one that reads to the present does not wait for the next. */
+  async #nextPage(): Promise<JournalPage> {
+    const { reader, transport } = this.#deps;
+    const { follow, signal } = this.#options;
+    for (;;) {
+      try {
+        return await reader.page(this.#start, signal);
+      } catch (error) {
+        const mayPass = error instanceof NoLeaderError || error instanceof UnreachableError;
+        if (!follow || !mayPass || transport.status() === "closed") throw error;
+      }
+    }
+  }
+}

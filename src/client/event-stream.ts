@@ -1,0 +1,72 @@
+// What `swarm.events()` returns: an RxJS Observable that is also an async iterable. Each subscriber and each
+// loop reads on its own. A loop takes pages as it goes, so that a slow one holds one page; a subscriber is
+// given everything as it comes.
+
+import { Observable } from "rxjs";
+import type { JournaledEvent } from "../audit/journaled-event.ts";
+import { linkedTo } from "./abort.ts";
+
+export interface EventsOptions {
+  /** A batch index, an instant, or "start". Default: the present with `follow`, else "start". */
+  readonly from?: number | Date | "start";
+  /** Go on with what happens from now on. Default false: end at the present. */
+  readonly follow?: boolean;
+  /** Only events of this task. */
+  readonly task?: string;
+  /** Only events of this agent. */
+  readonly agent?: string;
+  /** Only events of this project's tasks. */
+  readonly project?: string;
+  /** Only events of these types, like `TaskAssigned`. */
+  readonly types?: readonly string[];
+  /** Ends the stream without an error. */
+  readonly signal?: AbortSignal;
+}
+
+/** Events of the journal in order, each once. Errors with NoLeaderError or UnreachableError when the journal
+ *  cannot be read, JournalDamagedError or LossError when it is not what it should be. */
+export class EventStream extends Observable<JournaledEvent> implements AsyncIterable<JournaledEvent> {
+  readonly #read: (signal: AbortSignal) => AsyncGenerator<JournaledEvent>;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(
+    read: (signal: AbortSignal) => AsyncGenerator<JournaledEvent>,
+    signal: AbortSignal | undefined,
+  ) {
+    super((subscriber) => {
+      const ended = linkedTo(signal);
+      const pump = async () => {
+        for await (const event of read(ended.signal)) subscriber.next(event);
+      };
+      pump().then(
+        () => subscriber.complete(),
+        (error: unknown) => subscriber.error(error),
+      );
+      return () => ended.abort();
+    });
+    this.#read = read;
+    this.#signal = signal;
+  }
+
+  /** Breaking out of the loop ends the reading. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<JournaledEvent> {
+    const ended = linkedTo(this.#signal);
+    const events = this.#read(ended.signal);
+    const end = <Result>(result: Result): Result => {
+      ended.abort();
+      return result;
+    };
+    const iterator: AsyncIterableIterator<JournaledEvent> = {
+      next: async () => {
+        const result = await events.next();
+        return result.done === true ? end(result) : result;
+      },
+      return: async () => {
+        ended.abort();
+        return await events.return(undefined);
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+}

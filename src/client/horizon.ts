@@ -1,0 +1,77 @@
+// The furthest point of the journal this connection has proof of, and what it means to be told of less.
+//
+// Terms and batches only grow, so a leader that was asked after we knew of {term, idx}, and answers from a
+// point before it in the same or a later term, leads a journal that lost its end (design section 6, "loss is
+// never silent"). Answers of a lower term prove nothing: an old leader may still speak for what it committed.
+
+import { LossError } from "./loss-error.ts";
+
+/** A point of the journal: batch `idx`, written or seen in `term`. */
+export interface Position {
+  readonly term: number;
+  readonly idx: number;
+}
+
+export class Horizon {
+  #known: Position = { term: 0, idx: 0 };
+  #term = 0;
+  readonly #termListeners = new Set<(term: number) => void>();
+  readonly #lossListeners = new Set<(loss: LossError) => void>();
+
+  /** The furthest point known. Take it when asking, give it back with the answer. */
+  get known(): Position {
+    return this.#known;
+  }
+
+  /** The highest term heard of. */
+  get term(): number {
+    return this.#term;
+  }
+
+  /** Somebody leads this term: whoever is waited upon may have changed. Says nothing about batches. */
+  noteTerm(term: number): void {
+    if (term <= this.#term) return;
+    this.#term = term;
+    for (const listener of [...this.#termListeners]) listener(term);
+  }
+
+  /** Takes in what a leader said. `knownWhenAsked` is absent for what came unasked, whose order against
+   *  answers proves nothing within one term. */
+  note(told: Position, knownWhenAsked?: Position): void {
+    const before = this.#known;
+    const wasReset = knownWhenAsked !== undefined && isFurther(knownWhenAsked, before);
+    const loss = wasReset ? undefined : (lossBetween(before, told) ?? lossSince(knownWhenAsked, told));
+    if (loss !== undefined || isFurther(told, before)) this.#known = { term: told.term, idx: told.idx };
+    this.noteTerm(told.term);
+    if (loss !== undefined) for (const listener of [...this.#lossListeners]) listener(loss);
+  }
+
+  /** Calls `listener` at each new term. Returns a function that stops it. */
+  onTerm(listener: (term: number) => void): () => void {
+    this.#termListeners.add(listener);
+    return () => this.#termListeners.delete(listener);
+  }
+
+  /** Calls `listener` when a leader is found to know less than we do. Returns a function that stops it. */
+  onLoss(listener: (loss: LossError) => void): () => void {
+    this.#lossListeners.add(listener);
+    return () => this.#lossListeners.delete(listener);
+  }
+}
+
+function isFurther(told: Position, known: Position): boolean {
+  return told.term > known.term || (told.term === known.term && told.idx > known.idx);
+}
+
+/** Every batch of a later term stands behind every batch of an earlier one, whatever order news arrive in. */
+function lossBetween(known: Position, told: Position): LossError | undefined {
+  return known.term > 0 && told.term > known.term && told.idx <= known.idx
+    ? new LossError(known, told)
+    : undefined;
+}
+
+function lossSince(known: Position | undefined, told: Position): LossError | undefined {
+  return known !== undefined && told.term === known.term && told.idx < known.idx
+    ? new LossError(known, told)
+    : undefined;
+}

@@ -1,0 +1,40 @@
+// Progress reports of running attempts, for whoever watches a task. Not in the journal, and some may be lost.
+// Listens only while somebody watches.
+
+import { decode } from "../protocol/codec.ts";
+import { type ProgressPush, progressPushSchema } from "../protocol/schemas.ts";
+import type { Subscription, Transport } from "../transport/transport.ts";
+
+type Listener = (progress: ProgressPush) => void;
+
+export class ProgressInbox {
+  readonly #transport: Transport;
+  readonly #subject: string;
+  readonly #listenersByTask = new Map<string, Set<Listener>>();
+  #subscription: Subscription | undefined;
+
+  constructor(transport: Transport, subject: string) {
+    this.#transport = transport;
+    this.#subject = subject;
+  }
+
+  /** Returns a function that stops it. A leader sends reports only of tasks that are awaited. */
+  watch(task: string, listener: Listener): () => void {
+    const listeners = this.#listenersByTask.get(task) ?? new Set();
+    this.#listenersByTask.set(task, listeners.add(listener));
+    this.#subscription ??= this.#transport.subscribe(this.#subject, ({ data }) => {
+      const push = decode(data, progressPushSchema);
+      if (push.ok) for (const told of this.#listenersByTask.get(push.value.task) ?? []) told(push.value);
+    });
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#listenersByTask.delete(task);
+      if (this.#listenersByTask.size === 0) this.close();
+    };
+  }
+
+  close(): void {
+    this.#subscription?.unsubscribe();
+    this.#subscription = undefined;
+  }
+}

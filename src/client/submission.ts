@@ -1,0 +1,120 @@
+// One task on its way to being accepted: what is known of it, and the promise of whoever submitted it.
+// Not here: when it is sent (submit-lane.ts). The one thing to know: once a message that held it got no
+// answer, only a definite answer to a later one may call it refused.
+
+import type { WaggleError } from "../errors.ts";
+import type { SubmitAnswer } from "../protocol/schemas.ts";
+import { noLeader, outcomeUnknown } from "./asker.ts";
+import type { PreparedTask } from "./task-request.ts";
+
+/** What the submitter should know although the task was accepted: that no agent serves its kind yet. */
+export type SubmitWarning = NonNullable<(SubmitAnswer & { readonly ok: true })["warnings"]>[number];
+
+/** That a task was accepted: from here on it always ends, once. */
+export interface SubmitAck {
+  readonly taskId: string;
+  /** Where the journal stood: whoever knows this can tell if it is ever lost. */
+  readonly term: number;
+  readonly idx: number;
+  /** The same id and content was accepted before. */
+  readonly duplicate: boolean;
+  readonly warnings: readonly SubmitWarning[];
+}
+
+export interface SubmissionOptions {
+  /** On the monotonic clock. */
+  readonly giveUpAtMs: number;
+  /** Wait and try again when there is no room. */
+  readonly retry: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+export class Submission {
+  readonly task: PreparedTask;
+  readonly giveUpAtMs: number;
+  readonly retry: boolean;
+  readonly acked: Promise<SubmitAck>;
+  #resolve!: (ack: SubmitAck) => void;
+  #reject!: (error: unknown) => void;
+  readonly #signal: AbortSignal | undefined;
+  #isSettled = false;
+  #isInFlight = false;
+  #wasSent = false;
+  #doubt: string | undefined;
+  #refusal: WaggleError | undefined;
+
+  constructor(task: PreparedTask, options: SubmissionOptions) {
+    this.task = task;
+    this.giveUpAtMs = options.giveUpAtMs;
+    this.retry = options.retry;
+    this.acked = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#signal = options.signal;
+    this.#signal?.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  /** Whoever submitted it has been told. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  sent(): void {
+    this.#isInFlight = true;
+    this.#wasSent = true;
+  }
+
+  /** The message that held it reached nobody. */
+  notDelivered(): void {
+    this.#isInFlight = false;
+  }
+
+  /** The message that held it may have been acted upon. */
+  doubted(why: string): void {
+    this.#isInFlight = false;
+    this.#doubt = why;
+  }
+
+  /** The leader has no room for it at present. */
+  turnedAway(refusal: WaggleError): void {
+    this.#isInFlight = false;
+    this.#doubt = undefined;
+    this.#refusal = refusal;
+  }
+
+  accept(ack: SubmitAck): void {
+    if (this.#settle()) this.#resolve(ack);
+  }
+
+  refuse(error: unknown): void {
+    if (this.#settle()) this.#reject(error);
+  }
+
+  /** Ends the attempts with what is known: never with "no" where it may have been "yes". */
+  giveUp(cause?: unknown): void {
+    this.refuse(this.#standing(cause));
+  }
+
+  #standing(cause: unknown): unknown {
+    const options = cause === undefined ? {} : { cause };
+    if (this.#doubt !== undefined) return outcomeUnknown(this.#about(this.#doubt), options);
+    if (this.#isInFlight) return outcomeUnknown(this.#about("its answer was not waited for"), options);
+    if (this.#refusal !== undefined) return this.#refusal;
+    if (this.#wasSent || cause === undefined) return noLeader(options);
+    return cause;
+  }
+
+  #about(why: string): string {
+    return `task ${this.task.id}: ${why}`;
+  }
+
+  readonly #abort = () => this.giveUp(this.#signal?.reason);
+
+  #settle(): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
+    this.#signal?.removeEventListener("abort", this.#abort);
+    return true;
+  }
+}

@@ -1,0 +1,251 @@
+// Tasks that may share a message: same project, same terms. Sends them, several messages at a time, and puts
+// back into the line what was not answered. Its owner is submitter.ts, which says what this is for.
+
+import type { Clock, Random } from "../clock.ts";
+import { UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../protocol/schemas.ts";
+import type { Subjects } from "../protocol/subjects.ts";
+import type { Transport } from "../transport/transport.ts";
+import type { Answer, Asker } from "./asker.ts";
+import { errorFrom } from "./coded-error.ts";
+import type { Position } from "./horizon.ts";
+import { backoffMs } from "./pause.ts";
+import type { Submission, SubmitAck } from "./submission.ts";
+
+export interface SubmitLaneDeps {
+  readonly transport: Transport;
+  readonly subjects: Subjects;
+  readonly asker: Asker;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What all tasks of a message have in common. */
+export interface LaneTerms {
+  readonly project: string;
+  /** Where the leader tells how tasks end; undefined: nobody wants to know. */
+  readonly notify: string | undefined;
+  /** Refuse tasks whose kind no agent serves. */
+  readonly failFast: boolean;
+}
+
+type MessageAnswer = Answer<Position & { readonly answers: readonly SubmitAnswer[] }>;
+
+export class SubmitLane {
+  readonly #deps: SubmitLaneDeps;
+  readonly #subject: string;
+  /** The message up to its first task. */
+  readonly #head: string;
+  readonly #onIdle: () => void;
+  #queue: readonly Submission[] = [];
+  #arrived: Submission[] = [];
+  readonly #inFlight = new Set<readonly Submission[]>();
+  /** Tasks for which there was no room, until they are tried again. */
+  readonly #turnedAway = new Map<readonly Submission[], () => void>();
+  #failures = 0;
+  #cancelPause: (() => void) | undefined;
+  #isScheduled = false;
+  #isClosed = false;
+
+  constructor(deps: SubmitLaneDeps, terms: LaneTerms, onIdle: () => void) {
+    this.#deps = deps;
+    this.#subject = deps.subjects.project(terms.project, "submit");
+    this.#head = headOf(terms);
+    this.#onIdle = onIdle;
+  }
+
+  add(submission: Submission): void {
+    this.#arrived.push(submission);
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelPause?.();
+    for (const cancel of this.#turnedAway.values()) cancel();
+    const groups = [this.#takeQueue(), ...this.#inFlight, ...this.#turnedAway.keys()];
+    this.#turnedAway.clear();
+    const cause = new UnreachableError("The connection to the swarm was closed");
+    for (const submission of groups.flat()) submission.giveUp(cause);
+  }
+
+  /** Sends once everything that happens right now has happened: calls made together go together. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#cancelPause !== undefined) return;
+    this.#isScheduled = true;
+    this.#deps.clock.soon(() => {
+      this.#isScheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    if (this.#isClosed) return;
+    while (this.#cancelPause === undefined && this.#inFlight.size < limits.submitMessagesInFlightMax) {
+      const message = this.#takeMessage();
+      if (message.length === 0) break;
+      void this.#exchange(message);
+    }
+    const left = this.#queue.length + this.#arrived.length + this.#inFlight.size + this.#turnedAway.size;
+    if (left === 0) this.#onIdle();
+  }
+
+  /** As many as fit, from the front; what nobody waits for any more is left out. */
+  #takeMessage(): Submission[] {
+    const queue = this.#takeQueue();
+    const nowMs = this.#deps.clock.monotonicMs();
+    const bytesMax = this.#deps.transport.maxPayloadBytes / 2;
+    const message: Submission[] = [];
+    let bytes = this.#head.length + 2;
+    let passed = 0;
+    for (const submission of queue) {
+      if (message.length === limits.itemsPerMessageMax) break;
+      if (!submission.isSettled && submission.giveUpAtMs <= nowMs) submission.giveUp();
+      if (!submission.isSettled) {
+        if (message.length > 0 && bytes + submission.task.bytes > bytesMax) break;
+        message.push(submission);
+        bytes += submission.task.bytes + 1;
+      }
+      passed += 1;
+    }
+    this.#queue = queue.slice(passed);
+    return message;
+  }
+
+  #takeQueue(): readonly Submission[] {
+    const queue = this.#queue.length === 0 ? this.#arrived : [...this.#queue, ...this.#arrived];
+    this.#queue = [];
+    this.#arrived = [];
+    return queue;
+  }
+
+  /** Never rejects: whatever happens ends in the promises of the tasks. */
+  async #exchange(message: readonly Submission[]): Promise<void> {
+    this.#inFlight.add(message);
+    for (const submission of message) submission.sent();
+    try {
+      this.#settle(message, await this.#ask(message));
+    } catch (error) {
+      for (const submission of message) submission.refuse(error); // larger than the server takes
+    }
+    this.#inFlight.delete(message);
+    this.#schedule();
+  }
+
+  async #ask(message: readonly Submission[]): Promise<MessageAnswer> {
+    const { asker, clock } = this.#deps;
+    const bytes = Buffer.from(`${this.#head}${message.map(({ task }) => task.json).join(",")}]}`);
+    const giveUpAtMs = message.reduce((latest, submission) => Math.max(latest, submission.giveUpAtMs), 0);
+    const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
+    const question = { kind: "deed", subject: this.#subject, schema: submitResponseSchema } as const;
+    const answer = await asker.once(question, bytes, { timeoutMs });
+    if (answer.kind !== "answered" || answer.value.answers.length === message.length) return answer;
+    return { kind: "unknown", why: `${message.length} tasks got ${answer.value.answers.length} answers` };
+  }
+
+  #settle(message: readonly Submission[], answer: MessageAnswer): void {
+    switch (answer.kind) {
+      case "answered":
+        this.#failures = 0;
+        this.#settleEach(message, answer.value, answer.value.answers);
+        break;
+      case "refused":
+        this.#failures = 0;
+        this.#settleEach(
+          message,
+          undefined,
+          message.map(() => answer.refusal),
+        );
+        break;
+      case "no-leader":
+        for (const submission of message) submission.notDelivered();
+        this.#sendAgain(message);
+        this.#pause();
+        break;
+      case "unknown":
+        for (const submission of message) submission.doubted(answer.why);
+        this.#sendAgain(message);
+        this.#pause();
+    }
+  }
+
+  #settleEach(
+    message: readonly Submission[],
+    at: Position | undefined,
+    answers: readonly SubmitAnswer[],
+  ): void {
+    const turnedAway: Submission[] = [];
+    const undecided: Submission[] = [];
+    let retryAfterMs = 0;
+    for (const [place, submission] of message.entries()) {
+      const answer = answers[place];
+      if (answer === undefined) continue;
+      if (answer.ok) submission.accept(ackOf(answer, at));
+      else if (isUndecided(answer, submission)) undecided.push(submission);
+      else if (this.#mayWait(answer, submission)) {
+        submission.turnedAway(errorFrom(answer));
+        turnedAway.push(submission);
+        retryAfterMs = Math.max(retryAfterMs, waitOf(answer));
+      } else submission.refuse(errorFrom(answer));
+    }
+    if (turnedAway.length > 0) this.#sendLater(turnedAway, retryAfterMs);
+    if (undecided.length > 0) {
+      this.#sendAgain(undecided);
+      this.#pause();
+    }
+  }
+
+  #mayWait(answer: CodedError, submission: Submission): boolean {
+    if (answer.code !== "WAGGLE_BACKPRESSURE" || !submission.retry) return false;
+    return this.#deps.clock.monotonicMs() + waitOf(answer) < submission.giveUpAtMs;
+  }
+
+  #sendAgain(submissions: readonly Submission[]): void {
+    if (this.#isClosed) for (const submission of submissions) submission.giveUp();
+    else this.#queue = [...submissions, ...this.#queue];
+  }
+
+  #sendLater(submissions: readonly Submission[], retryAfterMs: number): void {
+    const { clock, random } = this.#deps;
+    const cancel = clock.after(retryAfterMs * (1 + random.next() / 2), () => {
+      this.#turnedAway.delete(submissions);
+      this.#sendAgain(submissions);
+      this.#schedule();
+    });
+    this.#turnedAway.set(submissions, cancel);
+  }
+
+  /** Nothing is sent for a moment that grows with each failure in a row. */
+  #pause(): void {
+    if (this.#cancelPause !== undefined || this.#isClosed) return;
+    this.#failures += 1;
+    this.#cancelPause = this.#deps.clock.after(backoffMs(this.#failures, this.#deps.random.next()), () => {
+      this.#cancelPause = undefined;
+      this.#schedule();
+    });
+  }
+}
+
+function headOf(terms: LaneTerms): string {
+  const { notify, failFast } = terms;
+  const head = { v: 1, ...(notify === undefined ? {} : { notify }), ...(failFast ? { failFast } : {}) };
+  return `${JSON.stringify(head).slice(0, -1)},"tasks":[`;
+}
+
+function ackOf(answer: SubmitAnswer & { readonly ok: true }, at: Position | undefined): SubmitAck {
+  const { task, duplicate = false, warnings = [] } = answer;
+  return { taskId: task, term: at?.term ?? 0, idx: at?.idx ?? 0, duplicate, warnings };
+}
+
+function waitOf(refusal: CodedError): number {
+  return refusal.retryAfterMs ?? limits.retryAfterMs;
+}
+
+/** The leader lost its lead on the way: the next one decides. */
+function isUndecided(answer: CodedError, submission: Submission): boolean {
+  if (answer.code === "WAGGLE_NO_LEADER") submission.notDelivered();
+  else if (answer.code === "WAGGLE_OUTCOME_UNKNOWN") submission.doubted(answer.message);
+  else return false;
+  return true;
+}

@@ -1,0 +1,142 @@
+// Bulk submission: reads ahead so far and no further, and gives the outcomes back in the order of the tasks.
+// The reading ahead is what fills messages; the window is what bounds memory.
+
+import { WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { TaskHandle } from "./task-handle.ts";
+import type { PreparedTask, TaskRequest } from "./task-request.ts";
+
+export type SubmitOutcome =
+  | { readonly ok: true; readonly handle: TaskHandle; readonly task: TaskRequest }
+  /** `task` has its id: submitted again, it is the same task. */
+  | { readonly ok: false; readonly error: WaggleError; readonly task: TaskRequest };
+
+export interface SubmitManyDeps {
+  /** @throws InvalidMessageError */
+  prepare(task: TaskRequest): PreparedTask;
+  submit(task: PreparedTask): Promise<TaskHandle>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Breaking out of the loop ends the reading; what was sent stays sent.
+ *  @throws the reason of `signal`, after the outcomes of what was sent; what the source throws */
+export async function* submitMany(
+  tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
+  deps: SubmitManyDeps,
+): AsyncGenerator<SubmitOutcome> {
+  const window = new Window();
+  const stop = () => window.end();
+  deps.signal?.addEventListener("abort", stop, { once: true });
+  if (deps.signal?.aborted) stop();
+  const reading = read(tasks, deps, window);
+  reading.catch(() => undefined); // thrown below, when everything before it was given back
+  try {
+    for (;;) {
+      for (let first = window.first; first !== undefined; first = window.first) {
+        const outcome = await first;
+        window.shift();
+        yield outcome;
+      }
+      if (window.hasEnded) break;
+      await window.filled();
+    }
+    deps.signal?.throwIfAborted();
+    await reading;
+  } finally {
+    stop();
+    deps.signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** Reads as long as there is room. */
+async function read(
+  tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
+  deps: SubmitManyDeps,
+  window: Window,
+): Promise<void> {
+  try {
+    for await (const task of tasks) {
+      if (window.hasEnded) return;
+      begin(task, deps, window);
+      if (window.isFull) await window.drained();
+      if (window.hasEnded) return;
+    }
+  } finally {
+    window.end();
+  }
+}
+
+function begin(task: TaskRequest, deps: SubmitManyDeps, window: Window): void {
+  try {
+    const prepared = deps.prepare(task);
+    window.push(outcomeOf({ ...task, id: prepared.id }, deps.submit(prepared)), prepared.bytes);
+  } catch (error) {
+    window.push(outcomeOf(task, Promise.reject(error)), 0);
+  }
+}
+
+/** Rejects only with what is no answer about the task: a signal's reason, a bug. */
+async function outcomeOf(task: TaskRequest, submitting: Promise<TaskHandle>): Promise<SubmitOutcome> {
+  try {
+    return { ok: true, handle: await submitting, task };
+  } catch (error) {
+    if (error instanceof WaggleError) return { ok: false, error, task };
+    throw error;
+  }
+}
+
+/** Tasks read and not yet given back, between one who reads and one who gives back. */
+class Window {
+  readonly #entries: { readonly outcome: Promise<SubmitOutcome>; readonly bytes: number }[] = [];
+  #bytes = 0;
+  #hasEnded = false;
+  #onFill: (() => void) | undefined;
+  #onDrain: (() => void) | undefined;
+
+  get isFull(): boolean {
+    return this.#entries.length >= limits.submitWindowTasksMax || this.#bytes >= limits.submitWindowBytesMax;
+  }
+
+  /** Nothing more comes, or nobody wants it. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  get first(): Promise<SubmitOutcome> | undefined {
+    return this.#entries[0]?.outcome;
+  }
+
+  push(outcome: Promise<SubmitOutcome>, bytes: number): void {
+    outcome.catch(() => undefined); // thrown when its turn comes; until then it is not unhandled
+    this.#entries.push({ outcome, bytes });
+    this.#bytes += bytes;
+    this.#onFill?.();
+  }
+
+  shift(): void {
+    this.#bytes -= this.#entries.shift()?.bytes ?? 0;
+    if (!this.isFull) this.#onDrain?.();
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#onFill?.();
+    this.#onDrain?.();
+  }
+
+  /** Resolves when there is a first entry, or the end. */
+  async filled(): Promise<void> {
+    if (this.#entries.length > 0 || this.#hasEnded) return;
+    await new Promise<void>((resolve) => {
+      this.#onFill = resolve;
+    });
+  }
+
+  /** Resolves when there is room, or the end. */
+  async drained(): Promise<void> {
+    if (!this.isFull || this.#hasEnded) return;
+    await new Promise<void>((resolve) => {
+      this.#onDrain = resolve;
+    });
+  }
+}

@@ -1,0 +1,80 @@
+// Turns many calls of `submit` into few messages, and keeps asking until each task is accepted or refused.
+//
+// Calls made together become one message, and while messages are on their way more calls gather: a busy
+// submitter sends few large messages, an idle one sends at once, and no timer ever waits to fill a batch.
+// A task keeps its id and its bytes over all retries, so that accepting it twice is accepting it once.
+
+import { BackpressureError, InvalidMessageError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Submission, type SubmitAck } from "./submission.ts";
+import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
+import type { PreparedTask } from "./task-request.ts";
+
+export interface SubmitTerms extends Omit<LaneTerms, "project"> {
+  /** Wait and try again when there is no room, instead of failing with BackpressureError. */
+  readonly retry: boolean;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a message holds besides its tasks. */
+const ENVELOPE_BYTES = 256;
+
+export class Submitter {
+  readonly #deps: SubmitLaneDeps;
+  readonly #laneByKey = new Map<string, SubmitLane>();
+  #pending = 0;
+
+  constructor(deps: SubmitLaneDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves after the commit.
+   *  @throws WaggleError of the code with which the leader refused it
+   *  @throws BackpressureError when there is no room for it, here or there
+   *  @throws NoLeaderError when nobody could be asked, all the time: nothing was done
+   *  @throws OutcomeUnknownError when it may have been accepted: submit it again under the same id
+   *  @throws the reason of `signal` when it aborted before the task was sent */
+  async submit(task: PreparedTask, terms: SubmitTerms): Promise<SubmitAck> {
+    const { clock, transport } = this.#deps;
+    terms.signal?.throwIfAborted();
+    if (task.bytes > transport.maxPayloadBytes - ENVELOPE_BYTES)
+      throw tooLarge(task, transport.maxPayloadBytes);
+    if (this.#pending >= limits.pendingSubmitsMax) {
+      throw new BackpressureError(`${this.#pending} tasks wait to be accepted already`, limits.retryAfterMs);
+    }
+    this.#pending += 1;
+    const giveUpAtMs = clock.monotonicMs() + terms.timeoutMs;
+    const submission = new Submission(task, { giveUpAtMs, retry: terms.retry, signal: terms.signal });
+    this.#laneOf(task, terms).add(submission);
+    try {
+      return await submission.acked;
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  /** What is under way ends: unknown if it was sent, undone if it was not. */
+  close(): void {
+    for (const lane of this.#laneByKey.values()) lane.close();
+    this.#laneByKey.clear();
+  }
+
+  #laneOf(task: PreparedTask, { notify, failFast }: SubmitTerms): SubmitLane {
+    const key = `${task.project} ${notify ?? ""} ${failFast}`;
+    const known = this.#laneByKey.get(key);
+    if (known !== undefined) return known;
+    const lane = new SubmitLane(this.#deps, { project: task.project, notify, failFast }, () => {
+      if (this.#laneByKey.get(key) === lane) this.#laneByKey.delete(key);
+    });
+    this.#laneByKey.set(key, lane);
+    return lane;
+  }
+}
+
+function tooLarge(task: PreparedTask, maxPayloadBytes: number): InvalidMessageError {
+  return new InvalidMessageError(
+    `payload: the task takes ${task.bytes} bytes as JSON, and this server takes messages of ${maxPayloadBytes}`,
+    { field: "payload" },
+  );
+}

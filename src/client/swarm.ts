@@ -1,0 +1,353 @@
+// The parts of a client put together over one connection: what `connect` returns.
+// Not here: finding the server (connect.ts), how each part works (the files it imports).
+
+import type { Logger } from "pino";
+import { Observable } from "rxjs";
+import { StoryFold, type StoryLine } from "../audit/story.ts";
+import type { Clock, Random } from "../clock.ts";
+import type { Event } from "../core/event.ts";
+import { UnreachableError } from "../errors.ts";
+import { NO_PROJECT, type SwarmId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode } from "../protocol/codec.ts";
+import {
+  cancelResponseSchema,
+  coordinatorBeatSchema,
+  okResponseSchema,
+  type StatusResponse,
+  statusResponseSchema,
+  type TaskStatus,
+  taskStatusSchema,
+} from "../protocol/schemas.ts";
+import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import type { Transport } from "../transport/transport.ts";
+import { linkedTo } from "./abort.ts";
+import { Asker, type AskOptions } from "./asker.ts";
+import { AwaitedTasks } from "./awaited-tasks.ts";
+import { errorFrom } from "./coded-error.ts";
+import { readBatches } from "./event-feed.ts";
+import { type EventSourceDeps, openEventStream } from "./event-source.ts";
+import type { EventStream, EventsOptions } from "./event-stream.ts";
+import { Horizon } from "./horizon.ts";
+import { JournalNews } from "./journal-news.ts";
+import { JournalReader } from "./journal-reader.ts";
+import type { LossError } from "./loss-error.ts";
+import { backoffMs, pause } from "./pause.ts";
+import { ProgressInbox } from "./progress-inbox.ts";
+import { type SubmitOutcome, submitMany } from "./submit-many.ts";
+import { Submitter } from "./submitter.ts";
+import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
+import { TaskProjects } from "./task-projects.ts";
+import { checkProject, type PreparedTask, prepareTask, type TaskRequest } from "./task-request.ts";
+import { type TaskUpdate, taskUpdates } from "./task-updates.ts";
+
+export interface SubmitOptions {
+  /** Have the leader tell this connection how the task ends, without being asked. Default true; false for
+   *  tasks whose results nobody here waits for. */
+  readonly notify?: boolean;
+  /** Refuse the task when no agent that is online serves its kind. Default false: it waits for one. */
+  readonly failFast?: boolean;
+  /** When there is no room: wait as long as the refusal says and try again, within `timeoutMs`.
+   *  Default false in `submit`, true in `submitMany`. */
+  readonly retry?: boolean;
+  /** How long to go on trying, ms. Default `limits.askTimeoutMs`, 30 s. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Where a task stands, and its whole life. */
+export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
+
+export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
+
+/** One connection to one swarm. Everything here may be called at once, any number of times. */
+export interface Swarm extends AsyncDisposable {
+  readonly id: string;
+  /** What was acknowledged and is found missing: a server lost its disk, or a backup was put back. Each
+   *  affected `result()` fails too; this is for whoever waits for none. */
+  readonly losses$: Observable<LossError>;
+
+  /** Resolves when the task is committed to the journal: from then on it ends, exactly once.
+   *  @throws InvalidMessageError naming the field
+   *  @throws BackpressureError when there is no room; try again after `retryAfterMs`, or set `retry`
+   *  @throws WaggleError `WAGGLE_CONFLICT` (same id, other content), `WAGGLE_NO_CAPABLE_AGENT` (`failFast`)
+   *  @throws NoLeaderError when nobody could be asked for `timeoutMs`: nothing was done
+   *  @throws OutcomeUnknownError when it may have been accepted: submit it again with the same `id` */
+  submit(task: TaskRequest, options?: SubmitOptions): Promise<TaskHandle>;
+
+  /** Submits as fast as the swarm takes them, reading ahead at most `limits.submitWindowTasksMax` tasks. One
+   *  outcome for each task, in order; a refused task does not stop the others. */
+  submitMany(
+    tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
+    options?: SubmitOptions,
+  ): AsyncIterable<SubmitOutcome>;
+
+  /** A task by its id, whoever submitted it. Asks nothing yet. */
+  task(id: string, options?: ProjectOptions): TaskHandle;
+
+  /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
+  cancel(id: string, options?: ProjectOptions & AskOptions): Promise<CancelOutcome>;
+
+  /** The record of everything that happened: an Observable and an async iterable. */
+  events(options?: EventsOptions): EventStream;
+
+  /** Agents, queues, projects, journal. @throws NoLeaderError, UnreachableError */
+  status(options?: AskOptions): Promise<StatusResponse>;
+
+  /** A task's life from the journal, with the receipt of every assignment.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; UnreachableError */
+  story(id: string, options?: AskOptions): Promise<TaskStory>;
+
+  /** The agent finishes what it runs and is given nothing new. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
+  drain(agent: string, options?: AskOptions): Promise<void>;
+  undrain(agent: string, options?: AskOptions): Promise<void>;
+
+  /** Waits under way end with UnreachableError; the tasks go on. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface ProjectOptions {
+  /** The task's project. Default: the connection's. */
+  readonly project?: string;
+}
+
+export interface SwarmDeps {
+  readonly transport: Transport;
+  readonly swarm: SwarmId;
+  readonly project: string;
+  readonly user: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Called once, after everything else was closed. */
+  readonly onClose: () => Promise<void>;
+}
+
+/** Nobody else's: notices come to `client.<token>.done`. */
+const INBOX_TOKEN_LENGTH = 20;
+/** The part of a task id that names the connection; 36¹² of them. */
+const CONNECTION_NAME_LENGTH = 12;
+
+export class SwarmClient implements Swarm {
+  readonly id: string;
+  readonly losses$: Observable<LossError>;
+  readonly #deps: SwarmDeps;
+  readonly #subjects: Subjects;
+  readonly #inboxToken: string;
+  readonly #connectionName: string;
+  readonly #asker: Asker;
+  readonly #awaited: AwaitedTasks;
+  readonly #submitter: Submitter;
+  readonly #progress: ProgressInbox;
+  readonly #reading: EventSourceDeps;
+  readonly #handles: TaskHandleDeps;
+  readonly #stops: readonly (() => void)[];
+  #idsMade = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(deps: SwarmDeps) {
+    const { transport, clock, random } = deps;
+    const horizon = new Horizon();
+    const subjects = subjectsOf(deps.swarm);
+    const asker = new Asker({ transport, horizon, clock, random });
+    const shared = { transport, subjects, asker, horizon, clock, random };
+    const reader = new JournalReader(asker, subjects);
+
+    this.id = deps.swarm;
+    this.#deps = deps;
+    this.#subjects = subjects;
+    this.#asker = asker;
+    this.#inboxToken = random.id(INBOX_TOKEN_LENGTH);
+    this.#connectionName = random.id(CONNECTION_NAME_LENGTH);
+    this.#awaited = new AwaitedTasks({ ...shared, inboxToken: this.#inboxToken });
+    this.#submitter = new Submitter(shared);
+    this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
+    this.#reading = {
+      ...shared,
+      reader,
+      news: new JournalNews(shared),
+      projects: new TaskProjects(asker, subjects),
+      presentIdx: async (signal) => (await reader.page({ from: Number.MAX_SAFE_INTEGER }, signal)).last,
+    };
+    this.#handles = {
+      clock,
+      awaitedTasks: this.#awaited,
+      updates: (task) => this.#updates(task),
+      cancel: (id, project) => this.cancel(id, { project }),
+    };
+    this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
+    const beats = transport.subscribe(subjects.coordinator, ({ data }) => {
+      const beat = decode(data, coordinatorBeatSchema);
+      if (beat.ok && beat.value.leading) horizon.noteTerm(beat.value.term);
+    });
+    this.#stops = [
+      () => beats.unsubscribe(),
+      horizon.onLoss((loss) => deps.logger.error({ err: loss }, "the journal lost what it had acknowledged")),
+      transport.onStatus((status) => deps.logger.debug({ status }, "connection")),
+    ];
+  }
+
+  async submit(task: TaskRequest, options: SubmitOptions = {}): Promise<TaskHandle> {
+    return await this.#submit(this.#prepare(task), { retry: false, ...options });
+  }
+
+  async *submitMany(
+    tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
+    options: SubmitOptions = {},
+  ): AsyncGenerator<SubmitOutcome> {
+    yield* submitMany(tasks, {
+      prepare: (task) => this.#prepare(task),
+      submit: (task) => this.#submit(task, { retry: true, ...options }),
+      signal: options.signal,
+    });
+  }
+
+  task(id: string, { project = this.#deps.project }: ProjectOptions = {}): TaskHandle {
+    return new SwarmTask({ id, project: checkProject(project) }, this.#handles);
+  }
+
+  async cancel(id: string, options: ProjectOptions & AskOptions = {}): Promise<CancelOutcome> {
+    const subject = this.#subjects.project(checkProject(options.project ?? this.#deps.project), "cancel");
+    const message = { v: 1, tasks: [id] };
+    const { answers } = await this.#asker.ask(
+      { kind: "deed", subject, message, schema: cancelResponseSchema },
+      options,
+    );
+    const [answer] = answers;
+    if (answer?.ok) return { taskId: id, cancelled: answer.state === "cancelled", state: answer.state };
+    if (answer !== undefined && answer.code !== "WAGGLE_CONFLICT") throw errorFrom(answer);
+    const { state } = await this.#taskStatus(id, options);
+    return { taskId: id, cancelled: state === "cancelled", state };
+  }
+
+  events(options: EventsOptions = {}): EventStream {
+    return openEventStream(this.#reading, options);
+  }
+
+  async status(options: AskOptions = {}): Promise<StatusResponse> {
+    const subject = this.#subjects.query(NO_PROJECT, "status");
+    return await this.#asker.ask(
+      { kind: "query", subject, message: { v: 1 }, schema: statusResponseSchema },
+      options,
+    );
+  }
+
+  async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
+    const status = await this.#taskStatus(id, options);
+    const fold = new StoryFold(id);
+    const ended = linkedTo(options.signal);
+    try {
+      const start = { from: status.submittedIdx };
+      for await (const { idx, term, at, events } of readBatches(this.#reading, {
+        start,
+        follow: false,
+        signal: ended.signal,
+      })) {
+        for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
+        if (fold.isOver) break;
+      }
+    } finally {
+      ended.abort();
+    }
+    options.signal?.throwIfAborted();
+    return { ...fold.line, status };
+  }
+
+  async drain(agent: string, options: AskOptions = {}): Promise<void> {
+    await this.#operate("drain", agent, options);
+  }
+
+  async undrain(agent: string, options: AskOptions = {}): Promise<void> {
+    await this.#operate("undrain", agent, options);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.#submitter.close();
+    this.#awaited.close();
+    this.#progress.close();
+    await this.#deps.onClose();
+  }
+
+  #prepare(task: TaskRequest): PreparedTask {
+    return prepareTask(task, {
+      project: this.#deps.project,
+      user: this.#deps.user,
+      nextId: () => this.#nextId(),
+    });
+  }
+
+  /** Unique without asking for randomness each time. */
+  #nextId(): string {
+    this.#idsMade += 1;
+    return `${this.#connectionName}-${this.#idsMade.toString(36)}`;
+  }
+
+  async #submit(
+    task: PreparedTask,
+    options: SubmitOptions & { readonly retry: boolean },
+  ): Promise<TaskHandle> {
+    if (this.#closing !== undefined) throw new UnreachableError("The connection to the swarm is closed");
+    const { notify = true, failFast = false, retry, timeoutMs = limits.askTimeoutMs, signal } = options;
+    const awaited = notify ? this.#awaited.expect(task.id, task.project) : undefined;
+    const terms = { notify: notify ? this.#inboxToken : undefined, failFast, retry, timeoutMs, signal };
+    try {
+      const ack = await this.#submitter.submit(task, terms);
+      if (awaited !== undefined) this.#awaited.accepted(awaited, ack);
+      return new SwarmTask(task, this.#handles, { ack, awaited });
+    } catch (error) {
+      if (awaited !== undefined) this.#awaited.notAccepted(awaited);
+      throw error;
+    }
+  }
+
+  #updates(task: SwarmTask): Observable<TaskUpdate> {
+    return taskUpdates(task.id, {
+      progress: this.#progress,
+      watch: () => task.watched(),
+      submittedIdx: (signal) => this.#submittedIdx(task, signal),
+      follow: (from, signal) => this.events({ from, follow: true, signal }),
+    });
+  }
+
+  /** A coordinator that stands by may not have read of a task yet that its leader accepted. */
+  async #submittedIdx(task: SwarmTask, signal: AbortSignal): Promise<number> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return (await this.#taskStatus(task.id, { signal })).submittedIdx;
+      } catch (error) {
+        if (task.ack === undefined || tries === SUBMITTED_TRIES_MAX) throw error;
+        await pause(this.#deps.clock, backoffMs(tries, this.#deps.random.next()), signal);
+      }
+    }
+  }
+
+  async #taskStatus(task: string, options: AskOptions): Promise<AcceptedTaskStatus> {
+    const subject = this.#subjects.query(NO_PROJECT, "task");
+    const question = { kind: "query", subject, message: { v: 1, task }, schema: taskStatusSchema } as const;
+    const status = await this.#asker.ask(question, options);
+    if (!status.ok) throw errorFrom(status);
+    return status;
+  }
+
+  async #operate(verb: "drain" | "undrain", agent: string, options: AskOptions): Promise<void> {
+    const subject = this.#subjects.operator(verb);
+    const message = { v: 1, agent };
+    const answer = await this.#asker.ask(
+      { kind: "deed", subject, message, schema: okResponseSchema },
+      options,
+    );
+    if (!answer.ok) throw errorFrom(answer);
+  }
+}
+
+const SUBMITTED_TRIES_MAX = 5;

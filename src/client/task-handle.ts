@@ -1,0 +1,127 @@
+// One task in the hands of whoever submitted it, or knows its id. Cheap: nothing is asked or kept until
+// somebody wants to know, but for tasks submitted with `notify`, whose endings come by themselves.
+
+import type { Observable } from "rxjs";
+import type { Clock } from "../clock.ts";
+import type { Outcome } from "../protocol/schemas.ts";
+import type { Awaited, AwaitedTask } from "./awaited-task.ts";
+import type { AwaitedTasks } from "./awaited-tasks.ts";
+import type { SubmitAck } from "./submission.ts";
+import { WaitTimedOutError } from "./task-errors.ts";
+import { resultOf, type TaskResult } from "./task-result.ts";
+import type { TaskUpdate } from "./task-updates.ts";
+
+export interface WaitOptions {
+  /** Ends the wait with its reason; the task goes on. */
+  readonly signal?: AbortSignal;
+  /** Ends the wait with WaitTimedOutError, ms; the task goes on. Default: wait for ever. */
+  readonly timeoutMs?: number;
+}
+
+/** What became of a request to cancel: it wins or loses by the order of the journal. */
+export interface CancelOutcome {
+  readonly taskId: string;
+  /** False: the task had ended otherwise. */
+  readonly cancelled: boolean;
+  /** How it ended, `cancelled` or otherwise. */
+  readonly state: string;
+}
+
+export interface TaskHandle {
+  readonly id: string;
+  /** That it was accepted; undefined when it was not submitted here. */
+  readonly ack: SubmitAck | undefined;
+  /** Everything that happens to it, from its submission to its outcome. */
+  readonly events$: Observable<TaskUpdate>;
+  /** Its result, as soon as it completes.
+   *  @throws TaskFailedError, TaskCancelledError, TaskExpiredError, ResultGoneError when it ended otherwise
+   *  @throws as `outcome` does */
+  result(options?: WaitOptions): Promise<TaskResult>;
+  /** How it ended, whichever way.
+   *  @throws WaitTimedOutError, or the reason of `signal`, when the wait ends first
+   *  @throws WaggleError `WAGGLE_UNKNOWN_TASK` when no such task is known, LossError when it was accepted and
+   *    is lost, UnreachableError when the connection is closed */
+  outcome(options?: WaitOptions): Promise<Outcome>;
+  /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
+  cancel(): Promise<CancelOutcome>;
+}
+
+/** Shared by all handles of a connection. */
+export interface TaskHandleDeps {
+  readonly clock: Clock;
+  readonly awaitedTasks: AwaitedTasks;
+  updates(task: SwarmTask): Observable<TaskUpdate>;
+  cancel(id: string, project: string): Promise<CancelOutcome>;
+}
+
+export class SwarmTask implements TaskHandle {
+  readonly id: string;
+  readonly project: string;
+  readonly ack: SubmitAck | undefined;
+  readonly #deps: TaskHandleDeps;
+  #awaited: AwaitedTask | undefined;
+
+  /** @param submitted when it was submitted here; `awaited` when its ending comes by itself */
+  constructor(
+    task: { readonly id: string; readonly project: string },
+    deps: TaskHandleDeps,
+    submitted?: { readonly ack: SubmitAck; readonly awaited: AwaitedTask | undefined },
+  ) {
+    this.id = task.id;
+    this.project = task.project;
+    this.ack = submitted?.ack;
+    this.#deps = deps;
+    this.#awaited = submitted?.awaited;
+  }
+
+  get events$(): Observable<TaskUpdate> {
+    return this.#deps.updates(this);
+  }
+
+  async result(options?: WaitOptions): Promise<TaskResult> {
+    return resultOf(await this.outcome(options));
+  }
+
+  async outcome({ signal, timeoutMs }: WaitOptions = {}): Promise<Outcome> {
+    signal?.throwIfAborted();
+    const task = this.watched();
+    const awaited = task.awaited ?? (await this.#wait(task, signal, timeoutMs));
+    if (awaited.kind === "failed") throw awaited.error;
+    return awaited.outcome;
+  }
+
+  cancel(): Promise<CancelOutcome> {
+    return this.#deps.cancel(this.id, this.project);
+  }
+
+  /** Has a leader tell how it ends. An ending stays; a wait that failed is begun anew. */
+  watched(): AwaitedTask {
+    if (this.#awaited?.awaited?.kind === "ended") return this.#awaited;
+    this.#awaited = this.#deps.awaitedTasks.watch(this.id, this.project);
+    if (this.ack !== undefined) this.#awaited.acceptedAt ??= this.ack;
+    return this.#awaited;
+  }
+
+  #wait(task: AwaitedTask, signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<Awaited> {
+    return new Promise((resolve, reject) => {
+      const end = (finish: () => void) => {
+        stopListening();
+        cancelTimer?.();
+        signal?.removeEventListener("abort", abort);
+        finish();
+      };
+      const giveUp = (error: unknown) =>
+        end(() => {
+          this.#deps.awaitedTasks.abandoned(task);
+          reject(error);
+        });
+      const abort = () => giveUp(signal?.reason);
+      const cancelTimer =
+        timeoutMs === undefined
+          ? undefined
+          : this.#deps.clock.after(timeoutMs, () => giveUp(new WaitTimedOutError(this.id, timeoutMs)));
+      signal?.addEventListener("abort", abort, { once: true });
+      const stopListening = task.onEnd((awaited) => end(() => resolve(awaited)));
+    });
+  }
+}

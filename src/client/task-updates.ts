@@ -1,0 +1,135 @@
+// What a task's handle shows while it goes on: its life from the journal, with progress reports in between.
+// The journal gives the order, so that nothing is missing or doubled across leaders; progress is only passed
+// on. The last update is the outcome.
+
+import { Observable } from "rxjs";
+import type { JournaledEvent } from "../audit/journaled-event.ts";
+import { StoryFold } from "../audit/story.ts";
+import type { FailureClass } from "../core/event.ts";
+import type { Receipt } from "../core/receipt.ts";
+import type { Outcome } from "../protocol/schemas.ts";
+import { linkedTo } from "./abort.ts";
+import type { AwaitedTask } from "./awaited-task.ts";
+import type { EventStream } from "./event-stream.ts";
+import type { ProgressInbox } from "./progress-inbox.ts";
+
+interface Placed {
+  /** Journal time, ms since the Unix epoch. */
+  readonly at: number;
+  /** The batch that says so. */
+  readonly idx: number;
+}
+
+interface OfAttempt {
+  /** From 1. */
+  readonly attempt: number;
+  readonly agent: string;
+}
+
+export type TaskUpdate =
+  | ({ readonly type: "submitted" } & Placed)
+  | ({ readonly type: "assigned"; readonly receipt: Receipt } & OfAttempt & Placed)
+  /** The assignment has reached the agent. */
+  | ({ readonly type: "running" } & OfAttempt & Placed)
+  | ({ readonly type: "progress"; readonly fraction?: number; readonly message?: string } & OfAttempt)
+  /** The task goes on: at once, or from `retryAt`. */
+  | ({
+      readonly type: "attempt-failed";
+      readonly class: FailureClass;
+      readonly error: string;
+      readonly retryAt?: number;
+    } & OfAttempt &
+      Placed)
+  | { readonly type: "ended"; readonly outcome: Outcome };
+
+export interface TaskUpdatesDeps {
+  readonly progress: ProgressInbox;
+  /** The batch of its submission. @throws WaggleError */
+  submittedIdx(signal: AbortSignal): Promise<number>;
+  follow(from: number, signal: AbortSignal): EventStream;
+  /** Has a leader tell how it ends. */
+  watch(): AwaitedTask;
+}
+
+/** Cold: each subscriber sees the whole life from the submission on. Errors when the journal cannot be read,
+ *  never for the task's sake. */
+export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskUpdate> {
+  return new Observable((subscriber) => {
+    const ended = linkedTo(undefined);
+    const awaited = deps.watch();
+    const stopProgress = deps.progress.watch(id, ({ task: _, ...progress }) => {
+      subscriber.next({ type: "progress", ...progress } as TaskUpdate);
+    });
+    const stopAwaiting = awaited.onEnd((end) => {
+      if (end.kind === "failed") subscriber.error(end.error);
+    });
+    const pump = async () => {
+      for await (const update of readUpdates(id, deps, ended.signal)) subscriber.next(update);
+      if (!ended.signal.aborted) awaited.onEnd((end) => finish(subscriber, end));
+    };
+    pump().catch((error: unknown) => subscriber.error(error));
+    return () => {
+      ended.abort();
+      stopProgress();
+      stopAwaiting();
+    };
+  });
+}
+
+function finish(
+  subscriber: { next(update: TaskUpdate): void; complete(): void },
+  end: AwaitedTask["awaited"],
+): void {
+  if (end?.kind !== "ended") return; // the error was passed on already
+  subscriber.next({ type: "ended", outcome: end.outcome });
+  subscriber.complete();
+}
+
+/** Ends when the task has ended, or with `signal`. */
+async function* readUpdates(
+  id: string,
+  deps: TaskUpdatesDeps,
+  signal: AbortSignal,
+): AsyncGenerator<TaskUpdate> {
+  const fold = new StoryFold(id);
+  const submittedIdx = await deps.submittedIdx(signal);
+  for await (const journaled of deps.follow(submittedIdx, signal)) {
+    const before = fold.line;
+    fold.add(journaled);
+    if (fold.line === before) continue;
+    const update = updateFrom(journaled, fold);
+    if (update !== undefined) yield update;
+    if (fold.line.endedAt !== undefined) return;
+  }
+}
+
+function updateFrom({ event, at, idx }: JournaledEvent, fold: StoryFold): TaskUpdate | undefined {
+  switch (event.type) {
+    case "TaskSubmitted":
+      return { type: "submitted", at, idx };
+    case "TaskAssigned":
+      return {
+        type: "assigned",
+        attempt: event.attempt,
+        agent: event.agent,
+        receipt: event.receipt,
+        at,
+        idx,
+      };
+    case "AssignmentsConfirmed":
+      return {
+        type: "running",
+        attempt: fold.line.attempts.at(-1)?.attempt ?? 0,
+        agent: event.agent,
+        at,
+        idx,
+      };
+    case "AttemptFailed": {
+      const { attempt, agent, failure, retryAt } = event;
+      const place = { attempt, agent, at, idx, ...(retryAt === undefined ? {} : { retryAt }) };
+      return { type: "attempt-failed", class: failure.class, error: failure.error, ...place };
+    }
+    default:
+      return undefined;
+  }
+}
