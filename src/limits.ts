@@ -215,6 +215,29 @@ export const limits = {
   /** The most one command may put into a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
+  /** The largest record a file journal takes: what a server's max payload is there. */
+  journalRecordBytesMax: 8 * 1024 ** 2,
+  /** A file journal is read through a window of this size… */
+  journalReadWindowBytes: 1024 * 1024,
+  /** …and one record of it through a smaller one, as big as what lies between two known places. */
+  journalIndexSpacingBytes: 256 * 1024,
+  /** The holder of a folder's lock that does not say who it is by then does not answer. */
+  lockAnswerMs: 1_000,
+  /** One pull from a stream: enough to hide the round trip, and no more than a reader keeps in memory. */
+  journalPullBytes: 4 * 1024 ** 2,
+  journalPullRecords: 1_024,
+  /** A pull waits so long for records; a server answers for it with heartbeats meanwhile… */
+  journalPullMs: 30_000,
+  journalHeartbeatMs: 500,
+  /** …and a pull is made anew when so many in a row stay away. */
+  journalHeartbeatsMissedMax: 3,
+  /** A stream's reader that went away without a word is forgotten by the server. */
+  journalReaderIdleMs: 30_000,
+  /** Pause before a stream that does not answer is asked again; doubles up to the second. */
+  journalRetryMs: 50,
+  journalRetryMsMax: 1_000,
+  /** Longest a stream may stay away before a replay gives up: fail-overs were seen to take 8.8 s. */
+  journalSilenceMsMax: 30_000,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
   /** Batches read from a journal in one page of a query, in bytes. */
@@ -263,6 +286,12 @@ assert(
   "a full turn and its last command fit one append",
 );
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
+assert(limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax, "a file takes what a server takes");
+assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse rarer heartbeats");
+assert(
+  limits.journalHeartbeatMs * limits.journalHeartbeatsMissedMax < limits.leaderTimeoutMs,
+  "a standby reads again before it would campaign",
+);
 assert(
   limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout < limits.leaderTimeoutMs * limits.leaderTrustShare,
   "a leader that beats in time keeps its trust",

@@ -1,0 +1,65 @@
+// A place between two records of a journal's file, moving towards its end. Checks each record again as it is
+// read: a disk may forget what it held when the journal was opened.
+
+import { JournalDamagedError } from "../errors.ts";
+import type { JournalFile } from "./file-handle.ts";
+import { isBodyOf, parseRecordHead, RECORD_HEAD_BYTES, type RecordHead } from "./file-record.ts";
+import { FileWindow } from "./file-window.ts";
+import type { JournalRecord } from "./journal.ts";
+
+/** Where a record begins. */
+export interface Place {
+  readonly seq: number;
+  readonly offset: number;
+}
+
+export class FileCursor {
+  readonly #window: FileWindow;
+  #seq: number;
+  #offset: number;
+
+  constructor(file: JournalFile, windowBytes: number, { seq, offset }: Place) {
+    this.#window = new FileWindow(file, windowBytes);
+    this.#seq = seq;
+    this.#offset = offset;
+  }
+
+  /** Of the record that `next` reads. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** Moves before record `seq`, which is not behind. `end` is where synced records end.
+   *  @throws JournalDamagedError */
+  async skipTo(seq: number, end: number): Promise<void> {
+    while (this.#seq < seq) this.#pass(await this.#head(end));
+  }
+
+  /** Reads the record and moves behind it. @throws JournalDamagedError */
+  async next(end: number): Promise<JournalRecord> {
+    const head = await this.#head(end);
+    const body = await this.#window.view(this.#offset + RECORD_HEAD_BYTES, { length: head.length, end });
+    if (!isBodyOf(head, body)) throw this.#rotten();
+    const record = { seq: head.seq, bytes: new Uint8Array(body) };
+    this.#pass(head);
+    return record;
+  }
+
+  async #head(end: number): Promise<RecordHead> {
+    const head = parseRecordHead(await this.#window.view(this.#offset, { length: RECORD_HEAD_BYTES, end }));
+    if (head?.seq !== this.#seq) throw this.#rotten();
+    return head;
+  }
+
+  #pass(head: RecordHead): void {
+    this.#seq += 1;
+    this.#offset += RECORD_HEAD_BYTES + head.length;
+  }
+
+  #rotten(): JournalDamagedError {
+    return new JournalDamagedError(
+      `journal.log is damaged: record ${this.#seq} at byte ${this.#offset} was whole when it was written and does ` +
+        "not match its checksum any more; restore the file from a backup",
+    );
+  }
+}
