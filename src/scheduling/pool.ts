@@ -100,19 +100,13 @@ export class Pool {
     const isWanted = excluded.length === 0 ? everybody : (of: Candidate) => !excluded.includes(of.agent.id);
     const regular = this.#feasible.best(shownInReceipt, isWanted);
     const probes = this.#probes.length === 0 ? this.#probes : this.#probes.filter(isWanted);
-    if (probes.length === 0) {
-      if (regular.length === 0) return nobodyRanked;
-      const feasible = this.#feasible.size - this.#excludedCount(excluded);
-      return { candidates: regular, feasible, decidedBy: decidedBy(regular) };
-    }
-    const isRisked = regular.length === 0 || !isLastAttempt;
-    const candidates = isRisked ? [...probes, ...regular] : [...regular, ...probes];
-    const feasible = this.#feasible.size + this.#probes.length - this.#excludedCount(excluded);
-    const isPlain = !isRisked && regular.length > 1;
+    for (const probe of probes) if (probe.isStale) probe.refresh();
+    const isProbing = probes.length > 0 && !(isLastAttempt && regular.length > 0);
+    if (regular.length + probes.length === 0) return nobodyRanked;
     return {
-      candidates: candidates.slice(0, shownInReceipt),
-      feasible,
-      decidedBy: isPlain ? decidedBy(regular) : "probe",
+      candidates: probes.length === 0 ? regular : ranked(isProbing, probes, regular),
+      feasible: this.#feasible.size + this.#probes.length - this.#excludedCount(excluded),
+      decidedBy: isProbing || (probes.length > 0 && regular.length === 1) ? "probe" : decidedBy(regular),
     };
   }
 
@@ -184,6 +178,15 @@ export class Pool {
   #probeDueAt(candidate: Candidate): number {
     return candidate.agent.suspensionByKind.get(this.kind)?.until ?? 0;
   }
+}
+
+function ranked(
+  isProbing: boolean,
+  probes: readonly Candidate[],
+  regular: readonly Candidate[],
+): Candidate[] {
+  const all = isProbing ? [...probes, ...regular] : [...regular, ...probes];
+  return all.slice(0, shownInReceipt);
 }
 
 function decidedBy([winner, next]: readonly Candidate[]): DecidedBy {

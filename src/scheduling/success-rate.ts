@@ -83,16 +83,20 @@ export function agentRate(agent: SuccessRecord | undefined, prior: number, at: I
   return agent === undefined ? prior : shrunk(decayed(agent, at), prior);
 }
 
-/** What the swarm without this agent is expected to succeed at. @returns [0, 1] */
+/**
+ * What the swarm without this agent succeeds at. Imagined attempts stand in only for those that the others have
+ * not made: where they made enough and all failed, it is 0.
+ *
+ * @returns [0, 1]
+ */
 export function othersRate(agent: SuccessRecord, swarm: SuccessRecord | undefined, at: Instant): number {
   if (swarm === undefined) return limits.priorSuccessRate;
   const all = decayed(swarm, at);
   const own = decayed(agent, at);
-  const others = {
-    successes: Math.max(0, all.successes - own.successes),
-    failures: Math.max(0, all.failures - own.failures),
-  };
-  return shrunk(others, limits.priorSuccessRate);
+  const successes = Math.max(0, all.successes - own.successes);
+  const attempts = successes + Math.max(0, all.failures - own.failures);
+  const imagined = Math.max(0, limits.priorAttempts - attempts);
+  return (successes + imagined * limits.priorSuccessRate) / (attempts + imagined);
 }
 
 /** The mean of the Beta distribution with the prior's weight in attempts. */

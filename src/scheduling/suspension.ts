@@ -39,7 +39,7 @@ export function suspensionOnFailure(
     return hasAnswered(agent, kind, at) ? suspendedFrom(at, current.step + 1) : undefined;
   }
   const record = agent.recordByKind.get(kind);
-  if (record === undefined || !hasEvidence(record, at)) return undefined;
+  if (record === undefined || record.attempts < limits.suspendAttemptsMin) return undefined;
   if (!isFarBelow(record, state.recordByKind.get(kind), at)) return undefined;
   return hasReplacement(state, agent, kind) ? suspendedFrom(at, 1) : undefined;
 }
@@ -61,18 +61,17 @@ function hasAnswered(agent: AgentRow, kind: Kind, at: Instant): boolean {
   return suspension !== undefined && at >= suspension.until && !isProbing(agent, kind);
 }
 
-/** Enough attempts were made, and half of that many are still remembered: ten failures of last week and one of
- *  today are no reason to suspend today. */
-function hasEvidence(record: SuccessRecord, at: Instant): boolean {
-  if (record.attempts < limits.suspendAttemptsMin) return false;
-  const { successes, failures } = decayed(record, at);
-  return successes + failures >= limits.suspendAttemptsMin / 2;
-}
-
-/** Its own success is taken as it is, not shrunk towards the swarm's: that would hide what is looked for. */
+/**
+ * Its own success is taken as it is, not shrunk towards the swarm's: that would hide what is looked for. And the
+ * difference must mean something: in as many attempts as are remembered of it, the others would have succeeded
+ * five times. Ten failures of last week and one of today do not suspend, nor does a kind that fails for all.
+ */
 function isFarBelow(record: SuccessRecord, swarm: SuccessRecord | undefined, at: Instant): boolean {
   const { successes, failures } = decayed(record, at);
-  return successes / (successes + failures) < limits.suspendShare * othersRate(record, swarm, at);
+  const attempts = successes + failures;
+  const others = othersRate(record, swarm, at);
+  if (attempts * others < limits.suspendAttemptsMin / 2) return false;
+  return successes < limits.suspendShare * others * attempts;
 }
 
 function hasReplacement(state: SwarmState, agent: AgentRow, kind: Kind): boolean {

@@ -1,0 +1,81 @@
+// The heap against sorting everything anew, while scores fall under it.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { AgentRow } from "../../src/core/state.ts";
+import { Candidate } from "../../src/scheduling/candidate.ts";
+import { CandidateHeap } from "../../src/scheduling/candidate-heap.ts";
+import { SwarmFixture } from "./swarm-fixture.ts";
+
+const operations = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("assign" as const), agent: fc.nat(19) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), agent: fc.nat(19) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant("look" as const),
+        count: fc.integer({ min: 1, max: 5 }),
+        unwanted: fc.uniqueArray(fc.nat(19), { maxLength: 6 }),
+      }),
+    },
+  ),
+  { maxLength: 80 },
+);
+const agents = fc.array(
+  fc.record({ successRate: fc.constantFrom(0, 0.5, 0.5, 0.9), maxConcurrent: fc.constantFrom(1, 2, 4, 100) }),
+  { minLength: 1, maxLength: 20 },
+);
+
+function sorted(candidates: Iterable<Candidate>): Candidate[] {
+  for (const candidate of candidates) candidate.refresh();
+  return [...candidates].sort((a, b) => (a.isBefore(b) ? -1 : 1));
+}
+
+describe("the candidates' heap", () => {
+  it("finds the best in order, whoever is not wanted and whatever has changed since", () => {
+    fc.assert(
+      fc.property(agents, operations, (some, all) => {
+        const swarm = new SwarmFixture();
+        const rows: AgentRow[] = some.map(({ maxConcurrent }, n) =>
+          swarm.join(`a${n}`, { maxConcurrent, prefetch: 100 }),
+        );
+        const candidateOf = (agent: AgentRow, n: number) =>
+          new Candidate({ agent, successRate: some[n]?.successRate ?? 0, backlog: 0, lambda: 0 });
+        const candidates = rows.map(candidateOf);
+        const heap = new CandidateHeap(candidates);
+        const left = new Set(candidates.keys());
+
+        for (const operation of all) {
+          if (operation.do === "look") {
+            const unwanted = new Set(operation.unwanted.map((n) => rows[n]?.id));
+            const expected = sorted([...left].map((n) => candidateOf(rows[n] as AgentRow, n)))
+              .filter(({ agent }) => !unwanted.has(agent.id))
+              .slice(0, operation.count);
+            const found = heap.best(operation.count, ({ agent }) => !unwanted.has(agent.id));
+            expect(found.map(({ terms }) => terms)).toEqual(expected.map(({ terms }) => terms));
+            continue;
+          }
+          const { agent: n } = operation;
+          if (!left.has(n)) continue;
+          if (operation.do === "remove") {
+            heap.remove(candidates[n] as Candidate);
+            left.delete(n);
+            expect(heap.size).toBe(left.size);
+          } else {
+            const task = `t${swarm.state.submissions}`;
+            swarm.submit(task);
+            swarm.assign(task, `a${n}`);
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("refuses to remove what it does not hold", () => {
+    const swarm = new SwarmFixture();
+    const candidate = new Candidate({ agent: swarm.join("a"), successRate: 1, backlog: 0, lambda: 0 });
+    expect(() => new CandidateHeap([]).remove(candidate)).toThrow(/of this heap/);
+  });
+});

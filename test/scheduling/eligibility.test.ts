@@ -1,0 +1,177 @@
+// The filters: their order, and the two that give way.
+
+import { describe, expect, it } from "vitest";
+import { ineligibleReasons } from "../../src/core/receipt.ts";
+import type { AgentRow } from "../../src/core/state.ts";
+import { agentId, kind } from "../../src/ids.ts";
+import { type Demand, peersOf, standingFor } from "../../src/scheduling/eligibility.ts";
+import { aKind, SwarmFixture } from "./swarm-fixture.ts";
+
+function aDemand({ role, avoid = [] as string[] }: { role?: string; avoid?: string[] } = {}): Demand {
+  return { kind: aKind, role, avoid: avoid.map(agentId) };
+}
+
+function standing(swarm: SwarmFixture, id: string, demand = aDemand()) {
+  const peers = peersOf(swarm.state, demand.kind, demand.role);
+  return standingFor(swarm.agent(id), demand, peers, swarm.at);
+}
+
+describe("eligibility", () => {
+  it("gives the first reason in the order of the receipt's codes", () => {
+    const swarm = new SwarmFixture();
+    const bad = swarm.join("bad");
+    for (const id of ["good", "other"]) swarm.join(id, { role: "r" });
+    swarm.submit("t");
+    swarm.assign("t", "bad");
+    swarm.suspend("bad", { until: swarm.at + 1 });
+    bad.kinds = new Set();
+    bad.unresponsive = true;
+    bad.draining = true;
+    bad.online = false;
+    const mends: ((row: AgentRow) => void)[] = [
+      (row) => (row.online = true),
+      (row) => (row.draining = false),
+      (row) => (row.kinds = new Set([aKind])),
+      (row) => (row.role = "r"),
+      (row) => (row.maxConcurrent = 2),
+      (row) => (row.unresponsive = false),
+      (row) => row.suspensionByKind.clear(),
+    ];
+    const reasons = mends.map((mend) => {
+      const reason = standing(swarm, "bad", aDemand({ role: "r", avoid: ["bad"] }));
+      mend(bad);
+      return reason;
+    });
+    reasons.push(standing(swarm, "bad", aDemand({ role: "r", avoid: ["bad"] })));
+    expect(reasons).toEqual([...ineligibleReasons]);
+    expect(standing(swarm, "bad", aDemand({ role: "r" }))).toBe("feasible");
+  });
+
+  it("asks for a role only where the task does", () => {
+    const swarm = new SwarmFixture();
+    swarm.join("a", { role: "x" });
+    swarm.join("b");
+    expect(standing(swarm, "a")).toBe("feasible");
+    expect(standing(swarm, "b", aDemand({ role: "x" }))).toBe("wrong-role");
+  });
+
+  it("counts prefetched places and revoked attempts before it calls an agent full", () => {
+    const swarm = new SwarmFixture();
+    swarm.join("a", { maxConcurrent: 1, prefetch: 1 });
+    for (const id of ["t1", "t2"]) {
+      swarm.submit(id);
+      expect(standing(swarm, "a")).toBe("feasible");
+      swarm.assign(id, "a");
+    }
+    expect(standing(swarm, "a")).toBe("full");
+    swarm.fail("t1", { revoked: true });
+    expect(standing(swarm, "a")).toBe("full");
+    swarm.complete("t2");
+    expect(standing(swarm, "a")).toBe("feasible");
+  });
+
+  describe("of an agent that failed the task", () => {
+    function tried() {
+      const swarm = new SwarmFixture();
+      swarm.join("a");
+      return swarm;
+    }
+    const failedByA = aDemand({ avoid: ["a"] });
+
+    it("passes it over while another live agent serves the kind, full or not", () => {
+      const swarm = tried();
+      swarm.join("b");
+      expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
+      swarm.submit("t");
+      swarm.assign("t", "b");
+      expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
+      swarm.stopAnswering("b");
+      expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
+    });
+
+    it("takes it when nobody else is there, or all failed it", () => {
+      const swarm = tried();
+      expect(standing(swarm, "a", failedByA)).toBe("feasible");
+      swarm.join("elsewhere", { kinds: ["other"] });
+      expect(standing(swarm, "a", failedByA)).toBe("feasible");
+      swarm.join("b");
+      expect(standing(swarm, "a", aDemand({ avoid: ["a", "b"] }))).toBe("feasible");
+      swarm.drain("b");
+      expect(standing(swarm, "a", failedByA)).toBe("feasible");
+      swarm.leave("b");
+      expect(standing(swarm, "a", failedByA)).toBe("feasible");
+    });
+
+    it("takes it when the only others are suspended: a good agent's one failure must not wait for a bad one", () => {
+      const swarm = tried();
+      swarm.join("b");
+      swarm.suspend("b", { until: swarm.at + 1000 });
+      expect(standing(swarm, "a", failedByA)).toBe("feasible");
+    });
+
+    it("takes it when the others do not have the role", () => {
+      const swarm = new SwarmFixture();
+      swarm.join("a", { role: "x" });
+      swarm.join("b");
+      expect(standing(swarm, "a", aDemand({ role: "x", avoid: ["a"] }))).toBe("feasible");
+      expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
+    });
+  });
+
+  describe("of a suspended agent", () => {
+    function suspended() {
+      const swarm = new SwarmFixture();
+      swarm.join("a", { kinds: ["k", "other"], maxConcurrent: 4 });
+      swarm.join("b");
+      swarm.suspend("a", { until: swarm.at + 1000 });
+      return swarm;
+    }
+
+    it("shuts it out of that kind alone until its back-off is over", () => {
+      const swarm = suspended();
+      expect(standing(swarm, "a")).toBe("suspended");
+      expect(standing(swarm, "a", { ...aDemand(), kind: kind("other") })).toBe("feasible");
+      swarm.pass(999);
+      expect(standing(swarm, "a")).toBe("suspended");
+      swarm.pass(1);
+      expect(standing(swarm, "a")).toBe("probe");
+    });
+
+    it("lets it have one task, and the next when that attempt ended, however it ended", () => {
+      const swarm = suspended();
+      swarm.submit("before");
+      swarm.assign("before", "a");
+      swarm.pass(1000);
+      expect(standing(swarm, "a")).toBe("probe");
+      swarm.submit("probe");
+      swarm.assign("probe", "a");
+      expect(standing(swarm, "a")).toBe("suspended");
+      swarm.fail("before");
+      expect(standing(swarm, "a")).toBe("suspended");
+      swarm.fail("probe", { failureClass: "lost" });
+      expect(standing(swarm, "a")).toBe("probe");
+      swarm.assign("probe", "a");
+      swarm.fail("probe", { failureClass: "stalled", revoked: true });
+      expect(standing(swarm, "a")).toBe("probe");
+    });
+
+    it("gives way where everybody who serves the kind and role is suspended", () => {
+      const swarm = suspended();
+      swarm.suspend("b", { until: swarm.at + 1000 });
+      expect([standing(swarm, "a"), standing(swarm, "b")]).toEqual(["feasible", "feasible"]);
+      swarm.join("c", { role: "x" });
+      expect([standing(swarm, "a"), standing(swarm, "b")]).toEqual(["suspended", "suspended"]);
+      swarm.drain("c");
+      expect([standing(swarm, "a"), standing(swarm, "b")]).toEqual(["feasible", "feasible"]);
+    });
+
+    it("holds for tasks of any role though it gives way for tasks that only it can do", () => {
+      const swarm = new SwarmFixture();
+      swarm.join("a", { role: "x" });
+      swarm.join("b");
+      swarm.suspend("a", { until: swarm.at + 1000 });
+      expect(standing(swarm, "a")).toBe("suspended");
+      expect(standing(swarm, "a", aDemand({ role: "x" }))).toBe("feasible");
+    });
+  });
+});

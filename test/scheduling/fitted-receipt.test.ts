@@ -1,0 +1,116 @@
+// Receipts keep within their bytes, and give up as little as they can.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ineligibleReasons, type Receipt } from "../../src/core/receipt.ts";
+import { agentId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { fittedReceipt, jsonBytes } from "../../src/scheduling/fitted-receipt.ts";
+
+const share = fc.integer({ min: 0, max: 10_000 }).map((n) => n / 10_000);
+const agentName = fc.string({ unit: fc.constantFrom(..."aZ9_-"), minLength: 1, maxLength: 64 });
+const kindName = fc.string({
+  unit: fc.constantFrom("a", "é", "蜂", "🐝", '"', "\\", "/"),
+  minLength: 1,
+  maxLength: 300,
+});
+const candidate = fc.record(
+  {
+    agent: agentName.map(agentId),
+    score: share,
+    successRate: share,
+    load: fc.oneof(
+      share,
+      fc.integer({ min: 0, max: 10_240_000 }).map((n) => n / 10_000),
+    ),
+    backlog: share,
+  },
+  { requiredKeys: ["agent", "score", "successRate", "load"] },
+);
+const counts = fc
+  .tuple(...ineligibleReasons.map(() => fc.option(fc.nat(limits.agentsMax))))
+  .map((numbers) =>
+    Object.fromEntries(ineligibleReasons.flatMap((reason, n) => (numbers[n] ? [[reason, numbers[n]]] : []))),
+  );
+const receipt: fc.Arbitrary<Receipt> = fc.record({
+  feasible: fc.integer({ min: 1, max: limits.agentsMax }),
+  candidates: fc.array(candidate, { minLength: 1, maxLength: 3 }),
+  ineligible: counts,
+  decidedBy: fc.constantFrom("only", "score", "in-flight", "longest-idle", "id", "probe"),
+  lane: kindName,
+  waiting: fc.integer({ min: 1, max: limits.queuedTasksMax }),
+  waitedMs: fc.nat(1e13),
+});
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function fitted(of: Receipt): Receipt {
+  return fittedReceipt(of, jsonBytes(of.lane));
+}
+
+const worst: Receipt = {
+  feasible: 9_999,
+  candidates: ["a", "b", "c"].map((letter) => ({
+    agent: agentId(letter.repeat(64)),
+    score: 0.1234,
+    successRate: 0.5678,
+    load: 1023.1234,
+    backlog: 0.4321,
+  })),
+  ineligible: Object.fromEntries(ineligibleReasons.map((reason) => [reason, 9_999])),
+  decidedBy: "longest-idle",
+  lane: "🐝".repeat(128),
+  waiting: limits.queuedTasksMax,
+  waitedMs: 10 ** 12,
+};
+
+describe("a receipt", () => {
+  it("fits its bytes, whatever it holds, and keeps the winner and all counts", () => {
+    fc.assert(
+      fc.property(receipt, (of) => {
+        const result = fitted(of);
+        expect(bytesOf(result)).toBeLessThanOrEqual(limits.receiptBytesMax);
+        expect(result.candidates).toEqual(of.candidates.slice(0, result.candidates.length));
+        expect(result.candidates.length).toBeGreaterThan(0);
+        expect({ ...result, candidates: [], lane: "" }).toEqual({ ...of, candidates: [], lane: "" });
+        const kept = result.lane.replace(/…$/u, "");
+        expect(of.lane.startsWith(kept)).toBe(true);
+        expect(result.lane).not.toMatch(/\p{Surrogate}/u);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("is left as it is where it fits", () => {
+    fc.assert(
+      fc.property(receipt, (of) => {
+        if (bytesOf(of) <= limits.receiptBytesMax) expect(fitted(of)).toEqual(of);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("gives up the end of the lane's name first", () => {
+    const long = { ...worst, ineligible: { full: 3 }, candidates: worst.candidates.slice(0, 2) };
+    const result = fitted(long);
+    expect(result.candidates).toHaveLength(2);
+    expect(result.lane).toMatch(/^(🐝)+…$/u);
+    expect(bytesOf(result)).toBeGreaterThan(limits.receiptBytesMax - 4);
+  });
+
+  it("then gives up the last candidates", () => {
+    expect(fitted(worst).candidates.map(({ agent }) => agent[0])).toEqual(["a"]);
+    expect(fitted({ ...worst, lane: "k" }).candidates).toHaveLength(1);
+    expect(fitted({ ...worst, ineligible: {} }).candidates).toHaveLength(2);
+  });
+
+  it("knows the bytes of a name as JSON writes it", () => {
+    fc.assert(
+      fc.property(kindName, (name) => {
+        expect(jsonBytes(name)).toBe(bytesOf(name) - 2);
+      }),
+    );
+  });
+});

@@ -1,0 +1,65 @@
+// LOCO's load function against vectors that were computed elsewhere.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { loadOf, loads, type Queue } from "../../src/scheduling/load.ts";
+import { readVectors } from "../support/vectors.ts";
+
+interface Vector {
+  readonly alpha: number;
+  readonly queueDepth: readonly number[];
+  readonly oldestAge: readonly number[];
+  readonly load: readonly number[];
+}
+
+const queue = fc.record({
+  queueDepth: fc.double({ min: 0, max: 1e9, noNaN: true }),
+  oldestAge: fc.nat(1e9),
+});
+const alpha = fc.double({ min: 0, max: 1, noNaN: true });
+
+describe("L(i)", () => {
+  const vectors = readVectors<Vector>("load-function.jsonl");
+
+  it("has vectors to be held to", () => expect(vectors.length).toBeGreaterThan(0));
+
+  it.each(vectors)("is that of the vectors: $queueDepth / $oldestAge", (vector) => {
+    const queues = vector.queueDepth.map((queueDepth, at) => ({
+      queueDepth,
+      oldestAge: vector.oldestAge[at] as number,
+    }));
+    const computed = loads(queues, vector.alpha);
+    expect(computed).toHaveLength(vector.load.length);
+    for (const [at, expected] of vector.load.entries()) {
+      expect(Math.abs((computed[at] as number) - expected)).toBeLessThanOrEqual(1e-12);
+    }
+  });
+
+  it("is 0 where nothing waits anywhere", () => {
+    expect(loads([{ queueDepth: 0, oldestAge: 0 }], 0.25)).toEqual([0]);
+    expect(loads([], 0.25)).toEqual([]);
+  });
+
+  it("drops only the term whose maximum is 0", () => {
+    expect(loads([{ queueDepth: 5, oldestAge: 0 }], 0.25)).toEqual([0.25]);
+    expect(loads([{ queueDepth: 0, oldestAge: 5 }], 0.25)).toEqual([0.75]);
+  });
+
+  it("lies in [0, 1], and is exactly 1 for who leads in both", () => {
+    fc.assert(
+      fc.property(fc.array(queue, { minLength: 1, maxLength: 20 }), alpha, (queues, a) => {
+        const leader: Queue = { queueDepth: 1e9, oldestAge: 1e9 };
+        const all = loads([...queues, leader], a);
+        expect(all.at(-1)).toBe(1);
+        for (const load of all) expect(load >= 0 && load <= 1).toBe(true);
+      }),
+    );
+  });
+
+  it("is relative: the unit of weight does not matter", () => {
+    const one = { queueDepth: 3, oldestAge: 4 };
+    expect(loadOf(one, { queueDepth: 12, oldestAge: 8 }, 0.25)).toBe(
+      loadOf({ ...one, queueDepth: 3 * 1024 }, { queueDepth: 12 * 1024, oldestAge: 8 }, 0.25),
+    );
+  });
+});

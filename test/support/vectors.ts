@@ -1,0 +1,16 @@
+// Reads test vectors: one JSON object a line. The folder is test/vectors, or VECTORS_DIR when it is set, so
+// that other vectors of the same form can be run through the same tests.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const folder = process.env.VECTORS_DIR ?? fileURLToPath(new URL("../vectors", import.meta.url));
+
+/** @param name of the file, `load-function.jsonl` */
+export function readVectors<Vector>(name: string): Vector[] {
+  return readFileSync(join(folder, name), "utf8")
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => JSON.parse(line) as Vector);
+}
