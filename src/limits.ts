@@ -13,6 +13,8 @@ export const limits = {
   itemsPerMessageMax: 1024,
   /** Characters of an error message that is kept with an attempt; the rest is in the agent's log. */
   errorCharactersMax: 1024,
+  /** Of a swarm, project or agent id: a token of a subject (the patterns stand in ids.ts). */
+  subjectTokenCharactersMax: 64,
   /** Labels of an agent, and characters of each. */
   labelsMax: 32,
   /** Kinds one agent may declare. */

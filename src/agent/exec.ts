@@ -1,0 +1,200 @@
+// A handler that runs a command for each attempt: payload on stdin, result on stdout, verdict by exit code.
+//
+//   0 → completed, with stdout · 65 → invalid input · 75, 126, 127 → infrastructure · else → failed, with the
+//   end of stderr (65 and 75 are sysexits' EX_DATAERR and EX_TEMPFAIL; 126 and 127 the shell's "cannot run")
+//
+// Every attempt is a session and process group of its own. It ends as one: TERM, then KILL, when the attempt is
+// aborted; KILL for what is left when the command has ended; and KILL when this process is gone, however it
+// went. Nobody can run code after a kill -9, so the last is the work of a watcher inside the group: a shell that
+// reads from a pipe of which only this process holds the other end, and kills its group when that ends. It is
+// started before the command, so there is no moment without it, and it is nobody's child, so no command that
+// waits for its children meets it.
+
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { limits } from "../limits.ts";
+import {
+  type Handler,
+  type HandlerContext,
+  type HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "./handler.ts";
+import { textOrBase64 } from "./result-text.ts";
+
+export interface ExecOptions {
+  /** Run by `sh -c`. */
+  readonly command: string;
+  /** Default: that of this process. */
+  readonly cwd?: string;
+  /** Default: that of this process. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT` and
+   *  `WAGGLE_USER` are added. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Runs `command` for each attempt. On systems with a POSIX `sh`. */
+export function execHandler(options: ExecOptions): Handler {
+  return async (task, context) => {
+    context.signal.throwIfAborted();
+    const run = new CommandRun(await launch(options, task), context);
+    return await run.outcome(task.bytes());
+  };
+}
+
+/** `$1` is the command. Descriptor 3 is the pipe; the command itself gets neither it nor a changed stdin. */
+const guardedCommand = `( trap '' TERM; { read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 & )
+exec sh -c "$1" 3<&-`;
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** @throws InfrastructureError when the system starts no process */
+async function launch({ command, cwd, env = process.env }: ExecOptions, task: HandlerTask): Promise<Child> {
+  try {
+    const child = spawn("sh", ["-c", guardedCommand, "sh", command], {
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe", "pipe"],
+      env: { ...env, ...taskEnvironment(task) },
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    if (child.pid === undefined) await failed(child);
+    return child as Child;
+  } catch (cause) {
+    throw new InfrastructureError(`the shell could not be started: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Rejects with the reason why a child has no process. */
+async function failed(child: ChildProcess): Promise<never> {
+  const [error] = await once(child, "error");
+  throw error;
+}
+
+function taskEnvironment(task: HandlerTask): Record<string, string> {
+  return {
+    WAGGLE_TASK_ID: task.id,
+    WAGGLE_ATTEMPT: String(task.attempt),
+    WAGGLE_KIND: task.kind,
+    WAGGLE_PROJECT: task.project,
+    WAGGLE_USER: task.user,
+  };
+}
+
+class CommandRun {
+  readonly #child: Child;
+  readonly #context: HandlerContext;
+  readonly #stdout: Uint8Array[] = [];
+  #stdoutBytes = 0;
+  #stderrTail = Buffer.alloc(0);
+  #timer: NodeJS.Timeout | undefined;
+  #hasExited = false;
+
+  constructor(child: Child, context: HandlerContext) {
+    this.#child = child;
+    this.#context = context;
+  }
+
+  /** @throws InvalidInputError, InfrastructureError or Error, by how the command ended */
+  async outcome(payload: Uint8Array): Promise<string | Uint8Array> {
+    const { signal } = this.#context;
+    const terminate = () => this.#terminate();
+    signal.addEventListener("abort", terminate, { once: true });
+    try {
+      const exit = await this.#exit(payload);
+      signal.throwIfAborted();
+      return this.#verdict(exit);
+    } finally {
+      signal.removeEventListener("abort", terminate);
+      clearTimeout(this.#timer);
+    }
+  }
+
+  async #exit(payload: Uint8Array): Promise<Exit> {
+    const child = this.#child;
+    child.stdout.on("data", (chunk: Uint8Array) => this.#keepOutput(chunk));
+    child.stderr.on("data", (chunk: Uint8Array) => this.#keepErrors(chunk));
+    for (const stream of child.stdio) stream?.on("error", ignore);
+    child.stdin.end(payload);
+    child.once("exit", () => this.#cleanUp());
+    const [code, killedBy] = await once(child, "close");
+    return { code, signal: killedBy };
+  }
+
+  /** The command has ended: what it left behind in its group, the watcher included, must not outlive it. What
+   *  left the group may still hold its output open; it gets a moment to finish. */
+  #cleanUp(): void {
+    this.#signalGroup("SIGKILL");
+    this.#hasExited = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      for (const stream of this.#child.stdio) stream?.destroy();
+    }, limits.execKillGraceMs);
+  }
+
+  #verdict({ code, signal }: Exit): string | Uint8Array {
+    if (this.#stdoutBytes > limits.payloadBytesMax) {
+      throw new Error(`the command wrote more than ${limits.payloadBytesMax} bytes to stdout`);
+    }
+    if (code === 0) return textOrBase64(Buffer.concat(this.#stdout, this.#stdoutBytes));
+    const said = this.#lastWords();
+    switch (code) {
+      case 65:
+        throw new InvalidInputError(said === "" ? "the command calls its input invalid (exit 65)" : said);
+      case 75:
+        throw new InfrastructureError(said === "" ? "the command could not work for now (exit 75)" : said);
+      case 126:
+        throw new InfrastructureError(`the shell found the command and may not run it (exit 126): ${said}`);
+      case 127:
+        throw new InfrastructureError(`the shell did not find the command (exit 127): ${said}`);
+      default:
+        throw new Error(
+          `${code === null ? `killed by ${signal}` : `exit ${code}`}${said === "" ? "" : `: ${said}`}`,
+        );
+    }
+  }
+
+  #keepOutput(chunk: Uint8Array): void {
+    this.#stdoutBytes += chunk.length;
+    if (this.#stdoutBytes <= limits.payloadBytesMax) this.#stdout.push(chunk);
+    else this.#signalGroup("SIGKILL");
+  }
+
+  #keepErrors(chunk: Uint8Array): void {
+    const all = Buffer.concat([this.#stderrTail, chunk]);
+    this.#stderrTail = all.subarray(Math.max(0, all.length - limits.stderrTailBytes));
+  }
+
+  /** The end of stderr, short enough to be kept with the attempt after a few words of ours. */
+  #lastWords(): string {
+    return this.#stderrTail
+      .toString()
+      .trim()
+      .slice(-limits.errorCharactersMax / 2);
+  }
+
+  #terminate(): void {
+    this.#signalGroup("SIGTERM");
+    if (this.#hasExited) return;
+    this.#timer = setTimeout(() => this.#signalGroup("SIGKILL"), limits.execKillGraceMs);
+  }
+
+  #signalGroup(signal: NodeJS.Signals): void {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#hasExited) return; // the number may be somebody else's by now
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // ESRCH: all of it is gone already
+    }
+  }
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A command need not read its input: a broken pipe says no more than that. The exit code is the verdict. */
+function ignore(): void {
+  return;
+}

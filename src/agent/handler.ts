@@ -1,0 +1,87 @@
+// What a handler is given and what it may answer: the interface between this package and the code that does
+// the work. Not how handlers are run (runner.ts). The one thing to know: what is thrown says whose fault it was.
+
+import { Buffer } from "node:buffer";
+import type { Logger } from "pino";
+
+/** Does one attempt of a task. What it returns is the task's result: text as it is, bytes as base64, any other
+ *  value as JSON, nothing as no result. What it throws is the attempt's failure: `InvalidInputError` ends the
+ *  task, `InfrastructureError` has it run elsewhere at no cost, anything else counts against the agent. */
+export type Handler = (task: HandlerTask, context: HandlerContext) => unknown;
+
+/** The attempt's input is at fault: trying again is no use, and the task ends as failed. */
+export class InvalidInputError extends Error {
+  override readonly name = "InvalidInputError";
+}
+
+/** The surroundings are at fault (a quota, a network, a missing program): neither task nor agent is blamed. */
+export class InfrastructureError extends Error {
+  override readonly name = "InfrastructureError";
+}
+
+export interface HandlerContext {
+  readonly task: HandlerTask;
+  /** Aborted when the attempt was cancelled or given to another, takes too long, lost its lease, or the agent
+   *  stops. Whatever is returned or thrown after that hardly matters; ending soon does: until then the attempt
+   *  keeps its place. */
+  readonly signal: AbortSignal;
+  /** For bound logs: carries the task's id and attempt. Silent unless the agent was given a logger. */
+  readonly log: Logger;
+  /** Tells waiting clients how far it is, and resets the task's stall limit.
+   *  @param fraction in [0, 1]; what lies outside is moved to the border
+   *  @param message at most 1,024 characters, the rest is cut */
+  readonly progress: (fraction?: number, message?: string) => void;
+  /** Adds tokens spent by this attempt. @throws RangeError unless `count` is an integer ≥ 0 */
+  readonly reportTokens: (count: number) => void;
+}
+
+/** A task as its handler sees it. */
+export class HandlerTask {
+  readonly id: string;
+  /** From 1; more than 1 means that it was tried before. */
+  readonly attempt: number;
+  readonly kind: string;
+  readonly project: string;
+  readonly user: string;
+  /** As submitted: text, or base64 when `encoding` says so. */
+  readonly payload: string;
+  readonly encoding: "base64" | undefined;
+
+  constructor(task: {
+    readonly id: string;
+    readonly attempt: number;
+    readonly kind: string;
+    readonly project: string;
+    readonly user: string;
+    readonly payload: string;
+    readonly encoding?: "base64" | undefined;
+  }) {
+    this.id = task.id;
+    this.attempt = task.attempt;
+    this.kind = task.kind;
+    this.project = task.project;
+    this.user = task.user;
+    this.payload = task.payload;
+    this.encoding = task.encoding;
+  }
+
+  /** The payload's bytes, decoded where it is base64. */
+  bytes(): Uint8Array {
+    return Buffer.from(this.payload, this.encoding ?? "utf8");
+  }
+
+  /** The payload as JSON. @throws InvalidInputError when it is none, which ends the task */
+  json(): unknown {
+    const text = this.encoding === undefined ? this.payload : Buffer.from(this.payload, "base64").toString();
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw new InvalidInputError(
+        `the payload is not JSON: ${cause instanceof Error ? cause.message : cause}`,
+        {
+          cause,
+        },
+      );
+    }
+  }
+}

@@ -1,0 +1,161 @@
+// A handler that posts each attempt to a URL: payload as the body, answer as the result, verdict by status.
+//
+//   2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no answer at all → infrastructure ·
+//   else, redirects included → failed
+//
+// Not `fetch`: that gives up after five minutes without an answer, and an attempt may take as long as its task
+// allows. The URL's user, password and query never stand in an error or a log.
+
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { InvalidConfigError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { type Handler, type HandlerTask, InfrastructureError, InvalidInputError } from "./handler.ts";
+import { textOrBase64 } from "./result-text.ts";
+
+export interface HttpOptions {
+  /** `http://` or `https://`; a user and password in it become basic authorization. */
+  readonly url: string;
+  /** Added to each request; they win over ours. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Posts each attempt to `url`. Besides the content type, a request has the headers `waggle-task-id`,
+ *  `waggle-attempt`, `waggle-kind`, `waggle-project` and `waggle-user`, percent-encoded where they are not
+ *  plain ASCII.
+ *  @throws InvalidConfigError when the URL is none of HTTP */
+export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
+  const url = parseUrl(text);
+  const isSecure = url.protocol === "https:";
+  const endpoint: Endpoint = {
+    url,
+    request: isSecure ? requestHttps : requestHttp,
+    agent: isSecure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true }),
+    headers,
+  };
+  const place = `${url.origin}${url.pathname}`;
+
+  return async (task, { signal }) => {
+    const answer = await post(endpoint, task, signal).catch((cause: unknown) => {
+      if (signal.aborted) throw signal.reason;
+      throw new InfrastructureError(`no answer from ${place} (${codeOf(cause)})`);
+    });
+    return isFine(answer) ? resultOf(answer) : verdict(answer, place);
+  };
+}
+
+interface Endpoint {
+  readonly url: URL;
+  readonly request: typeof requestHttp;
+  readonly agent: HttpAgent;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+  /** There was more than was to be kept. */
+  readonly isCut: boolean;
+}
+
+async function post(endpoint: Endpoint, task: HandlerTask, signal: AbortSignal): Promise<Answer> {
+  const body = task.bytes();
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = endpoint.request(endpoint.url, {
+      method: "POST",
+      agent: endpoint.agent,
+      signal,
+      headers: { ...headersOf(task), "content-length": body.length, ...endpoint.headers },
+    });
+    request.once("response", resolve);
+    request.once("error", reject);
+    request.end(body);
+  });
+  const status = response.statusCode ?? 0;
+  return {
+    status,
+    ...(await read(response, isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes)),
+  };
+}
+
+async function read(response: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Omit<Answer, "status">> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > bytesMax) break; // ends the connection too: what follows is not wanted
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, bytesMax), isCut: length > bytesMax };
+}
+
+function isFine({ status }: Pick<Answer, "status">): boolean {
+  return status >= 200 && status < 300;
+}
+
+function resultOf({ bytes, isCut }: Answer): string | Uint8Array {
+  if (isCut) throw new Error(`the answer has more than ${limits.payloadBytesMax} bytes`);
+  return textOrBase64(bytes);
+}
+
+function verdict({ status, bytes }: Answer, place: string): never {
+  const said = Buffer.from(bytes).toString().trim();
+  const words = `${place} answered ${status}${said === "" ? "" : `: ${said}`}`;
+  switch (status) {
+    case 400:
+    case 422:
+      throw new InvalidInputError(words);
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      throw new InfrastructureError(words);
+    default:
+      throw new Error(words);
+  }
+}
+
+function codeOf(cause: unknown): string {
+  return (cause as NodeJS.ErrnoException).code ?? "unknown reason";
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
+    throw new InvalidConfigError(
+      "the URL of an HTTP handler is not one. Write it as http://host/path or https://…",
+    );
+  }
+  return url;
+}
+
+function headersOf(task: HandlerTask): Record<string, string> {
+  return {
+    "content-type": contentTypeOf(task),
+    "waggle-task-id": headerText(task.id),
+    "waggle-attempt": String(task.attempt),
+    "waggle-kind": headerText(task.kind),
+    "waggle-project": headerText(task.project),
+    "waggle-user": headerText(task.user),
+  };
+}
+
+function contentTypeOf(task: HandlerTask): string {
+  if (task.encoding !== undefined) return "application/octet-stream";
+  return /^\s*[{[]/.test(task.payload) && isJson(task.payload)
+    ? "application/json"
+    : "text/plain; charset=utf-8";
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false; // that was the question
+  }
+}
+
+function headerText(name: string): string {
+  return name.replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
+}

@@ -1,0 +1,102 @@
+// One agent's questions to whoever leads: asked once, with the answer read and sorted by what it means for the
+// asker. Not here: asking again, which each asker does in its own way.
+
+import type { z } from "zod";
+import { unreachable } from "../assert.ts";
+import { limits } from "../limits.ts";
+import { check, encode, parseJson } from "../protocol/codec.ts";
+import { type CodedError, refusalSchema } from "../protocol/schemas.ts";
+import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
+import type { Transport } from "../transport/transport.ts";
+
+export type Answer<Value> =
+  | { readonly kind: "answered"; readonly value: Value }
+  /** The leader turned the message down as a whole. */
+  | { readonly kind: "refused"; readonly refusal: CodedError }
+  /** Nothing definite: nobody leads, the answer was lost, or it does not parse. To be asked again. */
+  | { readonly kind: "unanswered"; readonly why: string };
+
+export class LeaderLine {
+  readonly #transport: Transport;
+  readonly #subjects: Subjects;
+  readonly #agent: string;
+
+  constructor(transport: Transport, subjects: Subjects, agent: string) {
+    this.#transport = transport;
+    this.#subjects = subjects;
+    this.#agent = agent;
+  }
+
+  /** Bytes that a message may have. */
+  get roomBytes(): number {
+    return this.#transport.maxPayloadBytes;
+  }
+
+  /** Asks once. Never throws for the wire's sake.
+   *  @param message bytes, or what is to be encoded
+   *  @throws InvalidMessageError when the message exceeds what the server takes */
+  async ask<Schema extends z.ZodType>(
+    verb: AgentVerb,
+    message: Uint8Array | object,
+    schema: Schema,
+    signal?: AbortSignal,
+  ): Promise<Answer<z.infer<Schema>>> {
+    const outcome = await this.#transport.request(this.#subjects.agent(this.#agent, verb), bytesOf(message), {
+      timeoutMs: limits.requestTimeoutMs,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    switch (outcome.kind) {
+      case "answered":
+        return readAnswer(outcome.data, schema);
+      case "no-responders":
+        return { kind: "unanswered", why: "there is no leader" };
+      case "timeout":
+        return { kind: "unanswered", why: "no answer came in time" };
+      case "disconnected":
+        return { kind: "unanswered", why: "the connection to the server was lost" };
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  tell(verb: AgentVerb, message: object): void {
+    this.#transport.publish(this.#subjects.agent(this.#agent, verb), encode(message));
+  }
+}
+
+function bytesOf(message: Uint8Array | object): Uint8Array {
+  return message instanceof Uint8Array ? message : encode(message);
+}
+
+function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Answer<z.infer<Schema>> {
+  const parsed = parseJson(bytes);
+  if (!parsed.ok) return unreadable(parsed);
+  if (isRefusal(parsed.value)) {
+    const refusal = check(parsed.value, refusalSchema);
+    return refusal.ok ? sorted(refusal.value) : unreadable(refusal);
+  }
+  const checked = check(parsed.value, schema);
+  return checked.ok ? { kind: "answered", value: checked.value } : unreadable(checked);
+}
+
+function isRefusal(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "ok" in value && value.ok === false;
+}
+
+/** Refusals that leave the question open; the others are definite. */
+const open: ReadonlySet<string> = new Set([
+  "WAGGLE_NO_LEADER",
+  "WAGGLE_OUTCOME_UNKNOWN",
+  "WAGGLE_UNREACHABLE",
+  "WAGGLE_BACKPRESSURE",
+  "WAGGLE_JOURNAL_FULL",
+]);
+
+function sorted(refusal: CodedError): Answer<never> {
+  if (open.has(refusal.code)) return { kind: "unanswered", why: refusal.message };
+  return { kind: "refused", refusal };
+}
+
+function unreadable({ message }: CodedError): Answer<never> {
+  return { kind: "unanswered", why: `the answer does not parse: ${message}` };
+}

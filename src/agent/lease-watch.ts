@@ -1,0 +1,65 @@
+// Watches the leases of running attempts: calls out before one could expire, so that whoever the task is given
+// to next never works beside us. A lease counts from the sending of the last renewal that was confirmed, which
+// is never later than the leader's own count. One timer for all.
+
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { HeldAttempt } from "./attempt-ledger.ts";
+
+export interface LeaseWatchDeps {
+  readonly clock: Clock;
+  readonly leaseTtlMs: () => number;
+  readonly held: () => readonly HeldAttempt[];
+  /** Their leases are about to run out. Called once for each attempt. */
+  readonly onLosing: (attempts: readonly HeldAttempt[]) => void;
+}
+
+export class LeaseWatch {
+  readonly #deps: LeaseWatchDeps;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(deps: LeaseWatchDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something runs: makes sure that the watch is on. */
+  start(): void {
+    if (this.#cancelTimer === undefined) this.#arm();
+  }
+
+  stop(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
+  #arm(): void {
+    const { clock, held } = this.#deps;
+    const earliest = Math.min(
+      ...held()
+        .filter(isWatched)
+        .map(({ confirmedAt }) => confirmedAt),
+    );
+    if (earliest === Number.POSITIVE_INFINITY) return;
+    const waitMs = Math.max(0, earliest + this.#safeMs() - clock.monotonicMs());
+    this.#cancelTimer = clock.after(waitMs, () => this.#look());
+  }
+
+  #look(): void {
+    this.#cancelTimer = undefined;
+    const safeSince = this.#deps.clock.monotonicMs() - this.#safeMs();
+    const losing = this.#deps
+      .held()
+      .filter((attempt) => isWatched(attempt) && attempt.confirmedAt <= safeSince);
+    for (const attempt of losing) attempt.isAborted = true;
+    if (losing.length > 0) this.#deps.onLosing(losing);
+    this.start();
+  }
+
+  #safeMs(): number {
+    return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);
+  }
+}
+
+function isWatched({ isRunning, isAborted }: HeldAttempt): boolean {
+  return isRunning && !isAborted;
+}

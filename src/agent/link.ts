@@ -1,0 +1,91 @@
+// What crosses between the session, which talks to the leader, and the agent, which runs handlers. The two
+// may live in two threads, so all of it is plain values. Not the wire: those messages are in protocol/.
+
+import type { AgentStatus } from "../../machines/agent.ts";
+import type { WaggleErrorCode } from "../errors.ts";
+import type { Assignment } from "../protocol/schemas.ts";
+
+/** Names an attempt between session and runner: unique over all lives of an agent. */
+export type AttemptKey = string;
+
+/** Who an agent is and what it takes: what it says when it joins. */
+export interface AgentProfile {
+  readonly id: string;
+  readonly kinds: readonly string[];
+  readonly role?: string;
+  readonly type?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Handlers that run at once, at least 1. */
+  readonly maxConcurrent: number;
+  /** Attempts it takes beyond that, to have the next at hand. */
+  readonly prefetch?: number;
+}
+
+/** An attempt to run. */
+export type AttemptOrder = Omit<Assignment, "number" | "token"> & { readonly key: AttemptKey };
+
+/** Why an attempt's signal is aborted. */
+export type AbortReason =
+  /** The leader said so: cancelled, expired, timed out, given to another. */
+  | "revoked"
+  /** Its lease could not be renewed in time: by now another agent may have it. */
+  | "lease"
+  /** The leader gave all attempts of this agent away. */
+  | "lapsed"
+  /** Another process joined under this agent's id. */
+  | "fenced"
+  | "stopping";
+
+/** How an attempt ended. */
+export interface AttemptEnd {
+  readonly key: AttemptKey;
+  readonly outcome: "completed" | "failed" | "infrastructure" | "invalid";
+  readonly result?: string;
+  readonly encoding?: "base64";
+  readonly error?: string;
+  readonly tokens?: number;
+  /** From the handler's start to its end, ms; absent when it never started. */
+  readonly latencyMs?: number;
+}
+
+export interface ProgressReport {
+  readonly key: AttemptKey;
+  /** In [0, 1]. */
+  readonly fraction?: number;
+  readonly message?: string;
+}
+
+/** From the session to the agent. */
+export type SessionNotice =
+  | { readonly type: "run"; readonly attempts: readonly AttemptOrder[] }
+  | { readonly type: "abort"; readonly keys: readonly AttemptKey[]; readonly reason: AbortReason }
+  /** The leader accepted the agent; once for each life. */
+  | { readonly type: "joined" }
+  | { readonly type: "status"; readonly status: AgentStatus; readonly draining: boolean }
+  /** Nothing follows. */
+  | {
+      readonly type: "closed";
+      readonly error?: { readonly code: WaggleErrorCode; readonly message: string };
+    };
+
+/** From the agent to the session. */
+export type SessionOrder =
+  | { readonly type: "ended"; readonly ends: readonly AttemptEnd[] }
+  | { readonly type: "progress"; readonly reports: readonly ProgressReport[] }
+  /** Take nothing new, finish, leave. */
+  | { readonly type: "drain" }
+  /** Abort everything, say so, leave. */
+  | { readonly type: "stop" };
+
+/** The agent's end of the link. What the session says arrives at the listener that the link was made with. */
+export interface SessionLink {
+  tell(order: SessionOrder): void;
+}
+
+/** The part of a pino logger that a session needs; the one in a thread passes lines on. */
+export interface SessionLog {
+  debug(fields: object, text: string): void;
+  info(fields: object, text: string): void;
+  warn(fields: object, text: string): void;
+  error(fields: object, text: string): void;
+}

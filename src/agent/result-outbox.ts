@@ -1,0 +1,184 @@
+// Results on their way to the leader, each sent with the same content until it is answered for good. All that
+// wait go in one message; few messages are under way at a time, so that a busy agent sends large ones and an
+// idle one sends at once. Belongs to one life of an agent and ends with it.
+
+import { limits } from "../limits.ts";
+import { type ResultAnswer, type ResultReport, resultResponseSchema } from "../protocol/schemas.ts";
+import type { Answer, LeaderLine } from "./leader-line.ts";
+import type { AttemptKey, SessionLog } from "./link.ts";
+import type { Patience } from "./patience.ts";
+
+export interface ResultOutboxDeps {
+  readonly incarnation: string;
+  readonly line: LeaderLine;
+  readonly patience: Patience;
+  readonly log: SessionLog;
+  /** The leader has spoken: the attempt need not be held any longer. */
+  readonly onSettled: (key: AttemptKey) => void;
+  /** The leader refuses to hear this agent at all. */
+  readonly onRefused: (refusal: Answer<never> & { readonly kind: "refused" }) => void;
+  readonly onTerm: (term: number) => void;
+  /** A bug, not the wire. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+interface Waiting {
+  readonly key: AttemptKey;
+  readonly report: ResultReport;
+  /** The report as JSON, made once: a repetition is byte-identical. */
+  readonly json: string;
+  readonly bytes: number;
+}
+
+export class ResultOutbox {
+  readonly #deps: ResultOutboxDeps;
+  #waiting: Waiting[] = [];
+  #underWay = 0;
+  #failures = 0;
+  #isPausing = false;
+  #isClosed = false;
+  #hurry = new AbortController();
+
+  constructor(deps: ResultOutboxDeps) {
+    this.#deps = deps;
+  }
+
+  add(key: AttemptKey, report: ResultReport): void {
+    this.#waiting.push(waitingOf(key, report));
+    this.#pump();
+  }
+
+  /** Somebody else leads now: what is under way is sent again at once. */
+  sendAgain(): void {
+    this.#hurry.abort();
+    this.#hurry = new AbortController();
+  }
+
+  /** Sends and reports nothing more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting = [];
+    this.#hurry.abort();
+  }
+
+  #pump(): void {
+    while (!this.#isPausing && this.#underWay < limits.resultMessagesInFlightMax) {
+      const batch = this.#nextBatch();
+      if (batch.length === 0) return;
+      this.#underWay += 1;
+      this.#send(batch).catch((error: unknown) => this.#deps.onFailure(error));
+    }
+  }
+
+  #nextBatch(): Waiting[] {
+    const first = this.#waiting[0];
+    // The server we came back to may take less than the one the report was made for.
+    if (first !== undefined) this.#waiting[0] = this.#fitting(first);
+    let bytes = this.#frameBytes();
+    let count = 0;
+    for (const { bytes: more } of this.#waiting) {
+      if (count === limits.itemsPerMessageMax || (count > 0 && bytes + more > this.#deps.line.roomBytes))
+        break;
+      bytes += more;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<void> {
+    const message = `${this.#frame()}${batch.map(({ json }) => json).join(",")}]}`;
+    const answer = await this.#deps.line.ask(
+      "result",
+      Buffer.from(message),
+      resultResponseSchema,
+      this.#hurry.signal,
+    );
+    this.#underWay -= 1;
+    if (this.#isClosed) return;
+    if (answer.kind === "refused") return this.#deps.onRefused(answer);
+    const left = answer.kind === "answered" ? this.#settle(batch, answer.value) : batch;
+    if (left.length === 0) {
+      this.#failures = 0;
+      return this.#pump();
+    }
+    this.#waiting.unshift(...left);
+    await this.#pause(answer.kind === "unanswered" ? answer.why : "the leader left some results open");
+  }
+
+  /** @returns what is to be sent again */
+  #settle(
+    batch: readonly Waiting[],
+    response: { term: number; answers: readonly ResultAnswer[] },
+  ): Waiting[] {
+    this.#deps.onTerm(response.term);
+    const left: Waiting[] = [];
+    for (const [at, waiting] of batch.entries()) {
+      const next = this.#afterAnswer(waiting, response.answers[at]);
+      if (next === undefined) this.#deps.onSettled(waiting.key);
+      else left.push(next);
+    }
+    return left;
+  }
+
+  #afterAnswer(waiting: Waiting, answer: ResultAnswer | undefined): Waiting | undefined {
+    if (answer === undefined) return waiting;
+    if (answer.ok) return undefined;
+    const { task, attempt } = waiting.report;
+    this.#deps.log.warn({ task, attempt, code: answer.code, field: answer.field }, "a result was refused");
+    switch (answer.code) {
+      case "WAGGLE_INVALID_MESSAGE":
+        return waiting.report.outcome === "failed" ? undefined : this.#refusedResult(waiting, answer.message);
+      case "WAGGLE_STALE_TOKEN":
+      case "WAGGLE_UNKNOWN_TASK":
+      case "WAGGLE_GONE":
+      case "WAGGLE_FENCED":
+        return undefined;
+      default:
+        return waiting; // no verdict on the result: backpressure, and whatever later leaders may say
+    }
+  }
+
+  async #pause(why: string): Promise<void> {
+    if (this.#isPausing) return;
+    this.#isPausing = true;
+    this.#failures += 1;
+    this.#deps.log.debug({ why, failures: this.#failures }, "results are sent again");
+    await this.#deps.patience.afterFailure(this.#failures);
+    this.#isPausing = false;
+    if (!this.#isClosed) this.#pump();
+  }
+
+  /** A result that no message can carry fails its attempt, with the reason. */
+  #fitting(waiting: Waiting): Waiting {
+    const room = this.#deps.line.roomBytes - this.#frameBytes();
+    if (waiting.bytes <= room) return waiting;
+    return this.#refusedResult(
+      waiting,
+      `it takes ${waiting.bytes} bytes on the wire, and the server takes ${room}`,
+    );
+  }
+
+  #refusedResult({ key, report }: Waiting, why: string): Waiting {
+    const { task, attempt, token } = report;
+    return waitingOf(key, {
+      task,
+      attempt,
+      token,
+      outcome: "failed",
+      error: `the result was refused: ${why}`,
+    });
+  }
+
+  #frame(): string {
+    return `{"incarnation":${JSON.stringify(this.#deps.incarnation)},"results":[`;
+  }
+
+  #frameBytes(): number {
+    return this.#frame().length + 2;
+  }
+}
+
+function waitingOf(key: AttemptKey, report: ResultReport): Waiting {
+  const json = JSON.stringify(report);
+  return { key, report, json, bytes: Buffer.byteLength(json) + 1 };
+}

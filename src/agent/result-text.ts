@@ -1,0 +1,60 @@
+// From what a handler returned to what the wire carries.
+
+import { Buffer } from "node:buffer";
+import { limits } from "../limits.ts";
+
+/** A result as the wire carries it; no field at all where there is none. */
+export interface ResultText {
+  readonly result?: string;
+  readonly encoding?: "base64";
+}
+
+/** A value that cannot be a result; the message says why. */
+export class UnusableResultError extends Error {
+  override readonly name = "UnusableResultError";
+}
+
+/** @throws UnusableResultError when it is no JSON value, or larger than `limits.payloadBytesMax` */
+export function resultText(value: unknown): ResultText {
+  if (value === undefined) return {};
+  if (value instanceof Uint8Array) {
+    return {
+      result: checked(Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64")),
+      encoding: "base64",
+    };
+  }
+  return { result: checked(typeof value === "string" ? value : jsonOf(value)) };
+}
+
+/** Bytes as text where they are UTF-8, as base64 where they are not. */
+export function textOrBase64(bytes: Uint8Array): string | Uint8Array {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return bytes; // not UTF-8: the caller's answer is bytes
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function jsonOf(value: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (cause) {
+    throw new UnusableResultError(
+      `the result cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`,
+      { cause },
+    );
+  }
+  if (json === undefined) throw new UnusableResultError(`a ${typeof value} cannot be a result`);
+  return json;
+}
+
+function checked(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= limits.payloadBytesMax) return text;
+  throw new UnusableResultError(
+    `the result takes ${bytes} bytes and may take ${limits.payloadBytesMax}: store it elsewhere and return where`,
+  );
+}

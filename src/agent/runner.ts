@@ -1,0 +1,263 @@
+// Runs a handler for each attempt, so many at a time, and says how each ended. Knows no leader and no lease:
+// it is told when to stop, and never gives up a handler that has not ended, because until then it may still
+// do something.
+
+import { inspect } from "node:util";
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import {
+  type Handler,
+  type HandlerContext,
+  HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "./handler.ts";
+import type {
+  AbortReason,
+  AttemptEnd,
+  AttemptKey,
+  AttemptOrder,
+  ProgressReport,
+  SessionOrder,
+} from "./link.ts";
+import { resultText } from "./result-text.ts";
+
+export interface RunnerDeps {
+  readonly handler: Handler;
+  /** Handlers that run at once, at least 1. */
+  readonly maxConcurrent: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** What ended and how far things are, in few messages for many attempts. */
+  readonly tell: (order: SessionOrder) => void;
+}
+
+/** Attempts by how they ended, over the agent's life; none is counted twice. */
+export interface RunnerCounts {
+  running: number;
+  /** Prefetched: here, and not started. */
+  waiting: number;
+  completed: number;
+  failed: number;
+  infrastructure: number;
+  invalid: number;
+}
+
+export class Runner {
+  readonly #deps: RunnerDeps;
+  readonly #running = new Map<AttemptKey, RunningAttempt>();
+  readonly #waiting = new Map<AttemptKey, { readonly order: AttemptOrder; readonly receivedAt: number }>();
+  readonly #progress: ProgressBuffer;
+  readonly #counts = { completed: 0, failed: 0, infrastructure: 0, invalid: 0 };
+  #ends: AttemptEnd[] = [];
+  #idle: (() => void)[] = [];
+
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
+    this.#progress = new ProgressBuffer(deps.clock, (reports) => deps.tell({ type: "progress", reports }));
+  }
+
+  counts(): RunnerCounts {
+    return { running: this.#running.size, waiting: this.#waiting.size, ...this.#counts };
+  }
+
+  /** Starts attempts, or keeps them until there is room. */
+  run(orders: readonly AttemptOrder[]): void {
+    const receivedAt = this.#deps.clock.monotonicMs();
+    for (const order of orders) this.#waiting.set(order.key, { order, receivedAt });
+    this.#startWaiting();
+  }
+
+  /** Tells handlers to end; attempts that have not started end at once. */
+  abort(keys: readonly AttemptKey[], reason: AbortReason): void {
+    for (const key of keys) {
+      if (this.#waiting.delete(key))
+        this.#report({ key, outcome: "infrastructure", error: whyAborted[reason] });
+      else this.#running.get(key)?.abort(reason);
+    }
+  }
+
+  abortAll(reason: AbortReason): void {
+    this.abort([...this.#waiting.keys(), ...this.#running.keys()], reason);
+  }
+
+  /** Resolves when no handler runs. */
+  async idle(): Promise<void> {
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #startWaiting(): void {
+    for (const [key, { order, receivedAt }] of this.#waiting) {
+      if (this.#running.size >= this.#deps.maxConcurrent) return;
+      this.#waiting.delete(key);
+      const attempt = new RunningAttempt(this.#deps, this.#progress, order);
+      this.#running.set(key, attempt);
+      void attempt.run(receivedAt).then((end) => this.#ended(end));
+    }
+  }
+
+  #ended(end: AttemptEnd): void {
+    this.#running.delete(end.key);
+    this.#progress.drop(end.key);
+    this.#report(end);
+    this.#startWaiting();
+    if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #report(end: AttemptEnd): void {
+    this.#counts[end.outcome] += 1;
+    if (this.#ends.length === 0) this.#deps.clock.soon(() => this.#tellEnds());
+    this.#ends.push(end);
+  }
+
+  #tellEnds(): void {
+    const ends = this.#ends;
+    this.#ends = [];
+    this.#deps.tell({ type: "ended", ends });
+  }
+}
+
+/** One call of the handler, and the context it is given. */
+class RunningAttempt implements HandlerContext {
+  readonly task: HandlerTask;
+  readonly progress: HandlerContext["progress"];
+  readonly reportTokens: HandlerContext["reportTokens"];
+  readonly #deps: RunnerDeps;
+  readonly #order: AttemptOrder;
+  #controller: AbortController | undefined;
+  #log: Logger | undefined;
+  #abortedFor: AbortReason | "timeout" | undefined;
+  #tokens: number | undefined;
+
+  constructor(deps: RunnerDeps, progress: ProgressBuffer, order: AttemptOrder) {
+    this.#deps = deps;
+    this.#order = order;
+    this.task = new HandlerTask({ ...order, id: order.task });
+    this.progress = (fraction, message) => progress.note(order.key, fraction, message);
+    this.reportTokens = (count) => {
+      if (!Number.isSafeInteger(count) || count < 0)
+        throw new RangeError("tokens are counted in integers ≥ 0");
+      this.#tokens = (this.#tokens ?? 0) + count;
+    };
+  }
+
+  // Made when asked for: most handlers of short tasks never look at either.
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortedFor !== undefined) this.#controller.abort(abortError(this.#abortedFor));
+    }
+    return this.#controller.signal;
+  }
+
+  get log(): Logger {
+    this.#log ??= this.#deps.log.child({ task: this.task.id, attempt: this.task.attempt });
+    return this.#log;
+  }
+
+  abort(reason: AbortReason | "timeout"): void {
+    if (this.#abortedFor !== undefined) return;
+    this.#abortedFor = reason;
+    this.#controller?.abort(abortError(reason));
+  }
+
+  async run(receivedAt: number): Promise<AttemptEnd> {
+    const { clock, handler } = this.#deps;
+    const startedAt = clock.monotonicMs();
+    // The leader's count began when it assigned; ours at the arrival is the nearest we know.
+    const cancelTimeout = this.#limitTime(this.#order.timeoutMs - (startedAt - receivedAt));
+    const verdict = await this.#verdictOf(handler);
+    cancelTimeout();
+    const latencyMs = clock.monotonicMs() - startedAt;
+    return {
+      key: this.#order.key,
+      ...verdict,
+      ...(this.#tokens === undefined ? {} : { tokens: this.#tokens }),
+      latencyMs,
+    };
+  }
+
+  async #verdictOf(handler: Handler): Promise<Omit<AttemptEnd, "key">> {
+    try {
+      return { outcome: "completed", ...resultText(await handler(this.task, this)) };
+    } catch (error) {
+      return { outcome: this.#classOf(error), error: this.#explain(error) };
+    }
+  }
+
+  #classOf(error: unknown): "failed" | "infrastructure" | "invalid" {
+    if (error instanceof InvalidInputError) return "invalid";
+    if (error instanceof InfrastructureError) return "infrastructure";
+    return this.#abortedFor === undefined || this.#abortedFor === "timeout" ? "failed" : "infrastructure";
+  }
+
+  #explain(error: unknown): string {
+    if (this.#abortedFor !== undefined) return whyAborted[this.#abortedFor];
+    return wordsOf(error).slice(0, limits.errorCharactersMax);
+  }
+
+  #limitTime(ms: number): () => void {
+    if (ms > limits.timerMsMax) return () => undefined; // the leader's clock will say so
+    return this.#deps.clock.after(Math.max(0, ms), () => this.abort("timeout"), { unref: true });
+  }
+}
+
+/** The newest report of each attempt, passed on now and then. */
+class ProgressBuffer {
+  readonly #clock: Clock;
+  readonly #pass: (reports: readonly ProgressReport[]) => void;
+  readonly #newest = new Map<AttemptKey, ProgressReport>();
+  #isResting = false;
+
+  constructor(clock: Clock, pass: (reports: readonly ProgressReport[]) => void) {
+    this.#clock = clock;
+    this.#pass = pass;
+  }
+
+  note(key: AttemptKey, fraction: number | undefined, message: string | undefined): void {
+    this.#newest.set(key, {
+      key,
+      ...(fraction === undefined || Number.isNaN(fraction)
+        ? {}
+        : { fraction: Math.min(1, Math.max(0, fraction)) }),
+      ...(message === undefined ? {} : { message: message.slice(0, limits.errorCharactersMax) }),
+    });
+    if (!this.#isResting) this.#flush();
+  }
+
+  drop(key: AttemptKey): void {
+    this.#newest.delete(key);
+  }
+
+  #flush(): void {
+    this.#isResting = this.#newest.size > 0;
+    if (!this.#isResting) return;
+    this.#pass([...this.#newest.values()]);
+    this.#newest.clear();
+    this.#clock.after(limits.progressMs, () => this.#flush(), { unref: true });
+  }
+}
+
+const whyAborted: Readonly<Record<AbortReason | "timeout", string>> = {
+  revoked: "the leader took the attempt back",
+  lease: "the lease could not be renewed in time",
+  lapsed: "the leader gave the attempt away",
+  fenced: "another process joined under the agent's id",
+  stopping: "the agent was stopped",
+  timeout: "the attempt ran longer than the task's timeoutMs",
+};
+
+/** Names that say no more than the outcome does. */
+const plainNames = new Set(["Error", "InfrastructureError", "InvalidInputError", "UnusableResultError"]);
+
+function wordsOf(thrown: unknown): string {
+  if (typeof thrown === "string") return thrown;
+  if (!(thrown instanceof Error) || typeof thrown.message !== "string") return inspect(thrown);
+  return plainNames.has(thrown.name) ? thrown.message : `${thrown.name}: ${thrown.message}`;
+}
+
+function abortError(reason: AbortReason | "timeout"): DOMException {
+  return new DOMException(whyAborted[reason], "AbortError");
+}

@@ -1,0 +1,561 @@
+// One agent's side of the conversation with the leader: joining, heartbeats, leases, assignments, results,
+// leaving. It runs no handler; it lives in a thread of its own where the connection is a real one, so that a
+// handler that blocks its thread costs no lease.
+//
+// What is authoritative. The leader's journal says who holds what; the session believes pushes of its present
+// incarnation and of a term not lower than the highest it has heard. It is one life at a time: an incarnation
+// with its ledger of attempts and its outbox. When the leader has given the life's attempts away (`rejoin`),
+// everything of it is aborted and forgotten, and the next life joins under a new incarnation.
+//
+//   serving ─drain→ draining ─nothing held, and a leader knows→ leaving ─→ closed
+//      └─────stop──────┴──→ stopping ─nothing held, or too late──→ leaving
+//   any: fenced, refused, connection closed → closed, with an error
+//
+// Failures. A lost assignment shows as a gap below `seen` and is sent again. A lost answer has the same result
+// sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. With no
+// leader everything waits; running attempts are aborted before their leases end.
+
+import { type Actor, createActor } from "xstate";
+import {
+  type AgentSignal,
+  type AgentStatus,
+  agentMachine,
+  agentStatus,
+  isDraining,
+  loadSignals,
+} from "../../machines/agent.ts";
+import { unreachable } from "../assert.ts";
+import type { Clock, Random } from "../clock.ts";
+import { UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
+import { type Incarnation, incarnation, kind, type SwarmId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode } from "../protocol/codec.ts";
+import {
+  type AgentPush,
+  type Assignment,
+  agentPushSchema,
+  type CodedError,
+  type Heartbeat,
+  heartbeatResponseSchema,
+  type JoinRequest,
+  type JoinResponse,
+  joinResponseSchema,
+  okResponseSchema,
+  type Progress,
+  type ResultReport,
+} from "../protocol/schemas.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
+import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
+import { AttemptLedger, type AttemptName, type HeldAttempt } from "./attempt-ledger.ts";
+import { LeaderLine } from "./leader-line.ts";
+import { LeaseWatch } from "./lease-watch.ts";
+import type {
+  AbortReason,
+  AgentProfile,
+  AttemptEnd,
+  AttemptOrder,
+  ProgressReport,
+  SessionLink,
+  SessionLog,
+  SessionNotice,
+  SessionOrder,
+} from "./link.ts";
+import { OwnRecord } from "./own-record.ts";
+import { Patience } from "./patience.ts";
+import { ResultOutbox } from "./result-outbox.ts";
+
+export interface AgentSessionDeps {
+  readonly swarm: SwarmId;
+  readonly profile: AgentProfile;
+  /** Stays open when the session closes. */
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: SessionLog;
+  readonly notify: (notice: SessionNotice) => void;
+}
+
+interface Life {
+  readonly incarnation: Incarnation;
+  readonly ledger: AttemptLedger;
+  readonly outbox: ResultOutbox;
+  isJoined: boolean;
+  /** A leader has heard that nothing new is wanted. */
+  isDrainKnown: boolean;
+  /** When the newest message that a leader confirmed was sent, monotonic ms. */
+  confirmedAt: number;
+}
+
+type Phase = "serving" | "draining" | "stopping" | "leaving" | "closed";
+
+export class AgentSession implements SessionLink {
+  readonly #deps: AgentSessionDeps;
+  readonly #line: LeaderLine;
+  readonly #patience: Patience;
+  readonly #leases: LeaseWatch;
+  readonly #record = new OwnRecord();
+  readonly #chart: Actor<typeof agentMachine>;
+  readonly #timers = new Set<() => void>();
+  #told: { readonly status: AgentStatus; readonly draining: boolean } = {
+    status: "offline",
+    draining: false,
+  };
+  /** What the chart was last told is in flight. */
+  #toldLoad = 0;
+  #phase: Phase = "serving";
+  #life: Life;
+  /** The highest heard; 0 before the first. */
+  #term = 0;
+  #heartbeatMs: number = limits.heartbeatMs;
+  #leaseTtlMs: number = limits.leaseTtlMs;
+  #cancelBeat: () => void = () => undefined;
+  #disconnect: () => void = () => undefined;
+
+  constructor(deps: AgentSessionDeps) {
+    this.#deps = deps;
+    this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile.id);
+    this.#patience = new Patience(deps.clock, deps.random);
+    this.#leases = new LeaseWatch({
+      clock: deps.clock,
+      leaseTtlMs: () => this.#leaseTtlMs,
+      held: () => this.#life.ledger.held(),
+      onLosing: (attempts) => this.#abort(attempts, "lease"),
+    });
+    this.#chart = createActor(agentMachine).start();
+    this.#life = this.#newLife();
+  }
+
+  /** Subscribes and begins to join; how that goes is told by notices. Call once. */
+  start(): void {
+    const { transport, swarm, profile } = this.#deps;
+    const subscription = transport.subscribe(subjectsOf(swarm).assign(profile.id), (push) =>
+      this.#onPush(push),
+    );
+    const unlisten = transport.onStatus((status) => this.#onConnection(status));
+    this.#disconnect = () => {
+      subscription.unsubscribe();
+      unlisten();
+    };
+    if (transport.status() === "closed") this.#onConnection("closed");
+    else this.#attempted(this.#join(this.#life));
+  }
+
+  tell(order: SessionOrder): void {
+    if (this.#phase === "closed") return;
+    switch (order.type) {
+      case "ended":
+        return this.#onEnded(order.ends);
+      case "progress":
+        return this.#onProgress(order.reports);
+      case "drain":
+        return this.#drain();
+      case "stop":
+        return this.#stop();
+      default:
+        return unreachable(order);
+    }
+  }
+
+  // --- lives ------------------------------------------------------------------------------------------
+
+  #newLife(): Life {
+    const { clock, random, log } = this.#deps;
+    const id = incarnation(random.id(12));
+    const ledger = new AttemptLedger(id);
+    const outbox = new ResultOutbox({
+      incarnation: id,
+      line: this.#line,
+      patience: this.#patience,
+      log,
+      onSettled: (key) => {
+        ledger.release(key);
+        this.#leaveIfDone();
+      },
+      onRefused: ({ refusal }) => this.#onRefused(refusal),
+      onTerm: (term) => void this.#hear(term),
+      onFailure: (error) => this.#fail(error),
+    });
+    return {
+      incarnation: id,
+      ledger,
+      outbox,
+      isJoined: false,
+      isDrainKnown: false,
+      confirmedAt: clock.monotonicMs(),
+    };
+  }
+
+  async #join(life: Life): Promise<void> {
+    for (let failures = 1; this.#isCurrent(life); failures += 1) {
+      const sentAt = this.#deps.clock.monotonicMs();
+      const answer = await this.#line.ask("join", this.#joinRequest(life), joinResponseSchema);
+      if (!this.#isCurrent(life)) return;
+      if (answer.kind === "refused") return this.#onRefused(answer.refusal);
+      if (answer.kind === "answered") {
+        if (!answer.value.ok) return this.#onRefused(answer.value);
+        if (this.#hear(answer.value.term)) return this.#joined(life, answer.value, sentAt);
+      } else if (failures === 1) this.#deps.log.info({ why: answer.why }, "waiting for a leader to join");
+      await this.#patience.afterFailure(failures);
+    }
+  }
+
+  #joinRequest({ incarnation, ledger }: Life): JoinRequest {
+    const { kinds, role, type, labels, maxConcurrent, prefetch } = this.#deps.profile;
+    return {
+      incarnation,
+      kinds: kinds.map(kind),
+      ...(role === undefined ? {} : { role }),
+      ...(type === undefined ? {} : { type }),
+      ...(labels === undefined ? {} : { labels }),
+      maxConcurrent,
+      ...(prefetch === undefined ? {} : { prefetch }),
+      held: ledger.held().map(nameOf),
+      seen: ledger.seen,
+    };
+  }
+
+  #joined(life: Life, response: Extract<JoinResponse, { ok: true }>, sentAt: number): void {
+    this.#heartbeatMs = response.heartbeatMs;
+    this.#leaseTtlMs = response.leaseTtlMs;
+    life.isJoined = true;
+    life.confirmedAt = sentAt;
+    this.#signal({ type: "JOINED" });
+    if (this.#phase !== "serving") this.#signal({ type: "DRAIN" });
+    this.#revoke(life, response.unknown);
+    this.#reflectLoad();
+    this.#deps.log.info({ incarnation: life.incarnation, term: response.term }, "joined the swarm");
+    this.#deps.notify({ type: "joined" });
+    if (this.#phase === "serving") this.#scheduleBeat();
+    else this.#beat();
+  }
+
+  /** The leader has given away what this life held: it ends, and another begins. */
+  #lapse(why: string): void {
+    this.#deps.log.warn({ incarnation: this.#life.incarnation, why }, "joining again as a new incarnation");
+    this.#endLife("lapsed");
+    this.#signal({ type: "LAPSED" });
+    if (this.#phase !== "serving") return this.#close();
+    this.#life = this.#newLife();
+    this.#attempted(this.#join(this.#life));
+  }
+
+  #endLife(reason: AbortReason): void {
+    this.#abort(this.#life.ledger.abortAll(), reason);
+    this.#life.outbox.close();
+    this.#leases.stop();
+    this.#cancelBeat();
+    this.#toldLoad = 0;
+  }
+
+  // --- heartbeats and leases --------------------------------------------------------------------------
+
+  #scheduleBeat(): void {
+    this.#cancelBeat();
+    this.#cancelBeat = this.#deps.clock.after(this.#heartbeatMs, () => this.#beat());
+  }
+
+  #beat(): void {
+    this.#scheduleBeat();
+    this.#attempted(this.#heartbeat(this.#life));
+  }
+
+  async #heartbeat(life: Life): Promise<void> {
+    const sentAt = this.#deps.clock.monotonicMs();
+    const listed = life.ledger.held();
+    const isDrainTold = this.#phase !== "serving";
+    const answer = await this.#line.ask(
+      "heartbeat",
+      this.#heartbeatMessage(life, listed),
+      heartbeatResponseSchema,
+    );
+    if (!this.#isCurrent(life)) return;
+    if (answer.kind === "refused") return this.#onRefused(answer.refusal);
+    if (answer.kind === "unanswered")
+      return this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
+    if (!this.#hear(answer.value.term)) return;
+    life.confirmedAt = Math.max(life.confirmedAt, sentAt);
+    for (const attempt of listed) attempt.confirmedAt = Math.max(attempt.confirmedAt, sentAt);
+    life.isDrainKnown ||= isDrainTold;
+    this.#leaveIfDone();
+  }
+
+  #heartbeatMessage(life: Life, listed: readonly HeldAttempt[]): Heartbeat {
+    const { successRate, latencyMs } = this.#record;
+    return {
+      incarnation: life.incarnation,
+      status: this.#told.status,
+      inFlight: life.ledger.running,
+      ...(successRate === undefined ? {} : { successRate }),
+      ...(latencyMs === undefined ? {} : { latencyMs }),
+      ...(this.#phase === "serving" ? {} : { draining: true }),
+      seen: life.ledger.seen,
+      held: listed.map(nameOf),
+    };
+  }
+
+  // --- what the leader says ---------------------------------------------------------------------------
+
+  #onPush({ data }: Message): void {
+    const push = decode(data, agentPushSchema);
+    if (!push.ok)
+      return this.#deps.log.warn({ field: push.field, why: push.message }, "a push does not parse");
+    const life = this.#life;
+    if (push.value.incarnation !== life.incarnation || !this.#isCurrent(life)) return;
+    if (this.#hear(push.value.term)) this.#obeyLeader(life, push.value);
+  }
+
+  #obeyLeader(life: Life, push: AgentPush): void {
+    switch (push.type) {
+      case "assign":
+        return this.#onAssigned(life, push.assignments);
+      case "revoke":
+        return this.#revoke(life, push.attempts);
+      case "drain":
+        return this.#signal({ type: "DRAIN" });
+      case "undrain":
+        if (this.#phase === "serving") this.#signal({ type: "UNDRAIN" });
+        return;
+      case "fenced":
+        return this.#onFenced();
+      case "rejoin":
+        return this.#lapse("the leader gave its attempts away");
+      default:
+        return unreachable(push);
+    }
+  }
+
+  /** @returns whether to listen to who says it: not to a leader of a term gone by */
+  #hear(term: number): boolean {
+    if (term > this.#term) {
+      const isChange = this.#term > 0;
+      this.#term = term;
+      if (isChange) this.#onNewLeader();
+    }
+    if (term === this.#term) return true;
+    const { clock, log } = this.#deps;
+    if (clock.monotonicMs() - this.#life.confirmedAt <= this.#leaseTtlMs) return false;
+    // Every lease of ours is over, so there is nothing left to guard, and the swarm may have begun anew.
+    log.warn({ term, known: this.#term }, "a leader of a lower term speaks and no other has for long");
+    this.#term = 0;
+    this.#lapse("the swarm may have begun anew");
+    return false;
+  }
+
+  #onNewLeader(): void {
+    this.#patience.cutShort();
+    this.#life.outbox.sendAgain();
+  }
+
+  #onAssigned(life: Life, assignments: readonly Assignment[]): void {
+    const toRun: AttemptOrder[] = [];
+    for (const { held, assignment } of life.ledger.receive(assignments, this.#leaseStart(life))) {
+      if (this.#phase === "stopping") this.#end(life, unstarted(held, "the agent is stopping"));
+      else if (held.isRevoked) this.#end(life, unstarted(held, "revoked before it started"));
+      else toRun.push(orderOf(held, assignment));
+    }
+    if (toRun.length > 0) {
+      this.#deps.notify({ type: "run", attempts: toRun });
+      this.#leases.start();
+    }
+    this.#reflectLoad();
+  }
+
+  /** The leader's count of a new attempt's lease began after it confirmed our newest message. After a long
+   *  silence that says too little: then the attempt has two heartbeats to be confirmed. */
+  #leaseStart(life: Life): number {
+    const safeMs = this.#leaseTtlMs * (1 - limits.leaseAbortShare);
+    const now = this.#deps.clock.monotonicMs();
+    return Math.max(life.confirmedAt, now - safeMs + 2 * this.#heartbeatMs);
+  }
+
+  #revoke(life: Life, attempts: readonly AttemptName[]): void {
+    this.#abort(life.ledger.revoke(attempts), "revoked");
+  }
+
+  #onFenced(): void {
+    this.#signal({ type: "FENCED" });
+    this.#fail(
+      new WaggleError(
+        "WAGGLE_FENCED",
+        `another process joined as ${this.#deps.profile.id}: this one has stopped. Give each its own id`,
+      ),
+    );
+  }
+
+  #onRefused({ code, message }: CodedError): void {
+    if (code === "WAGGLE_FENCED") this.#onFenced();
+    else if (code === "WAGGLE_UNKNOWN_AGENT") this.#lapse("the leader does not know it");
+    // Codes of a later version pass through as they are.
+    else this.#fail(new WaggleError(code as WaggleErrorCode, `the leader refuses this agent: ${message}`));
+  }
+
+  #onConnection(status: ConnectionStatus): void {
+    if (status === "closed") this.#fail(new UnreachableError("the agent's connection was closed"));
+    if (status !== "connected") return;
+    this.#patience.cutShort();
+    if (this.#life.isJoined && this.#isCurrent(this.#life)) this.#beat();
+  }
+
+  // --- what the handlers say --------------------------------------------------------------------------
+
+  #onEnded(ends: readonly AttemptEnd[]): void {
+    for (const end of ends) this.#end(this.#life, end);
+    this.#reflectLoad();
+  }
+
+  #end(life: Life, end: AttemptEnd): void {
+    const held = life.ledger.end(end.key);
+    if (held === undefined) return; // of a life before this one
+    if (!held.isRevoked) this.#record.note(end);
+    life.outbox.add(held.key, reportOf(held, end));
+  }
+
+  #onProgress(reports: readonly ProgressReport[]): void {
+    for (const { key, ...report } of reports) {
+      const held = this.#life.ledger.find(key);
+      if (held?.isRunning !== true) continue;
+      const progress: Progress = { incarnation: this.#life.incarnation, ...nameOf(held), ...report };
+      this.#line.tell("progress", progress);
+    }
+  }
+
+  // --- ending -----------------------------------------------------------------------------------------
+
+  #drain(): void {
+    if (this.#phase !== "serving") return;
+    this.#phase = "draining";
+    this.#signal({ type: "DRAIN" });
+    if (this.#life.isJoined) this.#beat();
+    this.#leaveIfDone();
+  }
+
+  #stop(): void {
+    if (this.#phase !== "serving" && this.#phase !== "draining") return;
+    this.#phase = "stopping";
+    this.#signal({ type: "DRAIN" });
+    this.#abort(this.#life.ledger.abortAll(), "stopping");
+    this.#after(limits.agentStopMs, () => this.#speakForTheRest());
+    this.#leaveIfDone();
+  }
+
+  #speakForTheRest(): void {
+    const { ledger } = this.#life;
+    for (const held of ledger.held()) {
+      this.#end(this.#life, unstarted(held, "the agent stopped before the attempt ended"));
+    }
+    this.#reflectLoad();
+    this.#after(limits.agentLeaveMs, () => this.#leave());
+  }
+
+  #leaveIfDone(): void {
+    const { ledger, isJoined, isDrainKnown } = this.#life;
+    if (!ledger.isEmpty) return;
+    if (this.#phase === "stopping") this.#leave();
+    // Until a leader knows, an assignment may be on its way; after its answer none is.
+    if (this.#phase === "draining" && (isDrainKnown || !isJoined)) this.#leave();
+  }
+
+  #leave(): void {
+    if (this.#phase === "leaving" || this.#phase === "closed") return;
+    this.#phase = "leaving";
+    this.#endLife("stopping");
+    this.#after(limits.agentLeaveMs, () => this.#close());
+    this.#attempted(this.#sayGoodbye(this.#life));
+  }
+
+  async #sayGoodbye({ incarnation }: Life): Promise<void> {
+    for (let failures = 1; this.#phase === "leaving"; failures += 1) {
+      const answer = await this.#line.ask("leave", { incarnation }, okResponseSchema);
+      if (answer.kind !== "unanswered") return this.#close();
+      await this.#patience.afterFailure(failures);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#phase === "closed") return;
+    this.#deps.log.error({ code: codeOf(error), why: messageOf(error) }, "the agent has stopped");
+    this.#endLife(codeOf(error) === "WAGGLE_FENCED" ? "fenced" : "stopping");
+    this.#close({ code: codeOf(error), message: messageOf(error) });
+  }
+
+  #close(error?: { readonly code: WaggleErrorCode; readonly message: string }): void {
+    if (this.#phase === "closed") return;
+    this.#phase = "closed";
+    for (const cancel of this.#timers) cancel();
+    this.#leases.stop();
+    this.#cancelBeat();
+    this.#life.outbox.close();
+    this.#disconnect();
+    this.#patience.cutShort();
+    this.#signal({ type: "LEFT" });
+    this.#chart.stop();
+    this.#deps.notify({ type: "closed", ...(error === undefined ? {} : { error }) });
+  }
+
+  // --- the rest ---------------------------------------------------------------------------------------
+
+  #abort(attempts: readonly HeldAttempt[], reason: AbortReason): void {
+    if (attempts.length > 0)
+      this.#deps.notify({ type: "abort", keys: attempts.map(({ key }) => key), reason });
+  }
+
+  #reflectLoad(): void {
+    if (!this.#life.isJoined) return;
+    const { maxConcurrent, prefetch = 0 } = this.#deps.profile;
+    const after = this.#life.ledger.running;
+    for (const signal of loadSignals({ before: this.#toldLoad, after, places: maxConcurrent + prefetch })) {
+      this.#signal(signal);
+    }
+    this.#toldLoad = after;
+  }
+
+  #signal(signal: AgentSignal): void {
+    this.#chart.send(signal);
+    const snapshot = this.#chart.getSnapshot();
+    const now = { status: agentStatus(snapshot), draining: isDraining(snapshot) };
+    if (now.status === this.#told.status && now.draining === this.#told.draining) return;
+    this.#told = now;
+    this.#deps.notify({ type: "status", ...now });
+  }
+
+  #after(ms: number, run: () => void): void {
+    this.#timers.add(this.#deps.clock.after(ms, run));
+  }
+
+  /** What runs on its own and should not fail; if it does, the agent is of no use any more. */
+  #attempted(running: Promise<void>): void {
+    running.catch((error: unknown) => this.#fail(error));
+  }
+
+  #isCurrent(life: Life): boolean {
+    return this.#life === life && this.#phase !== "leaving" && this.#phase !== "closed";
+  }
+}
+
+function nameOf({ task, attempt }: HeldAttempt): Pick<HeldAttempt, "task" | "attempt"> {
+  return { task, attempt };
+}
+
+function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
+  const { number: _number, token: _token, ...order } = assignment;
+  return { key, ...order };
+}
+
+function unstarted({ key }: HeldAttempt, error: string): AttemptEnd {
+  return { key, outcome: "infrastructure", error };
+}
+
+function reportOf({ task, attempt, token, isRevoked }: HeldAttempt, end: AttemptEnd): ResultReport {
+  const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
+  if (isRevoked) return { task, attempt, token, outcome: "revoked", ...spent };
+  const { key: _key, latencyMs: _latencyMs, ...report } = end;
+  return { task, attempt, token, ...report };
+}
+
+function codeOf(error: unknown): WaggleErrorCode {
+  return error instanceof WaggleError ? error.code : "WAGGLE_INVARIANT";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,63 @@
+// The main thread's end of a session that runs in a thread of its own (thread.ts).
+// Node 20 loads no TypeScript in a thread, so it is always the compiled entry that runs, found by the
+// package's own name.
+
+import { createRequire } from "node:module";
+import { Worker } from "node:worker_threads";
+import type { NatsOptions } from "../transport/nats.ts";
+import type { AgentProfile, SessionLink, SessionLog, SessionNotice, SessionOrder } from "./link.ts";
+
+/** From least to most severe. */
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+
+/** What a thread is given to begin with; plain values, for they are copied. */
+export interface ThreadStart {
+  readonly server: Omit<NatsOptions, "signal" | "onError">;
+  readonly swarm: string;
+  readonly profile: AgentProfile;
+  readonly logLevel: (typeof logLevels)[number] | "silent";
+}
+
+export type ThreadMessage =
+  | SessionNotice
+  | {
+      readonly type: "log";
+      readonly level: (typeof logLevels)[number];
+      readonly fields: object;
+      readonly text: string;
+    };
+
+/** Starts the thread. Its end, however it comes, is a `closed` notice, and the last. */
+export function linkThread(
+  start: ThreadStart,
+  deps: { readonly log: SessionLog; readonly notify: (notice: SessionNotice) => void },
+): SessionLink {
+  const thread = new Worker(createRequire(import.meta.url).resolve("waggledance/agent-thread"), {
+    workerData: start,
+    name: "waggle-agent",
+    execArgv: [],
+  });
+  let isClosed = false;
+  const close = (notice: SessionNotice & { type: "closed" }) => {
+    if (isClosed) return;
+    isClosed = true;
+    deps.notify(notice);
+  };
+  thread.on("message", (message: ThreadMessage) => {
+    if (message.type === "log") deps.log[message.level](message.fields, message.text);
+    else if (message.type === "closed") close(message);
+    else deps.notify(message);
+  });
+  const died = (why: string) =>
+    close({
+      type: "closed",
+      error: { code: "WAGGLE_INVARIANT", message: `the agent's thread ended: ${why}` },
+    });
+  thread.once("error", (error) => died(error instanceof Error ? error.message : String(error)));
+  thread.once("exit", (code) => died(`exit ${code}`));
+  return {
+    tell: (order: SessionOrder) => {
+      if (!isClosed) thread.postMessage(order);
+    },
+  };
+}
