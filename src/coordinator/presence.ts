@@ -155,15 +155,16 @@ function missingAssignments(row: AgentRow, seen: number, sentByPreviousBeat: num
   );
 }
 
-/** Whether the agent holds exactly what the state says it was sent and has. */
+/** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no
+ *  attempt is not asked for. */
 function agrees(row: AgentRow, { held, seen, draining }: Heartbeat): boolean {
-  if (seen !== row.confirmedNumber || (row.unresponsive && seen >= row.lastNumber)) return false;
+  if (row.unresponsive && seen >= row.lastNumber) return false;
   if (draining === true && !row.draining) return false;
   const holds = new Set(held.map(nameOf));
   let expected = 0;
   for (const attempt of row.open.values()) {
     if (attempt.number > seen) break;
-    if (attempt.state === "revoked" || !holds.has(nameOf(attempt))) return false;
+    if (attempt.state !== "running" || !holds.has(nameOf(attempt))) return false;
     expected += 1;
   }
   return expected === holds.size;

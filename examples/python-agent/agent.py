@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""A Waggle agent in plain Python, no packages: joins, heartbeats, does tasks, drains on Ctrl-C or SIGTERM.
+
+    python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4]
+
+Without --nats it reads .waggle/broker.json of this folder. The protocol: docs/protocol.md.
+"""
+import argparse, json, os, signal, socket, sys, threading, time, uuid
+from urllib.parse import urlparse
+
+def handle(task):
+    """What this agent does with one task: its payload in, its result out. Raise ValueError for invalid input."""
+    return task["payload"].upper()
+
+def fresh():
+    return uuid.uuid4().hex
+
+class Nats:
+    """Just enough of the NATS client protocol: one connection, publish, subscribe, request."""
+    def __init__(self, url, token=None):
+        at = urlparse(url)
+        self.socket = socket.create_connection((at.hostname, at.port or 4222))
+        self.input, self.lock, self.handlers, self.waiting = self.socket.makefile("rb"), threading.Lock(), {}, {}
+        self.input.readline()  # INFO
+        auth = {"user": at.username, "pass": at.password} if at.password else {"auth_token": token or at.username}
+        self.write(f"CONNECT {json.dumps({'verbose': False, 'headers': True, 'no_responders': True, **auth})}\r\n".encode())
+        self.inbox = "_INBOX." + fresh()
+        self.subscribe(self.inbox + ".*", lambda subject, data: self.waiting.pop(subject, lambda _: None)(data))
+        threading.Thread(target=self.read, daemon=True).start()
+    def write(self, data):
+        with self.lock: self.socket.sendall(data)
+    def publish(self, subject, message, reply=""):
+        data = json.dumps(message).encode()
+        self.write(f"PUB {subject} {reply} {len(data)}\r\n".encode() + data + b"\r\n")
+    def subscribe(self, subject, handler):
+        sid = str(len(self.handlers) + 1)
+        self.handlers[sid] = handler
+        self.write(f"SUB {subject} {sid}\r\n".encode())
+    def request(self, subject, message, timeout=5.0):
+        """The answer, or None when nobody answered: ask again, with the same content."""
+        reply, answered, box = f"{self.inbox}.{fresh()}", threading.Event(), []
+        self.waiting[reply] = lambda data: (box.append(data), answered.set())
+        self.publish(subject, message, reply)
+        answered.wait(timeout)
+        return json.loads(box[0]) if box and box[0] else None
+    def read(self):
+        for line in self.input:
+            op, *args = line.decode().split()
+            if op == "PING": self.write(b"PONG\r\n")
+            elif op == "-ERR": print("server:", line.decode().strip(), file=sys.stderr)
+            elif op in ("MSG", "HMSG"):
+                body = self.input.read(int(args[-1]) + 2)[:-2]
+                data = body[int(args[-2]):] if op == "HMSG" else body  # "no responders" is a bare header
+                self.handlers[args[1]](args[0], data)
+        os._exit(print("the connection to the server is gone", file=sys.stderr) or 3)
+
+class Agent:
+    def __init__(self, nats, swarm, name, kinds, places):
+        self.nats, self.name, self.kinds, self.places = nats, name, kinds, places
+        self.prefix = f"waggle.v1.{swarm}.agent.{name}."
+        self.incarnation, self.term, self.seen = fresh(), 0, 0
+        self.early, self.held, self.revoked, self.draining = set(), {}, set(), False
+        nats.subscribe(self.prefix + "assign", lambda _, data: self.pushed(json.loads(data)))
+    def ask(self, verb, message):
+        while True:
+            answer = self.nats.request(self.prefix + verb, {"incarnation": self.incarnation, **message})
+            if answer is not None and answer.get("code") != "WAGGLE_BACKPRESSURE": return answer
+            time.sleep(0.5)  # no leader, or no room, just now
+    def join(self):
+        answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.places, "seen": self.seen, "held": self.listed()})
+        if not answer.get("ok"): sys.exit(f"{answer['code']}: {answer['message']}")
+        print(f"{self.name} joined, term {answer['term']}", file=sys.stderr)
+    def listed(self): return [{"task": task, "attempt": attempt} for task, attempt in list(self.held)]
+    def pushed(self, push):
+        if push["incarnation"] != self.incarnation or push["term"] < self.term: return
+        self.term = push["term"]
+        if push["type"] == "assign":
+            for task in push["assignments"]: self.start(task)
+        elif push["type"] == "revoke":
+            self.revoked.update((each["task"], each["attempt"]) for each in push["attempts"])
+        elif push["type"] == "rejoin":  # silent for too long: what we hold was given away
+            self.incarnation, self.seen, self.early, self.held = fresh(), 0, set(), {}
+            threading.Thread(target=self.join).start()
+        elif push["type"] == "fenced":
+            os._exit(print("another process joined under this id", file=sys.stderr) or 1)
+    def start(self, task):
+        if task["number"] <= self.seen or task["number"] in self.early: return  # sent again
+        self.early.add(task["number"])
+        while self.seen + 1 in self.early: self.seen += 1; self.early.discard(self.seen)
+        self.held[(task["task"], task["attempt"])] = task
+        threading.Thread(target=self.run, args=(task,)).start()
+    def run(self, task):
+        key = (task["task"], task["attempt"])
+        try: report = {"outcome": "completed", "result": handle(task)}
+        except ValueError as error: report = {"outcome": "invalid", "error": str(error)}
+        except Exception as error: report = {"outcome": "failed", "error": repr(error)}
+        if key in self.revoked: report = {"outcome": "revoked"}
+        self.ask("result", {"results": [{"task": key[0], "attempt": key[1], "token": task["token"], **report}]})
+        self.held.pop(key, None)  # held until it was answered
+    def beat(self):
+        held, status = self.listed(), "busy" if self.held else "ready"
+        self.nats.publish(self.prefix + "heartbeat", {"incarnation": self.incarnation, "status": status,
+            "inFlight": len(held), "held": held, "seen": self.seen, "draining": self.draining})
+    def live(self):
+        self.join()
+        for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, lambda *_: setattr(self, "draining", True))
+        while self.held or not self.draining:
+            self.beat()
+            time.sleep(1)
+        print("left:", self.ask("leave", {}), file=sys.stderr)
+
+if __name__ == "__main__":
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--kind", action="append", required=True)
+    for flag in ("--swarm", "--nats", "--id", "--max-concurrent"): flags.add_argument(flag)
+    given = flags.parse_args()
+    broker = {"url": given.nats} if given.nats else json.load(open(".waggle/broker.json"))
+    name = given.id or f"{socket.gethostname().split('.')[0]}-{given.kind[0]}-{fresh()[:4]}"
+    places = int(given.max_concurrent or 4)
+    Agent(Nats(broker["url"], broker.get("secret")), given.swarm or "default", name, given.kind, places).live()
