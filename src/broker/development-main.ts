@@ -1,0 +1,40 @@
+// The process of a development broker: `node development-main.js --config <file>`. Started detached by
+// launch.ts, its output goes to broker.log; the secret is in the file, not on the command line.
+
+import { existsSync, readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { DevelopmentBroker } from "./server.ts";
+
+const configSchema = z.object({
+  port: z.number().int().min(1).max(65_535),
+  secret: z.string().min(1),
+  serverName: z.string().min(1),
+});
+
+/** How often it looks whether its data folder is still there. */
+const LOOK_MS = 10_000;
+
+async function main(): Promise<void> {
+  const { config: file = "" } = parseArgs({ options: { config: { type: "string" } } }).values;
+  const broker = new DevelopmentBroker(configSchema.parse(JSON.parse(readFileSync(file, "utf8"))));
+  const port = await broker.listen();
+  log(`listens at 127.0.0.1:${port}`);
+
+  const stop = async (why: string) => {
+    log(`stops: ${why}`);
+    await broker.close();
+    process.exit(0);
+  };
+  process.once("SIGTERM", () => void stop("asked to"));
+  process.once("SIGINT", () => void stop("interrupted"));
+  process.on("SIGHUP", () => undefined); // a terminal that closes is none of our business
+  // Nobody could find or stop a broker whose folder was deleted.
+  setInterval(() => existsSync(file) || void stop("its data folder is gone"), LOOK_MS);
+}
+
+function log(text: string): void {
+  process.stdout.write(`${new Date().toISOString()} development broker ${process.pid} ${text}\n`);
+}
+
+await main();

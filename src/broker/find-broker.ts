@@ -1,0 +1,94 @@
+// Where a swarm runs, in this order: the server that was named (flag, NATS_URL, NATS context); the broker of
+// the data folder; a nats-server from the PATH, started for the data folder; the development broker, likewise.
+// Not here: connecting (transport/nats.ts), what the journal there is worth (journal/), stopping.
+//
+// A data folder keeps its kind of broker, port and secret. The port and secret, so that agents which lost the
+// broker find the next one; the kind, because its journal is there, in JetStream or in a file.
+
+import { UnreachableError } from "../errors.ts";
+import { describeAddress, type ServerAddress } from "../transport/server-address.ts";
+import { type BrokerKind, type BrokerRecord, readRecord } from "./broker-record.ts";
+import { findDataFolder, makeDataFolder } from "./data-folder.ts";
+import { isAnswering } from "./liveness.ts";
+import { findNamedServer, type NamedServerOptions } from "./named-server.ts";
+import { startBroker } from "./start-broker.ts";
+
+export interface FindBrokerOptions extends NamedServerOptions {
+  /** `find-or-start` is for the verbs that run a swarm; all others only look. */
+  readonly mode: "find-only" | "find-or-start";
+  /** Absolute path of the folder (`.waggle`); made when a broker is started there. */
+  readonly dataFolder: string;
+  /** Starts this kind of broker, whatever the data folder had. A running one is joined all the same. */
+  readonly kind?: BrokerKind | undefined;
+}
+
+export interface FoundBroker {
+  /** `named`: somebody else's server; whether it has JetStream only a connection tells. `nats-server`: ours,
+   *  with JetStream. `development`: without, so that the journal is a file. */
+  readonly kind: "named" | BrokerKind;
+  /** For `connectNats`. */
+  readonly address: ServerAddress;
+  /** What a NATS context asks for. */
+  readonly inboxPrefix: string | undefined;
+  /** Which one it is, for people; nothing secret. */
+  readonly sentence: string;
+  /** Of the data folder's broker; undefined for a named server. */
+  readonly local: LocalBroker | undefined;
+}
+
+export interface LocalBroker {
+  readonly pid: number | null;
+  readonly version: string;
+  /** Where JetStream keeps its streams; null without JetStream. */
+  readonly storeDir: string | null;
+  /** Whether this call started it. */
+  readonly wasStarted: boolean;
+}
+
+/** @throws InvalidConfigError when what was named is not usable
+ *  @throws UnreachableError in mode `find-only` when no broker runs
+ *  @throws BrokerError when none can be started, or the data folder's record is damaged */
+export async function findBroker(options: FindBrokerOptions): Promise<FoundBroker> {
+  const named = await findNamedServer(options);
+  if (named !== undefined) return { kind: "named", local: undefined, ...named };
+
+  if (options.mode === "find-only") return await findRunning(options.dataFolder);
+  const started = await startBroker({
+    folder: makeDataFolder(options.dataFolder),
+    kind: options.kind,
+    env: options.env ?? process.env,
+  });
+  return describe(started.record, started);
+}
+
+async function findRunning(dataFolder: string): Promise<FoundBroker> {
+  const folder = findDataFolder(dataFolder);
+  const record = folder === undefined ? undefined : readRecord(folder);
+  if (folder !== undefined && record !== undefined && (await isAnswering(folder, record))) {
+    return describe(record, { wasStarted: false });
+  }
+  throw new UnreachableError(
+    `no broker runs for ${dataFolder}: start a swarm with \`waggle up\`, or name a NATS server with --nats`,
+  );
+}
+
+function describe(
+  record: BrokerRecord,
+  { wasStarted, remark }: { readonly wasStarted: boolean; readonly remark?: string | undefined },
+): FoundBroker {
+  const address: ServerAddress = {
+    urls: [record.url],
+    credentials: { kind: "token", token: record.secret },
+  };
+  const what =
+    record.kind === "nats-server" ? `nats-server ${record.version} with JetStream` : "the development broker";
+  const how = wasStarted ? "started for this data folder" : "already running for this data folder";
+  const why = remark === undefined ? "" : ` (${remark})`;
+  return {
+    kind: record.kind,
+    address,
+    inboxPrefix: undefined,
+    sentence: `${what} at ${describeAddress(address)}, ${how}${why}; \`waggle down\` stops it`,
+    local: { pid: record.pid, version: record.version, storeDir: record.storeDir, wasStarted },
+  };
+}

@@ -1,0 +1,106 @@
+// Starts a broker as a process of its own, in a session of its own: neither kill -9 of whoever started it nor
+// Ctrl-C in that terminal takes the swarm's wire away. The secret goes by a file, never by the command line.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { unreachable } from "../assert.ts";
+import { BrokerError } from "../errors.ts";
+import { type BrokerKind, serverNameFor } from "./broker-record.ts";
+import { type DataFolder, writePrivately } from "./data-folder.ts";
+import type { NatsBinary } from "./nats-binary.ts";
+
+export type BrokerProgram =
+  | { readonly kind: "nats-server"; readonly binary: NatsBinary }
+  | { readonly kind: "development" };
+
+export interface LaunchOptions {
+  readonly folder: DataFolder;
+  readonly port: number;
+  readonly secret: string;
+}
+
+export interface LaunchedBroker {
+  readonly pid: number;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** Does not wait until it answers. @throws BrokerError when the program cannot be run */
+export async function launch(program: BrokerProgram, options: LaunchOptions): Promise<LaunchedBroker> {
+  const { folder } = options;
+  switch (program.kind) {
+    case "nats-server":
+      writePrivately(folder.natsServerConfig, natsServerConfig(options));
+      return await spawnDetached(program.binary.path, ["--config", folder.natsServerConfig], folder);
+    case "development":
+      writePrivately(folder.developmentConfig, developmentConfig(options));
+      return await spawnDetached(
+        process.execPath,
+        [developmentMain(), "--config", folder.developmentConfig],
+        folder,
+      );
+    default:
+      return unreachable(program);
+  }
+}
+
+/** The file on a broker's command line, by which its process is known. */
+export function configFileOf(kind: BrokerKind, folder: DataFolder): string {
+  return kind === "nats-server" ? folder.natsServerConfig : folder.developmentConfig;
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen({ host: "127.0.0.1", port: 0 });
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function natsServerConfig({ folder, port, secret }: LaunchOptions): string {
+  return [
+    "# Written by waggle at each start of this broker.",
+    "host: 127.0.0.1",
+    `port: ${port}`,
+    `server_name: ${JSON.stringify(serverNameFor(secret))}`,
+    `authorization { token: ${JSON.stringify(secret)} }`,
+    `jetstream { store_dir: ${JSON.stringify(folder.jetStream)} }`,
+    "",
+  ].join("\n");
+}
+
+function developmentConfig({ port, secret }: LaunchOptions): string {
+  return `${JSON.stringify({ port, secret, serverName: serverNameFor(secret) }, null, 2)}\n`;
+}
+
+/** The compiled entry, found by the package's own name: the same from `src` under a test and from `dist`. */
+function developmentMain(): string {
+  return createRequire(import.meta.url).resolve("waggledance/broker-main");
+}
+
+async function spawnDetached(command: string, args: string[], folder: DataFolder): Promise<LaunchedBroker> {
+  const log = openSync(folder.log, "a", 0o600);
+  try {
+    const child = spawn(command, args, { cwd: folder.path, detached: true, stdio: ["ignore", log, log] });
+    await spawned(child, command);
+    child.unref();
+    const ended = once(child, "exit").then(() => undefined);
+    return { pid: child.pid ?? 0, ended };
+  } finally {
+    closeSync(log);
+  }
+}
+
+async function spawned(child: ChildProcess, command: string): Promise<void> {
+  try {
+    await once(child, "spawn"); // rejects on "error"
+  } catch (cause) {
+    throw new BrokerError(`cannot run ${command}`, { cause });
+  }
+}

@@ -1,0 +1,68 @@
+// The server that somebody named: by --nats or NATS_URL, or by a context of the nats tool. Read, not asked:
+// whether it is there, connecting tells.
+
+import { describeAddress, parseServerUrls, type ServerAddress } from "../transport/server-address.ts";
+import { type Environment, readNatsContext } from "./nats-context.ts";
+
+export interface NamedServerOptions {
+  /** One or several URLs, from --nats or NATS_URL. */
+  readonly nats?: string | undefined;
+  /** Name of a NATS context; without it the selected one counts, if any is. */
+  readonly natsContext?: string | undefined;
+  /** Go before what the URL or the context says. */
+  readonly credentials?: CredentialFiles | undefined;
+  /** For PATH and the home folder. Default: that of the process. */
+  readonly env?: Environment | undefined;
+}
+
+/** Paths of files. */
+export interface CredentialFiles {
+  readonly creds?: string | undefined;
+  readonly nkey?: string | undefined;
+  readonly tls?:
+    | {
+        readonly ca?: string | undefined;
+        readonly cert?: string | undefined;
+        readonly key?: string | undefined;
+      }
+    | undefined;
+}
+
+export interface NamedServer {
+  readonly address: ServerAddress;
+  readonly inboxPrefix: string | undefined;
+  /** For people; nothing secret. */
+  readonly sentence: string;
+}
+
+/** @returns undefined when none is named. @throws InvalidConfigError when what was named is not usable */
+export async function findNamedServer(options: NamedServerOptions): Promise<NamedServer | undefined> {
+  if (options.nats !== undefined) {
+    const address = withFiles(parseServerUrls(options.nats, "--nats or NATS_URL"), options.credentials);
+    return { address, inboxPrefix: undefined, sentence: `NATS at ${describeAddress(address)}` };
+  }
+  const context = await readNatsContext(options.natsContext, options.env ?? process.env);
+  if (context === undefined) return undefined;
+  const address = withFiles(context.address, options.credentials);
+  const sentence = `NATS at ${describeAddress(address)}, as NATS context "${context.name}" says`;
+  return { address, inboxPrefix: context.inboxPrefix, sentence };
+}
+
+function withFiles(address: ServerAddress, files: CredentialFiles = {}): ServerAddress {
+  const { creds, nkey, tls } = files;
+  return {
+    ...address,
+    ...(creds === undefined ? {} : { credentials: { kind: "creds", file: creds } }),
+    ...(creds !== undefined || nkey === undefined ? {} : { credentials: { kind: "nkey-file", file: nkey } }),
+    ...(tls === undefined
+      ? {}
+      : {
+          tls: {
+            ...address.tls,
+            ...(tls.ca === undefined ? {} : { caFile: tls.ca }),
+            ...(tls.cert === undefined ? {} : { certFile: tls.cert }),
+            ...(tls.key === undefined ? {} : { keyFile: tls.key }),
+          },
+        }),
+  };
+}

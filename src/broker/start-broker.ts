@@ -1,0 +1,136 @@
+// Starts the broker of a data folder, or joins the one that a rival has just started. Everything here happens
+// with the start lock held. The record is written as soon as there is a process, so that whoever comes after
+// somebody who was killed in the middle finds it.
+
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BrokerError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { type BrokerKind, type BrokerRecord, portOf, readRecord, writeRecord } from "./broker-record.ts";
+import type { DataFolder } from "./data-folder.ts";
+import { type BrokerProgram, freePort, type LaunchedBroker, launch } from "./launch.ts";
+import { ask, endProcess, isAnswering } from "./liveness.ts";
+import { findNatsBinary, isRecentEnough, NATS_SERVER_VERSION_MIN } from "./nats-binary.ts";
+import type { Environment } from "./nats-context.ts";
+import { DEVELOPMENT_BROKER_VERSION } from "./server.ts";
+import { acquireStartLock } from "./start-lock.ts";
+
+export interface StartBrokerOptions {
+  readonly folder: DataFolder;
+  /** Undefined: what the folder had before, else nats-server if there is one. */
+  readonly kind: BrokerKind | undefined;
+  readonly env: Environment;
+}
+
+export interface StartedBroker {
+  readonly record: BrokerRecord;
+  /** False when a rival did it. */
+  readonly wasStarted: boolean;
+  /** Why this one, where a person might expect another. */
+  readonly remark?: string | undefined;
+}
+
+/** @throws BrokerError when none can be started */
+export async function startBroker(options: StartBrokerOptions): Promise<StartedBroker> {
+  const { folder } = options;
+  const lock = await acquireStartLock(folder.path);
+  try {
+    const previous = readRecord(folder);
+    if (previous !== undefined && (await isAnswering(folder, previous))) {
+      return { record: previous, wasStarted: false };
+    }
+    if (previous !== undefined) await endProcess(folder, previous); // it hangs, and holds the port
+    const { program, remark } = await chooseProgram(options, previous);
+    return { record: await startProgram(folder, program, previous), wasStarted: true, remark };
+  } finally {
+    lock.release();
+  }
+}
+
+interface Choice {
+  readonly program: BrokerProgram;
+  readonly remark?: string | undefined;
+}
+
+async function chooseProgram(
+  { folder, kind, env }: StartBrokerOptions,
+  previous: BrokerRecord | undefined,
+): Promise<Choice> {
+  const wanted = kind ?? previous?.kind;
+  if (wanted === "development") return { program: { kind: "development" } };
+  const binary = await findNatsBinary(env["PATH"]);
+  if (binary !== undefined && isRecentEnough(binary)) return { program: { kind: "nats-server", binary } };
+  const remark =
+    binary === undefined
+      ? "no nats-server is on the PATH"
+      : `the nats-server on the PATH is ${binary.version}, and ${NATS_SERVER_VERSION_MIN} is needed`;
+  if (wanted === undefined) return { program: { kind: "development" }, remark };
+  throw new BrokerError(
+    kind === undefined
+      ? `the journal of ${folder.path} is in JetStream, and ${remark}: install it, or use another data folder`
+      : `${remark}: install it`,
+  );
+}
+
+async function startProgram(
+  folder: DataFolder,
+  program: BrokerProgram,
+  previous: BrokerRecord | undefined,
+): Promise<BrokerRecord> {
+  const secret = previous?.secret ?? randomBytes(24).toString("base64url");
+  let port = previous === undefined ? await freePort() : portOf(previous);
+  for (let tried = 0; tried < STARTS_MAX; tried += 1) {
+    const record = await tryStart(folder, program, { port, secret });
+    if (record !== undefined) return record;
+    port = await freePort(); // somebody may have taken the other one
+  }
+  throw new BrokerError(
+    `${nameOf(program)} does not start; ${folder.log} ends with: ${await lastLine(folder)}`,
+  );
+}
+
+/** @returns undefined when the process ended before it answered */
+async function tryStart(
+  folder: DataFolder,
+  program: BrokerProgram,
+  { port, secret }: { port: number; secret: string },
+): Promise<BrokerRecord | undefined> {
+  const launched = await launch(program, { folder, port, secret });
+  const record: BrokerRecord = {
+    kind: program.kind,
+    url: `nats://127.0.0.1:${port}`,
+    secret,
+    pid: launched.pid,
+    version: program.kind === "nats-server" ? program.binary.version : DEVELOPMENT_BROKER_VERSION,
+    storeDir: program.kind === "nats-server" ? folder.jetStream : null,
+  };
+  writeRecord(folder, record);
+  if (await answersInTime(launched, record)) return record;
+  await endProcess(folder, record);
+  writeRecord(folder, { ...record, pid: null });
+  return undefined;
+}
+
+async function answersInTime(launched: LaunchedBroker, record: BrokerRecord): Promise<boolean> {
+  const deadline = performance.now() + limits.brokerStartMs;
+  const isEnded = launched.ended.then(() => true);
+  while (performance.now() < deadline) {
+    if ((await ask(record)).kind === "answers") return true;
+    if (await Promise.race([isEnded, sleep(LOOK_MS, false)])) return false;
+  }
+  return false;
+}
+
+async function lastLine(folder: DataFolder): Promise<string> {
+  const lines = (await readFile(folder.log, "utf8")).trimEnd().split("\n");
+  return JSON.stringify(lines.at(-1) ?? "");
+}
+
+function nameOf(program: BrokerProgram): string {
+  return program.kind === "nats-server" ? program.binary.path : "the development broker";
+}
+
+const STARTS_MAX = 3;
+/** Between two questions to a broker that starts. */
+const LOOK_MS = 20;

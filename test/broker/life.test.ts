@@ -1,0 +1,282 @@
+// The life of a data folder's broker, with real detached processes.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BrokerRecord } from "../../src/broker/broker-record.ts";
+import { type FindBrokerOptions, type FoundBroker, findBroker } from "../../src/broker/find-broker.ts";
+import { hasEnded } from "../../src/broker/process-identity.ts";
+import { stopBroker } from "../../src/broker/stop-broker.ts";
+import { BrokerError, UnreachableError } from "../../src/errors.ts";
+import { connectNats } from "../../src/transport/nats.ts";
+import { natsServersFor } from "../support/nats-server.ts";
+
+let scratch: string;
+let dataFolder: string;
+
+beforeEach(() => {
+  scratch = realpathSync(mkdtempSync(join(tmpdir(), "waggle-life-")));
+  dataFolder = join(scratch, ".waggle");
+});
+afterEach(async () => {
+  await stopBroker(dataFolder);
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+/** A PATH without a nats-server, and a home without NATS contexts. */
+const bareEnv = () => ({ PATH: scratch, HOME: scratch });
+const find = (overrides: Partial<FindBrokerOptions> = {}) =>
+  findBroker({ mode: "find-or-start", dataFolder, env: bareEnv(), ...overrides });
+const readRecord = () => JSON.parse(readFileSync(join(dataFolder, "broker.json"), "utf8")) as BrokerRecord;
+const changeRecord = (changes: Partial<BrokerRecord>) =>
+  writeFileSync(join(dataFolder, "broker.json"), JSON.stringify({ ...readRecord(), ...changes }));
+const modeOf = (file: string) => (statSync(join(dataFolder, file)).mode & 0o777).toString(8);
+
+async function works(found: FoundBroker): Promise<boolean> {
+  const transport = await connectNats({ ...found.address, name: "life" });
+  const outcome = await transport.request("nobody", new Uint8Array(0), { timeoutMs: 5_000 });
+  await transport.close();
+  return outcome.kind === "no-responders";
+}
+
+describe("the broker of a data folder", () => {
+  it("is the development broker where there is no nats-server, and says so", async () => {
+    const found = await find();
+    expect(found).toMatchObject({ kind: "development", local: { wasStarted: true, storeDir: null } });
+    expect(found.sentence).toMatch(
+      /^the development broker at 127\.0\.0\.1:\d+, started .*no nats-server is on the PATH/,
+    );
+    expect(await works(found)).toBe(true);
+  });
+
+  it("keeps its secret to the owner, and off every command line", async () => {
+    const found = await find();
+    const { secret } = readRecord();
+    expect([modeOf("broker.json"), modeOf("development-broker.json"), modeOf("broker.log")]).toEqual([
+      "600",
+      "600",
+      "600",
+    ]);
+    expect(modeOf(".")).toBe("700");
+    expect(readFileSync(join(dataFolder, "broker.log"), "utf8")).not.toContain(secret);
+    expect(found.sentence).not.toContain(secret);
+    if (process.platform === "linux") {
+      expect(readFileSync(`/proc/${found.local?.pid}/cmdline`, "utf8")).not.toContain(secret);
+    }
+  });
+
+  it("is found by the second starter, and by who only looks", async () => {
+    const first = await find();
+    const second = await find();
+    const third = await find({ mode: "find-only" });
+    expect([second, third].map(({ local }) => local?.wasStarted)).toEqual([false, false]);
+    expect([second, third].map(({ local }) => local?.pid)).toEqual([first.local?.pid, first.local?.pid]);
+    expect([second.address, third.address]).toEqual([first.address, first.address]);
+  });
+
+  it("is one, when several start it at the same time", async () => {
+    const found = await Promise.all([find(), find(), find(), find(), find()]);
+    expect(new Set(found.map(({ local }) => local?.pid)).size).toBe(1);
+    expect(found.filter(({ local }) => local?.wasStarted).length).toBe(1);
+    expect(await Promise.all(found.map(works))).toEqual([true, true, true, true, true]);
+  });
+
+  it("is one, when several processes start it at the same time", async () => {
+    const starters = await Promise.all([startElsewhere(), startElsewhere(), startElsewhere()]);
+    const pids = starters.map(({ brokerPid }) => brokerPid);
+    expect(pids).toEqual([readRecord().pid, readRecord().pid, readRecord().pid]);
+    for (const { child } of starters) child.kill("SIGKILL");
+  });
+
+  it.each(["SIGKILL", "SIGINT", "SIGHUP"] as const)(
+    "outlives a %s to its starter's whole process group",
+    async (signal) => {
+      const { child, brokerPid } = await startElsewhere();
+      const ended = once(child, "exit");
+      process.kill(-(child.pid ?? 0), signal);
+      await ended;
+      expect(await hasEnded(brokerPid ?? 0)).toBe(false);
+      expect(await works(await find({ mode: "find-only" }))).toBe(true);
+    },
+  );
+
+  it("is not started by who only looks", async () => {
+    const looking = find({ mode: "find-only" });
+    await expect(looking).rejects.toThrow(UnreachableError);
+    await expect(looking).rejects.toThrow(/`waggle up`/);
+  });
+
+  it("stops when asked, once, and comes back at the same port with the same secret", async () => {
+    const first = await find();
+    const stopped = await stopBroker(dataFolder);
+    expect(stopped.wasRunning).toBe(true);
+    expect(stopped.sentence).toContain(`stopped the development broker at ${first.address.urls[0]}`);
+    expect(await hasEnded(first.local?.pid ?? 0)).toBe(true);
+    expect(await stopBroker(dataFolder)).toMatchObject({ wasRunning: false });
+    await expect(find({ mode: "find-only" })).rejects.toThrow(UnreachableError);
+
+    const second = await find();
+    expect(second.local).toMatchObject({ wasStarted: true });
+    expect(second.local?.pid).not.toBe(first.local?.pid);
+    expect(second.address).toEqual(first.address);
+  });
+
+  it("stopping nothing is not an error", async () => {
+    expect(await stopBroker(join(scratch, "nowhere"))).toMatchObject({ wasRunning: false });
+  });
+
+  it("is replaced when its process was killed: same port, same secret", async () => {
+    const first = await find();
+    process.kill(first.local?.pid ?? 0, "SIGKILL");
+    const second = await find();
+    expect(second.local).toMatchObject({ wasStarted: true });
+    expect(second.address).toEqual(first.address);
+  });
+
+  it("takes another port when its own is taken meanwhile, by a stranger who never sees the secret", async () => {
+    const first = await find();
+    await stopBroker(dataFolder);
+    const heard: string[] = [];
+    const stranger = await listenAt(Number(first.address.urls[0]?.split(":").at(-1)), heard);
+    const second = await find();
+    expect(second.address.urls).not.toEqual(first.address.urls);
+    expect(second.address.credentials).toEqual(first.address.credentials);
+    expect(await works(second)).toBe(true);
+    expect(heard.join("")).toBe("");
+    stranger.close();
+  });
+
+  it("is replaced when it hangs", async () => {
+    const first = await find();
+    process.kill(first.local?.pid ?? 0, "SIGSTOP");
+    const second = await find();
+    expect(second.local).toMatchObject({ wasStarted: true });
+    expect(await hasEnded(first.local?.pid ?? 0)).toBe(true);
+    expect(await works(second)).toBe(true);
+  });
+
+  it("is never mistaken for another process that got its number", async () => {
+    await find();
+    await stopBroker(dataFolder);
+    changeRecord({ pid: process.pid });
+    expect(await stopBroker(dataFolder)).toMatchObject({ wasRunning: false });
+    changeRecord({ pid: process.pid });
+    expect((await find()).local).toMatchObject({ wasStarted: true });
+  });
+
+  it("is not guessed from a damaged record", async () => {
+    await find();
+    await stopBroker(dataFolder);
+    for (const damaged of [
+      "",
+      "{",
+      "[]",
+      JSON.stringify({ ...readRecordOr({}), url: "nats://evil.example:4222" }),
+    ]) {
+      writeFileSync(join(dataFolder, "broker.json"), damaged);
+      await expect(find()).rejects.toThrow(BrokerError);
+      await expect(find({ mode: "find-only" })).rejects.toThrow(/broker\.json does not describe a broker/);
+    }
+    rmSync(join(dataFolder, "broker.json"));
+  });
+
+  it("says what the log says when it does not start", async () => {
+    await find();
+    await stopBroker(dataFolder);
+    const binary = join(scratch, "nats-server");
+    writeFileSync(
+      binary,
+      "#!/bin/sh\ncase $1 in --version) echo nats-server: v2.99.0;; *) echo out of bees; exit 1;; esac\n",
+      {
+        mode: 0o755,
+      },
+    );
+    const starting = find({ kind: "nats-server", env: { PATH: `${scratch}:/bin:/usr/bin`, HOME: scratch } });
+    await expect(starting).rejects.toThrow(/does not start; .*broker\.log ends with: "out of bees"/);
+    expect(readRecord().pid).toBe(null);
+    changeRecord({ kind: "development" });
+  });
+
+  it("is not exchanged for one of another kind, whose journal would be empty", async () => {
+    await find();
+    await stopBroker(dataFolder);
+    changeRecord({ kind: "nats-server" });
+    await expect(find()).rejects.toThrow(/is in JetStream, and no nats-server is on the PATH/);
+  });
+});
+
+for (const { path, version } of natsServersFor("life of nats-server")) {
+  describe(`nats-server ${version} in a data folder`, () => {
+    const env = () => ({ PATH: dirname(path), HOME: scratch });
+
+    it("is preferred, has JetStream, and keeps its secret and its streams in the folder", async () => {
+      const found = await find({ env: env() });
+      expect(found).toMatchObject({ kind: "nats-server", local: { version, wasStarted: true } });
+      expect(found.local?.storeDir).toBe(join(dataFolder, "jetstream"));
+      expect(found.sentence).toContain(`nats-server ${version} with JetStream at 127.0.0.1:`);
+      expect(modeOf("nats-server.conf")).toBe("600");
+      const transport = await connectNats({ ...found.address, name: "life" });
+      expect(transport.server()).toMatchObject({ version, hasJetStream: true });
+      await transport.close();
+    });
+
+    it("is one, when several start it at the same time, and stops cleanly", async () => {
+      const found = await Promise.all([find({ env: env() }), find({ env: env() }), find({ env: env() })]);
+      expect(new Set(found.map(({ local }) => local?.pid)).size).toBe(1);
+      expect(await stopBroker(dataFolder)).toMatchObject({ wasRunning: true });
+      expect(await hasEnded(found[0]?.local?.pid ?? 0)).toBe(true);
+      expect((await find({ env: env() })).address).toEqual(found[0]?.address);
+    });
+
+    it("refuses who does not know the secret", async () => {
+      const found = await find({ env: env() });
+      const stranger = connectNats({ urls: found.address.urls, name: "stranger" });
+      await expect(stranger).rejects.toThrow(/refused the credentials/);
+    });
+  });
+}
+
+function readRecordOr(fallback: object): object {
+  try {
+    return readRecord();
+  } catch {
+    return fallback;
+  }
+}
+
+async function listenAt(port: number, heard: string[]) {
+  const { createServer } = await import("node:net");
+  const server = createServer((socket) => {
+    socket.write('INFO {"server_name":"stranger"}\r\n');
+    socket.on("data", (data) => heard.push(String(data)));
+    socket.on("error", () => socket.destroy());
+  }).listen({ host: "127.0.0.1", port });
+  await once(server, "listening");
+  return server;
+}
+
+interface Starter {
+  readonly child: ChildProcess;
+  readonly brokerPid: number;
+}
+
+/** A process, in a group of its own, that starts the broker and then stays. */
+async function startElsewhere(): Promise<Starter> {
+  const module = fileURLToPath(new URL("../../dist/src/broker/find-broker.js", import.meta.url));
+  const code = `
+    import { findBroker } from ${JSON.stringify(module)};
+    const { local } = await findBroker(${JSON.stringify({ mode: "find-or-start", dataFolder, env: bareEnv() })});
+    console.log(local.pid);
+    setInterval(() => undefined, 1_000);
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+    detached: true,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [printed] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+  return { child, brokerPid: Number(printed) };
+}
