@@ -1,0 +1,284 @@
+// Fills the tables of docs/protocol.md, and writes docs/asyncapi.json, from the zod schemas; with --check it
+// compares and exits 1 when either is stale. The prose of the page is written by hand, between the tables.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import * as schemas from "../src/protocol/schemas.ts";
+
+/** A message of the wire: where it travels, in which direction, and its shape. */
+interface WireMessage {
+  readonly name: string;
+  readonly subject: string;
+  readonly direction: "send" | "receive";
+  readonly summary: string;
+  readonly schema: z.ZodType;
+  readonly answer?: z.ZodType;
+}
+
+/** From the side of the coordinator: it receives requests and sends pushes. */
+const messages: readonly WireMessage[] = [
+  {
+    name: "submit",
+    subject: "project.{project}.submit",
+    direction: "receive",
+    summary: "Submit tasks; answered after commit.",
+    schema: schemas.submitRequestSchema,
+    answer: schemas.submitResponseSchema,
+  },
+  {
+    name: "cancel",
+    subject: "project.{project}.cancel",
+    direction: "receive",
+    summary: "Cancel tasks.",
+    schema: schemas.cancelRequestSchema,
+    answer: schemas.cancelResponseSchema,
+  },
+  {
+    name: "await",
+    subject: "project.{project}.await",
+    direction: "receive",
+    summary: "Ask how tasks ended, now or later.",
+    schema: schemas.awaitRequestSchema,
+    answer: schemas.awaitResponseSchema,
+  },
+  {
+    name: "query-status",
+    subject: "project.{project}.query.status",
+    direction: "receive",
+    summary: "The swarm at a glance.",
+    schema: schemas.statusQuerySchema,
+    answer: schemas.statusResponseSchema,
+  },
+  {
+    name: "query-task",
+    subject: "project.{project}.query.task",
+    direction: "receive",
+    summary: "Where one task stands.",
+    schema: schemas.taskQuerySchema,
+    answer: schemas.taskStatusSchema,
+  },
+  {
+    name: "query-journal",
+    subject: "project.{project}.query.journal",
+    direction: "receive",
+    summary: "A page of the journal.",
+    schema: schemas.journalQuerySchema,
+    answer: schemas.journalPageSchema,
+  },
+  {
+    name: "operator",
+    subject: "operator.{verb}",
+    direction: "receive",
+    summary: "`drain` or `undrain` an agent.",
+    schema: schemas.agentRequestSchema,
+    answer: schemas.okResponseSchema,
+  },
+  {
+    name: "join",
+    subject: "agent.{agent}.join",
+    direction: "receive",
+    summary: "Begin a life, or resume one.",
+    schema: schemas.joinRequestSchema,
+    answer: schemas.joinResponseSchema,
+  },
+  {
+    name: "leave",
+    subject: "agent.{agent}.leave",
+    direction: "receive",
+    summary: "End a life; what is open runs elsewhere.",
+    schema: schemas.leaveRequestSchema,
+    answer: schemas.okResponseSchema,
+  },
+  {
+    name: "heartbeat",
+    subject: "agent.{agent}.heartbeat",
+    direction: "receive",
+    summary: "Each second. With a reply subject, the answer renews the leases it listed.",
+    schema: schemas.heartbeatSchema,
+    answer: schemas.heartbeatResponseSchema,
+  },
+  {
+    name: "progress",
+    subject: "agent.{agent}.progress",
+    direction: "receive",
+    summary: "Published; resets the stall limit.",
+    schema: schemas.progressSchema,
+  },
+  {
+    name: "result",
+    subject: "agent.{agent}.result",
+    direction: "receive",
+    summary: "How attempts ended; repeated until answered.",
+    schema: schemas.resultRequestSchema,
+    answer: schemas.resultResponseSchema,
+  },
+  {
+    name: "assign",
+    subject: "agent.{agent}.assign",
+    direction: "send",
+    summary: "What the leader tells an agent.",
+    schema: schemas.agentPushSchema,
+  },
+  {
+    name: "done",
+    subject: "client.{inbox}.done",
+    direction: "send",
+    summary: "How awaited tasks ended.",
+    schema: schemas.donePushSchema,
+  },
+  {
+    name: "client-progress",
+    subject: "client.{inbox}.progress",
+    direction: "send",
+    summary: "Progress of awaited tasks.",
+    schema: schemas.progressPushSchema,
+  },
+  {
+    name: "event",
+    subject: "event.{project}.{noun}.{verb}",
+    direction: "send",
+    summary: "The live audit stream.",
+    schema: schemas.eventPushSchema,
+  },
+  {
+    name: "coordinator",
+    subject: "coordinator",
+    direction: "send",
+    summary: "Coordinators say that they are here.",
+    schema: schemas.coordinatorBeatSchema,
+  },
+];
+
+/** Shapes that stand inside messages and are documented on their own. */
+const parts: Readonly<Record<string, z.ZodType>> = {
+  task: schemas.taskInputSchema,
+  result: schemas.resultSchema,
+  assignment: schemas.assignmentSchema,
+  outcome: schemas.outcomeSchema,
+  error: schemas.codedErrorSchema,
+};
+
+type JsonSchema = Record<string, unknown> & {
+  readonly properties?: Record<string, JsonSchema>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+};
+
+function jsonSchema(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { unrepresentable: "any", io: "input" });
+  return rest as JsonSchema;
+}
+
+function table(schema: z.ZodType): string {
+  const root = jsonSchema(schema);
+  const variants = root.anyOf ?? root.oneOf ?? [root];
+  const isRefusal = (variant: JsonSchema) =>
+    variants.length > 1 && variant.properties?.["ok"]?.const === false;
+  const shown = variants.filter((variant) => !isRefusal(variant)).map(variantTable);
+  return [...shown, ...(shown.length < variants.length ? ["Or an error."] : [])].join("\n\n");
+}
+
+function variantTable({ properties = {}, required = [] }: JsonSchema): string {
+  const rows = Object.entries(properties)
+    .filter(([name]) => name !== "v")
+    .map(
+      ([name, field]) =>
+        `| \`${name}\` | ${required.includes(name) ? "yes" : ""} | ${typeOf(field)} | ${notes(field)} |`,
+    );
+  return ["| field | required | type | |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function typeOf(field: JsonSchema): string {
+  if (field.const !== undefined) return `\`${JSON.stringify(field.const)}\``;
+  if (field.enum !== undefined) return field.enum.map((value) => `\`${JSON.stringify(value)}\``).join(", ");
+  const variants = field.anyOf ?? field.oneOf;
+  if (variants !== undefined) return [...new Set(variants.map(typeOf))].join(" or ");
+  if (field.type === "array") return `array of ${field.items === undefined ? "any" : typeOf(field.items)}`;
+  if (field.type === "object" && field.properties !== undefined)
+    return `{${Object.keys(field.properties).join(", ")}}`;
+  return field.type ?? "any";
+}
+
+function notes(field: JsonSchema): string {
+  const facts: string[] = [];
+  if (typeof field["description"] === "string") facts.push(field["description"]);
+  const { minimum, maximum, maxLength, maxItems } = field as Record<string, number | undefined>;
+  if (minimum !== undefined && minimum > -1e15) facts.push(`≥ ${minimum}`);
+  if (maximum !== undefined && maximum < 1e15) facts.push(`≤ ${maximum}`);
+  if (maxLength !== undefined) facts.push(`at most ${maxLength} characters`);
+  if (maxItems !== undefined) facts.push(`at most ${maxItems}`);
+  return facts.join("; ").replaceAll("|", "\\|");
+}
+
+/** The page with every `<!-- table NAME -->…<!-- end -->` filled anew. */
+function filledPage(page: string): string {
+  return page.replace(/<!-- table ([a-z-]+) -->[\s\S]*?<!-- end -->/g, (_, name: string) => {
+    const message = messages.find((each) => each.name === name.replace(/-answer$/, ""));
+    const schema = parts[name] ?? (name.endsWith("-answer") ? message?.answer : message?.schema);
+    if (schema === undefined)
+      throw new Error(`docs/protocol.md asks for a table of ${name}, which is no message`);
+    return `<!-- table ${name} -->\n\n${table(schema)}\n\n<!-- end -->`;
+  });
+}
+
+function asyncApi(): string {
+  const channels: Record<string, unknown> = {};
+  const operations: Record<string, unknown> = {};
+  const componentMessages: Record<string, unknown> = {};
+  for (const { name, subject, direction, summary, schema, answer } of messages) {
+    const parameters = [...subject.matchAll(/\{([a-z]+)\}/g)].map(([, parameter]) => parameter as string);
+    channels[name] = {
+      address: `waggle.v1.{swarm}.${subject}`,
+      parameters: Object.fromEntries(["swarm", ...parameters].map((parameter) => [parameter, {}])),
+      messages: { [name]: { $ref: `#/components/messages/${name}` } },
+    };
+    componentMessages[name] = { summary, contentType: "application/json", payload: jsonSchema(schema) };
+    if (answer !== undefined)
+      componentMessages[`${name}-answer`] = { contentType: "application/json", payload: jsonSchema(answer) };
+    operations[name] = {
+      action: direction,
+      summary,
+      channel: { $ref: `#/channels/${name}` },
+      ...(answer === undefined ? {} : { "x-answer": { $ref: `#/components/messages/${name}-answer` } }),
+    };
+  }
+  for (const [name, schema] of Object.entries(parts))
+    componentMessages[`part-${name}`] = { payload: jsonSchema(schema) };
+  const document = {
+    asyncapi: "3.0.0",
+    info: { title: "Waggle wire protocol", version: "1.0.0", description: "See protocol.md for the rules." },
+    defaultContentType: "application/json",
+    channels,
+    operations,
+    components: { messages: componentMessages },
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+function settle(path: string, wanted: string, isCheck: boolean): boolean {
+  let present = "";
+  try {
+    present = readFileSync(path, "utf8");
+  } catch {
+    present = ""; // not written yet: stale
+  }
+  if (present === wanted) return true;
+  if (isCheck) console.error(`${path} is stale: run \`npm run docs:protocol\``);
+  else writeFileSync(path, wanted);
+  return !isCheck;
+}
+
+const page = fileURLToPath(new URL("../docs/protocol.md", import.meta.url));
+const document = fileURLToPath(new URL("../docs/asyncapi.json", import.meta.url));
+const isCheck = process.argv.includes("--check");
+const settled = [
+  settle(page, filledPage(readFileSync(page, "utf8")), isCheck),
+  settle(document, asyncApi(), isCheck),
+];
+process.exitCode = settled.every(Boolean) ? 0 : 1;

@@ -1,0 +1,88 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { check, decode, encode, isDeeperThan } from "../../src/protocol/codec.ts";
+import { labelsSchema, submitRequestSchema, taskInputSchema } from "../../src/protocol/schemas.ts";
+import { isInbox } from "../../src/protocol/subjects.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** Depth by walking the parsed value: what the byte scan must agree with. */
+function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+describe("depth", () => {
+  it("is that of the parsed value, whatever the strings hold", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 0, max: 8 }), (json, depthMax) => {
+        expect(isDeeperThan(bytes(json), depthMax)).toBe(depthOf(JSON.parse(json)) > depthMax);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("of 10,000 is refused before it is parsed", () => {
+    const answer = decode(bytes(`{"tasks":${"[".repeat(10_000)}${"]".repeat(10_000)}}`), submitRequestSchema);
+    expect(answer).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE" });
+    expect(answer.ok ? "" : answer.message).toContain("nested deeper");
+  });
+});
+
+describe("a message that does not parse", () => {
+  it.each([
+    ["not JSON", bytes("{")],
+    ["not UTF-8", new Uint8Array([0x22, 0xff, 0x22])],
+    ["empty", new Uint8Array()],
+  ])("is refused: %s", (_, data) => {
+    expect(decode(data, submitRequestSchema)).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE" });
+  });
+
+  it.each([
+    [{ kind: "count", weight: Number.NaN }, "weight"],
+    [{ kind: "count", weight: 0.5 }, "weight"],
+    [{ kind: "with space" }, "kind"],
+    [{ kind: "tab\tbed" }, "kind"],
+    [{ kind: "x".repeat(129) }, "kind"],
+    [{ kind: "count", id: "zero\u200bwidth" }, "id"],
+    [{ kind: "count", user: "" }, "user"],
+    [{ kind: "count", payload: 7 }, "payload"],
+    [{ kind: "count", payload: "not base64!", encoding: "base64" }, "payload"],
+    [{ kind: "count", payload: "x".repeat(limits.payloadBytesMax + 1) }, "payload"],
+    [{ kind: "count", payload: "\u0000".repeat(limits.payloadBytesMax / 2) }, "payload"],
+    [{ kind: "count", maxAttempts: 0 }, "maxAttempts"],
+    [{ kind: "count", deadline: "tomorrow" }, "deadline"],
+    [{}, "kind"],
+  ])("names the field: %#", (task, field) => {
+    const answer = check(task, taskInputSchema, "tasks[3]");
+    expect(answer).toMatchObject({ ok: false, field: `tasks[3].${field}` });
+  });
+
+  it("of another version names v", () => {
+    expect(decode(encode({ v: 2, tasks: [{}] }), submitRequestSchema)).toMatchObject({
+      ok: false,
+      field: "v",
+    });
+  });
+});
+
+it("unknown fields are ignored, and __proto__ reaches nobody", () => {
+  const answer = decode(
+    bytes('{"tasks":[{}],"colour":"red","__proto__":{"polluted":true}}'),
+    submitRequestSchema,
+  );
+  expect(answer).toEqual({ ok: true, value: { tasks: [{}] } });
+  expect(check(JSON.parse('{"__proto__":"x"}'), labelsSchema).ok).toBe(false);
+  expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+});
+
+it.each([
+  ["_INBOX.abc.1", true],
+  ["_INBOX", false],
+  ["_INBOX.>", false],
+  ["_INBOX.*.x", false],
+  ["_INBOXES.abc", false],
+  ["waggle.v1.test.journal", false],
+  ["$JS.API.STREAM.DELETE.WAGGLE_test", false],
+])("a reply may go to %s: %s", (subject, expected) => expect(isInbox(subject)).toBe(expected));
