@@ -1,0 +1,112 @@
+// A client of the broker that is nothing but a socket: what it sends is what the test says, byte by byte.
+
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+export class RawClient {
+  readonly #socket: Socket;
+  #received = "";
+  #isClosed = false;
+  #onChange: () => void = () => undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.setEncoding("latin1");
+    socket.on("data", (text: string) => {
+      this.#received += text;
+      this.#onChange();
+    });
+    socket.on("error", () => socket.destroy()); // the broker hung up: `close` follows
+    socket.on("close", () => {
+      this.#isClosed = true;
+      this.#onChange();
+    });
+  }
+
+  /** Connected, with INFO read. */
+  static async open(port: number): Promise<RawClient> {
+    const socket = connect({ host: "127.0.0.1", port });
+    const client = new RawClient(socket);
+    await once(socket, "connect");
+    await client.until(/^INFO .*\r\n/);
+    return client;
+  }
+
+  /** Connected, authorized, and everything so far read. */
+  static async login(port: number, options: Record<string, unknown>): Promise<RawClient> {
+    const client = await RawClient.open(port);
+    client.send(`CONNECT ${JSON.stringify({ verbose: false, headers: true, ...options })}\r\nPING\r\n`);
+    await client.until(/PONG\r\n/);
+    client.clear();
+    return client;
+  }
+
+  send(text: string | Uint8Array): void {
+    this.#socket.write(text);
+  }
+
+  /** What came since the last `clear`. */
+  get received(): string {
+    return this.#received;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  clear(): void {
+    this.#received = "";
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Resolves when what came matches. @throws Error when the broker hangs up before that */
+  async until(pattern: RegExp): Promise<string> {
+    while (!pattern.test(this.#received)) {
+      if (this.#isClosed) throw new Error(`closed after ${JSON.stringify(this.#received.slice(0, 500))}`);
+      await this.#change();
+    }
+    return this.#received;
+  }
+
+  /** Resolves when so much came since the last `clear`. @throws Error when the broker hangs up before that */
+  async untilLength(characters: number): Promise<string> {
+    while (this.#received.length < characters) {
+      if (this.#isClosed) throw new Error(`closed after ${this.#received.length} characters`);
+      await this.#change();
+    }
+    return this.#received;
+  }
+
+  /** Everything that the broker said until now, it having answered a PING. */
+  async settled(): Promise<string> {
+    this.send("PING\r\n");
+    const received = await this.until(/PONG\r\n$/);
+    this.clear();
+    return received.replace(/PONG\r\n$/, "");
+  }
+
+  /** What came until the broker hung up. */
+  async untilClosed(): Promise<string> {
+    while (!this.#isClosed) await this.#change();
+    return this.#received;
+  }
+
+  async close(): Promise<void> {
+    this.#socket.destroy();
+    await this.untilClosed();
+  }
+
+  async #change(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#onChange = resolve;
+    });
+  }
+}
