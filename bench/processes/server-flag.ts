@@ -1,0 +1,14 @@
+// What every process of a benchmark is told: where the server is, as its one argument.
+
+/** @returns the server's address, from `argv[2]` */
+export function serverFromArguments(): { readonly urls: readonly string[] } {
+  const url = process.argv[2];
+  if (url === undefined) throw new Error("give the server's URL");
+  return { urls: [url] };
+}
+
+/** Tells the parent that this process is ready, and ends with it. */
+export function readyForParent(): void {
+  process.on("disconnect", () => process.exit(0));
+  process.send?.("ready");
+}
