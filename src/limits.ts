@@ -238,7 +238,9 @@ export const limits = {
   /** Pause before a stream that does not answer is asked again; doubles up to the second. */
   journalRetryMs: 50,
   journalRetryMsMax: 1_000,
-  /** Longest a stream may stay away before a replay gives up: fail-overs were seen to take 8.8 s. */
+  /** Longest a stream may stay away before opening it fails: fail-overs were seen to take 8.8 s… */
+  journalOpenMs: 10_000,
+  /** …and before a replay gives up, which has more to lose. */
   journalSilenceMsMax: 30_000,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
@@ -252,6 +254,12 @@ export const limits = {
   // --- the command line -----------------------------------------------------------------------
   /** How often `status --watch` and the lines of `up` look again: as often as a person does. */
   statusWatchMs: 1_000,
+  /** An agent that has not joined by then tells its person that no leader answers. */
+  agentWaitNoticeMs: 2_000,
+  /** Between two lines of `up` about how many tasks came and went. */
+  lifeLineMs: 5_000,
+  /** Longest a verb asks whether somebody leads when the answer may well be no. */
+  leaderLookMs: 1_000,
   /** Between two progress lines where there is no terminal to redraw one. */
   progressLineMs: 2_000,
   /** What a terminal that does not tell its width is taken to have. */

@@ -16,12 +16,10 @@ export function purgedError(fromSeq: number, firstSeq: number): JournalDamagedEr
   );
 }
 
-/** Records are missing between two that are stored. */
-export function holeError(missingSeq: number, nextSeq: number): JournalDamagedError {
-  const which =
-    missingSeq === nextSeq - 1 ? `record ${missingSeq}` : `records ${missingSeq} to ${nextSeq - 1}`;
+/** A record is missing between others that are stored. */
+export function holeError(seq: number, lastSeq: number): JournalDamagedError {
   return new JournalDamagedError(
-    `the journal lost ${which} and goes on with ${nextSeq}; a hole cannot be refilled, so start from a ` +
+    `the journal lost record ${seq} and goes on to ${lastSeq}; a hole cannot be refilled, so start from a ` +
       "snapshot that reaches beyond it",
   );
 }

@@ -1,0 +1,154 @@
+// The JetStream API, as far as a journal needs it: one stream's state, settings, records, and readers of it.
+// Records are got through STREAM.MSG.GET, which the stream's leader answers; direct get is answered by any
+// replica, and may not know the newest record.
+
+import { z } from "zod";
+import { UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { RequestFailure } from "../transport/transport.ts";
+import type { JournalRecord } from "./journal.ts";
+import type { StreamWire } from "./stream-wire.ts";
+
+/** The server said no. `errCode` is JetStream's own. */
+export class StreamApiError extends UnreachableError {
+  readonly errCode: number;
+
+  constructor({ err_code, description }: ApiError) {
+    super(`JetStream says: ${description} (${err_code})`);
+    this.errCode = err_code;
+  }
+}
+
+export const apiCodes = {
+  messageNotFound: 10037,
+  offForAccount: 10039,
+  streamNameInUse: 10058,
+  streamNotFound: 10059,
+  off: 10076,
+} as const;
+
+export interface StreamInfo {
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly bytes: number;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+const errorSchema = z.object({ err_code: z.number().default(0), description: z.string() });
+type ApiError = z.infer<typeof errorSchema>;
+const refusalSchema = z.object({ error: errorSchema });
+const infoSchema = z.object({
+  config: z.record(z.string(), z.unknown()),
+  state: z.object({ first_seq: z.number(), last_seq: z.number(), bytes: z.number() }),
+});
+const anySchema = z.unknown();
+const messageSchema = z.object({ message: z.object({ seq: z.number(), data: z.string().default("") }) });
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export class StreamApi {
+  readonly stream: string;
+  readonly #wire: StreamWire;
+
+  constructor(wire: StreamWire, stream: string) {
+    this.#wire = wire;
+    this.stream = stream;
+  }
+
+  /** @throws StreamApiError, UnreachableError */
+  async info(): Promise<StreamInfo> {
+    const { config, state } = await this.#call(`STREAM.INFO.${this.stream}`, infoSchema);
+    return { firstSeq: state.first_seq, lastSeq: state.last_seq, bytes: state.bytes, config };
+  }
+
+  /** @throws StreamApiError, UnreachableError */
+  async create(config: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#call(`STREAM.CREATE.${this.stream}`, anySchema, config);
+  }
+
+  /** @throws StreamApiError, UnreachableError */
+  async read(seq: number): Promise<JournalRecord | undefined> {
+    try {
+      const { message } = await this.#call(`STREAM.MSG.GET.${this.stream}`, messageSchema, { seq });
+      return { seq: message.seq, bytes: new Uint8Array(Buffer.from(message.data, "base64")) };
+    } catch (error) {
+      if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** A reader from `fromSeq` on, or from the end where the stream ends before. Lives in memory and on one
+   *  server, so it may vanish; then it is made again. @throws StreamApiError, UnreachableError */
+  async createConsumer(name: string, fromSeq: number): Promise<void> {
+    const config = {
+      name,
+      deliver_policy: "by_start_sequence",
+      opt_start_seq: fromSeq,
+      ack_policy: "none",
+      replay_policy: "instant",
+      inactive_threshold: nanoseconds(limits.journalReaderIdleMs),
+      mem_storage: true,
+      num_replicas: 1,
+    };
+    await this.#call(`CONSUMER.CREATE.${this.stream}.${name}`, anySchema, {
+      stream_name: this.stream,
+      config,
+    });
+  }
+
+  /** Tells the server that a reader is not needed; if it does not hear, it will notice. */
+  forgetConsumer(name: string): void {
+    const subject = `$JS.API.CONSUMER.DELETE.${this.stream}.${name}`;
+    void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: limits.appendTimeoutMs });
+  }
+
+  /** Asks for records, which come to `inbox`. */
+  pull(name: string, inbox: string, { records, bytes }: { records: number; bytes: number }): void {
+    const request = {
+      batch: records,
+      max_bytes: bytes,
+      expires: nanoseconds(limits.journalPullMs),
+      idle_heartbeat: nanoseconds(limits.journalHeartbeatMs),
+    };
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${this.stream}.${name}`;
+    this.#wire.publish(subject, encoder.encode(JSON.stringify(request)), inbox);
+  }
+
+  async #call<T>(verb: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
+    const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
+    const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs: limits.appendTimeoutMs });
+    if (outcome.kind !== "answered") throw unansweredError(outcome.kind);
+    return parseAnswer(decoder.decode(outcome.data), schema);
+  }
+}
+
+function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch (cause) {
+    throw new UnreachableError("what answers for JetStream is something else", { cause });
+  }
+  const refusal = refusalSchema.safeParse(answer);
+  if (refusal.success) throw new StreamApiError(refusal.data.error);
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new UnreachableError("what answers for JetStream is something else", { cause: parsed.error });
+}
+
+/** Why nothing was answered, in words. */
+export function unansweredError(failure: RequestFailure): UnreachableError {
+  switch (failure) {
+    case "no-responders":
+      return new UnreachableError("JetStream does not answer: it is off, not permitted, or failing over");
+    case "timeout":
+      return new UnreachableError(`JetStream did not answer within ${limits.appendTimeoutMs / 1000} s`);
+    case "disconnected":
+      return new UnreachableError("the connection to NATS is broken");
+  }
+}
+
+function nanoseconds(ms: number): number {
+  return ms * 1_000_000;
+}

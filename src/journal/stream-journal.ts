@@ -1,0 +1,128 @@
+// The journal in a JetStream stream, over a wire (stream-wire.ts). Opening it, and its settings: nats.ts.
+
+import { UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { closedError } from "./faults.ts";
+import type { AppendOutcome, Durability, Journal, JournalRecord, JournalUsage } from "./journal.ts";
+import { type StreamApi, unansweredError } from "./stream-api.ts";
+import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-append.ts";
+import type { StreamAccess } from "./stream-pull.ts";
+import { readStream } from "./stream-reader.ts";
+import type { StreamWire } from "./stream-wire.ts";
+
+export interface StreamJournalOptions extends StreamAccess {
+  /** As read back from the server. */
+  readonly replicas: number;
+}
+
+export class StreamJournal implements Journal {
+  readonly sharable = true;
+  readonly durability: Durability;
+  readonly #access: StreamAccess;
+  readonly #wire: StreamWire;
+  readonly #api: StreamApi;
+  readonly #closed = new AbortController();
+
+  constructor({ wire, api, subject, replicas }: StreamJournalOptions) {
+    this.durability = durabilityOf(replicas);
+    this.#access = { wire, api, subject };
+    this.#wire = wire;
+    this.#api = api;
+  }
+
+  async position() {
+    this.#requireOpen();
+    const { firstSeq, lastSeq } = await this.#api.info();
+    return lastSeq === 0 ? { firstSeq: 0, lastSeq: 0 } : { firstSeq, lastSeq };
+  }
+
+  async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
+    if (this.#closed.signal.aborted) return { kind: "unknown", cause: closedError() };
+    const { maxPayloadBytes } = this.#wire;
+    if (bytes.length + APPEND_HEADERS_BYTES > maxPayloadBytes) {
+      return {
+        kind: "full",
+        message: `the server takes ${maxPayloadBytes} bytes at most, not ${bytes.length}`,
+      };
+    }
+    const answer = await this.#wire.ask(this.#access.subject, bytes, {
+      timeoutMs: limits.appendTimeoutMs,
+      headers: appendHeaders(expectedSeq),
+    });
+    if (answer.kind !== "answered") return { kind: "unknown", cause: unansweredError(answer.kind) };
+    return readAppendAnswer(answer.data, { stream: this.#api.stream, seq: expectedSeq + 1 });
+  }
+
+  async read(seq: number): Promise<JournalRecord | undefined> {
+    this.#requireOpen();
+    return await this.#api.read(seq);
+  }
+
+  async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {
+    const { lastSeq } = await this.position();
+    const { signal } = this.#closed;
+    const patienceMs = limits.journalSilenceMsMax;
+    yield* readStream(this.#access, { fromSeq, untilSeq: lastSeq, signal, patienceMs });
+    this.#requireOpen();
+  }
+
+  async *follow(fromSeq: number, signal: AbortSignal): AsyncGenerator<JournalRecord> {
+    const ending = endingWith(signal, this.#closed.signal);
+    try {
+      yield* readStream(this.#access, { fromSeq, signal: ending.signal });
+    } finally {
+      ending.forget();
+    }
+  }
+
+  async usage(): Promise<JournalUsage> {
+    this.#requireOpen();
+    const { bytes, config } = await this.#api.info();
+    const bytesMax = config["max_bytes"];
+    return { bytes, bytesMax: typeof bytesMax === "number" && bytesMax > 0 ? bytesMax : undefined };
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#wire.close();
+  }
+
+  #requireOpen(): void {
+    if (this.#closed.signal.aborted) throw closedError();
+    if (this.#wire.status === "closed")
+      throw new UnreachableError("the connection to NATS is closed for good");
+  }
+}
+
+function durabilityOf(replicas: number): Durability {
+  if (replicas >= 2) {
+    return {
+      class: "replicated",
+      sentence:
+        `Every batch is on most of ${replicas} NATS servers before it is answered; it survives the loss of one ` +
+        "of them. A power failure of most of them at once may take what they had not synced yet.",
+    };
+  }
+  return {
+    class: "page-cache",
+    sentence:
+      "Every batch is written by one NATS server before it is answered: it survives that process, but a power " +
+      "failure may take what was not synced yet, by default the last two minutes. With `sync_interval: always` in " +
+      "the server's configuration nothing is lost; whether it is set, a client cannot see.",
+  };
+}
+
+/** Aborts with either; `AbortSignal.any` would keep something of every reading for as long as `second` lives. */
+function endingWith(first: AbortSignal, second: AbortSignal): { signal: AbortSignal; forget(): void } {
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  const sources = [first, second];
+  if (sources.some((source) => source.aborted)) end();
+  for (const source of sources) source.addEventListener("abort", end);
+  return {
+    signal: ending.signal,
+    forget: () => {
+      for (const source of sources) source.removeEventListener("abort", end);
+    },
+  };
+}

@@ -1,0 +1,175 @@
+// The settings of a journal's stream: what to create it with, and whether what the server says it has is that.
+// They are read back because older servers ignore silently what they do not know, and because a stream may
+// have been made or edited by hand. Pure.
+
+import { WaggleError } from "../errors.ts";
+import type { SwarmId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
+
+export interface WantedStream {
+  readonly swarm: SwarmId;
+  /** Undefined: 1 when created, any number when found. */
+  readonly replicas?: number | undefined;
+  /** Undefined: `limits.journalBytesMax` when created, any bound when found. */
+  readonly bytesMax?: number | undefined;
+}
+
+/** One line of `waggle doctor`. */
+export interface SettingCheck {
+  readonly setting: string;
+  readonly wanted: string;
+  readonly found: string;
+  readonly ok: boolean;
+  /** What to do when it is not ok. */
+  readonly advice: string;
+}
+
+type Config = Readonly<Record<string, unknown>>;
+
+export function streamNameOf(swarm: SwarmId): string {
+  return `WAGGLE_${swarm}`;
+}
+
+export function streamConfigOf({ swarm, replicas, bytesMax }: WantedStream): Config {
+  return {
+    name: streamNameOf(swarm),
+    ...fixedSettings(swarm),
+    max_bytes: bytesMax ?? limits.journalBytesMax,
+    num_replicas: replicas ?? 1,
+  };
+}
+
+/** The same for every journal. A setting that the server does not mention counts as `unmentioned`. */
+function fixedSettings(swarm: SwarmId) {
+  return {
+    subjects: [subjectsOf(swarm).journal],
+    storage: "file",
+    retention: "limits",
+    discard: "new",
+    max_age: 0,
+    max_msgs: -1,
+    max_msgs_per_subject: -1,
+    max_msg_size: -1,
+    max_consumers: -1,
+    no_ack: false,
+    allow_direct: false,
+    allow_rollup_hdrs: false,
+    deny_delete: true,
+    deny_purge: false,
+  } as const;
+}
+
+/** Must not be set; not sent at creation, because older servers do not know all of them. */
+const absentSettings = [
+  "sealed",
+  "mirror",
+  "sources",
+  "republish",
+  "subject_transform",
+  "discard_new_per_subject",
+  "allow_msg_ttl",
+  "allow_msg_counter",
+  "allow_msg_schedules",
+] as const;
+
+/** Not changed by `nats stream edit`. */
+const immutableSettings: ReadonlySet<string> = new Set([
+  "storage",
+  "retention",
+  "max_consumers",
+  "deny_purge",
+  "mirror",
+  "sealed",
+  "persist_mode",
+]);
+
+/** All settings, those that are as wanted too. @param found the stream's `config` as the server tells it */
+export function checkStreamSettings(found: Config, wanted: WantedStream): SettingCheck[] {
+  const stream = streamNameOf(wanted.swarm);
+  const check = (setting: string, text: string, isWanted: (value: unknown) => boolean): SettingCheck => ({
+    setting,
+    wanted: text,
+    found: show(found[setting]),
+    ok: isWanted(found[setting]),
+    advice: adviceFor(setting, stream),
+  });
+  return [
+    ...Object.entries(fixedSettings(wanted.swarm)).map(([setting, value]) =>
+      check(setting, show(value), (present) => isSame(present ?? unmentioned(value), value)),
+    ),
+    ...absentSettings.map((setting) => check(setting, "not set", isUnset)),
+    check("persist_mode", "default", (present) => isUnset(present) || present === "default"),
+    countCheck(check, "max_bytes", wanted.bytesMax),
+    countCheck(check, "num_replicas", wanted.replicas),
+  ];
+}
+
+type Check = (setting: string, text: string, isWanted: (value: unknown) => boolean) => SettingCheck;
+
+function countCheck(check: Check, setting: string, wanted: number | undefined): SettingCheck {
+  if (wanted !== undefined) return check(setting, show(wanted), (present) => present === wanted);
+  return check(setting, "at least 1", (present) => typeof present === "number" && present >= 1);
+}
+
+/** Whether the server takes messages as large as batches get; the limit is the server's, not the stream's. */
+export function checkMaxPayload(found: number): SettingCheck {
+  const wanted = limits.turnBytesMax + limits.batchBytesMax + 64 * 1024;
+  return {
+    setting: "max_payload",
+    wanted: `at least ${wanted}`,
+    found: show(found),
+    ok: found >= wanted,
+    advice: "raise max_payload in the server's configuration",
+  };
+}
+
+/** In place of the others while there is no stream. */
+export function missingStreamCheck(swarm: SwarmId): SettingCheck {
+  const stream = streamNameOf(swarm);
+  return {
+    setting: "stream",
+    wanted: stream,
+    found: "none",
+    ok: false,
+    advice: "start a coordinator of this swarm, which creates it",
+  };
+}
+
+/** @param checks those that are not ok, at least one */
+export function settingsError(swarm: SwarmId, checks: readonly SettingCheck[]): WaggleError {
+  const lines = checks.map(
+    ({ setting, wanted, found, advice }) => `${setting} is ${found}, wanted ${wanted}: ${advice}`,
+  );
+  return new WaggleError(
+    "WAGGLE_JOURNAL_SETTINGS",
+    `the stream ${streamNameOf(swarm)} cannot be this swarm's journal. ${lines.join(". ")}.`,
+  );
+}
+
+function adviceFor(setting: string, stream: string): string {
+  return immutableSettings.has(setting)
+    ? `this cannot be changed, so use another swarm name, or delete the stream ${stream} if nobody needs it`
+    : `change it with \`nats stream edit ${stream}\`, or ask for what is there`;
+}
+
+/** What a server means by leaving a setting out. */
+function unmentioned(wanted: unknown): unknown {
+  if (typeof wanted === "boolean") return false;
+  return typeof wanted === "number" ? 0 : undefined;
+}
+
+function isUnset(value: unknown): boolean {
+  return (
+    value === undefined || value === null || value === false || (Array.isArray(value) && value.length === 0)
+  );
+}
+
+function isSame(found: unknown, wanted: unknown): boolean {
+  return JSON.stringify(found) === JSON.stringify(wanted);
+}
+
+function show(value: unknown): string {
+  if (value === undefined || value === null) return "not set";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
