@@ -4,20 +4,13 @@ import { describe, expect, it } from "vitest";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { type MemoryJournalFaults, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { describeJournal } from "./conformance.ts";
+import { Gate } from "./gate.ts";
 import { bytesOf, Follower, fill, tell, toldOf } from "./records.ts";
 
 describeJournal("memory", async () => {
   const store = new MemoryJournalStore();
   return { open: async () => store.open(), dispose: async () => undefined };
 });
-
-function aGate(): { readonly opened: Promise<void>; open(): void } {
-  let open = () => undefined as void;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 describe("the journal in memory, under faults", () => {
   it("loses a request: unknown, and nothing stored", async () => {
@@ -38,7 +31,7 @@ describe("the journal in memory, under faults", () => {
 
   it("delivers late: unknown now, stored when the test says so", async () => {
     const store = new MemoryJournalStore();
-    const gate = aGate();
+    const gate = new Gate();
     const journal = store.open({ onRequest: () => ({ kind: "late", until: gate.opened }) });
     const follower = new Follower(store.open());
     expect(await journal.append(bytesOf("zombie"), 0)).toMatchObject({ kind: "unknown" });
@@ -50,14 +43,16 @@ describe("the journal in memory, under faults", () => {
   });
 
   it("answers full without storing", async () => {
-    const journal = new MemoryJournalStore().open({ onRequest: () => ({ kind: "full", message: "no room" }) });
+    const journal = new MemoryJournalStore().open({
+      onRequest: () => ({ kind: "full", message: "no room" }),
+    });
     expect(await journal.append(bytesOf("a"), 0)).toEqual({ kind: "full", message: "no room" });
     expect(await journal.position()).toEqual({ firstSeq: 0, lastSeq: 0 });
   });
 
   it("holds two appends under way while a rival takes the first one's place", async () => {
     const store = new MemoryJournalStore();
-    const gate = aGate();
+    const gate = new Gate();
     const journal = store.open({ onRequest: () => gate.opened.then(() => "deliver") });
     const outcomes = Promise.all([journal.append(bytesOf("a"), 0), journal.append(bytesOf("b"), 1)]);
     expect(store.insertRival(bytesOf("rival"))).toBe(1);

@@ -1,0 +1,150 @@
+// Reading a stream whose server loses, withholds and forgets. Every case ends with all records once and in
+// order, or with an error that names what is missing.
+
+import { describe, expect, it } from "vitest";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { StreamApi } from "../../src/journal/stream-api.ts";
+import { StreamJournal } from "../../src/journal/stream-journal.ts";
+import { limits } from "../../src/limits.ts";
+import { FAKE_SUBJECT, FakeStream } from "./fake-stream.ts";
+import { bytesOf, Follower, range, tell, toldOf } from "./records.ts";
+
+function aStream(lastSeq: number) {
+  const stream = new FakeStream();
+  for (const seq of range(1, lastSeq)) stream.put(bytesOf(`record ${seq}`));
+  const access = { wire: stream, api: new StreamApi(stream, "STREAM"), subject: FAKE_SUBJECT, replicas: 1 };
+  return { stream, journal: new StreamJournal(access) };
+}
+
+function putMore(stream: FakeStream, count: number): void {
+  for (const seq of range(stream.lastSeq + 1, stream.lastSeq + count)) stream.put(bytesOf(`record ${seq}`));
+}
+
+describe("reading a stream", () => {
+  it("asks again when a pull is used up", async () => {
+    const count = 2 * limits.journalPullRecords + 3;
+    const { stream, journal } = aStream(count);
+    expect(await tell(journal.replay(1))).toEqual(toldOf(1, count));
+    expect(stream.begun).toEqual([1]);
+  });
+
+  it("begins anew at the record read last when one is lost on the way", async () => {
+    const { stream, journal } = aStream(10);
+    stream.lost.add(6);
+    expect(await tell(journal.replay(1))).toEqual(toldOf(1, 10));
+    expect(stream.begun).toEqual([1, 5]);
+  });
+
+  it("begins anew when the last one is lost and only a heartbeat knows", async () => {
+    const { stream, journal } = aStream(3);
+    stream.lost.add(4);
+    const follower = new Follower(journal);
+    await follower.hasRead(3);
+    putMore(stream, 1);
+    stream.say({ code: 100, description: "Idle Heartbeat", lastConsumerSeq: 4 });
+    await follower.hasRead(4);
+    await follower.stop();
+    expect(follower.lines).toEqual(toldOf(1, 4));
+  });
+
+  it("stays with its consumer while heartbeats know no more than came", async () => {
+    const { stream, journal } = aStream(3);
+    const follower = new Follower(journal);
+    await follower.hasRead(3);
+    stream.say({ code: 100, description: "Idle Heartbeat", lastConsumerSeq: 3 });
+    stream.say({ code: 408, description: "Request Timeout" });
+    stream.say({ code: 409, description: "Message Size Exceeds MaxBytes" });
+    putMore(stream, 1);
+    await follower.hasRead(4);
+    await follower.stop();
+    expect(stream.begun).toEqual([1]);
+  });
+
+  it.each([
+    { code: 409, description: "Consumer Deleted" },
+    { code: 409, description: "Leadership Change" },
+    { code: 503, description: "" },
+  ])("begins anew after $code $description", async (status) => {
+    const { stream, journal } = aStream(3);
+    const follower = new Follower(journal);
+    await follower.hasRead(3);
+    stream.say(status);
+    stream.forgetConsumers();
+    putMore(stream, 1);
+    await follower.hasRead(4);
+    await follower.stop();
+    expect(follower.lines).toEqual(toldOf(1, 4));
+    expect(stream.begun).toEqual([1, 3]);
+  });
+
+  it("begins anew when heartbeats stay away", async () => {
+    const { stream, journal } = aStream(3);
+    const follower = new Follower(journal);
+    await follower.hasRead(3);
+    stream.forgetConsumers();
+    putMore(stream, 1);
+    await follower.hasRead(4);
+    await follower.stop();
+    expect(follower.lines).toEqual(toldOf(1, 4));
+  });
+
+  it("waits for the connection and goes on behind what it has", async () => {
+    const { stream, journal } = aStream(3);
+    const follower = new Follower(journal);
+    await follower.hasRead(3);
+    stream.become("reconnecting");
+    stream.forgetConsumers();
+    putMore(stream, 2);
+    stream.become("connected");
+    await follower.hasRead(5);
+    await follower.stop();
+    expect(follower.lines).toEqual(toldOf(1, 5));
+  });
+
+  it("understands deliveries that name domain and account", async () => {
+    const { stream, journal } = aStream(5);
+    stream.ackPrefix = "$JS.ACK.hub.A1B2.STREAM";
+    expect(await tell(journal.replay(2))).toEqual(toldOf(2, 5));
+  });
+
+  it("names the record of a hole", async () => {
+    const { stream, journal } = aStream(9);
+    stream.records.delete(5);
+    stream.records.delete(6);
+    const replay = tell(journal.replay(1));
+    await expect(replay).rejects.toThrow(JournalDamagedError);
+    await expect(replay).rejects.toThrow("lost record 5 and goes on to 9");
+    await expect(tell(journal.replay(6))).rejects.toThrow("lost record 6");
+    expect(await tell(journal.replay(7))).toEqual(toldOf(7, 9));
+  });
+
+  it("waits for a stream that is shorter than it was, and reads on when it is refilled", async () => {
+    const { stream, journal } = aStream(4);
+    const follower = new Follower(journal);
+    await follower.hasRead(4);
+    stream.become("reconnecting");
+    stream.forgetConsumers();
+    stream.records.delete(4);
+    stream.records.delete(3);
+    stream.lastSeq = 2;
+    stream.become("connected");
+    putMore(stream, 3);
+    await follower.hasRead(5);
+    await follower.stop();
+    expect(follower.lines).toEqual(toldOf(1, 5));
+  });
+
+  it("holds no more than a pull and a half while nobody takes what came", async () => {
+    const { stream, journal } = aStream(0);
+    const megabyte = new Uint8Array(1_000_000);
+    for (const _ of range(1, 40)) stream.put(megabyte);
+    const heldMax = Math.ceil((1.5 * limits.journalPullBytes) / megabyte.length);
+    let taken = 0;
+    for await (const _ of journal.replay(1)) {
+      taken += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(stream.delivered - taken).toBeLessThanOrEqual(heldMax);
+    }
+    expect(taken).toBe(40);
+  });
+});
