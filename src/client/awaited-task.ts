@@ -15,8 +15,9 @@ export class AwaitedTask {
   readonly project: string;
   /** A leader was told, or is to be told, that we wait. */
   isWatched = false;
-  /** When a leader last knew that we wait, on the monotonic clock. */
-  askedAtMs = 0;
+  /** When a leader was last told that we wait, on the monotonic clock, and in which term; 0: not yet. */
+  toldAtMs = 0;
+  toldTerm = 0;
   /** Where the journal stood when it was accepted, if it was submitted here. */
   acceptedAt: Position | undefined;
   #awaited: Awaited | undefined;

@@ -51,7 +51,7 @@ export class AwaitedTasks {
       this.#notice(message),
     );
     this.#stops = [
-      deps.horizon.onTerm(() => this.#askAboutAll()),
+      deps.horizon.onTerm((term) => this.#askAboutAllToldBefore(term)),
       deps.horizon.onLoss(() => this.#askAboutAll()),
       deps.transport.onStatus((status) => {
         if (status === "connected") this.#askAboutAll();
@@ -72,6 +72,7 @@ export class AwaitedTasks {
     const isKnown = this.#taskById.get(task.id) === task;
     if (!isKnown) this.#add(task);
     task.isWatched = true;
+    task.toldTerm = ack.term;
     if (ack.duplicate || !isKnown || ack.term < this.#deps.horizon.term) this.#askAbout(task);
   }
 
@@ -111,7 +112,7 @@ export class AwaitedTasks {
       task.fail(new UnreachableError("The connection to the swarm is closed"));
       return task;
     }
-    task.askedAtMs = this.#deps.clock.monotonicMs();
+    task.toldAtMs = this.#deps.clock.monotonicMs();
     this.#taskById.set(task.id, task);
     this.#scheduleSweep();
     return task;
@@ -143,6 +144,14 @@ export class AwaitedTasks {
 
   #askAboutAll(): void {
     for (const task of this.#taskById.values()) if (task.isWatched) this.#toAsk.add(task);
+    this.#startAsking();
+  }
+
+  /** Whom a leader was to tell is forgotten with its term. */
+  #askAboutAllToldBefore(term: number): void {
+    for (const task of this.#taskById.values()) {
+      if (task.isWatched && task.toldTerm > 0 && task.toldTerm < term) this.#toAsk.add(task);
+    }
     this.#startAsking();
   }
 
@@ -218,9 +227,10 @@ export class AwaitedTasks {
   #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: Position): number | undefined {
     if (task.hasEnded) return undefined;
     if (answer === undefined) return 0;
-    if (!answer.ok) return this.#settleRefused(task, answer, at);
-    if ("outcome" in answer) this.#end(answer.outcome);
-    else this.#watched(task);
+    if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
+    else if (at.term < this.#deps.horizon.term) return 0; // an old leader: it will not be there to tell
+    else if (!answer.ok) return this.#settleRefused(task, answer, at);
+    else this.#told(task, at.term);
     return undefined;
   }
 
@@ -231,7 +241,7 @@ export class AwaitedTasks {
   ): number | undefined {
     switch (answer.code) {
       case "WAGGLE_BACKPRESSURE":
-        this.#watched(task); // no room to remember us: the sweep asks again
+        this.#told(task, at.term); // no room to remember us: the sweep asks again
         return undefined;
       case "WAGGLE_NO_LEADER":
       case "WAGGLE_OUTCOME_UNKNOWN":
@@ -248,8 +258,9 @@ export class AwaitedTasks {
   }
 
   /** To the end of the line: the sweep begins with those that were asked about longest ago. */
-  #watched(task: AwaitedTask): void {
-    task.askedAtMs = this.#deps.clock.monotonicMs();
+  #told(task: AwaitedTask, term: number): void {
+    task.toldAtMs = this.#deps.clock.monotonicMs();
+    task.toldTerm = term;
     this.#taskById.delete(task.id);
     this.#taskById.set(task.id, task);
   }
@@ -266,7 +277,7 @@ export class AwaitedTasks {
     const before = this.#deps.clock.monotonicMs() - limits.awaitRefreshMs;
     let asked = 0;
     for (const task of this.#taskById.values()) {
-      if (task.askedAtMs > before || asked === limits.awaitRefreshTasksMax) break;
+      if (task.toldAtMs > before || asked === limits.awaitRefreshTasksMax) break;
       if (!task.isWatched) continue;
       this.#toAsk.add(task);
       asked += 1;

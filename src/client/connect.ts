@@ -1,0 +1,83 @@
+// Finding the server and opening a connection to a swarm on it: where a program that uses Waggle begins.
+// Finds, never starts: `waggle up` starts what is missing.
+
+import { resolve } from "node:path";
+import { type Logger, pino } from "pino";
+import { findBroker } from "../broker/find-broker.ts";
+import type { CredentialFiles } from "../broker/named-server.ts";
+import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
+import { InvalidConfigError } from "../errors.ts";
+import { SUBJECT_TOKEN_PATTERN, swarmId } from "../ids.ts";
+import { connectNats } from "../transport/nats.ts";
+import type { Transport } from "../transport/transport.ts";
+import { type Swarm, SwarmClient } from "./swarm.ts";
+import { checkProject } from "./task-request.ts";
+
+/** All have defaults: without any, the swarm that `waggle up` runs in this folder. */
+export interface ConnectOptions {
+  /** `nats://host:4222`, one or several of one cluster. Default: NATS_URL, the selected NATS context, or the
+   *  broker of the data folder, in this order. */
+  readonly nats?: string | readonly string[] | undefined;
+  /** A NATS context by name, instead of `nats`. */
+  readonly natsContext?: string | undefined;
+  /** Paths of files that say who we are to the server. */
+  readonly credentials?: CredentialFiles | undefined;
+  /** Default `default`. */
+  readonly swarm?: string | undefined;
+  /** Of tasks that name none. Default `default`. */
+  readonly project?: string | undefined;
+  /** Of tasks that name none. */
+  readonly user?: string | undefined;
+  /** Where `waggle up` keeps its broker's address. Default `.waggle`. */
+  readonly dataFolder?: string | undefined;
+  /** Default: silent. Never given payloads or credentials. */
+  readonly logger?: Logger | undefined;
+  /** Gives up connecting, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** A connection to use instead of opening one, for tests; stays open when the swarm is closed. */
+  readonly transport?: Transport | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+}
+
+/** Opens a connection. Close it with `close()`, or declare it with `await using`.
+ *  @throws UnreachableError when no server is found or answers
+ *  @throws InvalidConfigError when an option is wrong */
+export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
+  const { swarm = "default", project = "default", user, logger = pino({ level: "silent" }) } = options;
+  if (!SUBJECT_TOKEN_PATTERN.test(swarm)) {
+    throw new InvalidConfigError("swarm: must be 1–64 characters of A–Z a–z 0–9 _ -", { field: "swarm" });
+  }
+  checkProject(project);
+  const opened = options.transport === undefined ? await openTransport(options, logger) : undefined;
+  const transport = opened ?? options.transport;
+  if (transport === undefined) throw new InvalidConfigError("transport: is missing", { field: "transport" });
+  return new SwarmClient({
+    transport,
+    swarm: swarmId(swarm),
+    project,
+    user,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    logger,
+    onClose: async () => await opened?.close(),
+  });
+}
+
+async function openTransport(options: ConnectOptions, logger: Logger): Promise<Transport> {
+  const { nats = process.env.NATS_URL, natsContext, credentials, dataFolder = ".waggle", signal } = options;
+  const { address, inboxPrefix } = await findBroker({
+    mode: "find-only",
+    dataFolder: resolve(dataFolder),
+    nats: typeof nats === "string" || nats === undefined ? nats : nats.join(","),
+    natsContext,
+    credentials,
+  });
+  return await connectNats({
+    ...address,
+    name: "waggle client",
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    ...(signal === undefined ? {} : { signal }),
+    onError: (error) => logger.warn({ err: error }, "the server complains"),
+  });
+}

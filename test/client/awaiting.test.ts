@@ -1,0 +1,332 @@
+// Waiting for outcomes: notices, and what replaces them when they do not come.
+
+import { describe, expect, it } from "vitest";
+import { LossError } from "../../src/client/loss-error.ts";
+import {
+  ResultGoneError,
+  TaskCancelledError,
+  TaskExpiredError,
+  TaskFailedError,
+  WaitTimedOutError,
+} from "../../src/client/task-errors.ts";
+import type { Outcome } from "../../src/protocol/schemas.ts";
+import { limits } from "../../src/limits.ts";
+import { aClient, aTask, watch } from "./client-fixture.ts";
+import { settled } from "./manual-clock.ts";
+
+describe("an outcome", () => {
+  it("comes by itself for what was submitted here: nothing is asked", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    leader.end(handle.id, { result: "5", tokens: 7, latencyMs: 12, attempts: 2, agent: "a9" });
+    const result = await handle.result();
+    expect(result).toMatchObject({ attempts: 2, agent: "a9", tokens: 7, latencyMs: 12, taskId: handle.id });
+    expect(result.text()).toBe("5");
+    expect(result.json<number>()).toBe(5);
+    expect([...result.bytes()]).toEqual([0x35]);
+    expect(leader.of("await")).toEqual([]);
+  });
+
+  it("that overtakes the acknowledgement is kept", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = ({ verb, body }) => {
+      if (verb === "submit") {
+        const [{ id }] = body.tasks;
+        leader.push(body.notify, [{ task: id, state: "completed", attempts: 1, result: "early" }]);
+      }
+      return undefined;
+    };
+    const handle = await swarm.submit(aTask());
+    expect((await handle.result()).text()).toBe("early");
+  });
+
+  it("of somebody else's task is asked for once, and then told", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.tasks.set("t1", { json: "", outcome: undefined, notify: new Set() });
+    const handle = swarm.task("t1");
+    const first = watch(handle.result());
+    const second = watch(swarm.task("t1").result());
+    await settled();
+    expect(leader.of("await")).toHaveLength(1);
+    leader.end("t1", { result: "5" });
+    await settled();
+    expect([first.state, second.state]).toEqual(["fulfilled", "fulfilled"]);
+    expect((await handle.result()).text()).toBe("5");
+    expect(leader.of("await")).toHaveLength(1);
+  });
+
+  it("of many is asked for in few messages, one project in each", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const ids = Array.from({ length: limits.itemsPerMessageMax + 5 }, (_, at) => `t${at}`);
+    for (const id of ids) leader.tasks.set(id, { json: "", outcome: undefined, notify: new Set() });
+    for (const id of ids) void swarm.task(id).outcome().catch(() => undefined);
+    void swarm.task("other", { project: "p2" }).outcome().catch(() => undefined);
+    await settled();
+    expect(leader.of("await").map(({ project, body }) => [project, body.tasks.length])).toEqual([
+      ["default", limits.itemsPerMessageMax],
+      ["default", 5],
+      ["p2", 1],
+    ]);
+    await swarm.close();
+  });
+
+  it("of a task nobody knows is WAGGLE_UNKNOWN_TASK, and may be asked for again later", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const handle = swarm.task("t1");
+    await expect(handle.outcome()).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
+    leader.tasks.set("t1", { json: "", outcome: { task: "t1", state: "completed", attempts: 1 }, notify: new Set() });
+    expect(await handle.outcome()).toMatchObject({ state: "completed" });
+  });
+
+  it("of a duplicate that ended long ago is asked for", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const first = await swarm.submit(aTask({ id: "t1" }));
+    leader.end("t1");
+    await first.result();
+    const again = await swarm.submit(aTask({ id: "t1" }));
+    expect(again.ack?.duplicate).toBe(true);
+    expect(await again.outcome()).toMatchObject({ state: "completed" });
+  });
+
+  it("is not asked for when the submitter does not wait, until it does", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask(), { notify: false });
+    leader.end(handle.id);
+    await settled();
+    expect(leader.of("await")).toEqual([]);
+    expect(await handle.outcome()).toMatchObject({ state: "completed" });
+    expect(leader.of("await")).toHaveLength(1);
+  });
+
+  it.each<[string, Partial<Outcome>, string, new (outcome: Outcome) => Error]>([
+    ["failed", { state: "failed", error: "bad input" }, "WAGGLE_TASK_FAILED", TaskFailedError],
+    ["dead-lettered", { state: "dead-lettered", attempts: 3 }, "WAGGLE_TASK_FAILED", TaskFailedError],
+    ["cancelled", { state: "cancelled" }, "WAGGLE_TASK_CANCELLED", TaskCancelledError],
+    ["expired", { state: "expired" }, "WAGGLE_TASK_EXPIRED", TaskExpiredError],
+    ["completed but gone", { state: "completed", gone: true }, "WAGGLE_GONE", ResultGoneError],
+  ])("%s: result() throws, outcome() does not", async (_, ending, code, type) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    leader.end(handle.id, ending);
+    const error = await handle.result().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(type);
+    expect(error).toMatchObject({ code, taskId: handle.id, outcome: { state: ending.state } });
+    expect(await handle.outcome()).toMatchObject({ state: ending.state });
+  });
+});
+
+describe("a notice that never comes", () => {
+  it("is replaced by asking, after a while, and again", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    const result = watch(handle.result());
+    await clock.advance(limits.awaitRefreshMs * 2);
+    expect(leader.of("await").length).toBeGreaterThanOrEqual(1);
+    expect(result.state).toBe("pending");
+    leader.end(handle.id, {}, { tell: false });
+    await clock.advance(limits.awaitRefreshMs * 2);
+    expect(result.state).toBe("fulfilled");
+    const asked = leader.of("await").length;
+    await clock.advance(limits.awaitRefreshMs * 3);
+    expect(leader.of("await")).toHaveLength(asked); // nothing is awaited any more
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it("because the leader changed is asked for as soon as a beat shows it, and until it is answered", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const handles = await Promise.all([swarm.submit(aTask()), swarm.submit(aTask())]);
+    const results = handles.map((handle) => watch(handle.result()));
+    for (const { id } of handles) leader.end(id, {}, { tell: false });
+    leader.stop();
+    leader.term = 2;
+    leader.beat();
+    await clock.advance(300);
+    expect(results.map(({ state }) => state)).toEqual(["pending", "pending"]);
+    leader.start();
+    await clock.advance(limits.askBackoffMsMax);
+    expect(results.map(({ state }) => state)).toEqual(["fulfilled", "fulfilled"]);
+  });
+
+  it("because the connection broke is asked for when it is back", async () => {
+    const { swarm, leader, hub, transport } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    const result = watch(handle.result());
+    hub.cut(transport);
+    leader.end(handle.id);
+    await settled();
+    expect(result.state).toBe("pending");
+    hub.heal(transport);
+    await settled();
+    expect(result.state).toBe("fulfilled");
+  });
+
+  it("because the leader had no room to remember us is asked for by the next sweep", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.tasks.set("t1", { json: "", outcome: undefined, notify: new Set() });
+    leader.script = ({ verb }) =>
+      verb === "await"
+        ? { term: 1, idx: 2, answers: [{ ok: false, code: "WAGGLE_BACKPRESSURE", message: "no room" }] }
+        : undefined;
+    const result = watch(swarm.task("t1").outcome());
+    await settled();
+    leader.script = () => undefined;
+    leader.end("t1", {}, { tell: false });
+    await clock.advance(limits.awaitRefreshMs * 2);
+    expect(result.state).toBe("fulfilled");
+  });
+});
+
+describe("loss", () => {
+  it("of an accepted task is an error of its wait, and of nothing else", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const [lost, kept] = await Promise.all([swarm.submit(aTask()), swarm.submit(aTask())]);
+    const results = [watch(lost.result()), watch(kept.result())];
+    leader.tasks.delete(lost.id);
+    leader.term = 2;
+    leader.idx = 9;
+    leader.beat();
+    await clock.advance(100);
+    expect(results[0]?.error).toBeInstanceOf(LossError);
+    expect(results[0]?.error).toMatchObject({ taskId: lost.id, known: { term: 1 }, found: { term: 2, idx: 9 } });
+    expect(results[1]?.state).toBe("pending");
+    await expect(lost.outcome()).rejects.toBeInstanceOf(LossError);
+  });
+
+  it("is not taken from an old leader, who may not have read of the task yet", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start(2);
+    leader.idx = 20;
+    const handle = await swarm.submit(aTask());
+    const result = watch(handle.result());
+    const known = leader.tasks.get(handle.id);
+    leader.tasks.delete(handle.id);
+    leader.term = 1;
+    await clock.advance(limits.awaitRefreshMs * 2);
+    expect(leader.of("await").length).toBeGreaterThan(1);
+    expect(result.state).toBe("pending");
+    leader.term = 2;
+    if (known !== undefined) leader.tasks.set(handle.id, known);
+    await clock.advance(limits.askBackoffMsMax);
+    leader.end(handle.id);
+    await settled();
+    expect(result.state).toBe("fulfilled");
+  });
+
+  it.each([
+    ["in the same term", 1],
+    ["in a later term", 2],
+  ])("of the journal's end is told when an answer shows it: %s", async (_, term) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const losses: LossError[] = [];
+    swarm.losses$.subscribe((loss) => losses.push(loss));
+    for (let submitted = 0; submitted < 5; submitted += 1) await swarm.submit(aTask());
+    expect(losses).toEqual([]);
+    const known = leader.idx;
+    leader.idx = 2;
+    leader.term = term;
+    await swarm.submit(aTask());
+    expect(losses).toMatchObject([{ known: { term: 1, idx: known }, found: { term, idx: 3 } }]);
+    await swarm.submit(aTask());
+    expect(losses).toHaveLength(1); // told once
+  });
+
+  it("is not told of answers that merely overtook each other, nor of an old leader's", async () => {
+    const { swarm, leader, transport } = await aClient();
+    leader.start();
+    const losses: LossError[] = [];
+    swarm.losses$.subscribe((loss) => losses.push(loss));
+    const ended = await swarm.submit(aTask());
+    let reply: (() => void) | undefined;
+    leader.script = ({ verb, body }) => {
+      if (verb !== "submit" || reply !== undefined) return undefined;
+      const answer = { term: 1, idx: leader.idx, answers: [{ ok: true, task: body.tasks[0].id }] };
+      reply = () => undefined;
+      leader.end(ended.id); // a notice with a higher idx goes out first
+      return answer;
+    };
+    await swarm.submit(aTask());
+    leader.term = 2;
+    leader.idx = 50;
+    await swarm.submit(aTask());
+    leader.term = 1;
+    leader.idx = 10;
+    await swarm.submit(aTask());
+    expect(transport.status()).toBe("connected");
+    expect(losses).toEqual([]);
+  });
+});
+
+describe("ending a wait", () => {
+  it("by time leaves the task and the handle as they are", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    const result = watch(handle.result({ timeoutMs: 100 }));
+    await clock.advance(100);
+    expect(result.error).toBeInstanceOf(WaitTimedOutError);
+    expect(result.error).toMatchObject({ code: "WAGGLE_WAIT_TIMED_OUT", taskId: handle.id });
+    leader.end(handle.id);
+    expect((await handle.result()).text()).toBe("done");
+  });
+
+  it("by a signal rejects with its reason, and stops asking about somebody else's task", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.tasks.set("t1", { json: "", outcome: undefined, notify: new Set() });
+    const given = new AbortController();
+    const reason = new Error("enough");
+    const result = watch(swarm.task("t1").result({ signal: given.signal }));
+    await settled();
+    given.abort(reason);
+    await settled();
+    expect(result.error).toBe(reason);
+    const asked = leader.of("await").length;
+    await clock.advance(limits.awaitRefreshMs * 3);
+    expect(leader.of("await")).toHaveLength(asked);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it("by closing rejects with WAGGLE_UNREACHABLE, now and afterwards", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    const result = watch(handle.result());
+    await swarm.close();
+    await settled();
+    expect(result.error).toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+    await expect(handle.result()).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+    await clock.advance(limits.requestTimeoutMs);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe("bad messages", () => {
+  it("on the inbox change nothing", async () => {
+    const { swarm, leader, hub } = await aClient();
+    leader.start();
+    const handle = await swarm.submit(aTask());
+    const token = leader.of("submit")[0]?.body.notify as string;
+    const stranger = hub.connect();
+    const subject = `waggle.v1.test.client.${token}.done`;
+    for (const text of ["", "{", "[]", '{"ended":5}', "[".repeat(10_000), '{"term":1,"idx":1,"ended":[{"task":"x"}]}']) {
+      stranger.publish(subject, Buffer.from(text));
+    }
+    await settled();
+    leader.end(handle.id);
+    expect((await handle.result()).text()).toBe("done");
+  });
+});

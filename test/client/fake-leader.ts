@@ -1,0 +1,129 @@
+// A leader that does what a test scripts: says nothing, refuses, forgets, leads an older journal. For what a
+// real coordinator cannot be brought to do at will; the others run against the real one.
+
+import { swarmId } from "../../src/ids.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import type { Outcome } from "../../src/protocol/schemas.ts";
+import { type Subjects, subjectsOf } from "../../src/protocol/subjects.ts";
+import type { MemoryHub } from "../../src/transport/memory.ts";
+import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
+
+export interface AskedFor {
+  /** `submit`, `await`, `cancel`, `query.journal`, … */
+  readonly verb: string;
+  readonly project: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the message holds
+  readonly body: any;
+}
+
+/** What to answer; undefined: nothing, as if the answer was lost. */
+export type Script = (asked: AskedFor) => object | undefined;
+
+interface FakeTask {
+  readonly json: string;
+  outcome: Outcome | undefined;
+  notify: Set<string>;
+}
+
+export class FakeLeader {
+  term = 1;
+  idx = 1;
+  readonly asked: AskedFor[] = [];
+  readonly tasks = new Map<string, FakeTask>();
+  /** Looked at first; what it leaves undefined is answered as a leader would, `silence` is not answered. */
+  script: (asked: AskedFor) => object | "silence" | undefined = () => undefined;
+  readonly #transport: Transport;
+  readonly #subjects: Subjects;
+  #subscriptions: Subscription[] = [];
+
+  constructor(hub: MemoryHub, swarm = "test") {
+    this.#transport = hub.connect();
+    this.#subjects = subjectsOf(swarmId(swarm));
+  }
+
+  /** From here on there is a leader. */
+  start(term = this.term): this {
+    this.term = term;
+    this.#subscriptions = ["submit", "await", "cancel", "query.*"].map((verb) =>
+      this.#transport.subscribe(`${this.#subjects.prefix}.project.*.${verb}`, (message) => this.#take(message)),
+    );
+    return this;
+  }
+
+  /** From here on there is none: requests have no responders. */
+  stop(): void {
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#subscriptions = [];
+  }
+
+  beat(): void {
+    const beat = { id: "fake", term: this.term, idx: this.idx, leading: true };
+    this.#transport.publish(this.#subjects.coordinator, encode(beat));
+  }
+
+  end(task: string, outcome: Partial<Outcome> = {}, options: { readonly tell?: boolean } = {}): void {
+    const known = this.tasks.get(task);
+    if (known === undefined) throw new Error(`no task ${task}`);
+    this.idx += 1;
+    known.outcome = { task, state: "completed", attempts: 1, agent: "a1", result: "done", ...outcome };
+    if (options.tell === false) return;
+    for (const token of known.notify) this.push(token, [known.outcome]);
+  }
+
+  push(token: string, ended: readonly Outcome[]): void {
+    this.#transport.publish(this.#subjects.done(token), encode({ term: this.term, idx: this.idx, ended }));
+  }
+
+  /** Messages of one verb so far. */
+  of(verb: string): AskedFor[] {
+    return this.asked.filter((asked) => asked.verb === verb);
+  }
+
+  #take(message: Message): void {
+    const [, project = "", ...verb] = message.subject.slice(this.#subjects.prefix.length + 1).split(".");
+    const body = JSON.parse(Buffer.from(message.data).toString());
+    const asked = { verb: verb.join("."), project, body };
+    this.asked.push(asked);
+    const answer = this.script(asked) ?? this.#answer(asked);
+    if (answer === "silence" || message.reply === undefined) return;
+    this.#transport.publish(message.reply, encode(answer));
+  }
+
+  #answer({ verb, body }: AskedFor): object {
+    switch (verb) {
+      case "submit":
+        return this.#accept(body);
+      case "await":
+        return this.#outcomes(body);
+      default:
+        return { ok: false, code: "WAGGLE_INVALID_MESSAGE", message: `the fake has no ${verb}` };
+    }
+  }
+
+  #accept({ tasks, notify }: { tasks: { id: string }[]; notify?: string }): object {
+    const answers = tasks.map((task) => {
+      const known = this.tasks.get(task.id);
+      const json = JSON.stringify(task);
+      if (known !== undefined && known.json !== json) {
+        return { ok: false, code: "WAGGLE_CONFLICT", message: "other content", field: "id" };
+      }
+      const entry = known ?? { json, outcome: undefined, notify: new Set() };
+      if (notify !== undefined) entry.notify.add(notify);
+      this.tasks.set(task.id, entry);
+      return { ok: true, task: task.id, ...(known === undefined ? {} : { duplicate: true }) };
+    });
+    this.idx += 1;
+    return { term: this.term, idx: this.idx, answers };
+  }
+
+  #outcomes({ tasks, notify }: { tasks: string[]; notify: string }): object {
+    const answers = tasks.map((id) => {
+      const task = this.tasks.get(id);
+      if (task === undefined) return { ok: false, code: "WAGGLE_UNKNOWN_TASK", message: `no task ${id}` };
+      if (task.outcome !== undefined) return { ok: true, outcome: task.outcome };
+      task.notify.add(notify);
+      return { ok: true, live: true };
+    });
+    return { term: this.term, idx: this.idx, answers };
+  }
+}

@@ -1,0 +1,312 @@
+// Submitting: what becomes one message, what is repeated, and what is said when it is given up.
+
+import { describe, expect, it } from "vitest";
+import { BackpressureError, InvalidMessageError, NoLeaderError, OutcomeUnknownError } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
+import { aClient, aTask, watch } from "./client-fixture.ts";
+import { settled } from "./manual-clock.ts";
+
+const sizes = (leader: { of(verb: string): { body: { tasks: unknown[] } }[] }) =>
+  leader.of("submit").map(({ body }) => body.tasks.length);
+
+describe("coalescing", () => {
+  it("sends one call at once, without any timer", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const before = clock.pendingTimers;
+    const handle = await swarm.submit(aTask());
+    expect(handle.ack).toMatchObject({ taskId: handle.id, term: 1, idx: 2, duplicate: false, warnings: [] });
+    expect(sizes(leader)).toEqual([1]);
+    expect(clock.pendingTimers).toBeLessThanOrEqual(before + 1); // the sweep of what is awaited
+  });
+
+  it("makes one message of calls made together, and cuts it at the most a message may hold", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const count = limits.itemsPerMessageMax + 10;
+    const handles = await Promise.all(Array.from({ length: count }, () => swarm.submit(aTask())));
+    expect(sizes(leader)).toEqual([limits.itemsPerMessageMax, 10]);
+    expect(new Set(handles.map(({ id }) => id)).size).toBe(count);
+  });
+
+  it("keeps a message within half of what the server takes, unless one task alone is larger", async () => {
+    const { swarm, leader } = await aClient({ maxPayloadBytes: 8_192 });
+    leader.start();
+    const payloads = ["x".repeat(1_500), "y".repeat(1_500), "z".repeat(1_500), "w".repeat(6_000)];
+    await Promise.all(payloads.map((payload) => swarm.submit(aTask({ payload }))));
+    expect(sizes(leader)).toEqual([2, 1, 1]);
+  });
+
+  it("has only so many messages under way; what gathers meanwhile travels together", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const max = limits.submitMessagesInFlightMax;
+    for (let message = 0; message < max; message += 1) {
+      void swarm.submit(aTask()).catch(() => undefined);
+      await settled();
+    }
+    for (let more = 0; more < 5; more += 1) {
+      void swarm.submit(aTask()).catch(() => undefined);
+      await settled();
+    }
+    expect(sizes(leader)).toEqual(Array.from({ length: max }, () => 1));
+    await swarm.close();
+  });
+
+  it("does not mix projects or terms in a message", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    await Promise.all([
+      swarm.submit(aTask({ project: "p1" })),
+      swarm.submit(aTask({ project: "p2" })),
+      swarm.submit(aTask({ project: "p1" }), { failFast: true }),
+      swarm.submit(aTask({ project: "p1" }), { notify: false }),
+      swarm.submit(aTask({ project: "p1" })),
+    ]);
+    const messages = leader.of("submit").map(({ project, body }) => ({
+      project,
+      tasks: body.tasks.length,
+      failFast: body.failFast ?? false,
+      notify: body.notify !== undefined,
+    }));
+    expect(messages).toEqual([
+      { project: "p1", tasks: 2, failFast: false, notify: true },
+      { project: "p2", tasks: 1, failFast: false, notify: true },
+      { project: "p1", tasks: 1, failFast: true, notify: true },
+      { project: "p1", tasks: 1, failFast: false, notify: false },
+    ]);
+  });
+});
+
+describe("retrying", () => {
+  it("waits for a leader and then submits under the same id", async () => {
+    const { swarm, leader, clock } = await aClient();
+    const submitted = watch(swarm.submit(aTask()));
+    await clock.advance(3_000);
+    expect(submitted.state).toBe("pending");
+    leader.start();
+    await clock.advance(limits.askBackoffMsMax);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+    expect(sizes(leader)).toEqual([1]);
+  });
+
+  it("ends with NoLeaderError when there was none all the time", async () => {
+    const { swarm, clock } = await aClient();
+    const submitted = watch(swarm.submit(aTask(), { timeoutMs: 2_000 }));
+    await clock.advance(2_000 + limits.askBackoffMsMax);
+    expect(submitted.error).toBeInstanceOf(NoLeaderError);
+  });
+
+  it("repeats the same bytes when no answer came, and takes the duplicate as the acceptance it is", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    let answersLost = 0;
+    leader.script = ({ verb, body }) => {
+      if (verb !== "submit" || answersLost === 2) return undefined;
+      answersLost += 1;
+      for (const task of body.tasks) {
+        leader.tasks.set(task.id, { json: JSON.stringify(task), outcome: undefined, notify: new Set() });
+      }
+      return "silence";
+    };
+    const submitted = watch(swarm.submit(aTask()));
+    await clock.advance(3 * (limits.requestTimeoutMs + limits.askBackoffMsMax));
+    expect(submitted).toMatchObject({ state: "fulfilled", value: { ack: { duplicate: true } } });
+    const bodies = leader.of("submit").map(({ body }) => JSON.stringify(body));
+    expect(bodies).toHaveLength(3);
+    expect(new Set(bodies).size).toBe(1);
+  });
+
+  it("is never called failed when an answer was lost: OutcomeUnknownError, also when nobody leads afterwards", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => {
+      leader.stop();
+      return "silence";
+    };
+    const submitted = watch(swarm.submit(aTask({ id: "t1" }), { timeoutMs: 10_000 }));
+    await clock.advance(12_000);
+    expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
+    expect(String(submitted.error)).toContain("t1");
+  });
+
+  it("counts a broken connection as unknown, and goes on when it is back", async () => {
+    const { swarm, leader, clock, hub, transport } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const submitted = watch(swarm.submit(aTask()));
+    await settled();
+    hub.cut(transport);
+    await clock.advance(500);
+    leader.script = () => undefined;
+    hub.heal(transport);
+    await clock.advance(limits.askBackoffMsMax);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+    expect(leader.of("submit")).toHaveLength(2);
+  });
+
+  it("goes on to the next leader when one says that it leads no more", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const replies = ["WAGGLE_NO_LEADER", "WAGGLE_OUTCOME_UNKNOWN"];
+    leader.script = () => {
+      const code = replies.shift();
+      return code === undefined ? undefined : { ok: false, code, message: "deposed" };
+    };
+    const submitted = watch(swarm.submit(aTask()));
+    await clock.advance(2_000);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+  });
+
+  it("does not trust an answer with the wrong number of items", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = ({ verb }) => (verb === "submit" ? { term: 1, idx: 2, answers: [] } : undefined);
+    const submitted = watch(swarm.submit(aTask(), { timeoutMs: 500 }));
+    await clock.advance(2_000);
+    expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
+  });
+});
+
+describe("refusals", () => {
+  const noRoom = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 700 };
+
+  it("reach the one task they are about", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    await swarm.submit(aTask({ id: "t1" }));
+    const outcomes = await Promise.allSettled([
+      swarm.submit(aTask({ id: "t1", payload: "other" })),
+      swarm.submit(aTask({ id: "t2" })),
+    ]);
+    expect(outcomes).toMatchObject([
+      { status: "rejected", reason: { code: "WAGGLE_CONFLICT", field: "id" } },
+      { status: "fulfilled" },
+    ]);
+  });
+
+  it("for want of room are errors with the time to wait, at once", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => noRoom;
+    const error = await swarm.submit(aTask()).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(BackpressureError);
+    expect(error).toMatchObject({ retryAfterMs: 700 });
+  });
+
+  it("for want of room are waited out with `retry`, not earlier than asked", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    let isFull = true;
+    leader.script = ({ body }) =>
+      isFull ? { term: 1, idx: 2, answers: body.tasks.map(() => noRoom) } : undefined;
+    const submitted = watch(swarm.submit(aTask(), { retry: true }));
+    await clock.advance(699);
+    expect(leader.of("submit")).toHaveLength(1);
+    isFull = false;
+    await clock.advance(700);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+    expect(leader.of("submit")).toHaveLength(2);
+  });
+
+  it("for want of room end the attempts when there is no time to wait", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => noRoom;
+    const submitted = watch(swarm.submit(aTask(), { retry: true, timeoutMs: 1_000 }));
+    await clock.advance(5_000);
+    expect(submitted.error).toBeInstanceOf(BackpressureError);
+  });
+});
+
+describe("a task request", () => {
+  it("carries payloads as text, bytes and JSON, times as instants, and the connection's project and user", async () => {
+    const { swarm, leader } = await aClient({ project: "acme", user: "ann@acme.org" });
+    leader.start();
+    const deadline = new Date("2030-01-01T00:00:00Z");
+    await Promise.all([
+      swarm.submit(aTask({ id: "text", payload: "as it is", deadline })),
+      swarm.submit(aTask({ id: "bytes", payload: Uint8Array.of(0, 255) })),
+      swarm.submit(aTask({ id: "json", payload: { a: [1] }, user: "bob" })),
+      swarm.submit({ id: "none", kind: "count" }),
+    ]);
+    const [message] = leader.of("submit");
+    expect(message?.project).toBe("acme");
+    expect(message?.body.tasks).toEqual([
+      { id: "text", kind: "count", payload: "as it is", user: "ann@acme.org", deadline: deadline.getTime() },
+      { id: "bytes", kind: "count", payload: "AP8=", encoding: "base64", user: "ann@acme.org" },
+      { id: "json", kind: "count", payload: '{"a":[1]}', user: "bob" },
+      { id: "none", kind: "count", user: "ann@acme.org" },
+    ]);
+  });
+
+  it.each([
+    ["payload", { payload: "x".repeat(limits.payloadBytesMax + 1) }],
+    ["payload", { payload: 1n }],
+    ["payload", { payload: () => 1 }],
+    ["deadline", { deadline: new Date("never") }],
+    ["project", { project: "a.b" }],
+    ["project", { project: "_" }],
+  ])("that cannot be sent names the field: %s", async (field, overrides) => {
+    const { swarm } = await aClient();
+    const error = await swarm.submit(aTask(overrides)).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InvalidMessageError);
+    expect(error).toMatchObject({ field });
+  });
+
+  it("that this server cannot carry is refused here", async () => {
+    const { swarm } = await aClient({ maxPayloadBytes: 4_096 });
+    await expect(swarm.submit(aTask({ payload: "x".repeat(5_000) }))).rejects.toThrow(InvalidMessageError);
+  });
+});
+
+describe("a signal", () => {
+  it("that aborted before keeps the task from being sent", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const reason = new Error("not wanted");
+    await expect(swarm.submit(aTask(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(leader.asked).toEqual([]);
+  });
+
+  it("that aborts while an answer is due leaves the outcome unknown", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const given = new AbortController();
+    const submitted = watch(swarm.submit(aTask(), { signal: given.signal }));
+    await settled();
+    given.abort();
+    await settled();
+    expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
+  });
+
+  it("that aborts while nobody leads says that nothing was done", async () => {
+    const { swarm, clock } = await aClient();
+    const given = new AbortController();
+    const submitted = watch(swarm.submit(aTask(), { signal: given.signal }));
+    await clock.advance(100);
+    given.abort();
+    await settled();
+    expect(submitted.error).toBeInstanceOf(NoLeaderError);
+  });
+});
+
+describe("closing", () => {
+  it("ends what is under way as unknown and what is not as undone, and leaves no timer", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const sent = watch(swarm.submit(aTask({ project: "p1" })));
+    await settled();
+    const unsent = watch(swarm.submit(aTask({ project: "p2" })));
+    await swarm.close();
+    await settled();
+    expect(sent.error).toBeInstanceOf(OutcomeUnknownError);
+    expect(unsent.error).toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+    await clock.advance(limits.requestTimeoutMs);
+    expect(clock.pendingTimers).toBe(0);
+    await expect(swarm.submit(aTask())).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+  });
+});
