@@ -23,27 +23,28 @@ export type CoordinatorSignal =
   /** The journal is damaged, or an invariant broke. */
   | { readonly type: "HALT" };
 
+const halts = { HALT: "halted" } as const;
+
 export const coordinatorMachine = setup({ types: { events: {} as CoordinatorSignal } }).createMachine({
   id: "coordinator",
   description: "A coordinator stands by until it is elected, and hands over before it stops.",
   initial: "starting",
-  on: { HALT: ".halted" },
   states: {
     starting: {
       description: "Opens the journal and replays it; answers nothing.",
-      on: { READY: "standingBy", STOP: "stopped" },
+      on: { READY: "standingBy", STOP: "stopped", ...halts },
     },
     standingBy: {
       description: "Follows the journal and answers queries, marked as stale.",
-      on: { ELECTED: "leading", STOP: "stopped" },
+      on: { ELECTED: "leading", STOP: "stopped", ...halts },
     },
     leading: {
       description: "Takes requests and decides.",
-      on: { DEPOSED: "standingBy", STOP: "handingOver" },
+      on: { DEPOSED: "standingBy", STOP: "handingOver", ...halts },
     },
     handingOver: {
       description: "Takes no more requests; settles the batches in flight and sends their answers.",
-      on: { HANDED_OVER: "stopped", DEPOSED: "stopped", STOP: "stopped" },
+      on: { HANDED_OVER: "stopped", DEPOSED: "stopped", STOP: "stopped", ...halts },
     },
     stopped: { type: "final", description: "Ended as asked." },
     halted: { type: "final", description: "Ended because going on could do harm." },

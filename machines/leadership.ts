@@ -37,36 +37,37 @@ export type LeadershipSignal =
   /** The journal is damaged, or an invariant broke: nothing may be decided here any more. */
   | { readonly type: "HALT" };
 
+const halts = { HALT: "halted" } as const;
+
 export const leadershipMachine = setup({ types: { events: {} as LeadershipSignal } }).createMachine({
   id: "leadership",
   description:
     "A coordinator follows the journal until it hears nothing, then campaigns by appending to it; it leads once it has read its own record back.",
   initial: "following",
-  on: { HALT: ".halted" },
   states: {
     following: {
       description: "Folds the journal as another writes it.",
-      on: { SILENCE: "inspecting" },
+      on: { SILENCE: "inspecting", ...halts },
     },
     inspecting: {
       description: "Reads how far the journal goes.",
-      on: { HEARD: "following", LOG_WHOLE: "campaigning", LOG_SHORT: "healing", LOST: "following" },
+      on: { HEARD: "following", LOG_WHOLE: "campaigning", LOG_SHORT: "healing", LOST: "following", ...halts },
     },
     healing: {
       description: "Appends again what the journal lost.",
-      on: { HEALED: "campaigning", HEARD: "following", REFUSED: "following", LOST: "following" },
+      on: { HEALED: "campaigning", HEARD: "following", REFUSED: "following", LOST: "following", ...halts },
     },
     campaigning: {
       description: "Appends `TermStarted` at the position it knows.",
-      on: { WON: "replaying", HEARD: "following", REFUSED: "following", LOST: "following" },
+      on: { WON: "replaying", HEARD: "following", REFUSED: "following", LOST: "following", ...halts },
     },
     replaying: {
       description: "Folds up to its own record: whatever else landed before it counts.",
-      on: { REPLAYED: "leading", DEPOSED: "following", LOST: "following" },
+      on: { REPLAYED: "leading", DEPOSED: "following", LOST: "following", ...halts },
     },
     leading: {
       description: "Decides, appends, and only then answers.",
-      on: { DEPOSED: "following", LOST: "following" },
+      on: { DEPOSED: "following", LOST: "following", ...halts },
     },
     halted: {
       type: "final",

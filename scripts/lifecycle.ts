@@ -43,9 +43,7 @@ ${descendants(root)
 | from | signal | to |
 |---|---|---|
 ${edges(root)
-  .map(
-    ({ from, signal, to }) => `| ${from === root ? "any" : nameOf(from)} | \`${signal}\` | ${nameOf(to)} |`,
-  )
+  .map(({ from, signal, to }) => `| ${nameOf(from)} | \`${signal}\` | ${nameOf(to)} |`)
   .join("\n")}
 `;
 }
@@ -81,10 +79,8 @@ function diagram(root: AnyStateNode): string[] {
 function arrows(all: readonly Edge[]): string[] {
   const signalsByArrow = new Map<string, string[]>();
   for (const { from, signal, to } of all) {
-    const isFromAnywhere = from.parent === undefined;
-    const arrow = isFromAnywhere ? `  note right of ${idOf(to)}` : `  ${idOf(from)} --> ${idOf(to)}`;
-    const known = signalsByArrow.get(arrow) ?? [];
-    signalsByArrow.set(arrow, [...known, isFromAnywhere ? `${signal} from any state` : signal]);
+    const arrow = `  ${idOf(from)} --> ${idOf(to)}`;
+    signalsByArrow.set(arrow, [...(signalsByArrow.get(arrow) ?? []), signal]);
   }
   return [...signalsByArrow].map(([arrow, signals]) => `${arrow} : ${signals.join(", ")}`);
 }

@@ -7,11 +7,12 @@
 // aborted; KILL for what is left when the command has ended; and KILL when this process is gone, however it
 // went. Nobody can run code after a kill -9, so the last is the work of a watcher inside the group: a shell that
 // reads from a pipe of which only this process holds the other end, and kills its group when that ends. It is
-// started before the command, so there is no moment without it, and it is nobody's child, so no command that
-// waits for its children meets it.
+// there before the command, so there is no moment without it. A shell around both waits for the command, then
+// ends the watcher: so none is left for init to reap, which in a container may be nobody.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { limits } from "../limits.ts";
 import {
@@ -42,9 +43,14 @@ export function execHandler(options: ExecOptions): Handler {
   };
 }
 
-/** `$1` is the command. Descriptor 3 is the pipe; the command itself gets neither it nor a changed stdin. */
-const guardedCommand = `( trap '' TERM; { read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 & )
-exec sh -c "$1" 3<&-`;
+/** `$1` is the command. Descriptor 3 is the pipe; the command itself does not get it. TERM is for the command:
+ *  the shell around it goes on until that has ended. */
+const guardedCommand = `trap : TERM
+{ trap '' TERM; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 &
+sh -c "$1" 3<&-
+code=$?
+{ kill -KILL $!; wait; } 2>/dev/null
+exit $code`;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -147,16 +153,14 @@ class CommandRun {
       case 127:
         throw new InfrastructureError(`the shell did not find the command (exit 127): ${said}`);
       default:
-        throw new Error(
-          `${code === null ? `killed by ${signal}` : `exit ${code}`}${said === "" ? "" : `: ${said}`}`,
-        );
+        throw new Error(`${describeExit({ code, signal })}${said === "" ? "" : `: ${said}`}`);
     }
   }
 
   #keepOutput(chunk: Uint8Array): void {
     this.#stdoutBytes += chunk.length;
     if (this.#stdoutBytes <= limits.payloadBytesMax) this.#stdout.push(chunk);
-    else this.#signalGroup("SIGKILL");
+    else this.#terminate();
   }
 
   #keepErrors(chunk: Uint8Array): void {
@@ -173,8 +177,8 @@ class CommandRun {
   }
 
   #terminate(): void {
+    if (this.#hasExited || this.#timer !== undefined) return;
     this.#signalGroup("SIGTERM");
-    if (this.#hasExited) return;
     this.#timer = setTimeout(() => this.#signalGroup("SIGKILL"), limits.execKillGraceMs);
   }
 
@@ -192,6 +196,12 @@ class CommandRun {
 interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+}
+
+/** Shells say 128 + n for a command that signal n ended. */
+function describeExit({ code, signal }: Exit): string {
+  const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? signal;
+  return name === null || name === undefined ? `exit ${code}` : `killed by ${name}`;
 }
 
 /** A command need not read its input: a broken pipe says no more than that. The exit code is the verdict. */

@@ -62,7 +62,7 @@ export class ResultOutbox {
   }
 
   #pump(): void {
-    while (!this.#isPausing && this.#underWay < limits.resultMessagesInFlightMax) {
+    while (!this.#isClosed && !this.#isPausing && this.#underWay < limits.resultMessagesInFlightMax) {
       const batch = this.#nextBatch();
       if (batch.length === 0) return;
       this.#underWay += 1;
@@ -86,13 +86,9 @@ export class ResultOutbox {
   }
 
   async #send(batch: readonly Waiting[]): Promise<void> {
+    const { signal: hurry } = this.#hurry;
     const message = `${this.#frame()}${batch.map(({ json }) => json).join(",")}]}`;
-    const answer = await this.#deps.line.ask(
-      "result",
-      Buffer.from(message),
-      resultResponseSchema,
-      this.#hurry.signal,
-    );
+    const answer = await this.#deps.line.ask("result", Buffer.from(message), resultResponseSchema, hurry);
     this.#underWay -= 1;
     if (this.#isClosed) return;
     if (answer.kind === "refused") return this.#deps.onRefused(answer);
@@ -102,6 +98,7 @@ export class ResultOutbox {
       return this.#pump();
     }
     this.#waiting.unshift(...left);
+    if (hurry.aborted) return this.#pump();
     await this.#pause(answer.kind === "unanswered" ? answer.why : "the leader left some results open");
   }
 
@@ -145,7 +142,7 @@ export class ResultOutbox {
     this.#deps.log.debug({ why, failures: this.#failures }, "results are sent again");
     await this.#deps.patience.afterFailure(this.#failures);
     this.#isPausing = false;
-    if (!this.#isClosed) this.#pump();
+    this.#pump();
   }
 
   /** A result that no message can carry fails its attempt, with the reason. */

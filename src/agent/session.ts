@@ -463,10 +463,10 @@ export class AgentSession implements SessionLink {
     this.#attempted(this.#sayGoodbye(this.#life));
   }
 
-  async #sayGoodbye({ incarnation }: Life): Promise<void> {
+  async #sayGoodbye({ incarnation, isJoined }: Life): Promise<void> {
     for (let failures = 1; this.#phase === "leaving"; failures += 1) {
       const answer = await this.#line.ask("leave", { incarnation }, okResponseSchema);
-      if (answer.kind !== "unanswered") return this.#close();
+      if (answer.kind !== "unanswered" || !isJoined) return this.#close();
       await this.#patience.afterFailure(failures);
     }
   }

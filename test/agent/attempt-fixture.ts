@@ -1,0 +1,27 @@
+// What a handler is called with, for tests that call one themselves.
+
+import { type HandlerContext, HandlerTask } from "../../src/agent/handler.ts";
+import { silentLogger } from "../support/swarm.ts";
+
+export function aTask(overrides: Partial<ConstructorParameters<typeof HandlerTask>[0]> = {}): HandlerTask {
+  return new HandlerTask({
+    id: "t1",
+    attempt: 1,
+    kind: "count",
+    project: "p",
+    user: "u",
+    payload: "",
+    ...overrides,
+  });
+}
+
+export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContext {
+  return {
+    task: aTask(),
+    signal: new AbortController().signal,
+    log: silentLogger,
+    progress: () => undefined,
+    reportTokens: () => undefined,
+    ...overrides,
+  };
+}

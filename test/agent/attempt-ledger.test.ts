@@ -1,0 +1,93 @@
+// What an agent notes of its assignments, whatever the wire does to them. The model is a set of numbers.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { AttemptLedger } from "../../src/agent/attempt-ledger.ts";
+import { limits } from "../../src/limits.ts";
+import type { Assignment } from "../../src/protocol/schemas.ts";
+
+function anAssignment(number: number): Assignment {
+  return {
+    number,
+    task: `t${number}`,
+    attempt: 1,
+    token: `1.${number}`,
+    kind: "k",
+    project: "p",
+    user: "u",
+    payload: "",
+    timeoutMs: 1,
+  };
+}
+
+const number = fc.integer({ min: 1, max: 12 });
+const step = fc.oneof(
+  fc.record({ type: fc.constant("deliver" as const), numbers: fc.array(number, { maxLength: 6 }) }),
+  fc.record({ type: fc.constantFrom("revoke" as const, "end" as const, "release" as const), number }),
+);
+
+describe("the ledger", () => {
+  it("starts each assignment once, holds it until released, and sees no further than the first gap", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const ledger = new AttemptLedger("life");
+        const delivered = new Set<number>();
+        const released = new Set<number>();
+        const ended = new Set<number>();
+        const started: string[] = [];
+        const keyOf = (n: number) => `life.${n}`;
+
+        for (const each of steps) {
+          if (each.type === "deliver") {
+            const arrivals = ledger.receive(each.numbers.map(anAssignment), 0);
+            started.push(...arrivals.map(({ held }) => held.task));
+            for (const n of each.numbers) delivered.add(n);
+          } else if (each.type === "revoke") {
+            const isTold = ledger.revoke([{ task: `t${each.number}`, attempt: 1 }]).length === 1;
+            expect(!isTold || (delivered.has(each.number) && !ended.has(each.number))).toBe(true);
+          } else if (each.type === "end") {
+            const isFirst = delivered.has(each.number) && !ended.has(each.number);
+            expect(ledger.end(keyOf(each.number)) !== undefined).toBe(isFirst);
+            if (isFirst) ended.add(each.number);
+          } else {
+            ledger.release(keyOf(each.number));
+            if (delivered.has(each.number)) ended.add(each.number) && released.add(each.number);
+          }
+
+          let seen = 0;
+          while (delivered.has(seen + 1)) seen += 1;
+          expect(ledger.seen).toBe(seen);
+          const held = [...delivered].filter((n) => !released.has(n)).map((n) => `t${n}`);
+          expect(
+            ledger
+              .held()
+              .map(({ task }) => task)
+              .sort(),
+          ).toEqual(held.sort());
+          expect(ledger.running).toBe([...delivered].filter((n) => !ended.has(n)).length);
+          expect(ledger.isEmpty).toBe(held.length === 0);
+        }
+        expect(started.length).toBe(new Set(started).size);
+        expect(new Set(started)).toEqual(new Set([...delivered].map((n) => `t${n}`)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("takes no note of what lies too far ahead: it is sent again", () => {
+    const ledger = new AttemptLedger("life");
+    const far = anAssignment(limits.assignmentsAheadMax + 1);
+    expect(ledger.receive([far], 0)).toEqual([]);
+    ledger.receive([anAssignment(1)], 0);
+    expect(ledger.receive([far], 0)).toHaveLength(1);
+  });
+
+  it("forgets the oldest of too many early revokes", () => {
+    const ledger = new AttemptLedger("life");
+    const count = limits.earlyRevokesMax + 1;
+    for (let n = 1; n <= count; n += 1) ledger.revoke([{ task: `t${n}`, attempt: 1 }]);
+    const [oldest, newest] = ledger.receive([anAssignment(1), anAssignment(count)], 0);
+    expect(oldest?.held.isRevoked).toBe(false);
+    expect(newest?.held.isRevoked).toBe(true);
+  });
+});

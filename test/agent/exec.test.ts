@@ -1,0 +1,213 @@
+// Commands as handlers, with real processes: verdicts, limits, and that nothing outlives its attempt.
+
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
+import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
+import { limits } from "../../src/limits.ts";
+import { aContext, aTask } from "./attempt-fixture.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "waggle-exec-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(command: string, task: Parameters<typeof aTask>[0] = {}, more: Partial<ExecOptions> = {}) {
+  return execHandler({ command, ...more })(aTask(task), aContext()) as Promise<unknown>;
+}
+
+describe("a command", () => {
+  it("gets the payload on stdin and gives the result on stdout", async () => {
+    expect(await run("wc -w", { payload: "one two three" })).toMatch(/^\s*3\n$/);
+  });
+
+  it("gets bytes where the payload is base64, and gives bytes where stdout is no UTF-8", async () => {
+    const payload = Buffer.from([0, 0xff, 0x0a]).toString("base64");
+    expect(await run("od -An -tx1", { payload, encoding: "base64" })).toBe(" 00 ff 0a\n");
+    expect(await run("printf '\\377\\000'")).toEqual(Buffer.from([0xff, 0]));
+    expect(await run("printf '\\303\\251'")).toBe("é");
+  });
+
+  it("gets the attempt's names in its environment, besides its own", async () => {
+    const command = 'echo "$WAGGLE_TASK_ID $WAGGLE_ATTEMPT $WAGGLE_KIND $WAGGLE_PROJECT $WAGGLE_USER $EXTRA"';
+    const task = { id: "t-ü'$(id)", attempt: 3, kind: "k", project: "p", user: "ann@acme.org" };
+    const env = { ...process.env, EXTRA: "more" };
+    expect(await run(command, task, { env })).toBe("t-ü'$(id) 3 k p ann@acme.org more\n");
+  });
+
+  it("need not read its input", async () => {
+    expect(await run("echo done", { payload: "x".repeat(limits.payloadBytesMax) })).toBe("done\n");
+  });
+
+  it("finds nothing of ours among its descriptors and children", async () => {
+    // No descriptor 3; `wait` has nothing to wait for, and so returns at once.
+    expect(await run("wait; (: <&3) 2>/dev/null && echo open || echo closed")).toBe("closed\n");
+  });
+
+  it("may be as slow as it likes to read and write", async () => {
+    const text = "line\n".repeat(40_000);
+    expect(await run("cat", { payload: text })).toBe(text);
+  });
+});
+
+describe("its exit says", () => {
+  it.each([
+    ["65: invalid input", "echo 'not a number' >&2; exit 65", InvalidInputError, /^not a number$/],
+    ["65 without words", "exit 65", InvalidInputError, /exit 65/],
+    ["75: not now", "echo 'quota' >&2; exit 75", InfrastructureError, /^quota$/],
+    [
+      "127: no such command",
+      "no-such-command-at-all",
+      InfrastructureError,
+      /did not find the command.*no-such-command/s,
+    ],
+    ["126: not executable", "/etc/passwd", InfrastructureError, /may not run it.*passwd/s],
+    ["anything else: failed", "echo out; echo why >&2; exit 3", Error, /^exit 3: why$/],
+    ["a signal: failed", "kill -SEGV $$", Error, /SIGSEGV/],
+  ])("%s", async (_, command, errorClass, words) => {
+    const error = await run(command).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(errorClass);
+    expect((error as Error).message).toMatch(words);
+    if (errorClass === Error) {
+      expect(error).not.toBeInstanceOf(InvalidInputError);
+      expect(error).not.toBeInstanceOf(InfrastructureError);
+    }
+  });
+
+  it("the end of a long stderr, not its beginning", async () => {
+    const error = await run("seq 1 20000 >&2; exit 1").catch((thrown: unknown) => thrown);
+    expect((error as Error).message).toMatch(/20000$/);
+    expect((error as Error).message.length).toBeLessThanOrEqual(limits.errorCharactersMax);
+  });
+
+  it("failed when it writes more than a result may have, however long it would go on", async () => {
+    await expect(run("yes")).rejects.toThrow(`more than ${limits.payloadBytesMax} bytes`);
+  });
+
+  it("infrastructure when there is no shell, or nowhere to run it", async () => {
+    await expect(run("true", {}, { env: { PATH: folder } })).rejects.toBeInstanceOf(InfrastructureError);
+    await expect(run("true", {}, { cwd: join(folder, "none") })).rejects.toBeInstanceOf(InfrastructureError);
+  });
+});
+
+describe("an attempt's processes", () => {
+  it("are all reaped by those who started them: no init is needed", async () => {
+    const parents = join(folder, "parents");
+    // While the command runs, nobody of its group is a child of init.
+    await run(`ps -eo pgid=,ppid= | awk -v g="$(ps -o pgid= -p $$)" '$1 == g+0 { print $2 }' > ${parents}`);
+    const numbers = readFileSync(parents, "utf8").trim().split(/\s+/).map(Number);
+    expect(numbers.length).toBeGreaterThan(2);
+    expect(numbers).not.toContain(1);
+  });
+
+  it("are told to end when it is aborted, all of them", async () => {
+    const ready = join(folder, "aborted-ready");
+    const said = join(folder, "aborted-said");
+    const abort = new AbortController();
+    const command = `
+      sh -c 'trap "echo child >> ${said}; exit" TERM; while :; do sleep 0.05; done' &
+      trap "wait; echo parent >> ${said}; exit 0" TERM
+      echo $$ > ${ready}; while :; do sleep 0.05; done`;
+    const ended = execHandler({ command })(aTask(), aContext({ signal: abort.signal })) as Promise<unknown>;
+    const group = await groupIn(ready);
+    abort.abort(new Error("told to"));
+    await expect(ended).rejects.toThrow("told to");
+    expect(readFileSync(said, "utf8")).toBe("child\nparent\n");
+    await expect.poll(() => groupExists(group)).toBe(false);
+  });
+
+  it("are killed when they do not listen", async () => {
+    const ready = join(folder, "deaf-ready");
+    const abort = new AbortController();
+    const command = `trap '' TERM; echo $$ > ${ready}; while :; do sleep 0.05; done`;
+    const ended = execHandler({ command })(aTask(), aContext({ signal: abort.signal })) as Promise<unknown>;
+    const group = await groupIn(ready);
+    const abortedAt = performance.now();
+    abort.abort(new Error("told to"));
+    await expect(ended).rejects.toThrow("told to");
+    const tookMs = performance.now() - abortedAt;
+    expect(tookMs).toBeGreaterThan(limits.execKillGraceMs - 100);
+    expect(tookMs).toBeLessThan(limits.execKillGraceMs + 2_000);
+    expect(groupExists(group)).toBe(false);
+  });
+
+  it("do not start when it was aborted before", async () => {
+    const file = join(folder, "never");
+    const signal = AbortSignal.abort(new Error("too late"));
+    const ended = execHandler({ command: `touch ${file}` })(
+      aTask(),
+      aContext({ signal }),
+    ) as Promise<unknown>;
+    await expect(ended).rejects.toThrow("too late");
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("that the command leaves behind end with it", async () => {
+    const ready = join(folder, "left-ready");
+    const go = join(folder, "left-go");
+    spawnSync("mkfifo", [go]);
+    const ended = run(`sleep 300 & echo $$ > ${ready}; read -r _ < ${go}; echo done`);
+    const group = await groupIn(ready);
+    writeFileSync(go, "\n");
+    expect(await ended).toBe("done\n");
+    await expect.poll(() => groupExists(group)).toBe(false);
+  });
+
+  it("that left the group do not keep the attempt waiting for ever", async () => {
+    const startedAt = performance.now();
+    expect(await run("setsid sleep 6 & echo done")).toBe("done\n");
+    expect(performance.now() - startedAt).toBeLessThan(limits.execKillGraceMs + 2_000);
+  });
+
+  it.each([
+    ["that goes on", ""],
+    ["that ignores being told", "trap '' TERM HUP INT;"],
+  ])("are gone after kill -9 of the agent: a command %s", async (name, trap) => {
+    const ready = join(folder, `killed-${name.length}`);
+    const inner = `sh -c '${trap === "" ? "" : 'trap "" TERM;'} while :; do sleep 0.05; done' &`;
+    const command = `${trap} ${inner} echo $$ > ${ready}; while :; do sleep 0.05; done`;
+    const entry = fileURLToPath(new URL("exec-agent.mjs", import.meta.url));
+    const agent = spawn(process.execPath, [entry, command], { stdio: "inherit" });
+    const group = await groupIn(ready);
+    expect(groupExists(group)).toBe(true);
+    agent.kill("SIGKILL");
+    await once(agent, "exit");
+    await expect.poll(() => groupExists(group), { timeout: 5_000 }).toBe(false);
+  });
+});
+
+/** The number a command writes into a file, as soon as it is there. */
+async function pidIn(file: string): Promise<number> {
+  const read = () => (existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
+  if (read() > 0) return read();
+  const watcher = watch(folder);
+  try {
+    for (;;) {
+      await Promise.race([once(watcher, "change"), new Promise((resolve) => setTimeout(resolve, 50))]);
+      if (read() > 0) return read();
+    }
+  } finally {
+    watcher.close();
+  }
+}
+
+/** Whether any process of the group runs; one that only waits to be reaped does not. */
+function groupExists(group: number): boolean {
+  const { stdout } = spawnSync("ps", ["-eo", "pgid=,stat="], { encoding: "utf8" });
+  return stdout.split("\n").some((line) => {
+    const [pgid, state = ""] = line.trim().split(/\s+/);
+    return Number(pgid) === group && !state.startsWith("Z");
+  });
+}
+
+/** The process group of a command that wrote its own number. */
+async function groupIn(file: string): Promise<number> {
+  const pid = await pidIn(file);
+  return Number(spawnSync("ps", ["-o", "pgid=", "-p", String(pid)], { encoding: "utf8" }).stdout);
+}

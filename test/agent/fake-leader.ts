@@ -1,0 +1,159 @@
+// A leader that an agent's test scripts: it answers as a leader would unless told otherwise, remembers every
+// message, and pushes what the test wants. For what a real leader cannot be brought to do at will.
+
+import { swarmId } from "../../src/ids.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import type { Assignment, Heartbeat, JoinRequest, ResultReport } from "../../src/protocol/schemas.ts";
+import { type AgentVerb, subjectsOf } from "../../src/protocol/subjects.ts";
+import type { MemoryHub } from "../../src/transport/memory.ts";
+import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
+
+export const subjects = subjectsOf(swarmId("test"));
+
+const agentVerbs: readonly AgentVerb[] = ["join", "leave", "heartbeat", "progress", "result"];
+
+interface Heard<Body> {
+  readonly body: Body;
+  readonly bytes: string;
+}
+
+interface Bodies {
+  join: JoinRequest;
+  leave: { incarnation: string };
+  heartbeat: Heartbeat;
+  progress: { task: string; attempt: number; fraction?: number; message?: string };
+  result: { incarnation: string; results: ResultReport[] };
+}
+
+type Answer = object | "silence";
+
+export class FakeLeader {
+  term = 1;
+  heartbeatMs = 1_000;
+  leaseTtlMs = 10_000;
+  /** What it says instead of what a leader would; undefined: as a leader would. */
+  readonly script: { [Verb in AgentVerb]?: (body: Bodies[Verb]) => Answer | undefined } = {};
+  readonly #transport: Transport;
+  readonly #agent: string;
+  readonly #heard: { [Verb in AgentVerb]: Heard<Bodies[Verb]>[] } = {
+    join: [],
+    leave: [],
+    heartbeat: [],
+    progress: [],
+    result: [],
+  };
+  #number = 0;
+  #subscriptions: Subscription[] = [];
+
+  constructor(hub: MemoryHub, agent = "a1") {
+    this.#transport = hub.connect();
+    this.#agent = agent;
+    this.appear();
+  }
+
+  /** From here on there is a leader. */
+  appear(term = this.term): void {
+    this.term = term;
+    if (this.#subscriptions.length > 0) return;
+    this.#subscriptions = agentVerbs.map((verb) =>
+      this.#transport.subscribe(subjects.agent(this.#agent, verb), (message) => this.#take(verb, message)),
+    );
+  }
+
+  /** From here on there is none: requests have no responders. */
+  vanish(): void {
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#subscriptions = [];
+  }
+
+  all<Verb extends AgentVerb>(verb: Verb): Bodies[Verb][] {
+    return this.#heard[verb].map(({ body }) => body);
+  }
+
+  last<Verb extends AgentVerb>(verb: Verb): Bodies[Verb] {
+    const last = this.#heard[verb].at(-1);
+    if (last === undefined) throw new Error(`the agent sent no ${verb}`);
+    return last.body;
+  }
+
+  /** The messages of a verb as they came over the wire. */
+  raw(verb: AgentVerb): string[] {
+    return this.#heard[verb].map(({ bytes }) => bytes);
+  }
+
+  /** Every report of a result, repetitions included. */
+  reports(): ResultReport[] {
+    return this.all("result").flatMap(({ results }) => results);
+  }
+
+  get incarnation(): string {
+    return this.last("join").incarnation;
+  }
+
+  /** The next assignment to the present life, not sent yet. */
+  assignment(overrides: Partial<Assignment> = {}): Assignment {
+    this.#number += 1;
+    return {
+      number: this.#number,
+      task: `t${this.#number}`,
+      attempt: 1,
+      token: `${this.term}.${this.#number}`,
+      kind: "count",
+      project: "p",
+      user: "u",
+      payload: "",
+      timeoutMs: 60_000,
+      ...overrides,
+    };
+  }
+
+  /** Assignment numbers begin anew with each life. */
+  countFromOne(): void {
+    this.#number = 0;
+  }
+
+  assign(...assignments: Assignment[]): void {
+    this.push({ type: "assign", assignments });
+  }
+
+  revoke(...attempts: { readonly task: string; readonly attempt: number }[]): void {
+    this.push({
+      type: "revoke",
+      attempts: attempts.map(({ task, attempt }) => ({ task, attempt })),
+      reason: "requested",
+    });
+  }
+
+  push(push: object): void {
+    this.send({ term: this.term, incarnation: this.incarnation, ...push });
+  }
+
+  send(message: unknown): void {
+    const bytes = message instanceof Uint8Array ? message : encode(message);
+    this.#transport.publish(subjects.assign(this.#agent), bytes);
+  }
+
+  #take(verb: AgentVerb, { data, reply }: Message): void {
+    const bytes = Buffer.from(data).toString();
+    const body = JSON.parse(bytes);
+    this.#heard[verb].push({ body, bytes });
+    const answer = this.script[verb]?.(body as never) ?? this.#answer(verb, body);
+    if (reply !== undefined && answer !== "silence") this.#transport.publish(reply, encode(answer));
+  }
+
+  #answer(verb: AgentVerb, body: Bodies["result"]): Answer {
+    const { term, heartbeatMs, leaseTtlMs } = this;
+    switch (verb) {
+      case "join":
+        return { ok: true, term, idx: 1, unknown: [], resumed: false, heartbeatMs, leaseTtlMs };
+      case "heartbeat":
+        return { term, renewed: true };
+      case "result":
+        return { term, idx: 1, answers: body.results.map(() => ({ ok: true, status: "ok" })) };
+      case "leave":
+        return { ok: true, term, idx: 1 };
+      default:
+        return "silence";
+    }
+  }
+}

@@ -1,0 +1,197 @@
+// HTTP endpoints as handlers, with a real server: verdicts, headers, limits, and what is never said.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
+import { httpHandler } from "../../src/agent/http.ts";
+import { limits } from "../../src/limits.ts";
+import { aContext, aTask } from "./attempt-fixture.ts";
+
+let server: Server;
+let port: number;
+let answer: (request: IncomingMessage, body: Buffer, response: ServerResponse) => void;
+let requests: { readonly request: IncomingMessage; readonly body: Buffer }[] = [];
+
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    requests.push({ request, body });
+    answer(request, body, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+beforeEach(() => {
+  requests = [];
+});
+
+async function post(
+  task: Parameters<typeof aTask>[0] = {},
+  url = `http://127.0.0.1:${port}/work`,
+): Promise<unknown> {
+  return await httpHandler({ url })(aTask(task), aContext());
+}
+
+describe("a request", () => {
+  it("carries the payload, and who and what it is for", async () => {
+    answer = (_, body, response) => response.end(`${body.length}`);
+    expect(await post({ payload: "one two", attempt: 2 })).toBe("7");
+    const { request, body } = requests[0] ?? expect.fail();
+    expect(request.method).toBe("POST");
+    expect(body.toString()).toBe("one two");
+    expect(request.headers).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": "7",
+      "waggle-task-id": "t1",
+      "waggle-attempt": "2",
+      "waggle-kind": "count",
+      "waggle-project": "p",
+      "waggle-user": "u",
+    });
+  });
+
+  it("says what its body is", async () => {
+    answer = (request, _, response) => response.end(request.headers["content-type"]);
+    expect(await post({ payload: '{"a":1}' })).toBe("application/json");
+    expect(await post({ payload: "{a}" })).toBe("text/plain; charset=utf-8");
+    expect(await post({ payload: "/wA=", encoding: "base64" })).toBe("application/octet-stream");
+    expect(requests[2]?.body).toEqual(Buffer.from([0xff, 0]));
+  });
+
+  it("writes names that no header may hold in percent", async () => {
+    answer = (request, _, response) => response.end(String(request.headers["waggle-user"]));
+    const written = await post({ user: "zoë🐝100%@acme.org" });
+    expect(written).toBe("zo%C3%AB%F0%9F%90%9D100%25@acme.org");
+    expect(decodeURIComponent(String(written))).toBe("zoë🐝100%@acme.org");
+  });
+
+  it("turns a user and password of the URL into authorization", async () => {
+    answer = (request, _, response) => response.end(request.headers.authorization);
+    const written = await post({}, `http://ann:p%40ss@127.0.0.1:${port}/`);
+    expect(written).toBe(`Basic ${Buffer.from("ann:p@ss").toString("base64")}`);
+  });
+
+  it("has the headers that were asked for", async () => {
+    answer = (request, _, response) =>
+      response.end(`${request.headers["x-key"]} ${request.headers["content-type"]}`);
+    const handler = httpHandler({
+      url: `http://127.0.0.1:${port}/`,
+      headers: { "x-key": "1", "Content-Type": "text/csv" },
+    });
+    expect(await handler(aTask(), aContext())).toBe("1 text/csv");
+  });
+});
+
+describe("an answer", () => {
+  it("of bytes is a result of bytes", async () => {
+    answer = (_, __, response) => response.end(Buffer.from([0xff, 0]));
+    expect(await post()).toEqual(Buffer.from([0xff, 0]));
+  });
+
+  it.each([
+    [200, undefined],
+    [204, undefined],
+    [400, InvalidInputError],
+    [422, InvalidInputError],
+    [429, InfrastructureError],
+    [502, InfrastructureError],
+    [503, InfrastructureError],
+    [504, InfrastructureError],
+    [302, Error],
+    [401, Error],
+    [404, Error],
+    [500, Error],
+  ])("of status %d", async (status, errorClass) => {
+    answer = (_, __, response) => {
+      response.writeHead(status, status === 302 ? { location: "/elsewhere" } : {});
+      response.end(status === 204 ? undefined : "its words");
+    };
+    const outcome = await post().catch((error: unknown) => error);
+    if (errorClass === undefined) {
+      expect(outcome).toBe(status === 204 ? "" : "its words");
+    } else {
+      expect(outcome).toBeInstanceOf(errorClass);
+      expect((outcome as Error).constructor).toBe(errorClass);
+      expect((outcome as Error).message).toBe(`http://127.0.0.1:${port}/work answered ${status}: its words`);
+    }
+    expect(requests, "a redirect is not followed").toHaveLength(1);
+  });
+
+  it("that is too long fails, and is not read to its end", async () => {
+    let isCut = false;
+    answer = (_, __, response) => {
+      response.on("close", () => {
+        isCut = !response.writableFinished;
+      });
+      const more = () => {
+        while (!response.destroyed && response.write("x".repeat(65_536)));
+      };
+      response.on("drain", more);
+      more();
+    };
+    await expect(post()).rejects.toThrow(`more than ${limits.payloadBytesMax} bytes`);
+    await expect.poll(() => isCut).toBe(true);
+  });
+
+  it("that breaks off, or never comes, is infrastructure", async () => {
+    answer = (_, __, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write("half");
+      setTimeout(() => response.destroy(), 10);
+    };
+    await expect(post()).rejects.toBeInstanceOf(InfrastructureError);
+    answer = (request) => request.socket.destroy();
+    await expect(post()).rejects.toThrow(/no answer from http:\/\/127\.0\.0\.1:\d+\/work \(ECONNRESET\)/);
+    const gone = `http://127.0.0.1:${await freePort()}/`;
+    await expect(post({}, gone)).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it("is not waited for after an abort", async () => {
+    const abort = new AbortController();
+    const closed = new Promise<void>((resolve) => {
+      answer = (request) => {
+        request.socket.once("close", resolve);
+        abort.abort(new Error("told to"));
+      };
+    });
+    const handler = httpHandler({ url: `http://127.0.0.1:${port}/` });
+    await expect(handler(aTask(), aContext({ signal: abort.signal }))).rejects.toThrow("told to");
+    await closed;
+  });
+});
+
+describe("the URL", () => {
+  it.each(["ftp://host/", "host:80", "", "/work"])("must be one of HTTP: %j", (url) => {
+    expect(() => httpHandler({ url })).toThrow(/http:\/\/host\/path/);
+  });
+
+  it("never says its user, password or query, whatever happens", async () => {
+    answer = (_, __, response) => response.writeHead(500).end();
+    const secret = `ann:secret1@127.0.0.1`;
+    const urls = [
+      `http://${secret}:${port}/work?key=secret2`,
+      `http://${secret}:${await freePort()}/work?key=secret2`,
+      `http://ann:secret1@host name/?key=secret2`,
+    ];
+    for (const url of urls) {
+      const error = await post({}, url).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(Error);
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/secret|ann/);
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port: free } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return free;
+}

@@ -1,0 +1,43 @@
+// A leader in a thread of its own, so that it hears agents while the test's thread is blocked. It assigns one
+// task to whoever joins and answers as a leader would. To the test it says when each heartbeat came, and what
+// the result was.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { connect } from "@nats-io/transport-node";
+
+const { server, agent, heartbeatMs, leaseTtlMs } = workerData;
+const connection = await connect({ servers: server });
+const subject = (verb) => `waggle.v1.test.agent.${agent}.${verb}`;
+const beats = [];
+
+on("join", (join, message) => {
+  message.respond(
+    JSON.stringify({ ok: true, term: 1, idx: 1, unknown: [], resumed: false, heartbeatMs, leaseTtlMs }),
+  );
+  const task = { number: 1, task: "t1", attempt: 1, token: "1.1", kind: "count", project: "p", user: "u" };
+  const assignments = [{ ...task, payload: "", timeoutMs: 60_000 }];
+  connection.publish(
+    subject("assign"),
+    JSON.stringify({ type: "assign", term: 1, incarnation: join.incarnation, assignments }),
+  );
+});
+on("heartbeat", ({ held, seen }, message) => {
+  beats.push({ at: performance.now(), held: held.length, seen });
+  message.respond(JSON.stringify({ term: 1, renewed: true }));
+});
+on("result", ({ results }, message) => {
+  message.respond(
+    JSON.stringify({ term: 1, idx: 2, answers: results.map(() => ({ ok: true, status: "ok" })) }),
+  );
+  parentPort.postMessage({ type: "result", results, beats });
+});
+on("leave", (_, message) => {
+  message.respond(JSON.stringify({ ok: true, term: 1, idx: 3 }));
+  parentPort.postMessage({ type: "left" });
+});
+await connection.flush();
+parentPort.postMessage({ type: "ready" });
+
+function on(verb, handle) {
+  connection.subscribe(subject(verb), { callback: (_, message) => handle(message.json(), message) });
+}

@@ -1,0 +1,358 @@
+// How handlers are run and their endings classed.
+
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import {
+  type Handler,
+  type HandlerContext,
+  type HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "../../src/agent/handler.ts";
+import type { AttemptEnd, AttemptOrder, ProgressReport } from "../../src/agent/link.ts";
+import { Runner } from "../../src/agent/runner.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock, settled } from "../client/manual-clock.ts";
+import { silentLogger } from "../support/swarm.ts";
+
+function anOrder(overrides: Partial<AttemptOrder> = {}): AttemptOrder {
+  return {
+    key: "life.1",
+    task: "t1",
+    attempt: 1,
+    kind: "count",
+    project: "p",
+    user: "u",
+    payload: "",
+    timeoutMs: 60_000,
+    ...overrides,
+  };
+}
+
+function orders(count: number): AttemptOrder[] {
+  return Array.from({ length: count }, (_, at) => anOrder({ key: `life.${at + 1}`, task: `t${at + 1}` }));
+}
+
+function start(handler: Handler, maxConcurrent = 4) {
+  const clock = new ManualClock();
+  const ends: AttemptEnd[] = [];
+  const messages: number[] = [];
+  const progress: ProgressReport[][] = [];
+  const runner = new Runner({
+    handler,
+    maxConcurrent,
+    clock,
+    log: silentLogger,
+    tell: (order) => {
+      if (order.type === "progress") progress.push([...order.reports]);
+      if (order.type !== "ended") return;
+      ends.push(...order.ends);
+      messages.push(order.ends.length);
+    },
+  });
+  return { runner, clock, ends, messages, progress };
+}
+
+async function endOf(handler: Handler, order: AttemptOrder = anOrder()): Promise<AttemptEnd> {
+  const { runner, ends } = start(handler);
+  runner.run([order]);
+  await settled();
+  expect(ends).toHaveLength(1);
+  return ends[0] as AttemptEnd;
+}
+
+describe("what a handler returns", () => {
+  it.each<[string, unknown, Partial<AttemptEnd>]>([
+    ["text", "5 words", { result: "5 words" }],
+    ["no text", "", { result: "" }],
+    ["bytes", new Uint8Array([0xff, 0]), { result: "/wA=", encoding: "base64" }],
+    [
+      "a part of a buffer",
+      new Uint8Array([1, 2, 3, 4]).subarray(1, 3),
+      { result: "AgM=", encoding: "base64" },
+    ],
+    ["an object", { words: 5 }, { result: '{"words":5}' }],
+    ["null", null, { result: "null" }],
+    ["a number", 5, { result: "5" }],
+  ])("is the result: %s", async (_, value, expected) => {
+    const end = await endOf(() => value);
+    expect(end).toEqual({ key: "life.1", outcome: "completed", latencyMs: 0, ...expected });
+  });
+
+  it("may be nothing", async () => {
+    expect(await endOf(() => undefined)).toEqual({ key: "life.1", outcome: "completed", latencyMs: 0 });
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ["a function", () => 1, /a function cannot be a result/],
+    ["a cycle", cyclic(), /cannot be written as JSON/],
+    ["a bigint", 1n, /cannot be written as JSON/],
+    ["too much", "x".repeat(limits.payloadBytesMax + 1), /takes 262145 bytes and may take 262144/],
+    ["too much in bytes", "é".repeat(limits.payloadBytesMax / 2 + 1), /takes 262146 bytes/],
+    ["too much as base64", new Uint8Array(limits.payloadBytesMax), /takes 349528 bytes/],
+  ])("fails the attempt, with the reason, when it is %s", async (_, value, reason) => {
+    const end = await endOf(() => value);
+    expect(end.outcome).toBe("failed");
+    expect(end.error).toMatch(reason);
+  });
+
+  it("may be just as large as allowed", async () => {
+    expect((await endOf(() => "x".repeat(limits.payloadBytesMax))).outcome).toBe("completed");
+  });
+});
+
+describe("what a handler throws", () => {
+  it.each<[string, unknown, Partial<AttemptEnd>]>([
+    ["an error", new Error("no luck"), { outcome: "failed", error: "no luck" }],
+    ["an error of a kind", new TypeError("no luck"), { outcome: "failed", error: "TypeError: no luck" }],
+    ["invalid input", new InvalidInputError("not a number"), { outcome: "invalid", error: "not a number" }],
+    ["infrastructure", new InfrastructureError("quota"), { outcome: "infrastructure", error: "quota" }],
+    ["text", "no luck", { outcome: "failed", error: "no luck" }],
+    ["nothing", undefined, { outcome: "failed", error: "undefined" }],
+    ["something odd", Object.create(null), { outcome: "failed", error: "[Object: null prototype] {}" }],
+  ])("is the failure: %s", async (_, thrown, expected) => {
+    const end = await endOf(() => {
+      throw thrown;
+    });
+    expect(end).toMatchObject(expected);
+    expect(end).not.toHaveProperty("result");
+  });
+
+  it("is cut to what is kept", async () => {
+    const end = await endOf(() => Promise.reject(new Error("x".repeat(5_000))));
+    expect(end.error).toHaveLength(limits.errorCharactersMax);
+  });
+});
+
+describe("a task", () => {
+  it("is given with its payload as text, bytes or JSON", async () => {
+    const seen: HandlerTask[] = [];
+    await endOf((task) => seen.push(task), anOrder({ attempt: 2, payload: '{"a":"é"}' }));
+    const [task] = seen;
+    expect(task).toMatchObject({
+      id: "t1",
+      attempt: 2,
+      kind: "count",
+      project: "p",
+      user: "u",
+      payload: '{"a":"é"}',
+    });
+    expect(task?.json()).toEqual({ a: "é" });
+    expect(Buffer.from(task?.bytes() ?? [])).toEqual(Buffer.from('{"a":"é"}'));
+  });
+
+  it("is decoded where it is base64", async () => {
+    const end = await endOf(
+      (task) => Buffer.from(task.bytes()).toString("hex"),
+      anOrder({ payload: "/wA=", encoding: "base64" }),
+    );
+    expect(end.result).toBe("ff00");
+  });
+
+  it("whose payload should be JSON and is not, ends as invalid", async () => {
+    expect(await endOf((task) => task.json(), anOrder({ payload: "{" }))).toMatchObject({
+      outcome: "invalid",
+    });
+  });
+});
+
+describe("the runner", () => {
+  it("runs so many at a time, in order, and the next as soon as one ends", async () => {
+    const { handler, running, release } = gate();
+    const { runner, ends } = start(handler, 2);
+    runner.run(orders(5));
+    expect(running()).toEqual(["t1", "t2"]);
+    expect(runner.counts()).toMatchObject({ running: 2, waiting: 3 });
+    release("t2");
+    await settled();
+    expect(running()).toEqual(["t1", "t3"]);
+    for (const task of ["t1", "t3", "t4", "t5"]) {
+      release(task);
+      await settled();
+    }
+    expect(ends.map(({ key }) => key)).toEqual(["life.2", "life.1", "life.3", "life.4", "life.5"]);
+    expect(runner.counts()).toMatchObject({ running: 0, waiting: 0, completed: 5 });
+  });
+
+  it("tells what ended together in one message", async () => {
+    const { runner, messages } = start(() => "done", 64);
+    runner.run(orders(64));
+    await settled();
+    expect(messages).toEqual([64]);
+  });
+
+  it("counts the time of the handler alone", async () => {
+    const { handler, release } = gate();
+    const { runner, clock, ends } = start(handler, 1);
+    runner.run(orders(2));
+    await clock.advance(100);
+    release("t1");
+    await settled();
+    await clock.advance(30);
+    release("t2");
+    await settled();
+    expect(ends.map(({ latencyMs }) => latencyMs)).toEqual([100, 30]);
+  });
+
+  it("aborts the signal of one attempt and waits for its handler", async () => {
+    const { handler, signalOf, release } = gate();
+    const { runner, ends } = start(handler);
+    runner.run(orders(2));
+    const signal = signalOf("t1");
+    runner.abort(["life.1"], "lease");
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toMatchObject({ name: "AbortError", message: expect.stringContaining("lease") });
+    expect(signalOf("t2").aborted).toBe(false);
+    await settled();
+    expect(ends).toEqual([]);
+    release("t1");
+    await settled();
+    expect(ends).toMatchObject([{ key: "life.1", outcome: "completed" }]);
+  });
+
+  it("shows an abort also to a handler that looks at its signal only later", async () => {
+    const { handler, signalOf } = gate();
+    const { runner } = start(handler);
+    runner.run(orders(1));
+    runner.abort(["life.1"], "stopping");
+    expect(signalOf("t1").aborted).toBe(true);
+  });
+
+  it("calls what is thrown after an abort infrastructure, unless the attempt took too long", async () => {
+    const untilAborted: Handler = (_, { signal }) =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(new Error("odd words"))),
+      );
+    const { runner, clock, ends } = start(untilAborted);
+    runner.run([anOrder({ key: "a" }), anOrder({ key: "b", timeoutMs: 500 })]);
+    runner.abort(["a"], "lapsed");
+    await settled();
+    await clock.advance(499);
+    expect(ends).toHaveLength(1);
+    await clock.advance(1);
+    expect(ends).toMatchObject([
+      { key: "a", outcome: "infrastructure", error: expect.stringContaining("gave the attempt away") },
+      { key: "b", outcome: "failed", error: expect.stringContaining("longer than the task's timeoutMs") },
+    ]);
+  });
+
+  it("counts the time limit from the arrival, waiting included", async () => {
+    const { handler, signalOf, release } = gate();
+    const { runner, clock } = start(handler, 1);
+    runner.run([anOrder({ key: "a", task: "t1" }), anOrder({ key: "b", task: "t2", timeoutMs: 1_000 })]);
+    await clock.advance(900);
+    release("t1");
+    await settled();
+    const signal = signalOf("t2");
+    await clock.advance(99);
+    expect(signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it("takes limits that no timer can be set for", async () => {
+    const { handler, signalOf } = gate();
+    const { runner } = start(handler);
+    runner.run([anOrder({ timeoutMs: 30 * 24 * 3_600_000 })]);
+    await setImmediate();
+    expect(signalOf("t1").aborted).toBe(false);
+  });
+
+  it("never starts what was aborted while it waited", async () => {
+    const { handler, running, release } = gate();
+    const { runner, ends } = start(handler, 1);
+    runner.run(orders(2));
+    runner.abort(["life.2"], "revoked");
+    await settled();
+    expect(ends).toEqual([{ key: "life.2", outcome: "infrastructure", error: expect.any(String) }]);
+    release("t1");
+    await settled();
+    expect(running()).toEqual([]);
+  });
+
+  it("adds up tokens, also of an attempt that fails", async () => {
+    const end = await endOf((_, { reportTokens }) => {
+      reportTokens(3);
+      reportTokens(4);
+      throw new Error("no");
+    });
+    expect(end).toMatchObject({ outcome: "failed", tokens: 7 });
+  });
+
+  it.each([-1, 0.5, Number.NaN])("takes no %d for tokens", async (count) => {
+    const end = await endOf((_, { reportTokens }) => reportTokens(count));
+    expect(end).toMatchObject({ outcome: "failed", error: expect.stringContaining("integers") });
+  });
+});
+
+describe("progress", () => {
+  it("passes the first report at once, then the newest of each attempt now and then", async () => {
+    const { handler, contextOf } = gate();
+    const { runner, clock, progress } = start(handler);
+    runner.run(orders(2));
+    contextOf("t1").progress(0.1);
+    contextOf("t1").progress(0.2, "two");
+    contextOf("t2").progress(undefined, "on it");
+    contextOf("t1").progress(0.3, "three");
+    expect(progress).toEqual([[{ key: "life.1", fraction: 0.1 }]]);
+    await clock.advance(limits.progressMs);
+    expect(progress.slice(1)).toEqual([
+      [
+        { key: "life.1", fraction: 0.3, message: "three" },
+        { key: "life.2", message: "on it" },
+      ],
+    ]);
+    await clock.advance(10 * limits.progressMs);
+    expect(progress).toHaveLength(2);
+    contextOf("t1").progress(1);
+    expect(progress).toHaveLength(3);
+  });
+
+  it("says nothing of what has ended", async () => {
+    const { handler, contextOf, release } = gate();
+    const { runner, clock, progress } = start(handler);
+    runner.run(orders(1));
+    contextOf("t1").progress(0.1);
+    contextOf("t1").progress(0.9);
+    release("t1");
+    await clock.advance(limits.progressMs);
+    expect(progress).toHaveLength(1);
+  });
+
+  it("keeps within its bounds", () => {
+    const { handler, contextOf } = gate();
+    const { runner, progress } = start(handler);
+    runner.run(orders(1));
+    contextOf("t1").progress(7, "x".repeat(5_000));
+    expect(progress).toEqual([
+      [{ key: "life.1", fraction: 1, message: "x".repeat(limits.errorCharactersMax) }],
+    ]);
+  });
+});
+
+/** A handler whose calls end when the test says so. */
+function gate() {
+  const calls = new Map<string, { context: HandlerContext; release: () => void }>();
+  const handler: Handler = (task, context) =>
+    new Promise<string>((resolve) => {
+      calls.set(task.id, { context, release: () => calls.delete(task.id) && resolve("done") });
+    });
+  const contextOf = (task: string): HandlerContext => {
+    const call = calls.get(task);
+    if (call === undefined) throw new Error(`${task} does not run`);
+    return call.context;
+  };
+  return {
+    handler,
+    contextOf,
+    signalOf: (task: string) => contextOf(task).signal,
+    running: () => [...calls.keys()],
+    release: (task: string) => calls.get(task)?.release(),
+  };
+}
+
+function cyclic(): object {
+  const self: { self?: object } = {};
+  self.self = self;
+  return self;
+}

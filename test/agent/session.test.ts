@@ -1,0 +1,701 @@
+// An agent's session against a leader that is scripted, push by push and answer by answer.
+
+import { afterEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { SessionFixture, type SessionFixtureOptions, settled } from "./session-fixture.ts";
+
+let fixture: SessionFixture;
+
+async function join(options: SessionFixtureOptions = {}): Promise<SessionFixture> {
+  fixture = await SessionFixture.joined(options);
+  return fixture;
+}
+
+afterEach(async () => {
+  fixture.leader.vanish();
+  fixture.session.tell({ type: "stop" });
+  await fixture.clock.advance(limits.agentStopMs + 2 * limits.agentLeaveMs);
+  expect(
+    fixture.closed,
+    "a session that is stopped closes in time, whatever the test did to it",
+  ).toBeDefined();
+  expect(fixture.clock.pendingTimers, "and leaves no timer behind").toBe(0);
+});
+
+describe("joining", () => {
+  it("says what the agent is and can do", async () => {
+    const { leader, notices } = await join({
+      profile: {
+        kinds: ["count", "digest"],
+        role: "r",
+        type: "t",
+        labels: { zone: "a" },
+        maxConcurrent: 3,
+        prefetch: 1,
+      },
+    });
+    expect(leader.all("join")).toEqual([
+      {
+        incarnation: expect.stringMatching(/^[a-z0-9]{12}$/),
+        kinds: ["count", "digest"],
+        role: "r",
+        type: "t",
+        labels: { zone: "a" },
+        maxConcurrent: 3,
+        prefetch: 1,
+        held: [],
+        seen: 0,
+      },
+    ]);
+    expect(notices).toContainEqual({ type: "joined" });
+  });
+
+  it("is tried again with the same incarnation until there is a leader that answers", async () => {
+    const { leader, clock, notices } = await join({ hasLeader: false });
+    await clock.advance(5_000);
+    expect(notices).toEqual([]);
+    leader.script.join = () => (leader.all("join").length < 3 ? "silence" : undefined);
+    leader.appear();
+    await clock.advance(3 * (limits.requestTimeoutMs + limits.agentRetryMsMax));
+    expect(new Set(leader.all("join").map(({ incarnation }) => incarnation)).size).toBe(1);
+    expect(leader.all("join")).toHaveLength(3);
+    expect(notices).toContainEqual({ type: "joined" });
+  });
+
+  it("backs off between tries, up to a second", async () => {
+    const times: number[] = [];
+    const { leader, clock } = await join({ hasLeader: false });
+    leader.script.join = () => {
+      times.push(clock.monotonicMs());
+      return { ok: false, code: "WAGGLE_BACKPRESSURE", message: "too many agents", retryAfterMs: 5 };
+    };
+    leader.appear();
+    await clock.advance(20_000);
+    const pauses = times.slice(1).map((time, at) => time - (times[at] ?? 0));
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(limits.agentRetryMsMax);
+    expect(pauses.slice(-5).every((pause) => pause >= limits.agentRetryMsMax / 2)).toBe(true);
+    expect(times.length).toBeLessThan(50);
+  });
+
+  it("misses no assignment that is pushed before the answer arrives", async () => {
+    const { started } = await join({
+      leader: (leader) => {
+        leader.script.join = () => {
+          leader.assign(leader.assignment());
+          return undefined;
+        };
+      },
+    });
+    expect(started.map(({ task }) => task)).toEqual(["t1"]);
+  });
+
+  it("repeats, after a lost answer, with what has arrived meanwhile", async () => {
+    const { leader, clock } = await join({
+      leader: (fake) => {
+        fake.script.join = () => {
+          if (fake.all("join").length > 1) return undefined;
+          fake.assign(fake.assignment());
+          return "silence";
+        };
+      },
+    });
+    await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
+    expect(leader.last("join")).toMatchObject({ held: [{ task: "t1", attempt: 1 }], seen: 1 });
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat")).toMatchObject({ status: "busy", inFlight: 1 });
+  });
+
+  it("aborts what the leader no longer knows as its own", async () => {
+    const { aborted } = await join({
+      leader: (leader) => {
+        leader.script.join = () => {
+          leader.assign(leader.assignment(), leader.assignment());
+          const { term, heartbeatMs, leaseTtlMs } = leader;
+          const unknown = [{ task: "t1", attempt: 1 }];
+          return { ok: true, term, idx: 1, unknown, resumed: true, heartbeatMs, leaseTtlMs };
+        };
+      },
+    });
+    expect(aborted).toEqual(["t1 revoked"]);
+  });
+
+  it("ends with the leader's words when it is refused for good", async () => {
+    const { closed } = await join({
+      leader: (leader) => {
+        leader.script.join = () => ({
+          ok: false,
+          code: "WAGGLE_INVALID_MESSAGE",
+          message: "kinds: too many",
+        });
+      },
+    });
+    expect(closed?.error).toMatchObject({ code: "WAGGLE_INVALID_MESSAGE" });
+    expect(closed?.error?.message).toContain("kinds: too many");
+  });
+});
+
+describe("heartbeats", () => {
+  it("say each second what it does, what it holds and how far it has seen", async () => {
+    const { leader, clock } = await join();
+    await clock.advance(1_000);
+    expect(leader.all("heartbeat")).toEqual([
+      { incarnation: leader.incarnation, status: "ready", inFlight: 0, seen: 0, held: [] },
+    ]);
+    await fixture.assign(2);
+    await clock.advance(2_000);
+    expect(leader.all("heartbeat")).toHaveLength(3);
+    expect(leader.last("heartbeat")).toMatchObject({
+      status: "busy",
+      inFlight: 2,
+      seen: 2,
+      held: [
+        { task: "t1", attempt: 1 },
+        { task: "t2", attempt: 1 },
+      ],
+    });
+  });
+
+  it("follow the period the leader asks for", async () => {
+    const { leader, clock } = await join({ leader: (fake) => Object.assign(fake, { heartbeatMs: 250 }) });
+    await clock.advance(1_000);
+    expect(leader.all("heartbeat")).toHaveLength(4);
+  });
+
+  it("go on while answers are missing", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(3_000);
+    expect(leader.all("heartbeat")).toHaveLength(3);
+  });
+
+  it("show a gap until the missing assignment has come", async () => {
+    const { leader, clock } = await join({ profile: { maxConcurrent: 4 } });
+    const [one, two, three] = [leader.assignment(), leader.assignment(), leader.assignment()];
+    leader.assign(one, three);
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat").seen).toBe(1);
+    leader.assign(two);
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat").seen).toBe(3);
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1", "t3", "t2"]);
+  });
+
+  it("tell how it fares by its own account", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign(2);
+    await fixture.end("t1", { latencyMs: 40 });
+    await fixture.end("t2", { outcome: "failed", error: "no" });
+    await clock.advance(1_000);
+    const { successRate, latencyMs } = leader.last("heartbeat");
+    expect(latencyMs).toBe(40);
+    expect(successRate).toBeGreaterThan(0.9);
+    expect(successRate).toBeLessThan(1);
+  });
+
+  it("are sent at once when the connection is back", async () => {
+    const { leader, clock, hub, transport } = await join();
+    await clock.advance(1_000);
+    hub.cut(transport);
+    await clock.advance(300);
+    const before = leader.all("heartbeat").length;
+    hub.heal(transport);
+    await settled();
+    expect(leader.all("heartbeat")).toHaveLength(before + 1);
+  });
+});
+
+describe("results", () => {
+  it("carry the token and what the handler returned, and are held until answered", async () => {
+    const { leader, clock } = await join();
+    leader.script.result = () => "silence";
+    await fixture.assign();
+    await fixture.end("t1", { result: "5", tokens: 7 });
+    expect(leader.all("result")).toEqual([
+      {
+        incarnation: leader.incarnation,
+        results: [{ task: "t1", attempt: 1, token: "1.1", outcome: "completed", result: "5", tokens: 7 }],
+      },
+    ]);
+    await clock.advance(1_000);
+    expect(fixture.heldNames()).toEqual(["t1#1"]);
+    expect(leader.last("heartbeat")).toMatchObject({ status: "ready", inFlight: 0 });
+
+    leader.script.result = () => undefined;
+    await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
+    expect(fixture.heldNames()).toEqual([]);
+  });
+
+  it("are repeated byte for byte until a leader answers", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    leader.vanish();
+    await fixture.end("t1", { result: "5" });
+    await clock.advance(4_000);
+    leader.script.result = () => (leader.all("result").length < 3 ? "silence" : undefined);
+    leader.appear(2);
+    await clock.advance(3 * (limits.requestTimeoutMs + limits.agentRetryMsMax));
+    expect(leader.raw("result")).toHaveLength(3);
+    expect(new Set(leader.raw("result")).size).toBe(1);
+  });
+
+  it("are sent again at once when a new leader speaks", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    leader.script.result = () => (leader.term === 1 ? "silence" : undefined);
+    await fixture.end("t1");
+    leader.appear(2);
+    await clock.advance(1_000); // the next heartbeat's answer shows the term
+    expect(leader.raw("result")).toHaveLength(2);
+    expect(fixture.clock.monotonicMs()).toBeLessThan(1_000_000 + limits.requestTimeoutMs);
+  });
+
+  it("that wait leave in one message, and few messages are under way", async () => {
+    const { leader } = await join({ profile: { maxConcurrent: 64 } });
+    const tasks = await fixture.assign(50);
+    leader.script.result = () => "silence";
+    for (const task of tasks) await fixture.end(task);
+    expect(leader.all("result").map(({ results }) => results.length)).toEqual([1, 1]);
+    leader.script.result = () => undefined;
+    fixture.hub.cut(fixture.transport);
+    fixture.hub.heal(fixture.transport);
+    await settled();
+    await fixture.clock.advance(limits.agentRetryMsMax);
+    const sizes = leader
+      .all("result")
+      .slice(2)
+      .map(({ results }) => results.length);
+    expect(sizes).toEqual([50]);
+  });
+
+  it("never exceed what the server takes in one message", async () => {
+    const { leader } = await join({ profile: { maxConcurrent: 64 }, maxPayloadBytes: 4_096 });
+    const tasks = await fixture.assign(20);
+    const ends = fixture.started.map(({ key }) => ({
+      key,
+      outcome: "completed" as const,
+      result: "x".repeat(1_000),
+    }));
+    leader.script.result = () => undefined;
+    fixture.session.tell({ type: "ended", ends });
+    await settled();
+    expect(leader.reports()).toHaveLength(tasks.length);
+    expect(Math.max(...leader.raw("result").map((message) => message.length))).toBeLessThanOrEqual(4_096);
+    expect(leader.all("result").some(({ results }) => results.length === 3)).toBe(true);
+  });
+
+  it("too large for any message fail their attempt and say so", async () => {
+    const { leader } = await join({ maxPayloadBytes: 4_096 });
+    await fixture.assign();
+    await fixture.end("t1", { result: "\u0001".repeat(1_000) }); // six bytes each on the wire
+    expect(leader.reports()).toEqual([
+      {
+        task: "t1",
+        attempt: 1,
+        token: "1.1",
+        outcome: "failed",
+        error: expect.stringContaining("bytes on the wire"),
+      },
+    ]);
+  });
+
+  it.each(["ok", "stale", "gone"])("are done with when answered %s", async (status) => {
+    const { leader, clock } = await join();
+    leader.script.result = () => ({ term: 1, idx: 1, answers: [{ ok: true, status }] });
+    await fixture.assign();
+    await fixture.end("t1");
+    await clock.advance(20_000);
+    expect(leader.raw("result")).toHaveLength(1);
+    expect(fixture.heldNames()).toEqual([]);
+  });
+
+  it("refused as not theirs are done with; refused as invalid fail the attempt instead", async () => {
+    const { leader, clock } = await join();
+    leader.script.result = ({ results }) => ({
+      term: 1,
+      idx: 1,
+      answers: results.map(({ task, outcome }) => {
+        if (task === "t1") return { ok: false, code: "WAGGLE_STALE_TOKEN", message: "not yours" };
+        if (outcome === "failed") return { ok: true, status: "ok" };
+        return {
+          ok: false,
+          code: "WAGGLE_INVALID_MESSAGE",
+          message: "results[0].result: no",
+          field: "result",
+        };
+      }),
+    });
+    await fixture.assign(2);
+    await fixture.end("t1");
+    await fixture.end("t2", { result: "?" });
+    await clock.advance(2_000);
+    expect(leader.reports().filter(({ task }) => task === "t1")).toHaveLength(1);
+    expect(
+      leader
+        .reports()
+        .filter(({ task }) => task === "t2")
+        .map(({ outcome }) => outcome),
+    ).toEqual(["completed", "failed"]);
+    expect(fixture.heldNames()).toEqual([]);
+  });
+
+  it("refused for want of room are sent again", async () => {
+    const { leader, clock } = await join();
+    leader.script.result = () =>
+      leader.raw("result").length < 3
+        ? { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full" }
+        : undefined;
+    await fixture.assign();
+    await fixture.end("t1");
+    await clock.advance(2_000);
+    expect(leader.raw("result")).toHaveLength(3);
+    expect(fixture.heldNames()).toEqual([]);
+  });
+});
+
+describe("pushes", () => {
+  it("are not obeyed when of a lower term, for another incarnation, or not readable", async () => {
+    const { leader, started } = await join();
+    leader.appear(5);
+    await fixture.clock.advance(1_000);
+    leader.push({ type: "assign", term: 4, assignments: [leader.assignment()] });
+    leader.push({ type: "assign", incarnation: "another", assignments: [leader.assignment()] });
+    leader.push({ type: "fenced", term: 4 });
+    leader.push({ type: "rejoin", incarnation: "another" });
+    leader.push({ type: "no such type" });
+    leader.send(Buffer.from("{"));
+    leader.send(Buffer.from("[".repeat(10_000)));
+    leader.push({ type: "assign", assignments: [{ number: "one" }] });
+    await settled();
+    expect(started).toEqual([]);
+    expect(fixture.closed).toBeUndefined();
+    expect(leader.all("join")).toHaveLength(1);
+  });
+
+  it("that repeat an assignment start nothing, while it runs and after it was answered", async () => {
+    const { leader } = await join();
+    const one = leader.assignment();
+    leader.assign(one, one);
+    leader.assign(one);
+    await settled();
+    await fixture.end("t1");
+    leader.assign(one);
+    await settled();
+    expect(fixture.started).toHaveLength(1);
+  });
+
+  it("that revoke abort the handler; the attempt is held until it ended, then reported revoked", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    leader.revoke({ task: "t1", attempt: 1 });
+    await clock.advance(3_000);
+    expect(fixture.aborted).toEqual(["t1 revoked"]);
+    expect(fixture.heldNames()).toEqual(["t1#1"]);
+    expect(leader.reports()).toEqual([]);
+    await fixture.end("t1", { result: "too late", tokens: 3 });
+    expect(leader.reports()).toEqual([
+      { task: "t1", attempt: 1, token: "1.1", outcome: "revoked", tokens: 3 },
+    ]);
+    await clock.advance(1_000);
+    expect(fixture.heldNames()).toEqual([]);
+  });
+
+  it("that revoke what has ended let its result stand", async () => {
+    const { leader } = await join();
+    leader.script.result = () => "silence";
+    await fixture.assign();
+    await fixture.end("t1", { result: "5" });
+    leader.revoke({ task: "t1", attempt: 1 });
+    await settled();
+    expect(fixture.aborted).toEqual([]);
+    expect(leader.reports()).toMatchObject([{ outcome: "completed", result: "5" }]);
+  });
+
+  it("that revoke what has not arrived keep it from ever starting", async () => {
+    const { leader, clock } = await join();
+    const one = leader.assignment();
+    leader.revoke(one);
+    leader.assign(one);
+    await clock.advance(1_000);
+    expect(fixture.started).toEqual([]);
+    expect(leader.reports()).toEqual([{ task: "t1", attempt: 1, token: "1.1", outcome: "revoked" }]);
+    expect(leader.last("heartbeat").seen).toBe(1);
+  });
+
+  it("that revoke another attempt of the task leave this one alone", async () => {
+    const { leader } = await join();
+    await fixture.assign();
+    leader.revoke({ task: "t1", attempt: 2 });
+    await settled();
+    expect(fixture.aborted).toEqual([]);
+  });
+
+  it("that drain are shown, and undone by undrain; what still comes is run", async () => {
+    const { leader, clock } = await join();
+    leader.push({ type: "drain" });
+    await settled();
+    expect(fixture.noticesOf("status").at(-1)).toMatchObject({ status: "ready", draining: true });
+    await fixture.assign();
+    expect(fixture.started).toHaveLength(1);
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat")).toMatchObject({ status: "busy" });
+    expect(leader.last("heartbeat"), "an operator's drain is no wish of the agent").not.toHaveProperty(
+      "draining",
+    );
+    leader.push({ type: "undrain" });
+    await settled();
+    expect(fixture.noticesOf("status").at(-1)).toMatchObject({ status: "busy", draining: false });
+  });
+});
+
+describe("leases", () => {
+  it("that are not confirmed abort the handler a fifth before they end, counted from the sending", async () => {
+    const { leader, clock } = await join();
+    await clock.advance(1_000);
+    await fixture.assign();
+    await clock.advance(1_000); // the last heartbeat that is answered was sent now
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(7_900);
+    expect(fixture.aborted).toEqual([]);
+    await clock.advance(200);
+    expect(fixture.aborted).toEqual(["t1 lease"]);
+    await clock.advance(5_000);
+    expect(fixture.aborted, "once").toEqual(["t1 lease"]);
+    await fixture.end("t1", { outcome: "infrastructure", error: "aborted" });
+    expect(leader.reports()).toMatchObject([{ task: "t1", outcome: "infrastructure" }]);
+  });
+
+  it("that are confirmed go on for ever", async () => {
+    const { clock } = await join();
+    await fixture.assign();
+    await clock.advance(60_000);
+    expect(fixture.aborted).toEqual([]);
+  });
+
+  it("are not renewed by a leader of a term gone by", async () => {
+    const { leader, clock } = await join({ leader: (fake) => Object.assign(fake, { leaseTtlMs: 4_000 }) });
+    await fixture.assign();
+    await clock.advance(1_000);
+    leader.push({ type: "undrain", term: 9 });
+    leader.script.heartbeat = () => ({ term: 1, renewed: true });
+    await clock.advance(3_300);
+    expect(fixture.aborted).toEqual(["t1 lease"]);
+  });
+
+  it("of attempts that ended are nobody's concern", async () => {
+    const { leader, clock } = await join();
+    leader.script.result = () => "silence";
+    await fixture.assign();
+    await fixture.end("t1");
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(30_000);
+    expect(fixture.aborted).toEqual([]);
+  });
+
+  it("of what is assigned after a long silence have two heartbeats to be confirmed", async () => {
+    const { leader, clock } = await join();
+    leader.vanish();
+    await clock.advance(30_000);
+    leader.appear(2);
+    await fixture.assign();
+    expect(fixture.aborted).toEqual([]);
+    await clock.advance(10_000);
+    expect(fixture.aborted).toEqual([]);
+
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(30_000);
+    expect(fixture.aborted).toEqual(["t1 lease"]);
+  });
+});
+
+describe("lives", () => {
+  it("end with rejoin: everything is aborted, and a new incarnation joins that remembers nothing", async () => {
+    const { leader, clock } = await join();
+    leader.script.result = () => "silence";
+    await fixture.assign(2);
+    await fixture.end("t1", { result: "of the life before" });
+    const first = leader.incarnation;
+    leader.push({ type: "rejoin" });
+    leader.countFromOne();
+    await settled();
+    expect(fixture.aborted).toEqual(["t2 lapsed"]);
+    expect(leader.all("join")).toHaveLength(2);
+    expect(leader.last("join")).toMatchObject({ held: [], seen: 0 });
+    expect(leader.incarnation).not.toBe(first);
+
+    leader.script.result = () => undefined;
+    const reported = leader.reports().length;
+    await fixture.end("t2", { result: "also of the life before" });
+    await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
+    expect(leader.reports().slice(reported), "nothing of the old life is reported").toEqual([]);
+    expect(leader.last("heartbeat")).toMatchObject({ incarnation: leader.incarnation, seen: 0, held: [] });
+
+    const again = leader.assignment({ task: "t9" });
+    leader.assign(again);
+    await settled();
+    await fixture.end("t9", { result: "5" });
+    expect(leader.last("result")).toMatchObject({
+      incarnation: leader.incarnation,
+      results: [{ task: "t9" }],
+    });
+  });
+
+  it("end when the leader does not know the agent", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => ({ ok: false, code: "WAGGLE_UNKNOWN_AGENT", message: "who?" });
+    await clock.advance(1_000);
+    expect(leader.all("join")).toHaveLength(2);
+  });
+
+  it("begin anew under a lower term only when all leases of the old one are over", async () => {
+    const { leader, clock } = await join();
+    leader.appear(5);
+    await clock.advance(1_000);
+    leader.appear(1); // the journal was thrown away and begun again
+    await clock.advance(9_000);
+    expect(leader.all("join")).toHaveLength(1);
+    await clock.advance(3_000);
+    expect(leader.all("join")).toHaveLength(2);
+    expect(fixture.closed).toBeUndefined();
+    await fixture.assign();
+    expect(fixture.started).toHaveLength(1);
+  });
+
+  it("end for good when fenced: all is aborted, nothing more is sent", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    leader.push({ type: "fenced" });
+    await settled();
+    expect(fixture.aborted).toEqual(["t1 fenced"]);
+    expect(fixture.closed?.error).toMatchObject({ code: "WAGGLE_FENCED" });
+    const heard = leader.all("heartbeat").length + leader.all("join").length;
+    await clock.advance(20_000);
+    expect(leader.all("heartbeat").length + leader.all("join").length).toBe(heard);
+    expect(leader.all("leave")).toEqual([]);
+  });
+
+  it("end with the connection", async () => {
+    const { transport } = await join();
+    await fixture.assign();
+    await transport.close();
+    expect(fixture.aborted).toEqual(["t1 stopping"]);
+    expect(fixture.closed?.error).toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+  });
+});
+
+describe("draining of its own accord", () => {
+  it("tells the leader at once, finishes, runs what was on its way, and leaves when all is answered", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    const late = leader.assignment();
+    fixture.session.tell({ type: "drain" });
+    leader.assign(late); // crosses the heartbeat
+    await settled();
+    expect(leader.last("heartbeat")).toMatchObject({ draining: true, status: "busy" });
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1", "t2"]);
+    await fixture.end("t1");
+    expect(leader.all("leave")).toEqual([]);
+    leader.script.result = () => "silence";
+    await fixture.end("t2");
+    expect(leader.all("leave"), "a result that is not answered is not done with").toEqual([]);
+    leader.script.result = () => undefined;
+    await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
+    expect(leader.all("leave")).toEqual([{ incarnation: leader.incarnation }]);
+    expect(fixture.closed).toEqual({ type: "closed" });
+    expect(fixture.aborted).toEqual([]);
+  });
+
+  it("does not leave before a leader knows that it takes nothing more", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => "silence";
+    fixture.session.tell({ type: "drain" });
+    await clock.advance(2_000);
+    expect(leader.all("leave")).toEqual([]);
+    leader.script.heartbeat = () => undefined;
+    await clock.advance(1_000);
+    expect(leader.all("leave")).toHaveLength(1);
+  });
+
+  it("is not undone by an operator", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    fixture.session.tell({ type: "drain" });
+    leader.push({ type: "undrain" });
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat")).toMatchObject({ draining: true });
+    expect(fixture.noticesOf("status").at(-1)).toMatchObject({ draining: true });
+    await fixture.end("t1");
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
+  it("before it has joined ends it", async () => {
+    const { clock } = await join({ hasLeader: false });
+    fixture.session.tell({ type: "drain" });
+    await clock.advance(limits.agentLeaveMs);
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
+  it("ends when the leader has given everything away anyway", async () => {
+    const { leader } = await join();
+    await fixture.assign();
+    fixture.session.tell({ type: "drain" });
+    leader.push({ type: "rejoin" });
+    await settled();
+    expect(leader.all("join")).toHaveLength(1);
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+});
+
+describe("stopping", () => {
+  it("aborts, reports what ends as its handlers say, speaks for the rest, and leaves", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign(2);
+    fixture.session.tell({ type: "stop" });
+    await settled();
+    expect(fixture.aborted).toEqual(["t1 stopping", "t2 stopping"]);
+    await fixture.end("t1", { outcome: "infrastructure", error: "the agent was stopped" });
+    expect(leader.all("leave")).toEqual([]);
+    await clock.advance(limits.agentStopMs);
+    expect(leader.reports()).toMatchObject([
+      { task: "t1", outcome: "infrastructure" },
+      { task: "t2", outcome: "infrastructure", error: expect.stringContaining("stopped") },
+    ]);
+    expect(leader.all("leave")).toHaveLength(1);
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
+  it("starts nothing that still comes and gives it back", async () => {
+    const { leader } = await join();
+    await fixture.assign();
+    const late = leader.assignment();
+    fixture.session.tell({ type: "stop" });
+    leader.assign(late);
+    await settled();
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
+    expect(leader.reports()).toMatchObject([{ task: "t2", outcome: "infrastructure" }]);
+  });
+
+  it("overtakes a drain", async () => {
+    const { leader } = await join();
+    await fixture.assign();
+    fixture.session.tell({ type: "drain" });
+    fixture.session.tell({ type: "stop" });
+    await settled();
+    expect(fixture.aborted).toEqual(["t1 stopping"]);
+    await fixture.end("t1", { outcome: "infrastructure", error: "stopped" });
+    expect(leader.all("leave")).toHaveLength(1);
+  });
+});
+
+describe("progress", () => {
+  it("is passed on for what runs and for nothing else", async () => {
+    const { leader } = await join();
+    await fixture.assign(2);
+    await fixture.end("t2");
+    const reports = fixture.started.map(({ key }) => ({ key, fraction: 0.5, message: "half" }));
+    fixture.session.tell({ type: "progress", reports });
+    await settled();
+    expect(leader.all("progress")).toEqual([
+      { incarnation: leader.incarnation, task: "t1", attempt: 1, fraction: 0.5, message: "half" },
+    ]);
+  });
+});

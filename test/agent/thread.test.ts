@@ -1,0 +1,122 @@
+// The session in its own thread, over a real server: a handler that blocks the main thread costs no heartbeat.
+
+import { Worker } from "node:worker_threads";
+import { pino } from "pino";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Agent, type AgentOptions, startAgent } from "../../src/agent/agent.ts";
+import { UnreachableError } from "../../src/errors.ts";
+import { swarmId } from "../../src/ids.ts";
+import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+
+const [server] = natsServersFor("an agent's thread");
+const heartbeatMs = 200;
+const leaseTtlMs = 2_000;
+const blockedMs = 3_000;
+
+let running: RunningNatsServer | undefined;
+let leader: Worker | undefined;
+let agent: Agent | undefined;
+afterEach(async () => {
+  await agent?.stop();
+  await leader?.terminate();
+  await running?.stop();
+  agent = undefined;
+});
+
+async function start(options: Partial<AgentOptions> = {}) {
+  running = await startNatsServer({ binary: server?.path ?? "" });
+  const { url } = running;
+  const messages = leaderThread(url);
+  await messages.next("ready");
+  const lines: string[] = [];
+  agent = await startAgent(
+    { id: "a1", kinds: ["count"], handler: () => "done", ...options },
+    {
+      swarm: swarmId("test"),
+      connection: { kind: "server", server: { urls: [url] } },
+      logger: pino({ level: "debug" }, { write: (line) => lines.push(line) }),
+    },
+  );
+  return { agent, messages, lines };
+}
+
+describe.skipIf(server === undefined)("an agent in a thread", () => {
+  it("keeps heartbeats, leases and confirmations going while the main thread is blocked", async () => {
+    let wasAborted = false;
+    const { messages } = await start({
+      handler: (_, { signal }) => {
+        const { aborted } = signal;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockedMs);
+        wasAborted = aborted || signal.aborted;
+        return "done";
+      },
+    });
+    const { results, beats } = await messages.next("result");
+    expect(results).toMatchObject([{ task: "t1", outcome: "completed", result: "done" }]);
+    expect(wasAborted).toBe(false);
+    const during = beats.filter(({ held }) => held === 1);
+    expect(during.length).toBeGreaterThan(blockedMs / heartbeatMs / 2);
+    expect(during.at(-1)).toMatchObject({ seen: 1 });
+    const pauses = during.slice(1).map(({ at }, index) => at - (during[index]?.at ?? 0));
+    expect(Math.max(...pauses), "no pause in which a lease could end").toBeLessThan(leaseTtlMs);
+  });
+
+  it("drains and ends its thread; its log lines reach the logger, without credentials", async () => {
+    const { agent, messages, lines } = await start();
+    await messages.next("result");
+    await agent.drain();
+    await messages.next("left");
+    expect(await agent.closed).toBeUndefined();
+    expect(lines.map((line) => JSON.parse(line).msg)).toContain("joined the swarm");
+    expect(agent.status()).toBe("offline");
+  });
+
+  it("fails to start where there is no server", async () => {
+    running = await startNatsServer({ binary: server?.path ?? "" });
+    const { url } = running;
+    await running.stop();
+    const starting = startAgent(
+      { id: "a1", kinds: ["count"], handler: () => "done" },
+      { swarm: swarmId("test"), connection: { kind: "server", server: { urls: [url] } } },
+    );
+    await expect(starting).rejects.toBeInstanceOf(UnreachableError);
+  });
+
+  it("joins again, by itself, on a server that was restarted", async () => {
+    const { agent, messages } = await start();
+    await messages.next("result");
+    await running?.restart();
+    await agent.drain();
+    await messages.next("left");
+  });
+});
+
+interface LeaderMessages {
+  ready: object;
+  left: object;
+  result: { readonly results: object[]; readonly beats: { at: number; held: number; seen: number }[] };
+}
+
+function leaderThread(url: string) {
+  leader = new Worker(new URL("leader-thread.mjs", import.meta.url), {
+    workerData: { server: url, agent: "a1", heartbeatMs, leaseTtlMs },
+    execArgv: [],
+  });
+  const heard: { type: string }[] = [];
+  let wake: () => void = () => undefined;
+  leader.on("message", (message: { type: string }) => {
+    heard.push(message);
+    wake();
+  });
+  return {
+    async next<Type extends keyof LeaderMessages>(type: Type): Promise<LeaderMessages[Type]> {
+      for (;;) {
+        const at = heard.findIndex((message) => message.type === type);
+        if (at !== -1) return heard.splice(at, 1)[0] as unknown as LeaderMessages[Type];
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+}
