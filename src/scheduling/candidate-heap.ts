@@ -9,8 +9,9 @@ import type { Candidate } from "./candidate.ts";
 export class CandidateHeap {
   readonly #items: Candidate[];
 
-  constructor(candidates: readonly Candidate[]) {
-    this.#items = [...candidates];
+  /** @param candidates in no order; the heap takes the array over */
+  constructor(candidates: Candidate[]) {
+    this.#items = candidates;
     for (const [at, candidate] of this.#items.entries()) candidate.heapAt = at;
     for (let at = (this.#items.length >> 1) - 1; at >= 0; at -= 1) this.#sink(at);
   }

@@ -77,6 +77,11 @@ export function isLive(agent: AgentRow): boolean {
   return agent.online && !agent.draining;
 }
 
+/** Whether it could be assigned something now, of whatever kind. */
+export function isFree(agent: AgentRow): boolean {
+  return isLive(agent) && !isFull(agent) && !agent.unresponsive;
+}
+
 /** Every place is taken, those for prefetched tasks included. */
 export function isFull(agent: AgentRow): boolean {
   return agent.open.size >= placesOf(agent);

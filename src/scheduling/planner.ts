@@ -11,12 +11,11 @@ import type { EventOf } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
 import type { AgentRow, Lane, SwarmState, TaskRow } from "../core/state.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
-import { Candidate } from "./candidate.ts";
-import { excludedByFailure, isFull } from "./eligibility.ts";
+import { Contender } from "./candidate.ts";
+import { excludedByFailure, isFree, isFull } from "./eligibility.ts";
 import { fittedReceipt, jsonBytes } from "./fitted-receipt.ts";
 import { defaultPolicy, type SchedulingPolicy } from "./policy.ts";
 import { Pool, type Ranking } from "./pool.ts";
-import { agentRate, swarmRate } from "./success-rate.ts";
 import { nothingToPlan, type Survey, surveyOf } from "./survey.ts";
 import { SubmissionOrder, type TurnOrder } from "./turn-order.ts";
 
@@ -32,7 +31,7 @@ interface OpenLane {
 
 interface Pick {
   readonly task: TaskRow;
-  readonly agent: AgentRow;
+  readonly contender: Contender;
 }
 
 /** Assigns what can be assigned at one instant. Used up once `next` has returned undefined. */
@@ -41,12 +40,11 @@ export class Round {
   readonly #at: Instant;
   readonly #policy: SchedulingPolicy;
   readonly #survey: Survey;
-  readonly #poolByKey = new Map<string, Pool>();
-  readonly #poolsByAgent = new Map<AgentRow, Pool[]>();
+  readonly #poolsByKind = new Map<Kind, Pool[]>();
   readonly #openByLane = new Map<Lane, OpenLane>();
   readonly #turns: TurnOrder;
-  /** Agents of some pool that have a place free. */
-  #freeCount: number;
+  /** Agents that have a place free and serve a kind that waits. */
+  #freeCount = 0;
   /** What `next` returned last, until it is known to be applied. */
   #pending: Pick | undefined;
 
@@ -56,9 +54,8 @@ export class Round {
     this.#at = at;
     this.#policy = { ...defaultPolicy, ...policy };
     this.#survey = state.laneByKey.size === 0 ? nothingToPlan : surveyOf(state, this.#policy);
-    if (this.#survey.free.length > 0) for (const lane of state.laneByKey.values()) this.#open(lane);
+    if (this.#survey.free.length > 0) this.#open();
     this.#turns = new SubmissionOrder(this.#openByLane.keys());
-    this.#freeCount = this.#poolsByAgent.size;
   }
 
   /**
@@ -83,10 +80,11 @@ export class Round {
     const task = open.lane.queue.peek() as TaskRow;
     const isLastAttempt = task.failures + 1 >= task.spec.maxAttempts;
     const ranking = open.pool.rank(open.excluded, isLastAttempt);
-    const agent = ranking.candidates[0]?.agent;
-    if (agent === undefined) return undefined;
+    const contender = ranking.candidates[0]?.contender;
+    if (contender === undefined) return undefined;
 
-    this.#pending = { task, agent };
+    this.#pending = { task, contender };
+    const { agent } = contender;
     const number = agent.lastNumber + 1;
     return {
       type: "TaskAssigned",
@@ -117,54 +115,68 @@ export class Round {
   /** Takes note of what the last assignment changed. */
   #settle(): void {
     if (this.#pending === undefined) return;
-    const { task, agent } = this.#pending;
+    const { task, contender } = this.#pending;
     assert(
       task.state !== "queued",
       `the assignment of ${task.spec.id} is applied before the next is asked for`,
     );
     this.#pending = undefined;
     this.#turns.granted();
-    const hasFilled = isFull(agent);
+    contender.assigned += 1;
+    const hasFilled = isFull(contender.agent);
     if (hasFilled) this.#freeCount -= 1;
-    if (!hasFilled && agent.suspensionByKind.size === 0) return;
-    for (const pool of this.#poolsByAgent.get(agent) ?? []) pool.update(agent);
+    if (!hasFilled && contender.agent.suspensionByKind.size === 0) return;
+    for (const candidate of contender.candidates) candidate.ranks.update(candidate);
   }
 
-  #open(lane: Lane): void {
-    if (lane.queue.size === 0) return;
-    const pool = this.#poolOf(lane.kind, lane.role);
-    if (!pool.isOpen) return;
-    const excluded = lane.avoid.length === 0 ? lane.avoid : excludedByFailure(lane.avoid, pool.peers);
-    this.#openByLane.set(lane, { lane, pool, excluded, nameBytes: undefined });
+  /** Lanes to pools, free agents into the pools, and out with the lanes that nobody may serve. */
+  #open(): void {
+    const waiting = [...this.#state.laneByKey.values()].filter(({ queue }) => queue.size > 0);
+    const offered = waiting.map((lane) => ({ lane, pool: this.#poolOf(lane.kind, lane.role) }));
+    for (const agent of this.#wantedAgents()) this.#enter(agent);
+    for (const { lane, pool } of offered) {
+      if (!pool.isOpen) continue;
+      const excluded = lane.avoid.length === 0 ? lane.avoid : excludedByFailure(lane.avoid, pool.peers);
+      this.#openByLane.set(lane, { lane, pool, excluded, nameBytes: undefined });
+    }
   }
 
   #poolOf(kind: Kind, role: string | undefined): Pool {
-    // Neither a kind nor a role holds a space.
-    const key = role === undefined ? kind : `${kind} ${role}`;
-    const known = this.#poolByKey.get(key);
+    const ofKind = this.#poolsByKind.get(kind) ?? [];
+    const known = ofKind.find((pool) => pool.role === role);
     if (known !== undefined) return known;
-    const pool = this.#newPool(kind, role);
-    this.#poolByKey.set(key, pool);
-    for (const agent of pool.agents()) {
-      const pools = this.#poolsByAgent.get(agent);
-      if (pools === undefined) this.#poolsByAgent.set(agent, [pool]);
-      else pools.push(pool);
-    }
+    const { lambda } = this.#policy;
+    const pool = new Pool({
+      state: this.#state,
+      at: this.#at,
+      kind,
+      role,
+      lambda,
+      census: this.#survey.census,
+    });
+    ofKind.push(pool);
+    this.#poolsByKind.set(kind, ofKind);
     return pool;
   }
 
-  #newPool(kind: Kind, role: string | undefined): Pool {
-    const { free, census, backlogByAgent } = this.#survey;
-    const prior = swarmRate(this.#state.recordByKind.get(kind), this.#at);
-    const serving = this.#state.onlineByKind.get(kind);
-    const candidateOf = (agent: AgentRow) =>
-      new Candidate({
-        agent,
-        successRate: agentRate(agent.recordByKind.get(kind), prior, this.#at),
-        backlog: backlogByAgent.get(agent) ?? 0,
-        lambda: this.#policy.lambda,
-      });
-    const agents = serving === undefined || serving.size > free.length ? free : serving.values();
-    return new Pool({ state: this.#state, at: this.#at, kind, role, agents, candidateOf, census });
+  /** All with a place free, or, where few kinds wait in a large swarm, those of them that serve these. */
+  #wantedAgents(): Iterable<AgentRow> {
+    const serving = [...this.#poolsByKind.keys()].map((kind) => this.#state.onlineByKind.get(kind));
+    const servingCount = serving.reduce((sum, agents) => sum + (agents?.size ?? 0), 0);
+    if (servingCount >= this.#survey.free.length) return this.#survey.free;
+    const wanted = new Set<AgentRow>();
+    for (const agents of serving) {
+      for (const agent of agents?.values() ?? []) if (isFree(agent)) wanted.add(agent);
+    }
+    return wanted;
+  }
+
+  #enter(agent: AgentRow): void {
+    const contender = new Contender(agent, this.#survey.backlogByAgent.get(agent) ?? 0);
+    const isVersatile = agent.kinds.size > this.#poolsByKind.size;
+    for (const kind of isVersatile ? this.#poolsByKind.keys() : agent.kinds) {
+      for (const pool of this.#poolsByKind.get(kind) ?? []) pool.admit(contender);
+    }
+    if (contender.candidates.length > 0) this.#freeCount += 1;
   }
 }

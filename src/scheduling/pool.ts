@@ -1,13 +1,14 @@
 // The agents that may have tasks of one kind and role, ranked, during one round. Lanes that differ only in the
-// agents to avoid share a pool. It is opened with those that have a place free and hears of each that fills.
+// agents to avoid share a pool. It is given those that have a place free and hears of each that fills.
 // The counts for receipts are made at the first assignment from here and kept up to date from then on.
 
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
 import type { AgentRow, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
-import type { Candidate } from "./candidate.ts";
+import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
 import { isLive, type Peers, peersOf, type Standing, standingInPool } from "./eligibility.ts";
+import { agentRate, swarmRate } from "./success-rate.ts";
 import type { Census } from "./survey.ts";
 
 export interface PoolInit {
@@ -15,9 +16,7 @@ export interface PoolInit {
   readonly at: Instant;
   readonly kind: Kind;
   readonly role: string | undefined;
-  /** Among them all that serve the kind and have a place free; others are passed over. */
-  readonly agents: Iterable<AgentRow>;
-  readonly candidateOf: (agent: AgentRow) => Candidate;
+  readonly lambda: number;
   readonly census: Census;
 }
 
@@ -29,11 +28,6 @@ export interface Ranking {
   readonly decidedBy: DecidedBy;
 }
 
-interface Member {
-  readonly candidate: Candidate;
-  standing: Standing;
-}
-
 type Counts = Record<IneligibleReason, number>;
 
 /** The winner and the next two (design section 10). */
@@ -41,37 +35,44 @@ const shownInReceipt = 3;
 const nobodyRanked: Ranking = { candidates: [], feasible: 0, decidedBy: "only" };
 const everybody = () => true;
 
-export class Pool {
+export class Pool implements Ranks {
   readonly kind: Kind;
   readonly role: string | undefined;
   readonly #state: SwarmState;
   readonly #at: Instant;
+  readonly #lambda: number;
   readonly #census: Census;
-  /** Those with a place free that pass, or are suspended: the ones whose standing an assignment may change. */
-  readonly #memberById = new Map<AgentId, Member>();
-  readonly #feasible: CandidateHeap;
+  /** What is expected of an agent that has not tried the kind. */
+  readonly #prior: number;
+  /** Those with a place free that pass, or are suspended: whose standing an assignment may change. */
+  readonly #candidates: Candidate[] = [];
+  #knownById: Map<AgentId, Candidate> | undefined;
+  #knownFeasible: CandidateHeap | undefined;
   readonly #probes: Candidate[] = [];
   #knownPeers: Peers | undefined;
   #counts: Counts | undefined;
   #shownCounts: Receipt["ineligible"] | undefined;
 
-  constructor({ state, at, kind, role, agents, candidateOf, census }: PoolInit) {
-    this.#state = state;
-    this.#at = at;
+  constructor({ state, at, kind, role, lambda, census }: PoolInit) {
     this.kind = kind;
     this.role = role;
+    this.#state = state;
+    this.#at = at;
+    this.#lambda = lambda;
     this.#census = census;
-    const feasible: Candidate[] = [];
-    for (const agent of agents) {
-      const standing = this.#standingOf(agent);
-      if (standing !== "feasible" && standing !== "probe" && standing !== "suspended") continue;
-      const candidate = candidateOf(agent);
-      this.#memberById.set(agent.id, { candidate, standing });
-      if (standing === "feasible") feasible.push(candidate);
-      if (standing === "probe") this.#probes.push(candidate);
-    }
-    this.#feasible = new CandidateHeap(feasible);
-    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
+    this.#prior = swarmRate(state.recordByKind.get(kind), at);
+  }
+
+  /** Takes in an agent, if it may have tasks from here or is suspended. Before the first ranking. */
+  admit(contender: Contender): void {
+    const { agent } = contender;
+    const standing = this.#standingOf(agent);
+    if (standing !== "feasible" && standing !== "probe" && standing !== "suspended") return;
+    const successRate = agentRate(agent.recordByKind.get(this.kind), this.#prior, this.#at);
+    const candidate = new Candidate({ contender, ranks: this, standing, successRate, lambda: this.#lambda });
+    contender.candidates.push(candidate);
+    this.#candidates.push(candidate);
+    if (standing === "probe") this.#probes.push(candidate);
   }
 
   /** Whether anybody here may have a task, leaving aside whom the task avoids. */
@@ -83,11 +84,6 @@ export class Pool {
   get peers(): Peers {
     this.#knownPeers ??= peersOf(this.#state, this.kind, this.role);
     return this.#knownPeers;
-  }
-
-  /** The agents to tell of changes: see `update`. */
-  *agents(): IterableIterator<AgentRow> {
-    for (const { candidate } of this.#memberById.values()) yield candidate.agent;
   }
 
   /**
@@ -110,7 +106,7 @@ export class Pool {
     };
   }
 
-  /** How many agents of the swarm failed which filter, zeros absent, in the filters' order. */
+  /** How many agents of the swarm fail which filter, zeros absent, in the filters' order. */
   ineligible(excluded: readonly AgentId[]): Receipt["ineligible"] {
     this.#counts ??= this.#count();
     this.#shownCounts ??= withoutZeros(this.#counts);
@@ -120,19 +116,27 @@ export class Pool {
   }
 
   /** Takes note that an agent filled or is being probed. Within a round nobody's standing gets better. */
-  update(agent: AgentRow): void {
-    const member = this.#memberById.get(agent.id);
-    if (member === undefined) return;
-    const before = member.standing;
-    const now = this.#standingOf(agent);
+  update(candidate: Candidate): void {
+    const before = candidate.standing;
+    const now = this.#standingOf(candidate.agent);
     if (before === now) return;
-    member.standing = now;
-    if (before === "feasible") this.#feasible.remove(member.candidate);
-    if (before === "probe") this.#probes.splice(this.#probes.indexOf(member.candidate), 1);
+    candidate.standing = now;
+    if (before === "feasible") this.#feasible.remove(candidate);
+    if (before === "probe") this.#probes.splice(this.#probes.indexOf(candidate), 1);
     if (this.#counts === undefined) return;
-    if (before !== "feasible" && before !== "probe") this.#counts[before] -= 1;
-    if (now !== "feasible" && now !== "probe") this.#counts[now] += 1;
+    if (!mayHaveOne(before)) this.#counts[before] -= 1;
+    if (!mayHaveOne(now)) this.#counts[now] += 1;
     this.#shownCounts = undefined;
+  }
+
+  get #feasible(): CandidateHeap {
+    this.#knownFeasible ??= this.#rankFirst();
+    return this.#knownFeasible;
+  }
+
+  #rankFirst(): CandidateHeap {
+    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
+    return new CandidateHeap(this.#candidates.filter(({ standing }) => standing === "feasible"));
   }
 
   #standingOf(agent: AgentRow): Standing {
@@ -142,10 +146,12 @@ export class Pool {
 
   /** Of those that would pass but for the task's failures. */
   #excludedCount(excluded: readonly AgentId[]): number {
+    if (excluded.length === 0) return 0;
+    this.#knownById ??= new Map(this.#candidates.map((candidate) => [candidate.agent.id, candidate]));
     let count = 0;
     for (const id of excluded) {
-      const standing = this.#memberById.get(id)?.standing;
-      if (standing === "feasible" || standing === "probe") count += 1;
+      const candidate = this.#knownById.get(id);
+      if (candidate !== undefined && mayHaveOne(candidate.standing)) count += 1;
     }
     return count;
   }
@@ -165,7 +171,7 @@ export class Pool {
       if (!isLive(agent)) continue;
       counts["wrong-kind"] -= 1;
       const standing = this.#standingOf(agent);
-      if (standing !== "feasible" && standing !== "probe") counts[standing] += 1;
+      if (!mayHaveOne(standing)) counts[standing] += 1;
     }
     return counts;
   }
@@ -178,6 +184,10 @@ export class Pool {
   #probeDueAt(candidate: Candidate): number {
     return candidate.agent.suspensionByKind.get(this.kind)?.until ?? 0;
   }
+}
+
+function mayHaveOne(standing: Standing): standing is "feasible" | "probe" {
+  return standing === "feasible" || standing === "probe";
 }
 
 function ranked(

@@ -2,7 +2,7 @@
 // how each one's own backlog compares. All totals and maxima of a round are these.
 
 import type { AgentRow, SwarmState } from "../core/state.ts";
-import { isFull } from "./eligibility.ts";
+import { isFree } from "./eligibility.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import type { SchedulingPolicy } from "./policy.ts";
 
@@ -38,7 +38,7 @@ export function surveyOf(state: SwarmState, policy: SchedulingPolicy): Survey {
   for (const agent of state.agentById.values()) {
     if (!agent.online) offline += 1;
     else if (agent.draining) draining += 1;
-    else if (!isFull(agent) && !agent.unresponsive) free.push(agent);
+    else if (isFree(agent)) free.push(agent);
     if (isBacklogCounted && agent.open.size > agent.maxConcurrent)
       queueByAgent.set(agent, backlogOf(agent, state.tick));
   }

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentRow } from "../../src/core/state.ts";
-import { Candidate } from "../../src/scheduling/candidate.ts";
+import { Candidate, Contender } from "../../src/scheduling/candidate.ts";
 import { CandidateHeap } from "../../src/scheduling/candidate-heap.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
@@ -27,9 +27,16 @@ const agents = fc.array(
   { minLength: 1, maxLength: 20 },
 );
 
-function sorted(candidates: Iterable<Candidate>): Candidate[] {
-  for (const candidate of candidates) candidate.refresh();
-  return [...candidates].sort((a, b) => (a.isBefore(b) ? -1 : 1));
+const nowhere = { update: () => undefined };
+
+function aCandidate(agent: AgentRow, successRate = 1): Candidate {
+  return new Candidate({
+    contender: new Contender(agent, 0),
+    ranks: nowhere,
+    standing: "feasible",
+    successRate,
+    lambda: 0,
+  });
 }
 
 describe("the candidates' heap", () => {
@@ -40,16 +47,17 @@ describe("the candidates' heap", () => {
         const rows: AgentRow[] = some.map(({ maxConcurrent }, n) =>
           swarm.join(`a${n}`, { maxConcurrent, prefetch: 100 }),
         );
-        const candidateOf = (agent: AgentRow, n: number) =>
-          new Candidate({ agent, successRate: some[n]?.successRate ?? 0, backlog: 0, lambda: 0 });
-        const candidates = rows.map(candidateOf);
-        const heap = new CandidateHeap(candidates);
+        const candidateOf = (n: number) => aCandidate(rows[n] as AgentRow, some[n]?.successRate);
+        const candidates = rows.map((_, n) => candidateOf(n));
+        const heap = new CandidateHeap([...candidates]);
         const left = new Set(candidates.keys());
 
         for (const operation of all) {
           if (operation.do === "look") {
             const unwanted = new Set(operation.unwanted.map((n) => rows[n]?.id));
-            const expected = sorted([...left].map((n) => candidateOf(rows[n] as AgentRow, n)))
+            const expected = [...left]
+              .map(candidateOf)
+              .sort((a, b) => (a.isBefore(b) ? -1 : 1))
               .filter(({ agent }) => !unwanted.has(agent.id))
               .slice(0, operation.count);
             const found = heap.best(operation.count, ({ agent }) => !unwanted.has(agent.id));
@@ -66,6 +74,7 @@ describe("the candidates' heap", () => {
             const task = `t${swarm.state.submissions}`;
             swarm.submit(task);
             swarm.assign(task, `a${n}`);
+            (candidates[n] as Candidate).contender.assigned += 1;
           }
         }
       }),
@@ -75,7 +84,7 @@ describe("the candidates' heap", () => {
 
   it("refuses to remove what it does not hold", () => {
     const swarm = new SwarmFixture();
-    const candidate = new Candidate({ agent: swarm.join("a"), successRate: 1, backlog: 0, lambda: 0 });
+    const candidate = aCandidate(swarm.join("a"));
     expect(() => new CandidateHeap([]).remove(candidate)).toThrow(/of this heap/);
   });
 });

@@ -49,7 +49,15 @@ describe("a round", () => {
     for (const rule of ["only", "score", "in-flight", "longest-idle", "id", "probe"]) {
       expect([rule, (decided.get(rule) ?? 0) > 10]).toEqual([rule, true]);
     }
-    for (const reason of ["offline", "draining", "full", "unresponsive", "suspended", "failed-this-task", "wrong-role"]) {
+    for (const reason of [
+      "offline",
+      "draining",
+      "full",
+      "unresponsive",
+      "suspended",
+      "failed-this-task",
+      "wrong-role",
+    ]) {
       expect([reason, (decided.get(reason) ?? 0) > 20]).toEqual([reason, true]);
     }
   });

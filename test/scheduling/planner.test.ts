@@ -1,0 +1,167 @@
+// A round told as stories: whose turn, who does it, and what the receipt says of it.
+
+import { describe, expect, it } from "vitest";
+import { agentId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { Round } from "../../src/scheduling/planner.ts";
+import { SwarmFixture, told } from "./swarm-fixture.ts";
+
+function aSwarm(...agents: string[]): SwarmFixture {
+  const swarm = new SwarmFixture();
+  for (const id of agents) swarm.join(id);
+  return swarm;
+}
+
+describe("a round", () => {
+  it("has nothing to say where nothing waits or nobody is there", () => {
+    expect(aSwarm("a").plan()).toEqual([]);
+    const lonely = aSwarm();
+    lonely.submit("t1");
+    expect(lonely.plan()).toEqual([]);
+  });
+
+  it("names what is granted: attempt, number and token, and why", () => {
+    const swarm = aSwarm("a1", "a2");
+    swarm.submit("t1");
+    swarm.assign("t1", "a1");
+    swarm.fail("t1");
+    swarm.pass(250);
+    const [assigned] = swarm.plan();
+    expect(assigned).toEqual({
+      type: "TaskAssigned",
+      task: "t1",
+      attempt: 2,
+      agent: "a2",
+      incarnation: "a2-1",
+      number: 1,
+      token: "7.1",
+      receipt: {
+        feasible: 1,
+        candidates: [{ agent: "a2", score: 0.8, successRate: 0.8, load: 0 }],
+        ineligible: { "failed-this-task": 1 },
+        decidedBy: "only",
+        lane: "k  a1",
+        waiting: 1,
+        waitedMs: 250,
+      },
+    });
+  });
+
+  it("selects as VAPORA's worked example does", () => {
+    const swarm = aSwarm();
+    for (const [id, held] of Object.entries({ A: 2, B: 0, C: 4 })) {
+      swarm.join(id, { maxConcurrent: 5 });
+      for (let n = 0; n < held; n += 1) {
+        swarm.submit(`${id}${n}`);
+        swarm.assign(`${id}${n}`, id);
+      }
+    }
+    swarm.submit("t");
+    const [assigned] = swarm.plan({ lambda: 0 });
+    expect(assigned?.receipt.decidedBy).toBe("score");
+    expect(assigned?.receipt.candidates.map(({ agent, load }) => [agent, load])).toEqual([
+      ["B", 0],
+      ["A", 0.4],
+      ["C", 0.8],
+    ]);
+  });
+
+  it("spreads equal work over equal agents: fewer in flight, longest idle, then id", () => {
+    const swarm = aSwarm();
+    for (const id of ["a2", "a1", "a3"]) swarm.join(id, { maxConcurrent: 2 });
+    for (let n = 1; n <= 6; n += 1) swarm.submit(`t${n}`);
+    const assigned = swarm.plan();
+    expect(told(assigned)).toEqual(["t1→a1", "t2→a2", "t3→a3", "t4→a1", "t5→a2", "t6→a3"]);
+    expect(assigned.map(({ receipt }) => receipt.decidedBy)).toEqual([
+      "id",
+      "id",
+      "score",
+      "longest-idle",
+      "longest-idle",
+      "only",
+    ]);
+  });
+
+  it("gives a kind's work to who succeeds at that kind, not to who succeeds at others", () => {
+    const swarm = aSwarm();
+    for (const id of ["x", "y"]) swarm.join(id, { kinds: ["k", "l"], maxConcurrent: 2 });
+    swarm.teach("x", { successes: 30 });
+    swarm.teach("x", { failures: 30, kind: "l" });
+    swarm.teach("y", { successes: 30, kind: "l" });
+    swarm.teach("y", { failures: 30 });
+    swarm.submit("t1", { kind: "l" });
+    swarm.submit("t2", { kind: "k" });
+    expect(told(swarm.plan())).toEqual(["t1→y", "t2→x"]);
+  });
+
+  it("never lets a full kind block another", () => {
+    const swarm = aSwarm();
+    swarm.join("a", { kinds: ["k"] });
+    swarm.join("b", { kinds: ["l"], maxConcurrent: 2 });
+    for (const id of ["k1", "k2", "k3"]) swarm.submit(id, { priority: 1 });
+    for (const id of ["l1", "l2"]) swarm.submit(id, { kind: "l", priority: 9 });
+    expect(told(swarm.plan())).toEqual(["k1→a", "l1→b", "l2→b"]);
+  });
+
+  it("prefers, of two equally loaded agents, who has less of a backlog", () => {
+    const swarm = aSwarm();
+    for (const id of ["a", "b"]) swarm.join(id, { prefetch: 4 });
+    for (const id of ["a1", "b1", "a2", "b2"]) {
+      swarm.submit(id, { weight: id === "a2" ? 5 : 1 });
+      swarm.assign(id, id.charAt(0));
+    }
+    swarm.submit("t");
+    const ours = new Round(swarm.state, swarm.at).next();
+    // Both hold two; a's waiting one weighs five times as much: L = α·1 against α·0.2, no ages yet.
+    expect(ours?.receipt).toMatchObject({
+      decidedBy: "score",
+      candidates: [
+        { agent: "b", load: 2, backlog: 0.05 },
+        { agent: "a", load: 2, backlog: 0.25 },
+      ],
+    });
+    const vaporas = new Round(swarm.state, swarm.at, { lambda: 0 }).next();
+    expect(vaporas?.receipt).toMatchObject({ decidedBy: "longest-idle", candidates: [{ agent: "a" }, {}] });
+    expect(vaporas?.receipt.candidates[0]).not.toHaveProperty("backlog");
+  });
+
+  it("probes a suspended agent with one task first, and gives it no second", () => {
+    const swarm = aSwarm();
+    for (const id of ["bad", "good"]) swarm.join(id, { maxConcurrent: 4 });
+    swarm.suspend("bad");
+    for (const id of ["t1", "t2", "t3"]) swarm.submit(id);
+    const assigned = swarm.plan();
+    expect(told(assigned)).toEqual(["t1→bad", "t2→good", "t3→good"]);
+    expect(assigned[0]?.receipt).toMatchObject({ decidedBy: "probe", feasible: 2 });
+    expect(assigned[1]?.receipt).toMatchObject({ decidedBy: "only", ineligible: { suspended: 1 } });
+  });
+
+  it("risks a task's last attempt on a probe only where nobody else may have it", () => {
+    const swarm = aSwarm("bad", "good");
+    swarm.suspend("bad");
+    for (const id of ["t1", "t2"]) swarm.submit(id, { maxAttempts: 1 });
+    expect(told(swarm.plan())).toEqual(["t1→good", "t2→bad"]);
+  });
+
+  it("insists that each assignment is applied before the next is asked for", () => {
+    const swarm = aSwarm("a", "b");
+    swarm.submit("t1");
+    const round = new Round(swarm.state, swarm.at);
+    round.next();
+    expect(() => round.next()).toThrow(/applied before the next/);
+  });
+
+  it("keeps receipts within their bytes for the longest names there are", () => {
+    const swarm = aSwarm();
+    const longest = "蜂".repeat(128);
+    for (const id of ["a", "b", "c", "d"]) swarm.join(id.repeat(64), { kinds: [longest], maxConcurrent: 2 });
+    for (let n = 0; n < 8; n += 1) swarm.submit(`t${n}`, { kind: longest });
+    const assigned = swarm.plan();
+    expect(assigned).toHaveLength(8);
+    for (const { receipt, agent } of assigned) {
+      expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(limits.receiptBytesMax);
+      expect(receipt.candidates[0]?.agent).toBe(agentId(agent));
+      expect(receipt.lane).toMatch(/^蜂+…$/);
+    }
+  });
+});
