@@ -1,0 +1,364 @@
+// What must be true of a swarm's state between any two events, and after each complete turn, as numbered checks
+// (docs/invariants.md has the same numbers). They recount what the core only counts, so they cost as much as the
+// state is large: for tests, the simulator and `verify`, not for the hot path, where `apply` asserts what it
+// touches. What must be true from one batch to the next is in succession.ts.
+
+import { limits } from "../limits.ts";
+import { peersOf, standingFor } from "../scheduling/eligibility.ts";
+import type { HeapItem, IndexedHeap } from "./indexed-heap.ts";
+import {
+  type AgentRow,
+  emptyCounts,
+  isDueEarlier,
+  isServedEarlier,
+  type Lane,
+  type LiveTaskState,
+  type OpenAttempt,
+  type SwarmState,
+  type TaskCounts,
+  type TaskRow,
+  type TaskState,
+  type Timer,
+} from "./state.ts";
+
+/** One broken invariant. */
+export interface Violation {
+  /** As in docs/invariants.md. */
+  readonly number: number;
+  readonly name: string;
+  /** What was found, naming what it was found of. */
+  readonly sentence: string;
+}
+
+interface Invariant {
+  readonly number: number;
+  readonly name: string;
+  readonly find: (state: SwarmState) => Iterable<string>;
+}
+
+const betweenEvents: readonly Invariant[] = [
+  { number: 1, name: "one-state", find: oneState },
+  { number: 2, name: "structures-of-the-state", find: structuresOfTheState },
+  { number: 3, name: "lanes", find: lanes },
+  { number: 4, name: "attempts-and-agents-agree", find: attemptsAndAgentsAgree },
+  { number: 5, name: "attempts-are-contiguous", find: attemptsAreContiguous },
+  { number: 6, name: "assignment-numbers", find: assignmentNumbers },
+  { number: 7, name: "owner-and-timeout", find: ownerAndTimeout },
+  { number: 8, name: "timers-belong-to-the-living", find: timersBelongToTheLiving },
+  { number: 9, name: "counters-equal-a-recount", find: countersEqualARecount },
+  { number: 10, name: "online-by-kind", find: onlineByKind },
+  { number: 11, name: "caps", find: caps },
+  { number: 12, name: "what-was-learnt-is-sane", find: whatWasLearntIsSane },
+];
+
+const afterTurns: readonly Invariant[] = [
+  { number: 13, name: "work-conserving", find: workConserving },
+  { number: 14, name: "nothing-is-overdue", find: nothingIsOverdue },
+];
+
+/** Everything that does not hold of a state between two events; empty when all is well. */
+export function checkInvariants(state: SwarmState): readonly Violation[] {
+  return check(betweenEvents, state);
+}
+
+/** The same, and what holds only at the end of a turn that had room for all there was to do. */
+export function checkAfterTurn(state: SwarmState): readonly Violation[] {
+  return check([...betweenEvents, ...afterTurns], state);
+}
+
+function check(invariants: readonly Invariant[], state: SwarmState): readonly Violation[] {
+  const violations: Violation[] = [];
+  for (const { number, name, find } of invariants) {
+    for (const sentence of find(state)) violations.push({ number, name, sentence });
+  }
+  return violations;
+}
+
+function* oneState(state: SwarmState): Generator<string> {
+  for (const [id, row] of state.taskById) {
+    if (row.spec.id !== id) yield `task ${row.spec.id} is kept as ${id}`;
+    if (!liveStates.has(row.state)) yield `live task ${id} is ${row.state}`;
+    if (state.endedById.has(id)) yield `task ${id} is live and has ended`;
+  }
+  for (const [id, ended] of state.endedById) {
+    if (ended.id !== id) yield `ended task ${ended.id} is kept as ${id}`;
+    if (liveStates.has(ended.state)) yield `ended task ${id} is ${ended.state}`;
+  }
+}
+
+const liveStates: ReadonlySet<TaskState> = new Set<LiveTaskState>([
+  "queued",
+  "delayed",
+  "assigned",
+  "running",
+]);
+
+function* structuresOfTheState(state: SwarmState): Generator<string> {
+  for (const [id, row] of state.taskById) {
+    const isOpen = row.state === "assigned" || row.state === "running";
+    yield* unless(id, "stands in a lane", row.lane !== undefined, row.state === "queued");
+    yield* unless(id, "is in a queue", row.heapAt !== -1, row.state === "queued");
+    yield* unless(id, "has a release timer", row.releaseTimer !== undefined, row.state === "delayed");
+    yield* unless(id, "has an open attempt", row.open !== undefined, isOpen);
+    yield* unless(
+      id,
+      "has a deadline timer",
+      row.deadlineTimer !== undefined,
+      row.spec.deadline !== undefined,
+    );
+    if (isOpen && row.open?.state !== row.state) yield `task ${id} is ${row.state}, its attempt is not`;
+  }
+}
+
+function* unless(id: string, claim: string, isSo: boolean, shouldBe: boolean): Generator<string> {
+  if (isSo !== shouldBe) yield `that task ${id} ${claim} is ${isSo}`;
+}
+
+function* lanes(state: SwarmState): Generator<string> {
+  let queued = 0;
+  for (const [key, lane] of state.laneByKey) {
+    queued += lane.queue.size;
+    if (lane.key !== key) yield `lane ${lane.key} is kept as ${key}`;
+    if (lane.queue.size === 0) yield `lane ${key} is empty`;
+    if (!isHeap(lane.queue, isServedEarlier)) yield `lane ${key} is out of order`;
+    for (const row of lane.queue.values()) {
+      if (!belongsIn(row, lane)) yield `task ${row.spec.id} is not one of lane ${key}`;
+      if (state.taskById.get(row.spec.id) !== row)
+        yield `lane ${key} holds ${row.spec.id}, which is not live`;
+    }
+  }
+  if (queued !== state.counts.queued)
+    yield `${queued} tasks stand in lanes, ${state.counts.queued} are queued`;
+}
+
+function belongsIn(row: TaskRow, lane: Lane): boolean {
+  const { kind, role } = row.spec;
+  return (
+    row.lane === lane && kind === lane.kind && role === lane.role && isSameList(row.failedBy, lane.avoid)
+  );
+}
+
+function* attemptsAndAgentsAgree(state: SwarmState): Generator<string> {
+  for (const [id, { open }] of state.taskById) {
+    if (open === undefined) continue;
+    const agent = state.agentById.get(open.agent);
+    if (open.task !== id) yield `task ${id} has an attempt of ${open.task}`;
+    if (agent?.open.get(open.number) !== open)
+      yield `the attempt of ${id} occupies no place of ${open.agent}`;
+  }
+  for (const agent of state.agentById.values()) {
+    if (!agent.online && agent.open.size > 0) yield `offline agent ${agent.id} has open attempts`;
+    for (const [number, open] of agent.open) yield* attemptOf(state, agent, number, open);
+  }
+}
+
+function* attemptOf(
+  state: SwarmState,
+  agent: AgentRow,
+  number: number,
+  open: OpenAttempt,
+): Generator<string> {
+  const name = `attempt ${open.task}#${open.attempt}`;
+  if (open.number !== number) yield `${name} is kept under ${number}`;
+  if (open.agent !== agent.id) yield `${name} of ${open.agent} occupies a place of ${agent.id}`;
+  if (open.incarnation !== agent.incarnation) yield `${name} outlived its agent's incarnation`;
+  const isTheTasks = state.taskById.get(open.task)?.open === open;
+  if (isTheTasks === (open.state === "revoked")) yield `${name} is ${open.state}`;
+}
+
+/** Every attempt but the open one ended without success, and was counted as one sort of failure. */
+function* attemptsAreContiguous(state: SwarmState): Generator<string> {
+  for (const [id, row] of state.taskById) {
+    const closed = row.failures + row.infrastructureFailures;
+    const opened = closed + (row.open === undefined ? 0 : 1);
+    if (row.attempt !== opened) yield `task ${id} is at attempt ${row.attempt} after ${opened}`;
+    if (row.open !== undefined && row.open.attempt !== row.attempt)
+      yield `task ${id} is at attempt ${row.attempt}, open is ${row.open.attempt}`;
+    if (row.failures >= row.spec.maxAttempts) yield `task ${id} lives on after its last attempt`;
+  }
+}
+
+function* assignmentNumbers(state: SwarmState): Generator<string> {
+  for (const agent of state.agentById.values()) {
+    if (agent.confirmedNumber > agent.lastNumber) yield `agent ${agent.id} confirmed what it was not sent`;
+    let before = 0;
+    for (const { number, state: attemptState } of agent.open.values()) {
+      const isConfirmed = number <= agent.confirmedNumber;
+      if (number <= before || number > agent.lastNumber) yield `agent ${agent.id} has number ${number} amiss`;
+      if (isConfirmed && attemptState === "assigned") yield `number ${number} of ${agent.id} is unconfirmed`;
+      if (!isConfirmed && attemptState === "running") yield `number ${number} of ${agent.id} is confirmed`;
+      before = number;
+    }
+  }
+}
+
+function* ownerAndTimeout(state: SwarmState): Generator<string> {
+  for (const [id, row] of state.taskById) {
+    if (row.state !== "assigned" && row.state !== "running") continue;
+    if (row.open !== undefined && state.agentById.get(row.open.agent)?.online !== true)
+      yield `task ${id} has no live owner`;
+    if (row.open?.timeoutTimer === undefined) yield `task ${id} is ${row.state} for ever`;
+  }
+}
+
+/** Timers and what they belong to point at each other; those that wait stand in the heap. */
+function* timersBelongToTheLiving(state: SwarmState): Generator<string> {
+  if (!isHeap(state.timers, isDueEarlier)) yield "the timers are out of order";
+  for (const timer of state.timers.values()) {
+    if (ownTimer(state, timer) !== timer) yield `a ${timer.due.kind} timer belongs to nobody`;
+  }
+  for (const timer of knownTimers(state)) {
+    if (timer.heapAt === -1) yield `a ${timer.due.kind} timer will never be due`;
+  }
+  for (const agent of state.agentById.values()) {
+    if (agent.online === (agent.forgetTimer !== undefined)) yield `agent ${agent.id} is forgotten at no time`;
+  }
+}
+
+function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
+  switch (due.kind) {
+    case "release":
+      return liveRow(state, due.task)?.releaseTimer;
+    case "deadline":
+      return liveRow(state, due.task)?.deadlineTimer;
+    case "timeout":
+      return state.taskById.get(due.attempt.task)?.open?.timeoutTimer;
+    case "forget":
+      return state.agentById.get(due.agent)?.forgetTimer;
+  }
+}
+
+function liveRow(state: SwarmState, row: TaskRow): TaskRow | undefined {
+  return state.taskById.get(row.spec.id) === row ? row : undefined;
+}
+
+function* knownTimers(state: SwarmState): Generator<Timer> {
+  for (const { releaseTimer, deadlineTimer, open } of state.taskById.values()) {
+    for (const timer of [releaseTimer, deadlineTimer, open?.timeoutTimer])
+      if (timer !== undefined) yield timer;
+  }
+  for (const { forgetTimer } of state.agentById.values()) if (forgetTimer !== undefined) yield forgetTimer;
+}
+
+/** Live states exactly, of the swarm, each project and each user. Ended ones only in sum: what ended beyond the
+ *  horizon, or in a project that gave way to another, is counted and no longer held. */
+function* countersEqualARecount(state: SwarmState): Generator<string> {
+  const recounts = new Map<string, TaskCounts>();
+  for (const row of state.taskById.values()) {
+    for (const owner of ownersOf(row)) {
+      const counts = recounts.get(owner) ?? emptyCounts();
+      counts[row.state] += 1;
+      recounts.set(owner, counts);
+    }
+  }
+  for (const [owner, counts] of counters(state)) {
+    yield* differences(owner, counts, recounts.get(owner) ?? emptyCounts());
+    recounts.delete(owner);
+  }
+  for (const owner of recounts.keys()) yield `${owner} has live tasks and no counters`;
+  const ever = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
+  if (ever !== state.submissions) yield `${state.submissions} tasks were submitted, ${ever} are counted`;
+}
+
+function ownersOf({ spec: { project, user } }: TaskRow): readonly string[] {
+  return ["the swarm", `project ${project}`, `user ${user} of project ${project}`];
+}
+
+function* counters(state: SwarmState): Generator<readonly [owner: string, counts: TaskCounts]> {
+  yield ["the swarm", state.counts];
+  for (const { project, counts, userByName } of state.projectById.values()) {
+    yield [`project ${project}`, counts];
+    for (const { user, counts: ofUser } of userByName.values())
+      yield [`user ${user} of project ${project}`, ofUser];
+  }
+}
+
+function* differences(owner: string, counts: TaskCounts, recount: TaskCounts): Generator<string> {
+  for (const [name, count] of Object.entries(counts) as [TaskState, number][]) {
+    if (liveStates.has(name) && count !== recount[name])
+      yield `${owner} counts ${count} ${name}, there are ${recount[name]}`;
+    if (count < 0) yield `${owner} counts ${count} ${name}`;
+  }
+}
+
+function* onlineByKind(state: SwarmState): Generator<string> {
+  for (const agent of state.agentById.values()) {
+    for (const kind of agent.kinds) {
+      const isListed = state.onlineByKind.get(kind)?.get(agent.id) === agent;
+      if (isListed !== agent.online) yield `agent ${agent.id} is listed under ${kind}: ${isListed}`;
+    }
+  }
+  for (const [kind, agents] of state.onlineByKind) {
+    if (agents.size === 0) yield `kind ${kind} is listed without agents`;
+    for (const agent of agents.values())
+      if (!agent.kinds.has(kind)) yield `agent ${agent.id} is listed under ${kind}, which it does not serve`;
+  }
+}
+
+function* caps(state: SwarmState): Generator<string> {
+  const fresh = [...state.taskById.values()].filter(({ attempt }) => attempt === 0).length;
+  yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
+  yield* within("ended tasks", state.endedById.size, limits.endedTasksMax);
+  yield* within("agents", state.agentById.size, limits.agentsMax);
+  for (const agent of state.agentById.values()) {
+    yield* within(`places of ${agent.id} that are taken`, agent.open.size, 2 * limits.maxConcurrentMax);
+    yield* within(`kinds of ${agent.id}`, agent.kinds.size, limits.kindsPerAgentMax);
+  }
+  for (const [id, row] of state.taskById)
+    yield* within(
+      `refusals of ${id} by infrastructure`,
+      row.infrastructureFailures,
+      limits.infrastructureFailuresMax,
+    );
+}
+
+function* within(what: string, count: number, countMax: number): Generator<string> {
+  if (count > countMax) yield `${count} ${what}, at most ${countMax}`;
+}
+
+function* whatWasLearntIsSane(state: SwarmState): Generator<string> {
+  for (const [owner, records] of [
+    ["the swarm", state.recordByKind] as const,
+    ...[...state.agentById.values()].map((agent) => [`agent ${agent.id}`, agent.recordByKind] as const),
+  ]) {
+    for (const [kind, { successes, failures, attempts, latencyMs, updatedAt }] of records) {
+      const isSane = [successes, failures, latencyMs].every((value) => Number.isFinite(value) && value >= 0);
+      if (!isSane) yield `the record of ${owner} for ${kind} is not made of counts`;
+      // A hair more than was ever counted is rounding.
+      if (successes + failures > attempts + 1e-6) yield `${owner} remembers more of ${kind} than it tried`;
+      if (updatedAt > state.at) yield `the record of ${owner} for ${kind} is of the future`;
+    }
+  }
+}
+
+function* workConserving(state: SwarmState): Generator<string> {
+  for (const lane of state.laneByKey.values()) {
+    const peers = peersOf(state, lane.kind, lane.role);
+    for (const agent of state.agentById.values()) {
+      const standing = standingFor(agent, lane, peers, state.at);
+      if (standing === "feasible" || standing === "probe")
+        yield `lane ${lane.key} waits although agent ${agent.id} would take it (${standing})`;
+    }
+  }
+}
+
+function* nothingIsOverdue(state: SwarmState): Generator<string> {
+  const first = state.timers.peek();
+  if (first !== undefined && first.dueAt <= state.at)
+    yield `a ${first.due.kind} timer was due ${state.at - first.dueAt} ms ago`;
+}
+
+function isHeap<Item extends HeapItem>(
+  heap: IndexedHeap<Item>,
+  isBefore: (a: Item, b: Item) => boolean,
+): boolean {
+  const items = [...heap.values()];
+  return items.every((item, at) => {
+    const parent = items[(at - 1) >> 1];
+    return item.heapAt === at && (parent === undefined || !isBefore(item, parent));
+  });
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, at) => item === b[at]);
+}

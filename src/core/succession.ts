@@ -1,0 +1,108 @@
+// What must be true from one batch to the next, as numbered checks (docs/invariants.md). Remembers of the state
+// before no more than the checks need. Not a judge of single states (invariants.ts), nor of records: whether a
+// record continues the chain is for replay.ts to say.
+
+import type { AgentId, Incarnation, TaskId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Violation } from "./invariants.ts";
+import { type EndedTask, placesOf, type SwarmState } from "./state.ts";
+
+interface SeenAgent {
+  readonly incarnation: Incarnation;
+  readonly online: boolean;
+  readonly lastNumber: number;
+  readonly confirmedNumber: number;
+  readonly inFlight: number;
+}
+
+/** Looks at one state after each of its batches, in order. */
+export class Succession {
+  #numbers: ReadonlyMap<string, number> = new Map();
+  #endedById: ReadonlyMap<TaskId, EndedTask> = new Map();
+  #attemptById: ReadonlyMap<TaskId, number> = new Map();
+  #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
+
+  /** What changed since the last call in a way in which it never may. */
+  check(state: SwarmState): readonly Violation[] {
+    const violations = [
+      ...named(15, "terminal-absorbs", this.#revived(state)),
+      ...named(16, "attempts-grow-by-one", this.#leaps(state)),
+      ...named(17, "capacity", this.#overfilled(state)),
+      ...named(18, "never-back", this.#steppedBack(state)),
+    ];
+    this.#remember(state);
+    return violations;
+  }
+
+  /** Within the horizon of idempotency; beyond it an id is free again. */
+  *#revived(state: SwarmState): Generator<string> {
+    for (const [id, before] of this.#endedById) {
+      const now = state.endedById.get(id);
+      if (now === before || !isWithinHorizon(state, before)) continue;
+      if (state.taskById.has(id)) yield `task ${id} had ended (${before.state}) and lives`;
+      else if (now === undefined) yield `task ${id} had ended (${before.state}) and is forgotten`;
+      else yield `task ${id} ended ${before.state}, then ${now.state}`;
+    }
+  }
+
+  /** One plan a batch, so one attempt. */
+  *#leaps(state: SwarmState): Generator<string> {
+    for (const [id, { attempt }] of state.taskById) {
+      const before = this.#attemptById.get(id) ?? 0;
+      if (attempt < before || attempt > before + 1)
+        yield `task ${id} went from attempt ${before} to ${attempt}`;
+    }
+  }
+
+  /** Beyond its places only an agent whose places were lowered, and then with fewer and fewer attempts. */
+  *#overfilled(state: SwarmState): Generator<string> {
+    for (const agent of state.agentById.values()) {
+      const before = this.#sameLife(agent)?.inFlight ?? 0;
+      if (agent.open.size > placesOf(agent) && agent.open.size > before)
+        yield `agent ${agent.id} has ${agent.open.size} attempts in ${placesOf(agent)} places, ${before} before`;
+    }
+  }
+
+  *#steppedBack(state: SwarmState): Generator<string> {
+    for (const [what, now] of numbersOf(state)) {
+      const before = this.#numbers.get(what) ?? 0;
+      if (now < before) yield `${what} went from ${before} to ${now}`;
+    }
+    for (const agent of state.agentById.values()) {
+      const before = this.#sameLife(agent);
+      if (before === undefined) continue;
+      if (agent.lastNumber < before.lastNumber) yield `agent ${agent.id} was numbered anew in the same life`;
+      if (agent.confirmedNumber < before.confirmedNumber) yield `agent ${agent.id} unsaw an assignment`;
+    }
+  }
+
+  #sameLife(agent: { readonly id: AgentId; readonly incarnation: Incarnation }): SeenAgent | undefined {
+    const before = this.#agentById.get(agent.id);
+    return before?.online === true && before.incarnation === agent.incarnation ? before : undefined;
+  }
+
+  #remember(state: SwarmState): void {
+    this.#numbers = new Map(numbersOf(state));
+    this.#endedById = new Map(state.endedById);
+    this.#attemptById = new Map([...state.taskById].map(([id, { attempt }]) => [id, attempt]));
+    this.#agentById = new Map(
+      [...state.agentById].map(([id, { incarnation, online, lastNumber, confirmedNumber, open }]) => [
+        id,
+        { incarnation, online, lastNumber, confirmedNumber, inFlight: open.size },
+      ]),
+    );
+  }
+}
+
+function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {
+  return state.endedById.size < limits.endedTasksMax && state.at - endedAt <= limits.endedTasksMs;
+}
+
+function numbersOf(state: SwarmState): [what: string, now: number][] {
+  const { term, idx, at, tick, submissions, assignments, timersEver } = state;
+  return Object.entries({ term, idx, at, tick, submissions, assignments, timersEver });
+}
+
+function* named(number: number, name: string, sentences: Iterable<string>): Generator<Violation> {
+  for (const sentence of sentences) yield { number, name, sentence };
+}

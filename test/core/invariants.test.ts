@@ -1,0 +1,476 @@
+// Each invariant is broken on purpose, to prove that its checker sees; and a state in which much is going on is
+// found whole. The numbers are those of docs/invariants.md.
+
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { checkAfterTurn, checkInvariants, type Violation } from "../../src/core/invariants.ts";
+import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/core/state.ts";
+import { Succession } from "../../src/core/succession.ts";
+import {
+  agentId,
+  assignmentNumber,
+  attemptNumber,
+  batchIndex,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  term,
+  userId,
+} from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { join, submit, Turns } from "../support/turns.ts";
+
+/** One task in each state, an attempt that was revoked, an agent that left, and something learnt. */
+function aBusySwarm(): Turns {
+  const turns = new Turns();
+  turns.turn(join("a1", { maxConcurrent: 3 }), join("a2", { kinds: [kind("other")] }), join("gone"));
+  turns.turn({ type: "LeaveAgent", agent: agentId("gone"), incarnation: incarnation("gone-1") });
+  turns.turn(
+    submit({ id: taskId("running") }),
+    submit({ id: taskId("revoked"), kind: kind("other") }),
+    submit({ id: taskId("retried"), maxAttempts: 5 }),
+  );
+  turns.turn(
+    turns.report("retried", { kind: "failed", error: "" }),
+    { type: "CancelTask", project: projectId("p"), task: taskId("revoked") },
+    {
+      type: "ReconcileAgent",
+      agent: agentId("a1"),
+      incarnation: incarnation("a1-1"),
+      held: [{ task: taskId("running"), attempt: attemptNumber(1) }],
+      seen: assignmentNumber(1),
+    },
+    submit({ id: taskId("assigned"), deadline: instant(turns.at + 60_000) }),
+    submit({ id: taskId("delayed"), notBefore: instant(turns.at + 60_000) }),
+    submit({ id: taskId("queued"), kind: kind("nobody-serves-this") }),
+    submit({ id: taskId("queued too"), kind: kind("nobody-serves-this"), priority: 1 }),
+  );
+  return turns;
+}
+
+function row(state: SwarmState, id: string): TaskRow {
+  return state.taskById.get(taskId(id)) as TaskRow;
+}
+
+function open(state: SwarmState, id: string): OpenAttempt {
+  return row(state, id).open as OpenAttempt;
+}
+
+const agent = (state: SwarmState, id: string) => state.agentById.get(agentId(id)) as never as Mutable;
+// biome-ignore lint/suspicious/noExplicitAny: what is broken here is what the types forbid
+type Mutable = any;
+
+const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
+  [
+    1,
+    "a task lives and has ended",
+    (state) => {
+      const ended = state.endedById.get(taskId("revoked")) as Mutable;
+      state.endedById.set(taskId("queued"), { ...ended, id: taskId("queued") });
+    },
+  ],
+  [
+    1,
+    "a live task is in a terminal state",
+    (state) => {
+      (row(state, "queued") as Mutable).state = "failed";
+    },
+  ],
+  [1, "a task is kept under another id", (state) => state.taskById.set(taskId("x"), row(state, "delayed"))],
+  [
+    1,
+    "an ended task is in a live state",
+    (state) => {
+      (state.endedById.get(taskId("revoked")) as Mutable).state = "running";
+    },
+  ],
+  [
+    2,
+    "a delayed task has an open attempt",
+    (state) => {
+      row(state, "delayed").open = open(state, "running");
+    },
+  ],
+  [
+    2,
+    "a delayed task has no release timer",
+    (state) => {
+      row(state, "delayed").releaseTimer = undefined;
+    },
+  ],
+  [
+    2,
+    "a queued task stands in no lane",
+    (state) => {
+      row(state, "queued").lane = undefined;
+    },
+  ],
+  [
+    2,
+    "a task is running, its attempt is not",
+    (state) => {
+      open(state, "running").state = "assigned";
+    },
+  ],
+  [
+    2,
+    "a deadline has no timer",
+    (state) => {
+      row(state, "assigned").deadlineTimer = undefined;
+    },
+  ],
+  [
+    3,
+    "a lane is empty",
+    (state) => {
+      const lane = row(state, "queued").lane as Mutable;
+      for (const each of [...lane.queue.values()]) lane.queue.remove(each);
+    },
+  ],
+  [
+    3,
+    "a lane holds a task of another kind",
+    (state) => {
+      const lane = row(state, "queued").lane as Mutable;
+      lane.kind = kind("k");
+    },
+  ],
+  [
+    3,
+    "a lane is out of order",
+    (state) => {
+      (row(state, "queued").lane as Mutable).queue.peek().spec = {
+        ...row(state, "queued").spec,
+        priority: 9e5,
+      };
+    },
+  ],
+  [
+    3,
+    "a queued task is in no lane's queue",
+    (state) => row(state, "queued").lane?.queue.remove(row(state, "queued")),
+  ],
+  [
+    4,
+    "an attempt occupies no place",
+    (state) => agent(state, "a1").open.delete(open(state, "running").number),
+  ],
+  [
+    4,
+    "a place is taken by nobody's attempt",
+    (state) => {
+      row(state, "running").open = undefined;
+    },
+  ],
+  [
+    4,
+    "an attempt outlived the incarnation",
+    (state) => {
+      agent(state, "a1").incarnation = "a1-2";
+    },
+  ],
+  [
+    4,
+    "a revoked attempt is under way",
+    (state) => {
+      for (const each of agent(state, "a2").open.values()) each.state = "running";
+    },
+  ],
+  [
+    4,
+    "an offline agent has attempts",
+    (state) => {
+      agent(state, "a1").online = false;
+    },
+  ],
+  [
+    5,
+    "an attempt was skipped",
+    (state) => {
+      row(state, "running").attempt = 3;
+      (open(state, "running") as Mutable).attempt = 3;
+    },
+  ],
+  [
+    5,
+    "the open attempt is not the last",
+    (state) => {
+      (open(state, "running") as Mutable).attempt = 2;
+    },
+  ],
+  [
+    5,
+    "a task outlives its last attempt",
+    (state) => {
+      row(state, "delayed").failures = 3;
+      row(state, "delayed").attempt = 3;
+    },
+  ],
+  [
+    6,
+    "a number was given out of turn",
+    (state) => {
+      agent(state, "a1").lastNumber = 1;
+    },
+  ],
+  [
+    6,
+    "an arrived assignment is unconfirmed",
+    (state) => {
+      agent(state, "a1").confirmedNumber = 3;
+    },
+  ],
+  [
+    6,
+    "an assignment is confirmed that did not arrive",
+    (state) => {
+      agent(state, "a1").confirmedNumber = 0;
+    },
+  ],
+  [
+    7,
+    "an attempt may run for ever",
+    (state) => {
+      open(state, "running").timeoutTimer = undefined;
+    },
+  ],
+  [7, "an attempt's agent is unknown", (state) => state.agentById.delete(agentId("a1"))],
+  [8, "a timer belongs to a task that is no more", (state) => state.taskById.delete(taskId("delayed"))],
+  [
+    8,
+    "a timer waits in no heap",
+    (state) => {
+      state.timers.remove(row(state, "delayed").releaseTimer as Mutable);
+    },
+  ],
+  [
+    8,
+    "timers are out of order",
+    (state) => {
+      (state.timers.peek() as Mutable).dueAt = instant(9e15);
+    },
+  ],
+  [
+    8,
+    "an agent that left is never forgotten",
+    (state) => {
+      agent(state, "gone").forgetTimer = undefined;
+    },
+  ],
+  [
+    9,
+    "the swarm's counter is off",
+    (state) => {
+      state.counts.queued += 1;
+    },
+  ],
+  [
+    9,
+    "a project's counter is off",
+    (state) => {
+      (state.projectById.get(projectId("p")) as Mutable).counts.running = 0;
+    },
+  ],
+  [
+    9,
+    "a user's counter is off",
+    (state) => {
+      (state.projectById.get(projectId("p")) as Mutable).userByName.get(userId("u")).counts.delayed -= 1;
+    },
+  ],
+  [9, "a project has no counters", (state) => state.projectById.delete(projectId("p"))],
+  [
+    9,
+    "a task was never counted",
+    (state) => {
+      state.submissions += 1;
+    },
+  ],
+  [
+    10,
+    "an agent is not listed for its kind",
+    (state) => state.onlineByKind.get(kind("k"))?.delete(agentId("a1")),
+  ],
+  [
+    10,
+    "an agent is listed for a kind it does not serve",
+    (state) => {
+      state.onlineByKind.set(kind("new"), new Map([[agentId("a1"), agent(state, "a1")]]));
+    },
+  ],
+  [10, "a kind is listed without agents", (state) => state.onlineByKind.set(kind("new"), new Map())],
+  [
+    11,
+    "an agent serves too many kinds",
+    (state) => {
+      agent(state, "gone").kinds = new Set(
+        Array.from({ length: limits.kindsPerAgentMax + 1 }, (_, at) => `k${at}`),
+      );
+    },
+  ],
+  [
+    11,
+    "infrastructure refuses for ever",
+    (state) => {
+      row(state, "delayed").infrastructureFailures = limits.infrastructureFailuresMax + 1;
+      row(state, "delayed").attempt = limits.infrastructureFailuresMax + 1;
+    },
+  ],
+  [
+    12,
+    "more is remembered than was tried",
+    (state) => {
+      (state.recordByKind.get(kind("k")) as Mutable).failures = 40;
+    },
+  ],
+  [
+    12,
+    "a rate is no number",
+    (state) => {
+      (state.recordByKind.get(kind("k")) as Mutable).successes = Number.NaN;
+    },
+  ],
+  [
+    12,
+    "an outcome is of the future",
+    (state) => {
+      (state.recordByKind.get(kind("k")) as Mutable).updatedAt = state.at + 1;
+    },
+  ],
+  [
+    13,
+    "somebody idles who would take what waits",
+    (state) => {
+      state.agentById.get(agentId("a1"))?.open.clear();
+      const lane = row(state, "queued").lane as Mutable;
+      lane.kind = kind("k");
+    },
+  ],
+  [
+    14,
+    "something was due and was not done",
+    (state) => {
+      state.at = instant(state.at + 120_000);
+    },
+  ],
+];
+
+const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
+  [
+    15,
+    "an ended task lives again",
+    (state) => {
+      state.endedById.delete(taskId("revoked"));
+      state.taskById.set(taskId("revoked"), row(state, "queued"));
+    },
+  ],
+  [
+    15,
+    "a task ends twice, differently",
+    (state) => {
+      const ended = state.endedById.get(taskId("revoked")) as Mutable;
+      state.endedById.set(taskId("revoked"), { ...ended, state: "completed" });
+    },
+  ],
+  [15, "an outcome is forgotten before its time", (state) => state.endedById.delete(taskId("revoked"))],
+  [
+    16,
+    "an attempt was skipped",
+    (state) => {
+      row(state, "delayed").attempt += 2;
+    },
+  ],
+  [
+    16,
+    "attempts are counted down",
+    (state) => {
+      row(state, "running").attempt -= 1;
+    },
+  ],
+  [
+    17,
+    "an agent has more attempts than places",
+    (state) => {
+      const { open: places } = agent(state, "a2");
+      places.set(assignmentNumber(7), open(state, "running"));
+    },
+  ],
+  [
+    18,
+    "the term falls",
+    (state) => {
+      state.term = term(0);
+    },
+  ],
+  [
+    18,
+    "the index falls",
+    (state) => {
+      state.idx = batchIndex(0);
+    },
+  ],
+  [
+    18,
+    "journal time goes back",
+    (state) => {
+      state.at = instant(state.at - 1);
+    },
+  ],
+  [
+    18,
+    "a life is numbered anew",
+    (state) => {
+      agent(state, "a1").lastNumber = 0;
+    },
+  ],
+];
+
+const numbersOf = (violations: readonly Violation[]) => violations.map(({ number }) => number);
+
+describe("the checkers", () => {
+  it("find nothing in a swarm that is well, however busy", () => {
+    const { state } = aBusySwarm();
+    const states = [...state.taskById.values()].map((each) => each.state).sort();
+    expect(states).toEqual(["assigned", "delayed", "delayed", "queued", "queued", "running"]);
+    expect(checkAfterTurn(state)).toEqual([]);
+    expect(checkAfterTurn(emptyState())).toEqual([]);
+  });
+
+  it.each(breaks)("see that %i is broken: %s", (number, _, doIt) => {
+    const { state } = aBusySwarm();
+    doIt(state);
+    const violations = number > 12 ? checkAfterTurn(state) : checkInvariants(state);
+    expect(numbersOf(violations)).toContain(number);
+    for (const { name, sentence } of violations) expect(`${name}: ${sentence}`).not.toContain("undefined");
+  });
+
+  it.each(steps)("see that %i is broken from one batch to the next: %s", (number, _, doIt) => {
+    const { state } = aBusySwarm();
+    const succession = new Succession();
+    succession.check(state);
+    doIt(state);
+    expect(numbersOf(succession.check(state))).toContain(number);
+  });
+
+  it("allow an agent whose places were lowered to have more attempts than places, until they end", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 2 }));
+    turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }), submit({ id: taskId("t3") }));
+    const held = ["t1", "t2"].map((id) => ({ task: taskId(id), attempt: attemptNumber(1) }));
+    turns.turn(join("a1", { maxConcurrent: 1, held, seen: assignmentNumber(2) }));
+    expect(turns.agent("a1").open.size).toBe(2);
+    turns.turn(turns.report("t1", { kind: "completed", result: "" }));
+    expect(turns.agent("a1").open.size).toBe(1);
+    expect(turns.task("t3").state).toBe("queued");
+  });
+
+  it("stand in docs/invariants.md with their numbers and names", () => {
+    const page = readFileSync(fileURLToPath(new URL("../../docs/invariants.md", import.meta.url)), "utf8");
+    const numbers = new Set([...breaks, ...steps].map(([number]) => number));
+    expect([...numbers]).toEqual(Array.from({ length: 18 }, (_, at) => at + 1));
+    for (const number of numbers) expect(page).toMatch(new RegExp(`^\\| ${number} \\|`, "m"));
+  });
+});

@@ -1,0 +1,56 @@
+// A swarm's state as one value without cycles: two states are the same if and only if their fingerprints are.
+// Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
+
+import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
+import { isDueEarlier, isServedEarlier, type SwarmState, type Timer } from "../../src/core/state.ts";
+
+/** For comparing with `toEqual`, which says where two states differ. */
+export function describeState(state: SwarmState): unknown {
+  const { taskById, laneByKey, timers, ...rest } = state;
+  return plain({
+    ...rest,
+    taskById: [...taskById.values()].map(({ heapAt: _, lane, ...row }) => ({ ...row, lane: lane?.key })),
+    laneByKey: [...laneByKey.values()].map(({ queue, ...lane }) => ({
+      ...lane,
+      queue: inOrder(queue, isServedEarlier).map((row) => row.spec.id),
+    })),
+    timers: inOrder(timers, isDueEarlier).map(describeTimer),
+  });
+}
+
+/** For comparing quickly. */
+export function fingerprint(state: SwarmState): string {
+  return JSON.stringify(describeState(state));
+}
+
+function describeTimer({ dueAt, order, due }: Timer): string {
+  const of = {
+    release: () => ("task" in due ? due.task.spec.id : ""),
+    deadline: () => ("task" in due ? due.task.spec.id : ""),
+    timeout: () => ("attempt" in due ? `${due.attempt.task}#${due.attempt.attempt}` : ""),
+    forget: () => ("agent" in due ? due.agent : ""),
+  };
+  return `${dueAt} ${order} ${due.kind} ${of[due.kind]()}`;
+}
+
+function inOrder<Item extends HeapItem>(
+  heap: IndexedHeap<Item>,
+  isBefore: (a: Item, b: Item) => boolean,
+): Item[] {
+  return [...heap.values()].sort((a, b) => (isBefore(a, b) ? -1 : 1));
+}
+
+/** Maps and sets as lists, timers and attempts' tasks by name, undefined left out. */
+function plain(value: unknown): unknown {
+  if (value instanceof Map) return [...value].map(([key, item]) => [key, plain(item)]);
+  if (value instanceof Set) return [...value];
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  if (isTimer(value)) return describeTimer(value);
+  const known = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(known.map(([key, item]) => [key, plain(item)]));
+}
+
+function isTimer(value: object): value is Timer {
+  return "dueAt" in value && "due" in value;
+}

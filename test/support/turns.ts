@@ -1,0 +1,194 @@
+// A swarm's core run turn by turn without a coordinator around it: commands in, batches out. Every turn is
+// checked against the invariants; `replayed` folds the batches anew.
+
+import type { Command, Reply } from "../../src/core/command.ts";
+import type { Effect } from "../../src/core/effect.ts";
+import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
+import { checkAfterTurn, type Violation } from "../../src/core/invariants.ts";
+import {
+  type AgentRow,
+  type EndedTask,
+  emptyState,
+  type SwarmState,
+  type TaskRow,
+} from "../../src/core/state.ts";
+import { Turn } from "../../src/core/step.ts";
+import { Succession } from "../../src/core/succession.ts";
+import {
+  agentId,
+  assignmentNumber,
+  batchIndex,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  term,
+  token,
+  userId,
+} from "../../src/ids.ts";
+import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
+import type { JournalRecord } from "../../src/journal/journal.ts";
+import { Replay } from "../../src/journal/replay.ts";
+
+type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
+
+export function aTask(overrides: Partial<TaskSpec> = {}): TaskSpec {
+  return {
+    id: taskId("t1"),
+    kind: kind("k"),
+    project: projectId("p"),
+    user: userId("u"),
+    weight: 1,
+    priority: 100,
+    payload: "",
+    maxAttempts: 3,
+    timeoutMs: 60_000,
+    ...overrides,
+  };
+}
+
+export function submit(overrides: Partial<TaskSpec> = {}): CommandOf<"SubmitTask"> {
+  const task = aTask(overrides);
+  return { type: "SubmitTask", task, hash: JSON.stringify(task) };
+}
+
+export function join(id: string, overrides: Partial<CommandOf<"JoinAgent">> = {}): CommandOf<"JoinAgent"> {
+  return {
+    type: "JoinAgent",
+    agent: agentId(id),
+    incarnation: incarnation(`${id}-1`),
+    kinds: [kind("k")],
+    maxConcurrent: 1,
+    held: [],
+    seen: assignmentNumber(0),
+    ...overrides,
+  };
+}
+
+export class Turns {
+  readonly state: SwarmState = emptyState();
+  readonly records: JournalRecord[] = [];
+  readonly events: Event[] = [];
+  readonly effects: Effect[] = [];
+  at = instant(1_000_000);
+  #prev = "";
+  readonly #succession = new Succession();
+
+  constructor() {
+    this.turn({ type: "StartTerm", term: term(1), leader: "c1" });
+  }
+
+  /** One turn of these commands, what is due and what can be assigned. @returns the replies
+   *  @throws Error when an invariant does not hold after it */
+  turn(...commands: readonly Command[]): Reply[] {
+    const turn = new Turn(this.state, this.at, batchIndex(this.records.length + 1));
+    const replies = commands.map((command) => turn.take(command));
+    const isComplete = [turn.takeDue(() => 0), turn.plan()].every((done) => done);
+    this.#append(turn);
+    if (isComplete) this.#check(checkAfterTurn(this.state));
+    this.#check(this.#succession.check(this.state));
+    return replies;
+  }
+
+  /** Journal time passes; a turn may see it. */
+  pass(ms: number): void {
+    this.at = instant(this.at + ms);
+  }
+
+  /** Time passes until the next timer, and a turn sees it. */
+  passToDue(): void {
+    const next = this.state.timers.peek();
+    if (next === undefined) throw new Error("nothing is due");
+    this.at = next.dueAt;
+    this.turn();
+  }
+
+  task(id: string): TaskRow {
+    const row = this.state.taskById.get(taskId(id));
+    if (row === undefined)
+      throw new Error(`${id} is not live: ${this.state.endedById.get(taskId(id))?.state}`);
+    return row;
+  }
+
+  ended(id: string): EndedTask {
+    const ended = this.state.endedById.get(taskId(id));
+    if (ended === undefined) throw new Error(`${id} has not ended`);
+    return ended;
+  }
+
+  agent(id: string): AgentRow {
+    const row = this.state.agentById.get(agentId(id));
+    if (row === undefined) throw new Error(`no agent ${id}`);
+    return row;
+  }
+
+  /** The report of a task's open attempt by the agent that has it, unless overridden. */
+  report(
+    id: string,
+    outcome: CommandOf<"ReportResult">["outcome"],
+    overrides: Partial<CommandOf<"ReportResult">> = {},
+  ): CommandOf<"ReportResult"> {
+    const { open } = this.task(id);
+    if (open === undefined) throw new Error(`${id} has no open attempt`);
+    const { agent, incarnation: life, task, attempt, token: granted } = open;
+    return {
+      type: "ReportResult",
+      agent,
+      incarnation: life,
+      task,
+      attempt,
+      token: token(granted),
+      outcome,
+      jitter: 0,
+      ...overrides,
+    };
+  }
+
+  /** Events of one type so far, oldest first. */
+  all<Type extends EventType>(type: Type): EventOf<Type>[] {
+    return this.events.filter((event): event is EventOf<Type> => event.type === type);
+  }
+
+  last<Type extends EventType>(type: Type): EventOf<Type> {
+    const found = this.all(type).at(-1);
+    if (found === undefined) throw new Error(`no ${type} was recorded`);
+    return found;
+  }
+
+  /** The batches folded anew. */
+  replayed(): Replay {
+    const replay = new Replay();
+    for (const record of this.records) {
+      const verdict = replay.take(record);
+      if (verdict.kind === "dead") throw new Error(`our own batch ${record.seq} is dead: ${verdict.reason}`);
+    }
+    return replay;
+  }
+
+  #append(turn: Turn): void {
+    if (turn.recorded.length === 0) return;
+    const seq = this.records.length + 1;
+    const header = {
+      journal: "j",
+      term: this.state.term,
+      idx: batchIndex(seq),
+      prev: this.#prev,
+      at: this.at,
+    };
+    const bytes = encodeBatch(
+      header,
+      turn.recorded.map(({ json }) => json),
+    );
+    this.#prev = hashOf(bytes);
+    this.records.push({ seq, bytes });
+    for (const { event } of turn.recorded) this.events.push(event);
+    this.effects.push(...turn.effects);
+  }
+
+  #check(violations: readonly Violation[]): void {
+    if (violations.length === 0) return;
+    const lines = violations.map(({ number, name, sentence }) => `  ${number} ${name}: ${sentence}`);
+    throw new Error(`after batch ${this.records.length}:\n${lines.join("\n")}`);
+  }
+}
