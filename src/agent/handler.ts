@@ -47,8 +47,8 @@ export class HandlerTask {
   readonly payload: string;
   readonly encoding: "base64" | undefined;
 
-  constructor(task: {
-    readonly id: string;
+  constructor(of: {
+    readonly task: string;
     readonly attempt: number;
     readonly kind: string;
     readonly project: string;
@@ -56,13 +56,13 @@ export class HandlerTask {
     readonly payload: string;
     readonly encoding?: "base64" | undefined;
   }) {
-    this.id = task.id;
-    this.attempt = task.attempt;
-    this.kind = task.kind;
-    this.project = task.project;
-    this.user = task.user;
-    this.payload = task.payload;
-    this.encoding = task.encoding;
+    this.id = of.task;
+    this.attempt = of.attempt;
+    this.kind = of.kind;
+    this.project = of.project;
+    this.user = of.user;
+    this.payload = of.payload;
+    this.encoding = of.encoding;
   }
 
   /** The payload's bytes, decoded where it is base64. */

@@ -22,7 +22,7 @@ export interface AgentProfile {
 }
 
 /** An attempt to run. */
-export type AttemptOrder = Omit<Assignment, "number" | "token"> & { readonly key: AttemptKey };
+export type AttemptOrder = Omit<Assignment, "number" | "token" | "stallMs"> & { readonly key: AttemptKey };
 
 /** Why an attempt's signal is aborted. */
 export type AbortReason =

@@ -134,7 +134,7 @@ class RunningAttempt implements HandlerContext {
   constructor(deps: RunnerDeps, progress: ProgressBuffer, order: AttemptOrder) {
     this.#deps = deps;
     this.#order = order;
-    this.task = new HandlerTask({ ...order, id: order.task });
+    this.task = new HandlerTask(order);
     this.progress = (fraction, message) => progress.note(order.key, fraction, message);
     this.reportTokens = (count) => {
       if (!Number.isSafeInteger(count) || count < 0)

@@ -15,19 +15,10 @@
 // sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. With no
 // leader everything waits; running attempts are aborted before their leases end.
 
-import { type Actor, createActor } from "xstate";
-import {
-  type AgentSignal,
-  type AgentStatus,
-  agentMachine,
-  agentStatus,
-  isDraining,
-  loadSignals,
-} from "../../machines/agent.ts";
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
-import { type Incarnation, incarnation, kind, type SwarmId } from "../ids.ts";
+import { incarnation, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
 import {
@@ -35,20 +26,18 @@ import {
   type Assignment,
   agentPushSchema,
   type CodedError,
-  type Heartbeat,
   heartbeatResponseSchema,
-  type JoinRequest,
   type JoinResponse,
   joinResponseSchema,
   okResponseSchema,
   type Progress,
-  type ResultReport,
 } from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
-import { AttemptLedger, type AttemptName, type HeldAttempt } from "./attempt-ledger.ts";
+import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
 import { LeaderLine } from "./leader-line.ts";
 import { LeaseWatch } from "./lease-watch.ts";
+import { attemptName, Life } from "./life.ts";
 import type {
   AbortReason,
   AgentProfile,
@@ -60,6 +49,7 @@ import type {
   SessionNotice,
   SessionOrder,
 } from "./link.ts";
+import { OwnChart } from "./own-chart.ts";
 import { OwnRecord } from "./own-record.ts";
 import { Patience } from "./patience.ts";
 import { ResultOutbox } from "./result-outbox.ts";
@@ -75,18 +65,10 @@ export interface AgentSessionDeps {
   readonly notify: (notice: SessionNotice) => void;
 }
 
-interface Life {
-  readonly incarnation: Incarnation;
-  readonly ledger: AttemptLedger;
-  readonly outbox: ResultOutbox;
-  isJoined: boolean;
-  /** A leader has heard that nothing new is wanted. */
-  isDrainKnown: boolean;
-  /** When the newest message that a leader confirmed was sent, monotonic ms. */
-  confirmedAt: number;
-}
-
 type Phase = "serving" | "draining" | "stopping" | "leaving" | "closed";
+
+/** 36¹² of them. */
+const INCARNATION_LENGTH = 12;
 
 export class AgentSession implements SessionLink {
   readonly #deps: AgentSessionDeps;
@@ -94,14 +76,8 @@ export class AgentSession implements SessionLink {
   readonly #patience: Patience;
   readonly #leases: LeaseWatch;
   readonly #record = new OwnRecord();
-  readonly #chart: Actor<typeof agentMachine>;
+  readonly #chart: OwnChart;
   readonly #timers = new Set<() => void>();
-  #told: { readonly status: AgentStatus; readonly draining: boolean } = {
-    status: "offline",
-    draining: false,
-  };
-  /** What the chart was last told is in flight. */
-  #toldLoad = 0;
   #phase: Phase = "serving";
   #life: Life;
   /** The highest heard; 0 before the first. */
@@ -121,7 +97,10 @@ export class AgentSession implements SessionLink {
       held: () => this.#life.ledger.held(),
       onLosing: (attempts) => this.#abort(attempts, "lease"),
     });
-    this.#chart = createActor(agentMachine).start();
+    const { maxConcurrent, prefetch = 0 } = deps.profile;
+    this.#chart = new OwnChart(maxConcurrent + prefetch, (shown) =>
+      deps.notify({ type: "status", ...shown }),
+    );
     this.#life = this.#newLife();
   }
 
@@ -160,35 +139,28 @@ export class AgentSession implements SessionLink {
 
   #newLife(): Life {
     const { clock, random, log } = this.#deps;
-    const id = incarnation(random.id(12));
-    const ledger = new AttemptLedger(id);
-    const outbox = new ResultOutbox({
-      incarnation: id,
-      line: this.#line,
-      patience: this.#patience,
-      log,
-      onSettled: (key) => {
-        ledger.release(key);
-        this.#leaveIfDone();
-      },
-      onRefused: ({ refusal }) => this.#onRefused(refusal),
-      onTerm: (term) => void this.#hear(term),
-      onFailure: (error) => this.#fail(error),
-    });
-    return {
-      incarnation: id,
-      ledger,
-      outbox,
-      isJoined: false,
-      isDrainKnown: false,
-      confirmedAt: clock.monotonicMs(),
-    };
+    const id = incarnation(random.id(INCARNATION_LENGTH));
+    const makeOutbox = (ledger: AttemptLedger) =>
+      new ResultOutbox({
+        incarnation: id,
+        line: this.#line,
+        patience: this.#patience,
+        log,
+        onSettled: (key) => {
+          ledger.release(key);
+          this.#leaveIfDone();
+        },
+        onRefused: ({ refusal }) => this.#onRefused(refusal),
+        onTerm: (term) => void this.#hear(term),
+        onFailure: (error) => this.#fail(error),
+      });
+    return new Life(id, makeOutbox, clock.monotonicMs());
   }
 
   async #join(life: Life): Promise<void> {
     for (let failures = 1; this.#isCurrent(life); failures += 1) {
       const sentAt = this.#deps.clock.monotonicMs();
-      const answer = await this.#line.ask("join", this.#joinRequest(life), joinResponseSchema);
+      const answer = await this.#line.ask("join", life.joinRequest(this.#deps.profile), joinResponseSchema);
       if (!this.#isCurrent(life)) return;
       if (answer.kind === "refused") return this.#onRefused(answer.refusal);
       if (answer.kind === "answered") {
@@ -199,28 +171,13 @@ export class AgentSession implements SessionLink {
     }
   }
 
-  #joinRequest({ incarnation, ledger }: Life): JoinRequest {
-    const { kinds, role, type, labels, maxConcurrent, prefetch } = this.#deps.profile;
-    return {
-      incarnation,
-      kinds: kinds.map(kind),
-      ...(role === undefined ? {} : { role }),
-      ...(type === undefined ? {} : { type }),
-      ...(labels === undefined ? {} : { labels }),
-      maxConcurrent,
-      ...(prefetch === undefined ? {} : { prefetch }),
-      held: ledger.held().map(nameOf),
-      seen: ledger.seen,
-    };
-  }
-
   #joined(life: Life, response: Extract<JoinResponse, { ok: true }>, sentAt: number): void {
     this.#heartbeatMs = response.heartbeatMs;
     this.#leaseTtlMs = response.leaseTtlMs;
     life.isJoined = true;
     life.confirmedAt = sentAt;
-    this.#signal({ type: "JOINED" });
-    if (this.#phase !== "serving") this.#signal({ type: "DRAIN" });
+    this.#chart.send({ type: "JOINED" });
+    if (this.#phase !== "serving") this.#chart.send({ type: "DRAIN" });
     this.#revoke(life, response.unknown);
     this.#reflectLoad();
     this.#deps.log.info({ incarnation: life.incarnation, term: response.term }, "joined the swarm");
@@ -233,7 +190,7 @@ export class AgentSession implements SessionLink {
   #lapse(why: string): void {
     this.#deps.log.warn({ incarnation: this.#life.incarnation, why }, "joining again as a new incarnation");
     this.#endLife("lapsed");
-    this.#signal({ type: "LAPSED" });
+    this.#chart.send({ type: "LAPSED" });
     if (this.#phase !== "serving") return this.#close();
     this.#life = this.#newLife();
     this.#attempted(this.#join(this.#life));
@@ -244,7 +201,6 @@ export class AgentSession implements SessionLink {
     this.#life.outbox.close();
     this.#leases.stop();
     this.#cancelBeat();
-    this.#toldLoad = 0;
   }
 
   // --- heartbeats and leases --------------------------------------------------------------------------
@@ -263,34 +219,22 @@ export class AgentSession implements SessionLink {
     const sentAt = this.#deps.clock.monotonicMs();
     const listed = life.ledger.held();
     const isDrainTold = this.#phase !== "serving";
-    const answer = await this.#line.ask(
-      "heartbeat",
-      this.#heartbeatMessage(life, listed),
-      heartbeatResponseSchema,
-    );
+    const { successRate, latencyMs } = this.#record;
+    const message = life.heartbeat(listed, {
+      status: this.#chart.status,
+      ...(successRate === undefined ? {} : { successRate }),
+      ...(latencyMs === undefined ? {} : { latencyMs }),
+      ...(isDrainTold ? { draining: true } : {}),
+    });
+    const answer = await this.#line.ask("heartbeat", message, heartbeatResponseSchema);
     if (!this.#isCurrent(life)) return;
     if (answer.kind === "refused") return this.#onRefused(answer.refusal);
     if (answer.kind === "unanswered")
       return this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
     if (!this.#hear(answer.value.term)) return;
-    life.confirmedAt = Math.max(life.confirmedAt, sentAt);
-    for (const attempt of listed) attempt.confirmedAt = Math.max(attempt.confirmedAt, sentAt);
+    life.confirm(listed, sentAt);
     life.isDrainKnown ||= isDrainTold;
     this.#leaveIfDone();
-  }
-
-  #heartbeatMessage(life: Life, listed: readonly HeldAttempt[]): Heartbeat {
-    const { successRate, latencyMs } = this.#record;
-    return {
-      incarnation: life.incarnation,
-      status: this.#told.status,
-      inFlight: life.ledger.running,
-      ...(successRate === undefined ? {} : { successRate }),
-      ...(latencyMs === undefined ? {} : { latencyMs }),
-      ...(this.#phase === "serving" ? {} : { draining: true }),
-      seen: life.ledger.seen,
-      held: listed.map(nameOf),
-    };
   }
 
   // --- what the leader says ---------------------------------------------------------------------------
@@ -311,9 +255,9 @@ export class AgentSession implements SessionLink {
       case "revoke":
         return this.#revoke(life, push.attempts);
       case "drain":
-        return this.#signal({ type: "DRAIN" });
+        return this.#chart.send({ type: "DRAIN" });
       case "undrain":
-        if (this.#phase === "serving") this.#signal({ type: "UNDRAIN" });
+        if (this.#phase === "serving") this.#chart.send({ type: "UNDRAIN" });
         return;
       case "fenced":
         return this.#onFenced();
@@ -373,7 +317,7 @@ export class AgentSession implements SessionLink {
   }
 
   #onFenced(): void {
-    this.#signal({ type: "FENCED" });
+    this.#chart.send({ type: "FENCED" });
     this.#fail(
       new WaggleError(
         "WAGGLE_FENCED",
@@ -404,17 +348,15 @@ export class AgentSession implements SessionLink {
   }
 
   #end(life: Life, end: AttemptEnd): void {
-    const held = life.ledger.end(end.key);
-    if (held === undefined) return; // of a life before this one
-    if (!held.isRevoked) this.#record.note(end);
-    life.outbox.add(held.key, reportOf(held, end));
+    const held = life.report(end);
+    if (held?.isRevoked === false) this.#record.note(end);
   }
 
   #onProgress(reports: readonly ProgressReport[]): void {
     for (const { key, ...report } of reports) {
       const held = this.#life.ledger.find(key);
       if (held?.isRunning !== true) continue;
-      const progress: Progress = { incarnation: this.#life.incarnation, ...nameOf(held), ...report };
+      const progress: Progress = { incarnation: this.#life.incarnation, ...attemptName(held), ...report };
       this.#line.tell("progress", progress);
     }
   }
@@ -424,7 +366,7 @@ export class AgentSession implements SessionLink {
   #drain(): void {
     if (this.#phase !== "serving") return;
     this.#phase = "draining";
-    this.#signal({ type: "DRAIN" });
+    this.#chart.send({ type: "DRAIN" });
     if (this.#life.isJoined) this.#beat();
     this.#leaveIfDone();
   }
@@ -432,7 +374,7 @@ export class AgentSession implements SessionLink {
   #stop(): void {
     if (this.#phase !== "serving" && this.#phase !== "draining") return;
     this.#phase = "stopping";
-    this.#signal({ type: "DRAIN" });
+    this.#chart.send({ type: "DRAIN" });
     this.#abort(this.#life.ledger.abortAll(), "stopping");
     this.#after(limits.agentStopMs, () => this.#speakForTheRest());
     this.#leaveIfDone();
@@ -487,7 +429,7 @@ export class AgentSession implements SessionLink {
     this.#life.outbox.close();
     this.#disconnect();
     this.#patience.cutShort();
-    this.#signal({ type: "LEFT" });
+    this.#chart.send({ type: "LEFT" });
     this.#chart.stop();
     this.#deps.notify({ type: "closed", ...(error === undefined ? {} : { error }) });
   }
@@ -500,22 +442,7 @@ export class AgentSession implements SessionLink {
   }
 
   #reflectLoad(): void {
-    if (!this.#life.isJoined) return;
-    const { maxConcurrent, prefetch = 0 } = this.#deps.profile;
-    const after = this.#life.ledger.running;
-    for (const signal of loadSignals({ before: this.#toldLoad, after, places: maxConcurrent + prefetch })) {
-      this.#signal(signal);
-    }
-    this.#toldLoad = after;
-  }
-
-  #signal(signal: AgentSignal): void {
-    this.#chart.send(signal);
-    const snapshot = this.#chart.getSnapshot();
-    const now = { status: agentStatus(snapshot), draining: isDraining(snapshot) };
-    if (now.status === this.#told.status && now.draining === this.#told.draining) return;
-    this.#told = now;
-    this.#deps.notify({ type: "status", ...now });
+    this.#chart.reflect(this.#life.ledger.running);
   }
 
   #after(ms: number, run: () => void): void {
@@ -532,24 +459,14 @@ export class AgentSession implements SessionLink {
   }
 }
 
-function nameOf({ task, attempt }: HeldAttempt): Pick<HeldAttempt, "task" | "attempt"> {
-  return { task, attempt };
-}
-
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
-  const { number: _number, token: _token, ...order } = assignment;
-  return { key, ...order };
+  const { task, attempt, kind, project, user, payload, encoding, timeoutMs } = assignment;
+  const order = { key, task, attempt, kind, project, user, payload, timeoutMs };
+  return encoding === undefined ? order : { ...order, encoding };
 }
 
 function unstarted({ key }: HeldAttempt, error: string): AttemptEnd {
   return { key, outcome: "infrastructure", error };
-}
-
-function reportOf({ task, attempt, token, isRevoked }: HeldAttempt, end: AttemptEnd): ResultReport {
-  const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
-  if (isRevoked) return { task, attempt, token, outcome: "revoked", ...spent };
-  const { key: _key, latencyMs: _latencyMs, ...report } = end;
-  return { task, attempt, token, ...report };
 }
 
 function codeOf(error: unknown): WaggleErrorCode {

@@ -5,7 +5,7 @@ import { silentLogger } from "../support/swarm.ts";
 
 export function aTask(overrides: Partial<ConstructorParameters<typeof HandlerTask>[0]> = {}): HandlerTask {
   return new HandlerTask({
-    id: "t1",
+    task: "t1",
     attempt: 1,
     kind: "count",
     project: "p",

@@ -36,7 +36,7 @@ describe("a command", () => {
 
   it("gets the attempt's names in its environment, besides its own", async () => {
     const command = 'echo "$WAGGLE_TASK_ID $WAGGLE_ATTEMPT $WAGGLE_KIND $WAGGLE_PROJECT $WAGGLE_USER $EXTRA"';
-    const task = { id: "t-ü'$(id)", attempt: 3, kind: "k", project: "p", user: "ann@acme.org" };
+    const task = { task: "t-ü'$(id)", attempt: 3, kind: "k", project: "p", user: "ann@acme.org" };
     const env = { ...process.env, EXTRA: "more" };
     expect(await run(command, task, { env })).toBe("t-ü'$(id) 3 k p ann@acme.org more\n");
   });

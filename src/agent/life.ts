@@ -1,0 +1,88 @@
+// One life of an agent: an incarnation with the attempts it holds and the results it owes. When the leader has
+// given its attempts away nothing of it is carried over to the next.
+
+import { type Incarnation, kind } from "../ids.ts";
+import type { Heartbeat, JoinRequest, ResultReport } from "../protocol/schemas.ts";
+import { AttemptLedger, type HeldAttempt } from "./attempt-ledger.ts";
+import type { AgentProfile, AttemptEnd } from "./link.ts";
+import type { ResultOutbox } from "./result-outbox.ts";
+
+export class Life {
+  readonly incarnation: Incarnation;
+  readonly ledger: AttemptLedger;
+  readonly outbox: ResultOutbox;
+  isJoined = false;
+  /** A leader has heard that nothing new is wanted. */
+  isDrainKnown = false;
+  /** When the newest message that a leader confirmed was sent, monotonic ms. */
+  confirmedAt: number;
+
+  constructor(incarnation: Incarnation, makeOutbox: (ledger: AttemptLedger) => ResultOutbox, bornAt: number) {
+    this.incarnation = incarnation;
+    this.ledger = new AttemptLedger(incarnation);
+    this.outbox = makeOutbox(this.ledger);
+    this.confirmedAt = bornAt;
+  }
+
+  joinRequest({ kinds, role, type, labels, maxConcurrent, prefetch }: AgentProfile): JoinRequest {
+    return {
+      incarnation: this.incarnation,
+      kinds: kinds.map(kind),
+      ...(role === undefined ? {} : { role }),
+      ...(type === undefined ? {} : { type }),
+      ...(labels === undefined ? {} : { labels }),
+      maxConcurrent,
+      ...(prefetch === undefined ? {} : { prefetch }),
+      held: this.ledger.held().map(attemptName),
+      seen: this.ledger.seen,
+    };
+  }
+
+  /** @param listed what this life holds now */
+  heartbeat(
+    listed: readonly HeldAttempt[],
+    own: Pick<Heartbeat, "status" | "draining" | "successRate" | "latencyMs">,
+  ): Heartbeat {
+    return {
+      incarnation: this.incarnation,
+      ...own,
+      inFlight: this.ledger.running,
+      seen: this.ledger.seen,
+      held: listed.map(attemptName),
+    };
+  }
+
+  /** A leader has renewed the leases of what was listed in a message sent at `sentAt`. */
+  confirm(listed: readonly HeldAttempt[], sentAt: number): void {
+    this.confirmedAt = Math.max(this.confirmedAt, sentAt);
+    for (const attempt of listed) attempt.confirmedAt = Math.max(attempt.confirmedAt, sentAt);
+  }
+
+  /** Puts the end of an attempt on its way to the leader. Undefined when that was done, or it is of a life
+   *  before this one. */
+  report(end: AttemptEnd): HeldAttempt | undefined {
+    const held = this.ledger.end(end.key);
+    if (held !== undefined) this.outbox.add(held.key, reportOf(held, end));
+    return held;
+  }
+}
+
+export function attemptName({ task, attempt }: HeldAttempt): Pick<HeldAttempt, "task" | "attempt"> {
+  return { task, attempt };
+}
+
+function reportOf({ task, attempt, token, isRevoked }: HeldAttempt, end: AttemptEnd): ResultReport {
+  const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
+  if (isRevoked) return { task, attempt, token, outcome: "revoked", ...spent };
+  const { outcome, result, encoding, error } = end;
+  return {
+    task,
+    attempt,
+    token,
+    outcome,
+    ...(result === undefined ? {} : { result }),
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(error === undefined ? {} : { error }),
+    ...spent,
+  };
+}
