@@ -23,7 +23,7 @@ export async function findNatsBinary(pathVariable: string | undefined): Promise<
   return undefined;
 }
 
-export function isRecentEnough({ version }: NatsBinary): boolean {
+export function isRecentEnough({ version }: Pick<NatsBinary, "version">): boolean {
   return version.localeCompare(NATS_SERVER_VERSION_MIN, "en", { numeric: true }) >= 0;
 }
 

@@ -82,8 +82,8 @@ const line = (name: string, words: readonly string[], event: string) =>
   }));
 
 const publish = fc
-  .tuple(fc.boolean(), word, fc.option(word), payload, fc.nat(), gap, lineBreak)
-  .chain(([hasHeaders, subject, reply, data, split, space, end]) => {
+  .tuple(fc.boolean(), word, fc.option(word), payload, fc.nat(), gap, gap, lineBreak)
+  .chain(([hasHeaders, subject, reply, data, split, space, otherSpace, end]) => {
     const headerBytes = hasHeaders ? split % (data.length + 1) : 0;
     const words = [subject, reply, hasHeaders ? headerBytes : null, data.length].filter(
       (part) => part !== null,
@@ -92,7 +92,7 @@ const publish = fc
     return spelled(hasHeaders ? "HPUB" : "PUB").map(
       (operation): Operation => ({
         bytes: Buffer.concat([
-          Buffer.from(`${[operation, ...words].join(space)}${end}`),
+          Buffer.from(`${operation}${space}${words.join(otherSpace)}${end}`),
           data,
           Buffer.from("\r\n"),
         ]),
