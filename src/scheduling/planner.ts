@@ -29,7 +29,7 @@ interface OpenLane {
   nameBytes: number | undefined;
 }
 
-interface Pick {
+interface Granted {
   readonly task: TaskRow;
   readonly contender: Contender;
 }
@@ -46,7 +46,7 @@ export class Round {
   /** Agents that have a place free and serve a kind that waits. */
   #freeCount = 0;
   /** What `next` returned last, until it is known to be applied. */
-  #pending: Pick | undefined;
+  #pending: Granted | undefined;
 
   /** @param at the instant of the assignments; no instant in the state is later */
   constructor(state: SwarmState, at: Instant, policy: Partial<SchedulingPolicy> = {}) {
