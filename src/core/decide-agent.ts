@@ -14,14 +14,16 @@ import type { AgentRow, SwarmState } from "./state.ts";
 type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
 
 /** A known incarnation resumes; a new one ends the life before it. An agent whose attempts are too many for one
- *  batch is closed over several: the reply `again` asks for the same command in the next. */
+ *  batch is closed over several: the reply `again` asks for the same command in the next. Meanwhile it drains, or
+ *  it would be assigned again what it has just lost. */
 export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
   const row = state.agentById.get(command.agent);
   if (row === undefined && state.agentById.size >= limits.agentsMax) {
     return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
   }
+  if (row?.incarnation === command.incarnation)
+    return row.online ? resume(state, row, command, at) : answered({ kind: "life-over", agent: row.id });
   if (row?.online !== true) return { events: [joined(command)], reply: newLife(command) };
-  if (row.incarnation === command.incarnation) return resume(state, row, command, at);
   const closures = endLife(state, row, "fenced", at);
   if (!closures.isComplete) return { events: closures.events, reply: { kind: "again" } };
   return { events: [...closures.events, joined(command)], reply: newLife(command) };
@@ -132,13 +134,12 @@ function endLife(
     lapsed: "nothing was heard from the agent for too long",
     fenced: "the agent was started again under the same id",
   };
-  const events: Event[] = [];
-  for (const attempt of row.open.values()) {
-    if (events.length >= limits.closuresPerCommandMax) return { events, isComplete: false };
-    events.push(closeAsLost(state, attempt, errors[reason], at));
-  }
-  events.push({ type: "AgentLeft", agent: row.id, incarnation: row.incarnation, reason });
-  return { events, isComplete: true };
+  const closing = [...row.open.values()].slice(0, limits.closuresPerCommandMax);
+  const events = closing.map((attempt) => closeAsLost(state, attempt, errors[reason], at));
+  const isComplete = closing.length === row.open.size;
+  if (isComplete) events.push({ type: "AgentLeft", agent: row.id, incarnation: row.incarnation, reason });
+  else if (!row.draining) events.push({ type: "AgentDrained", agent: row.id });
+  return { events, isComplete };
 }
 
 function confirmations(row: AgentRow, seen: AgentRow["lastNumber"]): Event[] {

@@ -1,0 +1,229 @@
+// How agents join, resume, are fenced, lapse and leave, and are brought into line by their heartbeats.
+
+import { describe, expect, it } from "vitest";
+import type { Command, HeldAttempt } from "../../src/core/command.ts";
+import { decide } from "../../src/core/decide.ts";
+import { agentId, assignmentNumber, attemptNumber, incarnation, kind, taskId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { join, submit, Turns } from "../support/turns.ts";
+
+const a1 = agentId("a1");
+const first = incarnation("a1-1");
+const names = (count: number) => Array.from({ length: count }, (_, at) => `t${at + 1}`);
+const held = (...ids: string[]): HeldAttempt[] =>
+  ids.map((id) => ({ task: taskId(id), attempt: attemptNumber(1) }));
+
+function reconcile(seen: number, ...ids: string[]): Extract<Command, { type: "ReconcileAgent" }> {
+  return {
+    type: "ReconcileAgent",
+    agent: a1,
+    incarnation: first,
+    held: held(...ids),
+    seen: assignmentNumber(seen),
+  };
+}
+
+/** Agent a1 with so many tasks under way. */
+function busy(count: number, overrides: Parameters<typeof join>[1] = {}): Turns {
+  const turns = new Turns();
+  turns.turn(join("a1", { maxConcurrent: Math.min(count, limits.maxConcurrentMax), ...overrides }));
+  turns.turn(...names(count).map((id) => submit({ id: taskId(id) })));
+  return turns;
+}
+
+describe("joining", () => {
+  it("resumes the same life: what it holds goes on, what it lost is given away, what is not its own is named", () => {
+    const turns = busy(3);
+    const [reply] = turns.turn(
+      join("a1", { maxConcurrent: 3, held: held("t1", "t9"), seen: assignmentNumber(2) }),
+    );
+    expect(reply).toEqual({ kind: "joined", resumed: true, unknownAttempts: held("t9") });
+    expect(turns.task("t1").state).toBe("running");
+    expect(turns.last("AttemptFailed")).toMatchObject({ task: "t2", failure: { class: "lost" } });
+    // t3 has not arrived: it is neither lost nor confirmed.
+    expect(turns.task("t3")).toMatchObject({ state: "assigned", attempt: 1 });
+  });
+
+  it("with other kinds and places takes effect at once, open attempts go on", () => {
+    const turns = busy(2);
+    turns.turn(
+      join("a1", { kinds: [kind("l")], maxConcurrent: 3, held: held("t1", "t2"), seen: assignmentNumber(2) }),
+    );
+    turns.turn(submit({ id: taskId("t3") }), submit({ id: taskId("t4"), kind: kind("l") }));
+    expect(turns.task("t3").state).toBe("queued");
+    expect(turns.task("t4").open?.agent).toBe("a1");
+    expect(turns.agent("a1").open.size).toBe(3);
+  });
+
+  it("as a new incarnation fences the old one: its attempts run again, numbered anew", () => {
+    const turns = busy(2);
+    const [reply] = turns.turn(
+      join("a1", { incarnation: incarnation("a1-2"), maxConcurrent: 2, held: held("t1") }),
+    );
+    expect(reply).toEqual({ kind: "joined", resumed: false, unknownAttempts: held("t1") });
+    expect(turns.last("AgentLeft")).toMatchObject({ incarnation: "a1-1", reason: "fenced" });
+    expect(turns.effects).toContainEqual({ kind: "tell", agent: a1, incarnation: first, what: "fenced" });
+    for (const id of ["t1", "t2"]) expect(turns.task(id)).toMatchObject({ attempt: 2, state: "assigned" });
+    expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-2", lastNumber: 2, confirmedNumber: 0 });
+  });
+
+  it("again with a life that is over is refused: its numbers and tokens would be given twice", () => {
+    const turns = busy(1);
+    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
+    const before = fingerprint(turns.state);
+    expect(turns.turn(join("a1"))).toEqual([{ kind: "life-over", agent: a1 }]);
+    expect(fingerprint(turns.state)).toBe(before);
+    expect(turns.turn(join("a1", { incarnation: incarnation("a1-2") }))).toMatchObject([{ resumed: false }]);
+  });
+
+  it("is refused when there are as many agents as there may be, unless it is known", () => {
+    const turns = new Turns();
+    turns.turn(join("a1"));
+    const { agentById } = turns.state;
+    const row = turns.agent("a1");
+    for (let n = agentById.size; n < limits.agentsMax; n += 1) agentById.set(agentId(`x${n}`), row);
+    expect(turns.state.agentById.size).toBe(limits.agentsMax);
+    expect(decideOnly(turns, join("new"))).toMatchObject({ kind: "too-many-agents" });
+    expect(decideOnly(turns, join("a1"))).toMatchObject({ kind: "joined" });
+  });
+});
+
+describe("a heartbeat", () => {
+  it("confirms what has arrived", () => {
+    const turns = busy(3);
+    turns.turn(reconcile(2, "t1", "t2"));
+    expect(["t1", "t2", "t3"].map((id) => turns.task(id).state)).toEqual(["running", "running", "assigned"]);
+    const before = fingerprint(turns.state);
+    turns.turn(reconcile(2, "t1", "t2"), reconcile(1, "t1", "t2"));
+    expect(fingerprint(turns.state)).toBe(before);
+  });
+
+  it("that does not list an attempt that had arrived gives it away: no fault of the agent's", () => {
+    const turns = busy(2);
+    turns.turn(reconcile(2, "t2"));
+    expect(turns.all("AttemptFailed")).toMatchObject([{ task: "t1", failure: { class: "lost" } }]);
+    expect(turns.agent("a1").recordByKind.size).toBe(0);
+    expect(turns.task("t1")).toMatchObject({ attempt: 2, failures: 1 });
+  });
+
+  it("that lists what is not the agent's is told so", () => {
+    const turns = busy(1);
+    const [reply] = turns.turn(reconcile(1, "t1", "t7"));
+    expect(reply).toEqual({ kind: "reconciled", unknown: held("t7") });
+  });
+
+  it("that claims to have seen more than was sent confirms what was sent", () => {
+    const turns = busy(2);
+    turns.turn(reconcile(1_000, "t1", "t2"));
+    expect(turns.agent("a1").confirmedNumber).toBe(2);
+  });
+
+  it("of another life is nothing", () => {
+    const turns = busy(1);
+    const before = fingerprint(turns.state);
+    turns.turn({ ...reconcile(1), incarnation: incarnation("a1-0") });
+    expect(fingerprint(turns.state)).toBe(before);
+  });
+
+  it("brings an unresponsive agent back when it has seen everything", () => {
+    const turns = busy(2, { maxConcurrent: 3 });
+    turns.turn({ type: "MarkUnresponsive", agent: a1, incarnation: first });
+    turns.turn(submit({ id: taskId("t3") }));
+    expect(turns.task("t3").state).toBe("queued");
+    turns.turn(reconcile(1, "t1"));
+    expect(turns.agent("a1").unresponsive).toBe(true);
+    turns.turn(reconcile(2, "t1", "t2"));
+    expect(turns.agent("a1").unresponsive).toBe(false);
+    expect(turns.task("t3").state).toBe("assigned");
+  });
+
+  it("of an agent that takes nothing new drains it", () => {
+    const turns = busy(1, { maxConcurrent: 2 });
+    turns.turn({ ...reconcile(1, "t1"), draining: true });
+    turns.turn(submit({ id: taskId("t2") }));
+    expect(turns.task("t2").state).toBe("queued");
+  });
+});
+
+describe("draining", () => {
+  it("keeps what runs, takes nothing new, and is undone; of an agent that is away it is refused", () => {
+    const turns = busy(1, { maxConcurrent: 2 });
+    turns.turn({ type: "DrainAgent", agent: a1 }, { type: "DrainAgent", agent: a1 });
+    expect(turns.all("AgentDrained")).toHaveLength(1);
+    expect(turns.effects.at(-1)).toEqual({ kind: "tell", agent: a1, incarnation: first, what: "drain" });
+    turns.turn(submit({ id: taskId("t2") }));
+    expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["assigned", "queued"]);
+    turns.turn({ type: "UndrainAgent", agent: a1 });
+    expect(turns.task("t2").state).toBe("assigned");
+    turns.turn({ type: "LeaveAgent", agent: a1, incarnation: first });
+    const unknown = { kind: "unknown-agent", agent: a1 };
+    expect(turns.turn({ type: "DrainAgent", agent: a1 }, { type: "UndrainAgent", agent: a1 })).toEqual([
+      unknown,
+      unknown,
+    ]);
+  });
+
+  it("ends with the life", () => {
+    const turns = busy(1);
+    turns.turn({ type: "DrainAgent", agent: a1 });
+    turns.turn(join("a1", { incarnation: incarnation("a1-2") }));
+    expect(turns.agent("a1").draining).toBe(false);
+  });
+});
+
+describe("going", () => {
+  it.each([
+    ["LeaveAgent", "left"],
+    ["LapseAgent", "lapsed"],
+  ] as const)("%s closes every attempt, frees revoked places, and is the same twice", (type, reason) => {
+    const turns = busy(2);
+    turns.turn({ type: "CancelTask", project: turns.task("t1").spec.project, task: taskId("t1") });
+    turns.turn({ type, agent: a1, incarnation: first }, { type, agent: a1, incarnation: first });
+    expect(turns.all("AgentLeft")).toMatchObject([{ reason }]);
+    expect(turns.last("AttemptReleased")).toMatchObject({ task: "t1", reason: "agent-gone" });
+    expect(turns.task("t2")).toMatchObject({ state: "queued", failures: 1 });
+    const told = turns.effects.filter((effect) => effect.kind === "tell");
+    expect(told).toEqual(
+      type === "LeaveAgent" ? [] : [{ kind: "tell", agent: a1, incarnation: first, what: "rejoin" }],
+    );
+  });
+
+  it("of another incarnation is nothing", () => {
+    const turns = busy(1);
+    const before = fingerprint(turns.state);
+    for (const type of ["LeaveAgent", "LapseAgent", "MarkUnresponsive"] as const)
+      turns.turn({ type, agent: a1, incarnation: incarnation("a1-0") });
+    expect(fingerprint(turns.state)).toBe(before);
+  });
+
+  it("is forgotten a day later, with all that was learnt; who comes back before is known", () => {
+    const turns = busy(1);
+    turns.turn(turns.report("t1", { kind: "completed", result: "" }));
+    turns.turn({ type: "LeaveAgent", agent: a1, incarnation: first });
+    turns.pass(limits.agentForgottenMs - 1);
+    turns.turn(join("a1", { incarnation: incarnation("a1-2") }));
+    expect(turns.agent("a1")).toMatchObject({ completed: 1 });
+    turns.turn({ type: "LeaveAgent", agent: a1, incarnation: incarnation("a1-2") });
+    turns.pass(limits.agentForgottenMs);
+    turns.turn();
+    expect(turns.state.agentById.size).toBe(0);
+    expect(turns.state.timers.size).toBe(0);
+  });
+
+  it("with more attempts than one batch closes takes several, and gets none of them back meanwhile", () => {
+    const count = 2 * limits.closuresPerCommandMax + 10;
+    const turns = busy(count);
+    const leave: Command = { type: "LeaveAgent", agent: a1, incarnation: first };
+    expect(turns.turn(leave)).toEqual([{ kind: "again" }]);
+    expect(turns.turn(leave)).toEqual([{ kind: "again" }]);
+    expect(turns.turn(leave)).toEqual([{ kind: "ok" }]);
+    expect(turns.state.counts.queued).toBe(count);
+    for (const id of names(count)) expect(turns.task(id)).toMatchObject({ attempt: 1, failures: 1 });
+  });
+});
+
+/** The answer to a command that is not carried out. */
+function decideOnly(turns: Turns, command: Command) {
+  return decide(turns.state, command, turns.at).reply;
+}
