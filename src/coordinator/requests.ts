@@ -371,6 +371,13 @@ function joinAnswer(reply: InboxEntry["replies"][number] | undefined, { term, id
       retryAfterMs: reply.retryAfterMs,
     });
   }
+  if (reply?.kind === "life-over") {
+    return codedError(
+      "WAGGLE_UNKNOWN_AGENT",
+      `this life of agent ${reply.agent} is over: join as a new incarnation`,
+      { field: "incarnation" },
+    );
+  }
   if (reply?.kind !== "joined")
     return codedError("WAGGLE_OUTCOME_UNKNOWN", "the join was interrupted: join again");
   const { unknownAttempts, resumed } = reply;

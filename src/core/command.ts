@@ -130,6 +130,8 @@ export type Reply =
   | { readonly kind: "gone" }
   | { readonly kind: "stale-token" }
   | { readonly kind: "unknown-agent"; readonly agent: AgentId }
+  /** The incarnation left, lapsed or was fenced: a life does not begin twice. */
+  | { readonly kind: "life-over"; readonly agent: AgentId }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number };
 
 export interface SubmitWarning {
