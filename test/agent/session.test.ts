@@ -481,6 +481,17 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual(["t1 lease"]);
   });
 
+  it("of a new attempt count from the last message that was confirmed before it", async () => {
+    const { leader, clock } = await join();
+    await clock.advance(30_500);
+    leader.script.heartbeat = () => "silence";
+    await fixture.assign();
+    await clock.advance(7_400);
+    expect(fixture.aborted).toEqual([]);
+    await clock.advance(200);
+    expect(fixture.aborted).toEqual(["t1 lease"]);
+  });
+
   it("of attempts that ended are nobody's concern", async () => {
     const { leader, clock } = await join();
     leader.script.result = () => "silence";
@@ -549,7 +560,7 @@ describe("lives", () => {
   it("begin anew under a lower term only when all leases of the old one are over", async () => {
     const { leader, clock } = await join();
     leader.appear(5);
-    await clock.advance(1_000);
+    await clock.advance(30_000);
     leader.appear(1); // the journal was thrown away and begun again
     await clock.advance(9_000);
     expect(leader.all("join")).toHaveLength(1);
