@@ -5,6 +5,10 @@ import { connect } from "@nats-io/transport-node";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";
 
 const connection = await connect({ servers: [...serverFromArguments().urls] });
-connection.subscribe("bare.request", { callback: (_, message) => message.respond("done") });
+connection.subscribe("bare.request", {
+  callback: (_, message) => {
+    message.respond("done");
+  },
+});
 await connection.flush();
 readyForParent();

@@ -65,6 +65,11 @@ export class HandlerTask {
     this.encoding = of.encoding;
   }
 
+  /** The payload as text, decoded where it is base64. */
+  text(): string {
+    return this.encoding === undefined ? this.payload : Buffer.from(this.payload, "base64").toString();
+  }
+
   /** The payload's bytes, decoded where it is base64. */
   bytes(): Uint8Array {
     return Buffer.from(this.payload, this.encoding ?? "utf8");
@@ -72,9 +77,8 @@ export class HandlerTask {
 
   /** The payload as JSON. @throws InvalidInputError when it is none, which ends the task */
   json(): unknown {
-    const text = this.encoding === undefined ? this.payload : Buffer.from(this.payload, "base64").toString();
     try {
-      return JSON.parse(text);
+      return JSON.parse(this.text());
     } catch (cause) {
       throw new InvalidInputError(
         `the payload is not JSON: ${cause instanceof Error ? cause.message : cause}`,

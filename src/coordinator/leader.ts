@@ -338,6 +338,8 @@ export class Leader implements RequestTarget {
     commands.push(...this.#refusalSummaries(now), ...this.#beat(now));
     this.presences.sweep(this.#state);
     if (commands.length > 0) this.#enqueueOwn(commands);
+    // A suspended agent's probe falls due without any event: whatever waits is looked at again.
+    if (this.#state.counts.queued > 0) this.#scheduleTurn();
     this.#lookAtUsage(now);
     this.#cancelPulse = this.#deps.clock.after(limits.pulseMs, () => this.#pulse());
   }

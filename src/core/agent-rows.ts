@@ -63,8 +63,6 @@ export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAtt
   agent.open.set(attempt.number, attempt);
   state.assignments += 1;
   agent.lastAssignedOrder = state.assignments;
-  const suspension = agent.suspensionByKind.get(attempt.kind);
-  if (suspension !== undefined) suspension.probing = true;
 }
 
 /** Counts an attempt's end as a unit of work; a revoked one keeps its place until `releaseAttempt`. */
@@ -73,8 +71,6 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
   if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);
   attempt.timeoutTimer = undefined;
   const agent = agentOf(state, attempt.agent);
-  const suspension = agent.suspensionByKind.get(attempt.kind);
-  if (suspension !== undefined) suspension.probing = false;
   if (isRevoked) attempt.state = "revoked";
   else agent.open.delete(attempt.number);
 }

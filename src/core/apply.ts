@@ -94,7 +94,6 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       agentOf(state, event.agent).suspensionByKind.set(event.kind, {
         until: event.until,
         step: event.step,
-        probing: false,
       });
       return;
     case "AgentReinstated":
@@ -139,7 +138,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     attempt,
   });
   leaveLane(state, row);
-  if (row.attempt === 0) countFirstStart(state, row, at);
+  if (row.attempt === 0) countFirstStart(row, at);
   row.attempt = event.attempt;
   row.open = attempt;
   move(state, row, "assigned");

@@ -32,6 +32,9 @@ export interface TaskRow extends HeapItem {
   readonly sequence: number;
   readonly submittedAt: Instant;
   readonly submittedIdx: BatchIndex;
+  /** Where it is counted: its user's row and its project's; rows with live tasks are never evicted. */
+  readonly userRow: UserRow;
+  readonly projectRow: ProjectRow;
   state: LiveTaskState;
   /** When it was last queued; its age counts from here. */
   queuedAt: Instant;
@@ -83,8 +86,6 @@ export interface Suspension {
   readonly until: Instant;
   /** From 1; the back-off doubles with it. */
   readonly step: number;
-  /** Whether its probe is under way. */
-  probing: boolean;
 }
 
 export interface AgentRow {

@@ -29,6 +29,7 @@ export interface EventContext {
 export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, context: EventContext): void {
   assert(!state.taskById.has(spec.id) && !state.endedById.has(spec.id), `task ${spec.id} is submitted once`);
   state.submissions += 1;
+  const projectRow = projectRowOf(state, spec.project);
   const row: TaskRow = {
     heapAt: -1,
     spec,
@@ -36,6 +37,8 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     sequence: state.submissions,
     submittedAt: context.at,
     submittedIdx: context.idx,
+    userRow: userRowOf(projectRow, spec.user),
+    projectRow,
     state: "queued",
     queuedAt: context.at,
     queuedTick: state.tick,
@@ -121,8 +124,8 @@ export function addFailedBy(row: TaskRow, agent: AgentId): void {
 }
 
 /** Notes how long a task waited for its first assignment. */
-export function countFirstStart(state: SwarmState, row: TaskRow, at: Instant): void {
-  const user = userRowOf(state, row.spec.project, row.spec.user);
+export function countFirstStart(row: TaskRow, at: Instant): void {
+  const user = row.userRow;
   const waitMs = Math.max(0, at - Math.max(row.submittedAt, row.spec.notBefore ?? 0));
   user.started += 1;
   user.waitMsSum += waitMs;
@@ -160,8 +163,8 @@ function laneOf(state: SwarmState, row: TaskRow): Lane {
 
 function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 | -1): void {
   state.counts[taskState] += change;
-  projectRowOf(state, row.spec.project).counts[taskState] += change;
-  userRowOf(state, row.spec.project, row.spec.user).counts[taskState] += change;
+  row.projectRow.counts[taskState] += change;
+  row.userRow.counts[taskState] += change;
 }
 
 function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
@@ -173,8 +176,7 @@ function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
   return row;
 }
 
-function userRowOf(state: SwarmState, project: ProjectId, user: UserId): UserRow {
-  const { userByName } = projectRowOf(state, project);
+function userRowOf({ userByName }: ProjectRow, user: UserId): UserRow {
   const known = userByName.get(user);
   if (known !== undefined) return known;
   if (userByName.size >= limits.usersPerProjectMax) evictIdle(userByName);
