@@ -228,7 +228,8 @@ export class AwaitedTasks {
     if (task.hasEnded) return undefined;
     if (answer === undefined) return 0;
     if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
-    else if (at.term < this.#deps.horizon.term) return 0; // an old leader: it will not be there to tell
+    else if (at.term < this.#deps.horizon.term)
+      return 0; // an old leader: it will not be there to tell
     else if (!answer.ok) return this.#settleRefused(task, answer, at);
     else this.#told(task, at.term);
     return undefined;

@@ -9,8 +9,9 @@ import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts"
 import { InvalidConfigError } from "../errors.ts";
 import { SUBJECT_TOKEN_PATTERN, swarmId } from "../ids.ts";
 import { connectNats } from "../transport/nats.ts";
+import type { ServerAddress } from "../transport/server-address.ts";
 import type { Transport } from "../transport/transport.ts";
-import { type Swarm, SwarmClient } from "./swarm.ts";
+import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
 import { checkProject } from "./task-request.ts";
 
 /** All have defaults: without any, the swarm that `waggle up` runs in this folder. */
@@ -49,23 +50,39 @@ export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
     throw new InvalidConfigError("swarm: must be 1–64 characters of A–Z a–z 0–9 _ -", { field: "swarm" });
   }
   checkProject(project);
-  const opened = options.transport === undefined ? await openTransport(options, logger) : undefined;
-  const transport = opened ?? options.transport;
-  if (transport === undefined) throw new InvalidConfigError("transport: is missing", { field: "transport" });
   return new SwarmClient({
-    transport,
+    ...(await openWire(options, logger)),
     swarm: swarmId(swarm),
     project,
     user,
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     logger,
-    onClose: async () => await opened?.close(),
   });
 }
 
-async function openTransport(options: ConnectOptions, logger: Logger): Promise<Transport> {
-  const { nats = process.env.NATS_URL, natsContext, credentials, dataFolder = ".waggle", signal } = options;
+type Wire = Pick<SwarmDeps, "transport" | "agentConnection" | "onClose">;
+
+async function openWire(options: ConnectOptions, logger: Logger): Promise<Wire> {
+  const { transport } = options;
+  if (transport !== undefined) {
+    return { transport, onClose: async () => undefined };
+  }
+  const server = await findServer(options);
+  const opened = await connectNats({
+    ...server,
+    name: "waggle-client",
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    onError: (error) => logger.warn({ err: error }, "the server complains"),
+  });
+  return { transport: opened, agentConnection: { kind: "server", server }, onClose: () => opened.close() };
+}
+
+async function findServer(
+  options: ConnectOptions,
+): Promise<ServerAddress & { readonly inboxPrefix?: string }> {
+  const { natsContext, credentials, dataFolder = ".waggle" } = options;
+  const nats = options.nats ?? (natsContext === undefined ? process.env.NATS_URL : undefined);
   const { address, inboxPrefix } = await findBroker({
     mode: "find-only",
     dataFolder: resolve(dataFolder),
@@ -73,11 +90,5 @@ async function openTransport(options: ConnectOptions, logger: Logger): Promise<T
     natsContext,
     credentials,
   });
-  return await connectNats({
-    ...address,
-    name: "waggle client",
-    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
-    ...(signal === undefined ? {} : { signal }),
-    onError: (error) => logger.warn({ err: error }, "the server complains"),
-  });
+  return { ...address, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };
 }

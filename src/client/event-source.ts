@@ -10,12 +10,19 @@ import type { TaskProjects } from "./task-projects.ts";
 
 export interface EventSourceDeps extends EventFeedDeps {
   readonly projects: TaskProjects;
+  /** Aborts when the connection is closed. */
+  readonly closed: AbortSignal;
   /** The newest batch some coordinator knows. @throws NoLeaderError, UnreachableError */
   presentIdx(signal: AbortSignal): Promise<number>;
 }
 
 export function openEventStream(deps: EventSourceDeps, options: EventsOptions): EventStream {
-  return new EventStream((signal) => readEvents(deps, options, signal), options.signal);
+  const { closed } = deps;
+  return new EventStream({
+    read: (signal) => readEvents(deps, options, signal),
+    signal: options.signal,
+    closed,
+  });
 }
 
 async function* readEvents(

@@ -4,6 +4,7 @@
 
 import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
+import { UnreachableError } from "../errors.ts";
 import { linkedTo } from "./abort.ts";
 
 export interface EventsOptions {
@@ -23,20 +24,16 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Events of the journal in order, each once. Errors with NoLeaderError or UnreachableError when the journal
+/** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with NoLeaderError or UnreachableError when the journal
  *  cannot be read, JournalDamagedError or LossError when it is not what it should be. */
 export class EventStream extends Observable<JournaledEvent> implements AsyncIterable<JournaledEvent> {
-  readonly #read: (signal: AbortSignal) => AsyncGenerator<JournaledEvent>;
-  readonly #signal: AbortSignal | undefined;
+  readonly #reading: EventReading;
 
-  constructor(
-    read: (signal: AbortSignal) => AsyncGenerator<JournaledEvent>,
-    signal: AbortSignal | undefined,
-  ) {
+  constructor(reading: EventReading) {
     super((subscriber) => {
-      const ended = linkedTo(signal);
+      const ended = begin(reading);
       const pump = async () => {
-        for await (const event of read(ended.signal)) subscriber.next(event);
+        for await (const event of reading.read(ended.signal)) subscriber.next(event);
       };
       pump().then(
         () => subscriber.complete(),
@@ -44,22 +41,18 @@ export class EventStream extends Observable<JournaledEvent> implements AsyncIter
       );
       return () => ended.abort();
     });
-    this.#read = read;
-    this.#signal = signal;
+    this.#reading = reading;
   }
 
   /** Breaking out of the loop ends the reading. */
   [Symbol.asyncIterator](): AsyncIterableIterator<JournaledEvent> {
-    const ended = linkedTo(this.#signal);
-    const events = this.#read(ended.signal);
-    const end = <Result>(result: Result): Result => {
-      ended.abort();
-      return result;
-    };
+    const ended = begin(this.#reading);
+    const events = this.#reading.read(ended.signal);
     const iterator: AsyncIterableIterator<JournaledEvent> = {
       next: async () => {
         const result = await events.next();
-        return result.done === true ? end(result) : result;
+        if (result.done === true) ended.abort();
+        return result;
       },
       return: async () => {
         ended.abort();
@@ -69,4 +62,20 @@ export class EventStream extends Observable<JournaledEvent> implements AsyncIter
     };
     return iterator;
   }
+}
+
+/** What a stream is made of. */
+export interface EventReading {
+  /** Ends without an error when `signal` aborts. */
+  read(signal: AbortSignal): AsyncGenerator<JournaledEvent>;
+  /** The reader's own. */
+  readonly signal: AbortSignal | undefined;
+  /** Aborts when the connection is closed. */
+  readonly closed: AbortSignal;
+}
+
+/** @throws UnreachableError when the connection is closed already: that is no end of a stream */
+function begin({ signal, closed }: EventReading): AbortController {
+  if (closed.aborted) throw new UnreachableError("The connection to the swarm is closed");
+  return linkedTo(signal, closed);
 }

@@ -3,10 +3,11 @@
 
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
+import { type Agent, type AgentConnection, type AgentOptions, startAgent } from "../agent/agent.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { Event } from "../core/event.ts";
-import { UnreachableError } from "../errors.ts";
+import { UnreachableError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
@@ -88,6 +89,12 @@ export interface Swarm extends AsyncDisposable {
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
   cancel(id: string, options?: ProjectOptions & AskOptions): Promise<CancelOutcome>;
 
+  /** Joins an agent to the swarm, in this process. It has a connection of its own and goes on when this one is
+   *  closed: end it with `drain()`, or declare it with `await using`. Resolves when a leader has accepted it,
+   *  waiting for one if there is none.
+   *  @throws InvalidConfigError naming the option; UnreachableError; the reason of `options.signal` */
+  agent(options: AgentOptions): Promise<Agent>;
+
   /** The record of everything that happened: an Observable and an async iterable. */
   events(options?: EventsOptions): EventStream;
 
@@ -102,7 +109,7 @@ export interface Swarm extends AsyncDisposable {
   drain(agent: string, options?: AskOptions): Promise<void>;
   undrain(agent: string, options?: AskOptions): Promise<void>;
 
-  /** Waits under way end with UnreachableError; the tasks go on. Idempotent. */
+  /** Waits under way end with UnreachableError, streams without an error; the tasks go on. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -119,6 +126,8 @@ export interface SwarmDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** How agents that are started here reach the swarm. Default: over `transport`, in this thread. */
+  readonly agentConnection?: AgentConnection;
   /** Called once, after everything else was closed. */
   readonly onClose: () => Promise<void>;
 }
@@ -142,6 +151,7 @@ export class SwarmClient implements Swarm {
   readonly #reading: EventSourceDeps;
   readonly #handles: TaskHandleDeps;
   readonly #stops: readonly (() => void)[];
+  readonly #closed = new AbortController();
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -167,6 +177,7 @@ export class SwarmClient implements Swarm {
       reader,
       news: new JournalNews(shared),
       projects: new TaskProjects(asker, subjects),
+      closed: this.#closed.signal,
       presentIdx: async (signal) => (await reader.page({ from: Number.MAX_SAFE_INTEGER }, signal)).last,
     };
     this.#handles = {
@@ -220,6 +231,12 @@ export class SwarmClient implements Swarm {
     return { taskId: id, cancelled: state === "cancelled", state };
   }
 
+  async agent(options: AgentOptions): Promise<Agent> {
+    const { swarm, transport, clock, random, logger } = this.#deps;
+    const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
+    return await startAgent(options, { swarm, connection, clock, random, logger });
+  }
+
   events(options: EventsOptions = {}): EventStream {
     return openEventStream(this.#reading, options);
   }
@@ -235,7 +252,7 @@ export class SwarmClient implements Swarm {
   async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
     const status = await this.#taskStatus(id, options);
     const fold = new StoryFold(id);
-    const ended = linkedTo(options.signal);
+    const ended = linkedTo(options.signal, this.#closed.signal);
     try {
       const start = { from: status.submittedIdx };
       for await (const { idx, term, at, events } of readBatches(this.#reading, {
@@ -250,6 +267,7 @@ export class SwarmClient implements Swarm {
       ended.abort();
     }
     options.signal?.throwIfAborted();
+    this.#closed.signal.throwIfAborted();
     return { ...fold.line, status };
   }
 
@@ -271,6 +289,7 @@ export class SwarmClient implements Swarm {
   }
 
   async #close(): Promise<void> {
+    this.#closed.abort(new UnreachableError("The connection to the swarm is closed"));
     for (const stop of this.#stops) stop();
     this.#submitter.close();
     this.#awaited.close();
@@ -296,7 +315,7 @@ export class SwarmClient implements Swarm {
     task: PreparedTask,
     options: SubmitOptions & { readonly retry: boolean },
   ): Promise<TaskHandle> {
-    if (this.#closing !== undefined) throw new UnreachableError("The connection to the swarm is closed");
+    this.#closed.signal.throwIfAborted();
     const { notify = true, failFast = false, retry, timeoutMs = limits.askTimeoutMs, signal } = options;
     const awaited = notify ? this.#awaited.expect(task.id, task.project) : undefined;
     const terms = { notify: notify ? this.#inboxToken : undefined, failFast, retry, timeoutMs, signal };
@@ -314,6 +333,7 @@ export class SwarmClient implements Swarm {
     return taskUpdates(task.id, {
       progress: this.#progress,
       watch: () => task.watched(),
+      closed: this.#closed.signal,
       submittedIdx: (signal) => this.#submittedIdx(task, signal),
       follow: (from, signal) => this.events({ from, follow: true, signal }),
     });
@@ -321,12 +341,15 @@ export class SwarmClient implements Swarm {
 
   /** A coordinator that stands by may not have read of a task yet that its leader accepted. */
   async #submittedIdx(task: SwarmTask, signal: AbortSignal): Promise<number> {
-    for (let tries = 1; ; tries += 1) {
+    const { clock, random } = this.#deps;
+    const giveUpAtMs = clock.monotonicMs() + limits.askTimeoutMs;
+    for (let failures = 1; ; failures += 1) {
       try {
         return (await this.#taskStatus(task.id, { signal })).submittedIdx;
       } catch (error) {
-        if (task.ack === undefined || tries === SUBMITTED_TRIES_MAX) throw error;
-        await pause(this.#deps.clock, backoffMs(tries, this.#deps.random.next()), signal);
+        const isSettled = task.ack === undefined || clock.monotonicMs() >= giveUpAtMs;
+        if (isSettled || signal.aborted || !isUnknownTask(error)) throw error;
+        await pause(clock, backoffMs(failures, random.next()), signal);
       }
     }
   }
@@ -350,4 +373,6 @@ export class SwarmClient implements Swarm {
   }
 }
 
-const SUBMITTED_TRIES_MAX = 5;
+function isUnknownTask(error: unknown): boolean {
+  return error instanceof WaggleError && error.code === "WAGGLE_UNKNOWN_TASK";
+}

@@ -49,10 +49,12 @@ export interface TaskUpdatesDeps {
   follow(from: number, signal: AbortSignal): EventStream;
   /** Has a leader tell how it ends. */
   watch(): AwaitedTask;
+  /** Aborts when the connection is closed. */
+  readonly closed: AbortSignal;
 }
 
-/** Cold: each subscriber sees the whole life from the submission on. Errors when the journal cannot be read,
- *  never for the task's sake. */
+/** Cold: each subscriber sees the whole life from the submission on. Errors when the journal cannot be read or
+ *  the task is lost, never for the task's sake; completes without an outcome when the connection is closed. */
 export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskUpdate> {
   return new Observable((subscriber) => {
     const ended = linkedTo(undefined);
@@ -61,7 +63,8 @@ export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskU
       subscriber.next({ type: "progress", ...progress } as TaskUpdate);
     });
     const stopAwaiting = awaited.onEnd((end) => {
-      if (end.kind === "failed") subscriber.error(end.error);
+      if (end.kind === "failed" && deps.closed.aborted) subscriber.complete();
+      else if (end.kind === "failed") subscriber.error(end.error);
     });
     const pump = async () => {
       for await (const update of readUpdates(id, deps, ended.signal)) subscriber.next(update);

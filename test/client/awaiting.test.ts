@@ -9,8 +9,8 @@ import {
   TaskFailedError,
   WaitTimedOutError,
 } from "../../src/client/task-errors.ts";
-import type { Outcome } from "../../src/protocol/schemas.ts";
 import { limits } from "../../src/limits.ts";
+import type { Outcome } from "../../src/protocol/schemas.ts";
 import { aClient, aTask, watch } from "./client-fixture.ts";
 import { settled } from "./manual-clock.ts";
 
@@ -63,8 +63,15 @@ describe("an outcome", () => {
     leader.start();
     const ids = Array.from({ length: limits.itemsPerMessageMax + 5 }, (_, at) => `t${at}`);
     for (const id of ids) leader.tasks.set(id, { json: "", outcome: undefined, notify: new Set() });
-    for (const id of ids) void swarm.task(id).outcome().catch(() => undefined);
-    void swarm.task("other", { project: "p2" }).outcome().catch(() => undefined);
+    for (const id of ids)
+      void swarm
+        .task(id)
+        .outcome()
+        .catch(() => undefined);
+    void swarm
+      .task("other", { project: "p2" })
+      .outcome()
+      .catch(() => undefined);
     await settled();
     expect(leader.of("await").map(({ project, body }) => [project, body.tasks.length])).toEqual([
       ["default", limits.itemsPerMessageMax],
@@ -79,7 +86,11 @@ describe("an outcome", () => {
     leader.start();
     const handle = swarm.task("t1");
     await expect(handle.outcome()).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
-    leader.tasks.set("t1", { json: "", outcome: { task: "t1", state: "completed", attempts: 1 }, notify: new Set() });
+    leader.tasks.set("t1", {
+      json: "",
+      outcome: { task: "t1", state: "completed", attempts: 1 },
+      notify: new Set(),
+    });
     expect(await handle.outcome()).toMatchObject({ state: "completed" });
   });
 
@@ -200,7 +211,11 @@ describe("loss", () => {
     leader.beat();
     await clock.advance(100);
     expect(results[0]?.error).toBeInstanceOf(LossError);
-    expect(results[0]?.error).toMatchObject({ taskId: lost.id, known: { term: 1 }, found: { term: 2, idx: 9 } });
+    expect(results[0]?.error).toMatchObject({
+      taskId: lost.id,
+      known: { term: 1 },
+      found: { term: 2, idx: 9 },
+    });
     expect(results[1]?.state).toBe("pending");
     await expect(lost.outcome()).rejects.toBeInstanceOf(LossError);
   });
@@ -322,7 +337,14 @@ describe("bad messages", () => {
     const token = leader.of("submit")[0]?.body.notify as string;
     const stranger = hub.connect();
     const subject = `waggle.v1.test.client.${token}.done`;
-    for (const text of ["", "{", "[]", '{"ended":5}', "[".repeat(10_000), '{"term":1,"idx":1,"ended":[{"task":"x"}]}']) {
+    for (const text of [
+      "",
+      "{",
+      "[]",
+      '{"ended":5}',
+      "[".repeat(10_000),
+      '{"term":1,"idx":1,"ended":[{"task":"x"}]}',
+    ]) {
       stranger.publish(subject, Buffer.from(text));
     }
     await settled();

@@ -1,9 +1,9 @@
 // A client for tests: over a hub, on a clock that a test moves, with ids one can read.
 
-import type { Clock, Random } from "../../src/clock.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import type { TaskRequest } from "../../src/client/task-request.ts";
+import type { Clock, Random } from "../../src/clock.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { FakeLeader } from "./fake-leader.ts";
@@ -30,10 +30,15 @@ export interface Fixture {
 }
 
 /** With a fake leader that is not started yet. */
-export async function aClient(options: ConnectOptions & { readonly maxPayloadBytes?: number } = {}): Promise<Fixture> {
+export async function aClient(
+  options: ConnectOptions & { readonly maxPayloadBytes?: number } = {},
+): Promise<Fixture> {
   const { maxPayloadBytes, ...connectOptions } = options;
   const clock = new ManualClock();
-  const hub = new MemoryHub({ clock: clock as Clock, ...(maxPayloadBytes === undefined ? {} : { maxPayloadBytes }) });
+  const hub = new MemoryHub({
+    clock: clock as Clock,
+    ...(maxPayloadBytes === undefined ? {} : { maxPayloadBytes }),
+  });
   const transport = hub.connect();
   const swarm = await connect({ swarm: "test", transport, clock, random: plainRandom(), ...connectOptions });
   return { hub, clock, transport, swarm, leader: new FakeLeader(hub) };
@@ -44,7 +49,11 @@ export function aTask(overrides: Partial<TaskRequest> = {}): TaskRequest {
 }
 
 /** How a promise stands now, without waiting for it. */
-export function watch<Value>(promise: Promise<Value>): { state: "pending" | "fulfilled" | "rejected"; value?: Value; error?: unknown } {
+export function watch<Value>(promise: Promise<Value>): {
+  state: "pending" | "fulfilled" | "rejected";
+  value?: Value;
+  error?: unknown;
+} {
   const watched: ReturnType<typeof watch<Value>> = { state: "pending" };
   promise.then(
     (value) => Object.assign(watched, { state: "fulfilled", value }),

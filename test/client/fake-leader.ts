@@ -45,7 +45,9 @@ export class FakeLeader {
   start(term = this.term): this {
     this.term = term;
     this.#subscriptions = ["submit", "await", "cancel", "query.*"].map((verb) =>
-      this.#transport.subscribe(`${this.#subjects.prefix}.project.*.${verb}`, (message) => this.#take(message)),
+      this.#transport.subscribe(`${this.#subjects.prefix}.project.*.${verb}`, (message) =>
+        this.#take(message),
+      ),
     );
     return this;
   }

@@ -25,7 +25,11 @@ describe("submitMany", () => {
     expect(outcomes.map((outcome) => outcome.task.id)).toEqual(tasks.map(({ id }) => id));
     expect(outcomes.every((outcome) => outcome.ok && outcome.handle.id === outcome.task.id)).toBe(true);
     const sizes = leader.of("submit").map(({ body }) => body.tasks.length);
-    expect(sizes).toEqual([limits.itemsPerMessageMax, limits.itemsPerMessageMax, 3_000 - 2 * limits.itemsPerMessageMax]);
+    expect(sizes).toEqual([
+      limits.itemsPerMessageMax,
+      limits.itemsPerMessageMax,
+      3_000 - 2 * limits.itemsPerMessageMax,
+    ]);
   });
 
   it("goes on after a task that is refused, here or there, and says which it was", async () => {
@@ -40,7 +44,11 @@ describe("submitMany", () => {
     const outcomes = await collect(swarm.submitMany(tasks));
     expect(outcomes).toMatchObject([
       { ok: true },
-      { ok: false, error: { code: "WAGGLE_INVALID_MESSAGE", field: "project" }, task: { project: "no good" } },
+      {
+        ok: false,
+        error: { code: "WAGGLE_INVALID_MESSAGE", field: "project" },
+        task: { project: "no good" },
+      },
       { ok: false, error: { code: "WAGGLE_CONFLICT" }, task: { id: "t0", payload: "other" } },
       { ok: true },
     ]);

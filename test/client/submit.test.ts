@@ -1,7 +1,12 @@
 // Submitting: what becomes one message, what is repeated, and what is said when it is given up.
 
 import { describe, expect, it } from "vitest";
-import { BackpressureError, InvalidMessageError, NoLeaderError, OutcomeUnknownError } from "../../src/errors.ts";
+import {
+  BackpressureError,
+  InvalidMessageError,
+  NoLeaderError,
+  OutcomeUnknownError,
+} from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import { aClient, aTask, watch } from "./client-fixture.ts";
 import { settled } from "./manual-clock.ts";

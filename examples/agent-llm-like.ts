@@ -1,0 +1,52 @@
+// An agent as one for a language model would be: long attempts that report progress and tokens, a provider
+// with a quota, and a prompt that may be no use. The model is made up; everything around it is not.
+
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  connect,
+  type HandlerContext,
+  type HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "waggledance";
+
+const CALLS_PER_SECOND = 5;
+const WORD_MS = 20;
+
+let second = 0;
+let calls = 0;
+
+/** What a provider answers with status 429. */
+function takeQuota(): void {
+  const now = Math.floor(Date.now() / 1_000);
+  if (now !== second) calls = 0;
+  second = now;
+  calls += 1;
+  if (calls > CALLS_PER_SECOND) throw new InfrastructureError("429: over the quota of this model");
+}
+
+async function summarize(task: HandlerTask, context: HandlerContext): Promise<string> {
+  const words = task.payload.split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) throw new InvalidInputError("an empty prompt: trying again is no use");
+  takeQuota(); // not the agent's fault: the attempt is not counted, and runs elsewhere or later
+
+  const answer: string[] = [];
+  for (const [at, word] of words.entries()) {
+    await delay(WORD_MS, undefined, { signal: context.signal }); // cancelled, timed out, lost: stop at once
+    if (at % 4 === 0) answer.push(word);
+    context.reportTokens(1);
+    context.progress((at + 1) / words.length, `${at + 1} of ${words.length} words`);
+  }
+  return answer.join(" ");
+}
+
+await using swarm = await connect();
+await using agent = await swarm.agent({
+  kinds: ["summarize"],
+  type: "made-up-model",
+  maxConcurrent: 8,
+  handler: summarize,
+});
+console.log(`${agent.id} summarizes; Ctrl-C ends it`);
+await Promise.race([agent.closed, once(process, "SIGINT"), once(process, "SIGTERM")]);

@@ -1,0 +1,12 @@
+// Prints everything that ever happened in the swarm, and goes on with what happens now. With --to-present it
+// ends there. `waggle events` does the same, with more options.
+
+import { connect, describeEvent } from "waggledance";
+
+const follow = !process.argv.includes("--to-present");
+
+await using swarm = await connect();
+for await (const { idx, at, event } of swarm.events({ from: "start", follow })) {
+  if (event.type === "TermRenewed") continue; // an idle leader, each second
+  console.log(`${new Date(at).toISOString()} ${String(idx).padStart(6)} ${describeEvent(event)}`);
+}

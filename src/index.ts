@@ -1,0 +1,52 @@
+// The public names of the package, each reviewed: what is not here may change without notice.
+// The charts are under `waggledance/machines`.
+
+export type { Agent, AgentOptions } from "./agent/agent.ts";
+export { type ExecOptions, execHandler } from "./agent/exec.ts";
+export {
+  type Handler,
+  type HandlerContext,
+  type HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "./agent/handler.ts";
+export { type HttpOptions, httpHandler } from "./agent/http.ts";
+export { describe as describeEvent, describeReceipt } from "./audit/describe.ts";
+export type { JournaledEvent } from "./audit/journaled-event.ts";
+export type { AttemptStory, WaitStory } from "./audit/story.ts";
+export type { AskOptions } from "./client/asker.ts";
+export { type ConnectOptions, connect } from "./client/connect.ts";
+export type { EventStream, EventsOptions } from "./client/event-stream.ts";
+export { LossError } from "./client/loss-error.ts";
+export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
+export type { SubmitOutcome } from "./client/submit-many.ts";
+export type { ProjectOptions, SubmitOptions, Swarm, TaskStory } from "./client/swarm.ts";
+export {
+  ResultGoneError,
+  TaskCancelledError,
+  TaskEndedError,
+  TaskExpiredError,
+  TaskFailedError,
+  WaitTimedOutError,
+} from "./client/task-errors.ts";
+export type { CancelOutcome, TaskHandle, WaitOptions } from "./client/task-handle.ts";
+export type { TaskRequest } from "./client/task-request.ts";
+export type { TaskResult } from "./client/task-result.ts";
+export type { TaskUpdate } from "./client/task-updates.ts";
+export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/event.ts";
+export type { CandidateTerms, IneligibleReason, Receipt } from "./core/receipt.ts";
+export type { TaskState } from "./core/state.ts";
+export {
+  BackpressureError,
+  BrokerError,
+  InvalidConfigError,
+  InvalidMessageError,
+  InvariantError,
+  JournalDamagedError,
+  NoLeaderError,
+  OutcomeUnknownError,
+  UnreachableError,
+  WaggleError,
+  type WaggleErrorCode,
+} from "./errors.ts";
+export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";

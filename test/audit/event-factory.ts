@@ -1,0 +1,105 @@
+// Events for tests of whoever reads them: one of each type, complete, with overrides.
+
+import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
+import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
+import type { Receipt } from "../../src/core/receipt.ts";
+import {
+  agentId,
+  assignmentNumber,
+  attemptNumber,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  term,
+  token,
+  userId,
+} from "../../src/ids.ts";
+
+export function aSpec(overrides: Partial<TaskSpec> = {}): TaskSpec {
+  return {
+    id: taskId("t1"),
+    kind: kind("count"),
+    project: projectId("acme"),
+    user: userId("ann"),
+    weight: 1,
+    priority: 100,
+    payload: "hello",
+    maxAttempts: 3,
+    timeoutMs: 60_000,
+    ...overrides,
+  };
+}
+
+export function aReceipt(overrides: Partial<Receipt> = {}): Receipt {
+  return {
+    feasible: 2,
+    candidates: [
+      { agent: agentId("a1"), score: 0.9, successRate: 0.9, load: 0 },
+      { agent: agentId("a2"), score: 0.4, successRate: 0.8, load: 1 },
+    ],
+    ineligible: { offline: 1 },
+    decidedBy: "score",
+    lane: "count",
+    waiting: 3,
+    waitedMs: 12,
+    ...overrides,
+  };
+}
+
+const attempt = { task: taskId("t1"), attempt: attemptNumber(1), agent: agentId("a1") };
+const failure = { class: "failed", error: "exit 1" } as const;
+const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
+
+/** One of each type: the compiler sees to it that none is missing. */
+export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
+  TermStarted: { type: "TermStarted", term: term(2), leader: "c1" },
+  TermRenewed: { type: "TermRenewed" },
+  TermEnded: { type: "TermEnded" },
+  TaskSubmitted: { type: "TaskSubmitted", task: aSpec(), hash: "h" },
+  TaskReleased: { type: "TaskReleased", task: taskId("t1") },
+  TaskAssigned: {
+    type: "TaskAssigned",
+    ...attempt,
+    ...life,
+    number: assignmentNumber(7),
+    token: token("1.7"),
+    receipt: aReceipt(),
+  },
+  TaskCompleted: { type: "TaskCompleted", ...attempt, result: "5", latencyMs: 1_234, tokens: 9 },
+  AttemptFailed: { type: "AttemptFailed", ...attempt, failure, latencyMs: 5, retryAt: instant(60_000) },
+  TaskFailed: { type: "TaskFailed", ...attempt, failure: { ...failure, class: "invalid" }, latencyMs: 5 },
+  TaskDeadLettered: {
+    type: "TaskDeadLettered",
+    ...attempt,
+    reason: "attempts-exhausted",
+    failure,
+    latencyMs: 5,
+  },
+  TaskCancelled: { type: "TaskCancelled", task: taskId("t1"), reason: "requested" },
+  TaskExpired: { type: "TaskExpired", task: taskId("t1") },
+  AttemptReleased: { type: "AttemptReleased", ...attempt, reason: "confirmed" },
+  AgentJoined: { type: "AgentJoined", ...life, kinds: [kind("count"), kind("digest")], maxConcurrent: 4 },
+  AssignmentsConfirmed: { type: "AssignmentsConfirmed", agent: agentId("a1"), upTo: assignmentNumber(7) },
+  AgentLeft: { type: "AgentLeft", ...life, reason: "lapsed" },
+  AgentDrained: { type: "AgentDrained", agent: agentId("a1") },
+  AgentUndrained: { type: "AgentUndrained", agent: agentId("a1") },
+  AgentUnresponsive: { type: "AgentUnresponsive", agent: agentId("a1") },
+  AgentResponsive: { type: "AgentResponsive", agent: agentId("a1") },
+  AgentSuspended: {
+    type: "AgentSuspended",
+    agent: agentId("a1"),
+    kind: kind("count"),
+    until: instant(60_000),
+    step: 1,
+  },
+  AgentReinstated: { type: "AgentReinstated", agent: agentId("a1"), kind: kind("count") },
+  AgentForgotten: { type: "AgentForgotten", agent: agentId("a1") },
+  TasksRefused: { type: "TasksRefused", project: projectId("acme"), reason: "project-queue-full", count: 3 },
+};
+
+/** One batch for each event, one ms apart. */
+export function journaled(...events: readonly Event[]): JournaledEvent[] {
+  return events.map((event, at) => ({ idx: at + 1, term: 1, at: (at + 1) * 1_000, event }));
+}

@@ -1,0 +1,207 @@
+// Reading a journal that is not as it should be, or slow to be shown: a scripted one.
+
+import { describe, expect, it } from "vitest";
+import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
+import { LossError } from "../../src/client/loss-error.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
+import { aClient, type Fixture, watch } from "./client-fixture.ts";
+import type { AskedFor } from "./fake-leader.ts";
+import { settled } from "./manual-clock.ts";
+
+interface FakeBatch {
+  readonly idx: number;
+  readonly term: number;
+  readonly at: number;
+  readonly events: readonly { readonly type: string }[];
+}
+
+function aBatch(idx: number, overrides: Partial<FakeBatch> = {}): FakeBatch {
+  return { idx, term: 1, at: idx * 10, events: [{ type: "TermRenewed" }], ...overrides };
+}
+
+const batches = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, at) => aBatch(from + at));
+
+/** Shows `journal` in pages of `size`; `last` is how far the answering coordinator has read. */
+function showing(
+  fixture: Fixture,
+  journal: FakeBatch[],
+  options: { size?: number; last?: () => number } = {},
+) {
+  const { size = 10, last = () => journal.at(-1)?.idx ?? 0 } = options;
+  fixture.leader.script = ({ verb, body }: AskedFor) => {
+    if (verb !== "query.journal") return undefined;
+    const end = last();
+    const page = journal.filter(({ idx }) => idx >= body.from && idx <= end).slice(0, size);
+    return { next: (page.at(-1)?.idx ?? body.from - 1) + 1, last: end, batches: page };
+  };
+  fixture.leader.start();
+}
+
+async function collect(events: AsyncIterable<JournaledEvent>): Promise<number[]> {
+  const all: number[] = [];
+  for await (const { idx } of events) all.push(idx);
+  return all;
+}
+
+const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1);
+
+describe("a page", () => {
+  it("is asked for when the one before is used up: a slow loop holds one", async () => {
+    const fixture = await aClient();
+    showing(fixture, batches(1, 50));
+    const pages = () => fixture.leader.of("query.journal").length;
+    const iterator = fixture.swarm.events()[Symbol.asyncIterator]();
+    for (let event = 0; event < 10; event += 1) await iterator.next();
+    await settled();
+    expect(pages()).toBe(1);
+    await iterator.next();
+    await settled();
+    expect(pages()).toBe(2);
+    await iterator.return?.();
+  });
+
+  it("is asked for once for all that want it at the same time", async () => {
+    const fixture = await aClient();
+    showing(fixture, batches(1, 30));
+    const all = await Promise.all(Array.from({ length: 8 }, () => collect(fixture.swarm.events())));
+    expect(all).toEqual(Array.from({ length: 8 }, () => upTo(30)));
+    expect(fixture.leader.of("query.journal")).toHaveLength(3);
+  });
+
+  it("of a journal whose beginning is no longer kept begins where it begins", async () => {
+    const fixture = await aClient();
+    showing(fixture, batches(21, 25));
+    expect(await collect(fixture.swarm.events())).toEqual([21, 22, 23, 24, 25]);
+  });
+
+  it("from a coordinator that lags is asked for again until the present is reached", async () => {
+    const fixture = await aClient();
+    let lastKnown = 25;
+    showing(fixture, batches(1, 25), { last: () => lastKnown });
+    const iterator = fixture.swarm.events()[Symbol.asyncIterator]();
+    await iterator.next();
+    lastKnown = 12; // the next page comes from a standby
+    const rest = watch(collect({ [Symbol.asyncIterator]: () => iterator }));
+    await fixture.clock.advance(500);
+    expect(rest.state).toBe("pending");
+    lastKnown = 25;
+    await fixture.clock.advance(limits.askBackoffMsMax);
+    expect(rest.value).toEqual(upTo(25).slice(1));
+  });
+
+  it("that cannot be read just now is asked for again", async () => {
+    const fixture = await aClient();
+    showing(fixture, batches(1, 5));
+    const show = fixture.leader.script;
+    const refusals = ["WAGGLE_UNREACHABLE", "WAGGLE_UNREACHABLE"];
+    fixture.leader.script = (asked) => {
+      const code = refusals.shift();
+      return code === undefined
+        ? show(asked)
+        : { ok: false, code, message: "the journal cannot be read just now" };
+    };
+    const read = watch(collect(fixture.swarm.events()));
+    await fixture.clock.advance(1_000);
+    expect(read.value).toEqual(upTo(5));
+  });
+
+  it("that nobody shows is NoLeaderError at the beginning, and waited for by whoever follows already", async () => {
+    const fixture = await aClient();
+    const read = watch(collect(fixture.swarm.events({ from: "start", follow: true })));
+    await fixture.clock.advance(limits.askTimeoutMs + limits.askBackoffMsMax);
+    expect(read.error).toMatchObject({ code: "WAGGLE_NO_LEADER" });
+
+    const journal = batches(1, 3);
+    showing(fixture, journal);
+    const seen: number[] = [];
+    const following = fixture.swarm
+      .events({ from: "start", follow: true })
+      .subscribe(({ idx }) => seen.push(idx));
+    await settled();
+    fixture.leader.stop();
+    await fixture.clock.advance(3 * limits.askTimeoutMs);
+    journal.push(aBatch(4));
+    fixture.leader.start();
+    await fixture.clock.advance(limits.journalPollMs + limits.askBackoffMsMax);
+    expect(seen).toEqual(upTo(4));
+    following.unsubscribe();
+  });
+});
+
+describe("a journal", () => {
+  it.each<[string, FakeBatch, new (...given: never[]) => Error]>([
+    ["with a gap", aBatch(5), JournalDamagedError],
+    ["whose terms fall", aBatch(4, { term: 0 }), JournalDamagedError],
+    ["whose end was replaced", aBatch(4, { term: 2 }), LossError],
+  ])("%s is an error, not a shorter or another story", async (_, batch, type) => {
+    const fixture = await aClient();
+    showing(fixture, [...batches(1, 3), batch]);
+    const seen: number[] = [];
+    const reading = async () => {
+      for await (const { idx } of fixture.swarm.events()) seen.push(idx);
+    };
+    await expect(reading()).rejects.toBeInstanceOf(type);
+    expect(seen).toEqual([1, 2, 3]);
+  });
+
+  it("in which a term begins as it should is fine", async () => {
+    const fixture = await aClient();
+    showing(fixture, [
+      ...batches(1, 3),
+      aBatch(4, { term: 2, events: [{ type: "TermStarted" }] }),
+      aBatch(5, { term: 2 }),
+    ]);
+    expect(await collect(fixture.swarm.events())).toEqual(upTo(5));
+  });
+
+  it("that has become shorter than what was read is a loss, when it stays so", async () => {
+    const fixture = await aClient();
+    const journal = batches(1, 8);
+    showing(fixture, journal);
+    const seen: number[] = [];
+    let error: unknown;
+    fixture.swarm.events({ from: "start", follow: true }).subscribe({
+      next: ({ idx }) => seen.push(idx),
+      error: (reason: unknown) => {
+        error = reason;
+      },
+    });
+    await settled();
+    journal.length = 5;
+    await fixture.clock.advance(limits.askTimeoutMs / 2);
+    expect(error).toBeUndefined();
+    await fixture.clock.advance(limits.askTimeoutMs);
+    expect(error).toBeInstanceOf(LossError);
+    expect(seen).toEqual(upTo(8));
+  });
+});
+
+describe("news", () => {
+  it("are heard only while somebody follows", async () => {
+    const fixture = await aClient();
+    showing(fixture, batches(1, 3));
+    const subjects: string[] = [];
+    const subscribe = fixture.transport.subscribe.bind(fixture.transport);
+    fixture.transport.subscribe = (subject, handler, options) => {
+      subjects.push(subject);
+      const subscription = subscribe(subject, handler, options);
+      return {
+        unsubscribe: () => {
+          subjects.splice(subjects.indexOf(subject), 1);
+          subscription.unsubscribe();
+        },
+      };
+    };
+    await collect(fixture.swarm.events());
+    expect(subjects.filter((subject) => subject.includes("event"))).toEqual([]);
+    const following = fixture.swarm.events({ from: "start", follow: true }).subscribe();
+    await settled();
+    expect(subjects.filter((subject) => subject.includes("event"))).toEqual(["waggle.v1.test.event.>"]);
+    following.unsubscribe();
+    await settled();
+    expect(subjects.filter((subject) => subject.includes("event"))).toEqual([]);
+    expect(fixture.clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,313 @@
+// Following the journal through the client, against real coordinators: everything, once, in order, whatever
+// happens to leaders, connections and pushes in between.
+
+import { lastValueFrom, take, toArray } from "rxjs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { UnreachableError } from "../../src/errors.ts";
+import type { Batch } from "../../src/journal/batch.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { watch } from "./client-fixture.ts";
+import { ManualClock, settled } from "./manual-clock.ts";
+
+let test: TestSwarm;
+let transport: Transport;
+let swarm: Swarm;
+beforeEach(async () => {
+  test = await startTestSwarm();
+  transport = test.hub.connect();
+  swarm = await connect({ swarm: "test", transport });
+});
+afterEach(async () => {
+  await swarm.close();
+  await test.stop();
+});
+
+/** What the journal holds, read past the client. */
+async function journal(): Promise<JournaledEvent[]> {
+  const events: JournaledEvent[] = [];
+  for await (const { bytes } of test.store.open().replay(1)) {
+    const { idx, term, at, events: ofBatch } = JSON.parse(Buffer.from(bytes).toString()) as Batch;
+    for (const event of ofBatch) events.push({ idx, term, at, event });
+  }
+  return events;
+}
+
+async function collect(events: AsyncIterable<JournaledEvent>): Promise<JournaledEvent[]> {
+  const all: JournaledEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+/** Collects until an event of this type about this task has come. */
+async function collectUntil(
+  events: AsyncIterable<JournaledEvent>,
+  type: string,
+  task: string,
+): Promise<JournaledEvent[]> {
+  const all: JournaledEvent[] = [];
+  for await (const journaled of events) {
+    all.push(journaled);
+    const { event } = journaled;
+    if (event.type === type && "task" in event && event.task === task) break;
+  }
+  return all;
+}
+
+/** Does whatever is assigned, until told to stop. */
+function serve(agent: WireAgent): () => void {
+  let isServing = true;
+  const loop = async () => {
+    while (isServing) await agent.complete(await agent.assignment());
+  };
+  loop().catch(() => undefined); // its coordinator is gone: the test is over
+  return () => {
+    isServing = false;
+  };
+}
+
+const types = (events: readonly JournaledEvent[]) => events.map(({ event }) => event.type);
+
+describe("reading", () => {
+  it("to the present gives the whole journal and ends", async () => {
+    const agent = await test.agent("a1");
+    await swarm.submit({ id: "t1", kind: "count" });
+    await agent.complete(await agent.assignment());
+    const events = await collect(swarm.events());
+    expect(events).toEqual(await journal());
+    expect(types(events)).toEqual(
+      expect.arrayContaining([
+        "TermStarted",
+        "AgentJoined",
+        "TaskSubmitted",
+        "TaskAssigned",
+        "TaskCompleted",
+      ]),
+    );
+  });
+
+  it("goes on over many pages", async () => {
+    const payload = "x".repeat(100_000);
+    for (let task = 0; task < 12; task += 1) await swarm.submit({ id: `t${task}`, kind: "count", payload });
+    const events = await collect(swarm.events());
+    expect(events).toEqual(await journal());
+    expect(types(events).filter((type) => type === "TaskSubmitted")).toHaveLength(12);
+  });
+
+  it("begins at a batch, or at an instant", async () => {
+    for (let task = 0; task < 5; task += 1) await swarm.submit({ id: `t${task}`, kind: "count" });
+    const all = await journal();
+    const middle = all[3] as JournaledEvent;
+    expect(await collect(swarm.events({ from: middle.idx }))).toEqual(
+      all.filter(({ idx }) => idx >= middle.idx),
+    );
+    expect(await collect(swarm.events({ from: new Date(middle.at) }))).toEqual(
+      all.filter(({ at }) => at >= middle.at),
+    );
+    expect(await collect(swarm.events({ from: 10_000 }))).toEqual([]);
+    expect(await collect(swarm.events({ from: new Date(middle.at + 3_600_000) }))).toEqual([]);
+  });
+
+  it("passes what is asked for: a task, an agent, types, a project", async () => {
+    const agent = await test.agent("a1");
+    await swarm.submit({ id: "t1", kind: "count", project: "p1" });
+    await swarm.submit({ id: "t2", kind: "count", project: "p2" });
+    await agent.complete(await agent.assignment());
+    await agent.complete(await agent.assignment());
+    const lives = ["TaskSubmitted", "TaskAssigned", "TaskCompleted"];
+    expect(types(await collect(swarm.events({ task: "t1" })))).toEqual(lives);
+    expect(types(await collect(swarm.events({ project: "p2" })))).toEqual(lives);
+    const ofAgent = await collect(swarm.events({ agent: "a1", types: ["TaskAssigned", "TaskCompleted"] }));
+    expect(types(ofAgent)).toEqual(
+      ["TaskAssigned", "TaskAssigned", "TaskCompleted", "TaskCompleted"].sort(byFirst(ofAgent)),
+    );
+    expect(await collect(swarm.events({ agent: "nobody" }))).toEqual([]);
+  });
+
+  it("knows the project of a task that was submitted before the reading begins", async () => {
+    const agent = await test.agent("a1");
+    const { ack } = await swarm.submit({ id: "t1", kind: "count", project: "p1" });
+    await agent.complete(await agent.assignment());
+    const late = await collect(swarm.events({ from: (ack?.idx ?? 0) + 1, project: "p1" }));
+    expect(types(late)).toContain("TaskCompleted");
+  });
+});
+
+/** Sorting by the order in which the types were seen: what comes first depends on batches. */
+function byFirst(events: readonly JournaledEvent[]) {
+  const order = types(events);
+  return (one: string, other: string) => order.indexOf(one as never) - order.indexOf(other as never);
+}
+
+describe("following", () => {
+  it("gives the past, then the present, without a seam", async () => {
+    const stop = serve(await test.agent("a1"));
+    await swarm.submit({ id: "t0", kind: "count" });
+    const following = collectUntil(swarm.events({ from: "start", follow: true }), "TaskCompleted", "last");
+    for (let round = 0; round < 40; round += 1) {
+      await Promise.all([0, 1, 2].map((n) => swarm.submit({ id: `t-${round}-${n}`, kind: "count" })));
+    }
+    await (await swarm.submit({ id: "last", kind: "count" })).result();
+    const followed = await following;
+    expect(followed).toEqual((await journal()).slice(0, followed.length));
+    stop();
+  });
+
+  it("begins now unless told otherwise", async () => {
+    await swarm.submit({ id: "before", kind: "count" });
+    const following = collectUntil(swarm.events({ follow: true }), "TaskCancelled", "after");
+    await swarm.submit({ id: "after", kind: "count" });
+    await swarm.cancel("after");
+    expect(await following).toMatchObject([
+      { event: { type: "TaskSubmitted", task: { id: "after" } } },
+      { event: { type: "TaskCancelled", task: "after" } },
+    ]);
+  });
+
+  it("goes on over leaders that hand over", async () => {
+    const following = collectUntil(swarm.events({ from: "start", follow: true }), "TaskCancelled", "last");
+    let leader = test.coordinator;
+    for (const id of ["c2", "c3", "c4"]) {
+      await swarm.submit({ id: `before-${id}`, kind: "count" });
+      const next = await test.startAnother(id);
+      await leader.stop();
+      await next.whenLeading();
+      leader = next;
+    }
+    await swarm.submit({ id: "last", kind: "count" });
+    await swarm.cancel("last");
+    const followed = await following;
+    const written = await journal();
+    expect(followed).toEqual(written.slice(0, followed.length));
+    expect(types(followed).filter((type) => type === "TermStarted")).toHaveLength(4);
+  });
+
+  it("goes on after its connection broke", async () => {
+    const following = collectUntil(swarm.events({ from: "start", follow: true }), "TaskCancelled", "last");
+    await swarm.submit({ id: "t1", kind: "count" });
+    test.hub.cut(transport);
+    await test.client.submit([{ id: "t2", kind: "count" }]);
+    test.hub.heal(transport);
+    await swarm.submit({ id: "last", kind: "count" });
+    await swarm.cancel("last");
+    const followed = await following;
+    expect(followed).toEqual((await journal()).slice(0, followed.length));
+  });
+
+  it("does without pushes, only later", async () => {
+    const clock = new ManualClock();
+    const deaf = await connect({ swarm: "test", transport: withoutPushes(test.hub.connect()), clock });
+    const following = watch(
+      collectUntil(deaf.events({ from: "start", follow: true }), "TaskCancelled", "t1"),
+    );
+    await settled();
+    await swarm.submit({ id: "t1", kind: "count" });
+    await swarm.cancel("t1");
+    await settled();
+    expect(following.state).toBe("pending");
+    await clock.advance(10_000);
+    expect(following.state).toBe("fulfilled");
+    await deaf.close();
+  });
+
+  it("by several at once shows each the same", async () => {
+    const options = { from: "start", follow: true } as const;
+    const followings = Array.from({ length: 5 }, () =>
+      collectUntil(swarm.events(options), "TaskCancelled", "last"),
+    );
+    for (let task = 0; task < 10; task += 1) await swarm.submit({ id: `t${task}`, kind: "count" });
+    await swarm.submit({ id: "last", kind: "count" });
+    await swarm.cancel("last");
+    const [first, ...others] = await Promise.all(followings);
+    for (const other of others) expect(other).toEqual(first);
+  });
+});
+
+/** A connection that may not hear events and beats. */
+function withoutPushes(inner: Transport): Transport {
+  return new Proxy(inner, {
+    get(target, name) {
+      if (name === "subscribe") {
+        const subscribe: Transport["subscribe"] = (subject, handler, options) =>
+          subject.includes(".event.") || subject.endsWith(".coordinator")
+            ? { unsubscribe: () => undefined }
+            : target.subscribe(subject, handler, options);
+        return subscribe;
+      }
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+describe("as an Observable", () => {
+  it("works with operators, and each subscriber reads on its own", async () => {
+    for (let task = 0; task < 5; task += 1) await swarm.submit({ id: `t${task}`, kind: "count" });
+    const stream = swarm.events({ types: ["TaskSubmitted"] });
+    const [three, all] = await Promise.all([
+      lastValueFrom(stream.pipe(take(3), toArray())),
+      lastValueFrom(stream.pipe(toArray())),
+    ]);
+    expect(all).toHaveLength(5);
+    expect(three).toEqual(all.slice(0, 3));
+  });
+
+  it("says nothing more once unsubscribed", async () => {
+    const seen: JournaledEvent[] = [];
+    const subscription = swarm.events({ from: "start", follow: true }).subscribe((event) => seen.push(event));
+    await swarm.submit({ id: "t1", kind: "count" });
+    await settled();
+    subscription.unsubscribe();
+    const before = seen.length;
+    expect(before).toBeGreaterThan(0);
+    await swarm.submit({ id: "t2", kind: "count" });
+    await settled();
+    expect(seen).toHaveLength(before);
+  });
+});
+
+describe("ending", () => {
+  it("by a signal is no error, for a loop as for a subscriber", async () => {
+    const given = new AbortController();
+    const stream = swarm.events({ follow: true, signal: given.signal });
+    const loop = watch(collect(stream));
+    let isComplete = false;
+    stream.subscribe({
+      complete: () => {
+        isComplete = true;
+      },
+    });
+    await settled();
+    given.abort();
+    await settled();
+    expect(loop).toMatchObject({ state: "fulfilled", value: [] });
+    expect(isComplete).toBe(true);
+  });
+
+  it("by closing the connection is no error either; a stream of a closed connection is one", async () => {
+    const stream = swarm.events({ follow: true });
+    const loop = watch(collect(stream));
+    const handle = await swarm.submit({ kind: "nobody-does-this" });
+    const updates = watch(lastValueFrom(handle.events$.pipe(toArray())));
+    await settled();
+    await swarm.close();
+    await settled();
+    expect(loop.state).toBe("fulfilled");
+    expect(updates).toMatchObject({ state: "fulfilled", value: [{ type: "submitted" }] });
+    expect(() => swarm.events()[Symbol.asyncIterator]()).toThrow(UnreachableError);
+    await expect(lastValueFrom(stream)).rejects.toBeInstanceOf(UnreachableError);
+  });
+
+  it("by breaking out of a loop that waits is possible from outside", async () => {
+    const iterator = swarm.events({ follow: true })[Symbol.asyncIterator]();
+    const next = watch(iterator.next());
+    await settled();
+    expect(next.state).toBe("pending");
+    await iterator.return?.();
+    await settled();
+    expect(next).toMatchObject({ state: "fulfilled", value: { done: true } });
+  });
+});
