@@ -28,8 +28,8 @@ export class Turn {
   readonly effects: Effect[] = [];
   /** Whose rows changed. */
   readonly touchedAgents = new Set<AgentId>();
-  /** Length of the events' JSON so far, in UTF-16 units: never more than its bytes. */
-  characters = 0;
+  /** Of the events' JSON so far, in UTF-8. */
+  bytes = 0;
   readonly #state: SwarmState;
   readonly #at: Instant;
   readonly #idx: BatchIndex;
@@ -42,7 +42,7 @@ export class Turn {
   }
 
   get isFull(): boolean {
-    return this.characters >= limits.turnBytesMax;
+    return this.bytes >= limits.turnBytesMax;
   }
 
   /** Decides one command and applies what it leads to. */
@@ -79,7 +79,7 @@ export class Turn {
     this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
     const json = JSON.stringify(event);
-    this.characters += json.length;
+    this.bytes += Buffer.byteLength(json);
     this.recorded.push({ event, json, project: projectOf(this.#state, event) });
     if ("agent" in event) this.touchedAgents.add(event.agent);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);

@@ -1,6 +1,7 @@
 // A swarm's core run turn by turn without a coordinator around it: commands in, batches out. Every turn is
 // checked against the invariants; `replayed` folds the batches anew.
 
+import { hash } from "node:crypto";
 import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
@@ -50,7 +51,7 @@ export function aTask(overrides: Partial<TaskSpec> = {}): TaskSpec {
 
 export function submit(overrides: Partial<TaskSpec> = {}): CommandOf<"SubmitTask"> {
   const task = aTask(overrides);
-  return { type: "SubmitTask", task, hash: JSON.stringify(task) };
+  return { type: "SubmitTask", task, hash: hash("sha256", JSON.stringify(task)) };
 }
 
 export function join(id: string, overrides: Partial<CommandOf<"JoinAgent">> = {}): CommandOf<"JoinAgent"> {
