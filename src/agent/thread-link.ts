@@ -43,7 +43,8 @@ export function linkThread(
     isClosed = true;
     deps.notify(notice);
   };
-  thread.on("message", (message: ThreadMessage) => {
+  thread.on("message", (text: string) => {
+    const message: ThreadMessage = JSON.parse(text);
     if (message.type === "log") deps.log[message.level](message.fields, message.text);
     else if (message.type === "closed") close(message);
     else deps.notify(message);
@@ -57,7 +58,7 @@ export function linkThread(
   thread.once("exit", (code) => died(`exit ${code}`));
   return {
     tell: (order: SessionOrder) => {
-      if (!isClosed) thread.postMessage(order);
+      if (!isClosed) thread.postMessage(JSON.stringify(order));
     },
   };
 }

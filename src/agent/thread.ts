@@ -1,5 +1,6 @@
 // The entry of an agent's thread: a session over a connection of its own, where no handler can block it. The
-// main thread says what to do by messages and hears what happened by messages (link.ts); nothing is shared.
+// main thread says what to do by messages and hears what happened by messages (link.ts); nothing is shared. They
+// cross as JSON text: copying one string costs less than copying many small objects.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert } from "../assert.ts";
@@ -12,7 +13,7 @@ import { AgentSession } from "./session.ts";
 import { logLevels, type ThreadMessage, type ThreadStart } from "./thread-link.ts";
 
 async function main(port: MessagePort, start: ThreadStart): Promise<void> {
-  const post = (message: ThreadMessage) => port.postMessage(message);
+  const post = (message: ThreadMessage) => port.postMessage(JSON.stringify(message));
   const close = (notice: SessionNotice & { type: "closed" }) => {
     post(notice);
     port.close();
@@ -20,7 +21,8 @@ async function main(port: MessagePort, start: ThreadStart): Promise<void> {
   const log = logTo(post, start.logLevel);
   const givenUp = new AbortController();
   let session: AgentSession | undefined;
-  port.on("message", (order: SessionOrder) => {
+  port.on("message", (message: string) => {
+    const order: SessionOrder = JSON.parse(message);
     // Before there is a session the only thing to be told is to end.
     if (session === undefined) givenUp.abort();
     else session.tell(order);
