@@ -1,0 +1,137 @@
+// Connecting over a real wire: the development broker, a coordinator, and an agent in a thread of its own.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { DevelopmentBroker } from "../../src/broker/server.ts";
+import { type ConnectOptions, connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
+import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../../src/errors.ts";
+import { swarmId } from "../../src/ids.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { silentLogger } from "../support/swarm.ts";
+
+const secret = "for-tests-only";
+
+let broker: DevelopmentBroker;
+let transport: NatsTransport;
+let coordinator: Coordinator;
+let url: string;
+const open: Swarm[] = [];
+
+beforeAll(async () => {
+  broker = new DevelopmentBroker({ secret });
+  const port = await broker.listen();
+  url = `nats://${secret}@127.0.0.1:${port}`;
+  const credentials = { kind: "token", token: secret } as const;
+  transport = await connectNats({ urls: [`nats://127.0.0.1:${port}`], credentials, name: "test" });
+  const journal = new MemoryJournalStore().open();
+  const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
+  coordinator = await startCoordinator({ id: "c1", swarm: swarmId("test"), ...parts });
+  await coordinator.whenLeading();
+});
+afterAll(async () => {
+  await coordinator?.stop();
+  await transport?.close();
+  await broker?.close();
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((swarm) => swarm.close()));
+});
+
+async function aConnection(options: ConnectOptions = {}): Promise<Swarm> {
+  const swarm = await connect({ nats: url, swarm: "test", ...options });
+  open.push(swarm);
+  return swarm;
+}
+
+describe("connect", () => {
+  it("gives a swarm in which an agent of one connection does the tasks of another", async () => {
+    const [here, there] = await Promise.all([aConnection(), aConnection({ user: "bob" })]);
+    const agent = await there.agent({
+      id: "shouter",
+      kinds: ["shout"],
+      maxConcurrent: 4,
+      handler: (task, context) => {
+        context.reportTokens(3);
+        return task.payload.toUpperCase();
+      },
+    });
+    const handles = await Promise.all(["a", "b", "c"].map((payload) => here.submit({ kind: "shout", payload })));
+    const results = await Promise.all(handles.map((handle) => handle.result()));
+    expect(results.map((result) => result.text())).toEqual(["A", "B", "C"]);
+    expect(results[0]).toMatchObject({ agent: "shouter", tokens: 3 });
+    await agent.drain();
+    expect((await here.status()).agents).toMatchObject([{ id: "shouter", status: "offline" }]);
+  });
+
+  it("over a transport of its caller leaves that open, for agents too", async () => {
+    const swarm = await aConnection({ transport });
+    const agent = await swarm.agent({ id: "in-thread", kinds: ["add"], handler: (task) => Number(task.payload) + 1 });
+    expect((await (await swarm.submit({ kind: "add", payload: "1" })).result()).json()).toBe(2);
+    await agent.drain();
+    await swarm.close();
+    expect(transport.status()).toBe("connected");
+  });
+
+  it("takes several addresses, and the one in NATS_URL", async () => {
+    const swarm = await aConnection({ nats: [url, url] });
+    expect((await swarm.status()).swarm).toBe("test");
+    const before = process.env["NATS_URL"];
+    process.env["NATS_URL"] = url;
+    try {
+      const other = await connect({ swarm: "test" });
+      open.push(other);
+      expect((await other.status()).leader).toBe("c1");
+    } finally {
+      if (before === undefined) delete process.env["NATS_URL"];
+      else process.env["NATS_URL"] = before;
+    }
+  });
+
+  it("closes itself at the end of a block, and ends what waits", async () => {
+    let waiting: Promise<unknown> | undefined;
+    {
+      await using swarm = await connect({ nats: url, swarm: "test" });
+      const handle = await swarm.submit({ kind: "nobody-does-this" });
+      waiting = handle.result().catch((error: unknown) => error);
+    }
+    expect(await waiting).toBeInstanceOf(UnreachableError);
+  });
+});
+
+describe("connect fails", () => {
+  it("with UnreachableError where nothing runs, saying what to do", async () => {
+    const empty = mkdtempSync(join(tmpdir(), "waggle-client-"));
+    try {
+      await expect(connect({ dataFolder: empty })).rejects.toThrow(/waggle up/);
+      await expect(connect({ dataFolder: empty })).rejects.toBeInstanceOf(UnreachableError);
+    } finally {
+      rmSync(empty, { recursive: true });
+    }
+  });
+
+  it("with UnreachableError where nobody listens, without showing the secret", async () => {
+    const error = await connect({ nats: "nats://hunter2@127.0.0.1:1" }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UnreachableError);
+    expect(String(error)).not.toContain("hunter2");
+  });
+
+  it.each([
+    ["swarm", { swarm: "no.dots" }, InvalidConfigError],
+    ["project", { project: "_" }, InvalidMessageError],
+  ] as const)("with the name of the option that is wrong: %s", async (field, options, type) => {
+    const error = await connect({ nats: url, ...options }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(type);
+    expect(error).toMatchObject({ field });
+  });
+
+  it("with the reason of its signal", async () => {
+    const reason = new Error("not wanted");
+    await expect(connect({ nats: url, signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+});
