@@ -1,0 +1,256 @@
+// The settings in force: flags before environment before waggle.config.json before defaults, each checked by
+// the same schema and refused under the name the person used for it.
+// Not here: flags of one verb (cli/), limits of the system (limits.ts).
+
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { dirname, resolve } from "node:path";
+import { InvalidConfigError } from "../errors.ts";
+import { NAME_PATTERN } from "../ids.ts";
+import { type Config, configSchema, type LogLevel } from "./schema.ts";
+
+export const CONFIG_FILE = "waggle.config.json";
+
+/** Paths are absolute. */
+export interface Credentials {
+  readonly creds?: string;
+  readonly nkey?: string;
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+}
+
+export interface Settings {
+  /** URL of the NATS server; undefined: the context's, else the broker of the data folder. */
+  readonly nats: string | undefined;
+  readonly natsContext: string | undefined;
+  readonly credentials: Credentials | undefined;
+  readonly swarm: string;
+  readonly project: string;
+  readonly user: string;
+  /** Absolute. */
+  readonly dataFolder: string;
+  /** Undefined: the verb's own default. */
+  readonly logLevel: LogLevel | undefined;
+}
+
+/** What flags, or the environment, say; absent means nothing said. */
+export interface SettingNames {
+  readonly nats?: string;
+  readonly natsContext?: string;
+  readonly creds?: string;
+  readonly nkey?: string;
+  readonly tlsCa?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly swarm?: string;
+  readonly project?: string;
+  readonly user?: string;
+  readonly dataFolder?: string;
+  readonly logLevel?: string;
+}
+
+export interface SettingsSources {
+  readonly flags: SettingNames & { readonly config?: string };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+}
+
+/** The variables read from the environment. Those that begin with NATS_ are the nats tool's own. */
+export const environmentVariables = {
+  nats: "NATS_URL",
+  natsContext: "NATS_CONTEXT",
+  creds: "NATS_CREDS",
+  nkey: "NATS_NKEY",
+  tlsCa: "NATS_CA",
+  tlsCert: "NATS_CERT",
+  tlsKey: "NATS_KEY",
+  swarm: "WAGGLE_SWARM",
+  project: "WAGGLE_PROJECT",
+  user: "WAGGLE_USER",
+  dataFolder: "WAGGLE_DATA_FOLDER",
+  logLevel: "WAGGLE_LOG_LEVEL",
+} as const satisfies Record<keyof SettingNames, string>;
+
+type SettingName = keyof SettingNames;
+const settingNames = Object.keys(environmentVariables) as SettingName[];
+
+/** One source: the values it holds, where its paths start, and what it calls each value. */
+interface Layer {
+  readonly values: Partial<Record<SettingName, unknown>>;
+  readonly folder: string;
+  readonly nameOf: (name: SettingName) => string;
+}
+
+/** @throws InvalidConfigError naming the flag, the variable or the field that is wrong */
+export function loadSettings(sources: SettingsSources): Settings {
+  const layers = [flagLayer(sources), environmentLayer(sources), fileLayer(sources)];
+  for (const layer of layers) checkLayer(layer);
+
+  const text = (name: SettingName) => layers.map((layer) => layer.values[name]).find(isText);
+  const path = (name: SettingName) => {
+    const layer = layers.find(({ values }) => isText(values[name]));
+    return layer === undefined ? undefined : resolve(layer.folder, String(layer.values[name]));
+  };
+  return {
+    ...serverOf(layers),
+    credentials: credentialsOf(path),
+    swarm: text("swarm") ?? "default",
+    project: text("project") ?? "default",
+    user: text("user") ?? accountName(),
+    dataFolder: path("dataFolder") ?? resolve(sources.cwd, ".waggle"),
+    logLevel: text("logLevel") as LogLevel | undefined,
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** URL and context exclude each other: the first source that names either decides. */
+function serverOf(layers: readonly Layer[]): Pick<Settings, "nats" | "natsContext"> {
+  for (const { values, nameOf } of layers) {
+    const { nats, natsContext } = values;
+    if (isText(nats) && isText(natsContext)) {
+      const names = `${nameOf("nats")} and ${nameOf("natsContext")}`;
+      throw new InvalidConfigError(`${names} name two servers: keep one of them`, {
+        field: nameOf("natsContext"),
+      });
+    }
+    if (isText(nats)) return { nats, natsContext: undefined };
+    if (isText(natsContext)) return { nats: undefined, natsContext };
+  }
+  return { nats: undefined, natsContext: undefined };
+}
+
+function credentialsOf(path: (name: SettingName) => string | undefined): Credentials | undefined {
+  const tls = present({ ca: path("tlsCa"), cert: path("tlsCert"), key: path("tlsKey") });
+  return present({ creds: path("creds"), nkey: path("nkey"), tls });
+}
+
+/** The object without its undefined members; undefined when none is left. */
+function present<Value extends Record<string, unknown>>(
+  value: Value,
+): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } | undefined {
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  if (entries.length === 0) return undefined;
+  return Object.fromEntries(entries) as { [Key in keyof Value]?: Exclude<Value[Key], undefined> };
+}
+
+/** The account's name, made to fit; containers may run under a number without a name. */
+function accountName(): string {
+  try {
+    const { username } = userInfo();
+    return NAME_PATTERN.test(username) ? username : "anonymous";
+  } catch {
+    return "anonymous"; // no entry for this account: that is what the name says
+  }
+}
+
+// --- the sources ------------------------------------------------------------------------------------
+
+function flagLayer({ flags, cwd }: SettingsSources): Layer {
+  const values: Layer["values"] = {};
+  for (const name of settingNames) if (flags[name] !== undefined) values[name] = flags[name];
+  return {
+    values,
+    folder: cwd,
+    nameOf: (name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+  };
+}
+
+/** An empty variable counts as absent: that is how a shell or a compose file unsets one. */
+function environmentLayer({ env, cwd }: SettingsSources): Layer {
+  const values: Layer["values"] = {};
+  for (const name of settingNames) {
+    const value = env[environmentVariables[name]];
+    if (value !== undefined && value !== "") values[name] = value;
+  }
+  return { values, folder: cwd, nameOf: (name) => environmentVariables[name] };
+}
+
+function fileLayer({ flags, env, cwd }: SettingsSources): Layer {
+  const named = flags.config ?? (env["WAGGLE_CONFIG"] || undefined);
+  const file = resolve(cwd, named ?? CONFIG_FILE);
+  const config = readConfig(file, named !== undefined);
+  const { credentials, ...plain } = config;
+  return {
+    values: {
+      ...plain,
+      creds: credentials?.creds,
+      nkey: credentials?.nkey,
+      tlsCa: credentials?.tls?.ca,
+      tlsCert: credentials?.tls?.cert,
+      tlsKey: credentials?.tls?.key,
+    },
+    folder: dirname(file),
+    nameOf: (name) => `${name} in ${named ?? CONFIG_FILE}`,
+  };
+}
+
+/** The file's settings; none when there is no file and nobody asked for it. */
+function readConfig(file: string, mustExist: boolean): Omit<Config, "$schema"> {
+  const source = readSource(file, mustExist);
+  if (source === undefined) return {};
+  const checked = configSchema.safeParse(parseSource(file, source));
+  if (!checked.success) throw configError(file, checked.error.issues[0]);
+  const { $schema: _, ...config } = checked.data;
+  return config;
+}
+
+function readSource(file: string, mustExist: boolean): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    const isAbsent = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    if (isAbsent && !mustExist) return undefined;
+    const why = isAbsent ? "there is no such file" : String((cause as Error).message);
+    throw new InvalidConfigError(`cannot read ${file}: ${why}`, { cause });
+  }
+}
+
+function parseSource(file: string, source: string): unknown {
+  try {
+    return JSON.parse(source.replace(/^\uFEFF/, ""));
+  } catch (cause) {
+    throw new InvalidConfigError(`${file} is not JSON: ${(cause as Error).message}`, { cause });
+  }
+}
+
+interface Issue {
+  readonly code?: string | undefined;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly keys?: readonly string[];
+}
+
+function configError(file: string, issue: Issue | undefined): InvalidConfigError {
+  const unknown = issue?.code === "unrecognized_keys" ? issue.keys?.[0] : undefined;
+  const field = [...(issue?.path ?? []), ...(unknown === undefined ? [] : [unknown])].map(String).join(".");
+  const known = Object.keys(configSchema.shape).filter((name) => name !== "$schema");
+  const message = unknown === undefined ? issue?.message : `is no setting. There are ${known.join(", ")}`;
+  return new InvalidConfigError(`${file}: ${field === "" ? "" : `${field}: `}${message ?? "is not valid"}`, {
+    field,
+  });
+}
+
+/** Flags and variables are checked as the file's fields are; the file was already. */
+function checkLayer({ values, nameOf }: Layer): void {
+  for (const name of settingNames) {
+    const schema = checkedBy[name];
+    if (values[name] === undefined || schema === undefined) continue;
+    const checked = schema.safeParse(values[name]);
+    if (checked.success) continue;
+    const message = checked.error.issues[0]?.message ?? "is not valid";
+    throw new InvalidConfigError(`${nameOf(name)}: ${message}`, { field: nameOf(name) });
+  }
+}
+
+const { shape } = configSchema;
+const checkedBy: Partial<Record<SettingName, (typeof shape)[keyof typeof shape]>> = {
+  nats: shape.nats,
+  natsContext: shape.natsContext,
+  swarm: shape.swarm,
+  project: shape.project,
+  user: shape.user,
+  dataFolder: shape.dataFolder,
+  logLevel: shape.logLevel,
+};

@@ -1,0 +1,119 @@
+// Where settings come from, which source wins, and what is said of a wrong one.
+
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { configJsonSchema } from "../../src/config/json-schema.ts";
+import { loadSettings, type SettingsSources } from "../../src/config/settings.ts";
+import { InvalidConfigError } from "../../src/errors.ts";
+
+function aFolder(config?: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), "waggle-config-"));
+  const text = typeof config === "string" ? config : JSON.stringify(config);
+  if (config !== undefined) writeFileSync(join(folder, "waggle.config.json"), text);
+  return folder;
+}
+
+function settings(sources: Partial<SettingsSources>) {
+  return loadSettings({ flags: {}, env: {}, cwd: sources.cwd ?? aFolder(), ...sources });
+}
+
+function errorOf(sources: Partial<SettingsSources>): InvalidConfigError {
+  try {
+    settings(sources);
+  } catch (error) {
+    if (error instanceof InvalidConfigError) return error;
+  }
+  throw new Error("nothing was refused");
+}
+
+describe("settings", () => {
+  it("have defaults", () => {
+    const cwd = aFolder();
+    expect(settings({ cwd })).toMatchObject({
+      nats: undefined,
+      natsContext: undefined,
+      credentials: undefined,
+      swarm: "default",
+      project: "default",
+      dataFolder: join(cwd, ".waggle"),
+      logLevel: undefined,
+    });
+    expect(settings({ cwd }).user).toMatch(/^\S+$/);
+  });
+
+  it("come from flags before the environment before the file", () => {
+    const cwd = aFolder({ swarm: "file", project: "file", user: "file" });
+    const env = { WAGGLE_SWARM: "env", WAGGLE_PROJECT: "env" };
+    expect(settings({ cwd, env, flags: { swarm: "flag" } })).toMatchObject({
+      swarm: "flag",
+      project: "env",
+      user: "file",
+    });
+  });
+
+  it("take an empty variable for an absent one", () => {
+    expect(settings({ env: { WAGGLE_SWARM: "", NATS_URL: "" } })).toMatchObject({
+      swarm: "default",
+      nats: undefined,
+    });
+  });
+
+  it("let the highest source decide between a URL and a context", () => {
+    const cwd = aFolder({ nats: "nats://file:4222" });
+    const env = { NATS_URL: "nats://env:4222" };
+    expect(settings({ cwd, env, flags: { natsContext: "mine" } })).toMatchObject({
+      nats: undefined,
+      natsContext: "mine",
+    });
+    expect(settings({ cwd, env })).toMatchObject({ nats: "nats://env:4222", natsContext: undefined });
+  });
+
+  it("refuse a URL and a context from one source, by its own names", () => {
+    const { message } = errorOf({ flags: { nats: "nats://a", natsContext: "b" } });
+    expect(message).toContain("--nats and --nats-context");
+  });
+
+  it("resolve paths against the place that names them", () => {
+    const folder = aFolder({
+      dataFolder: "swarm",
+      credentials: { creds: "me.creds", tls: { ca: "/etc/ca.pem" } },
+    });
+    const cwd = aFolder();
+    const found = settings({ cwd, flags: { config: join(folder, "waggle.config.json") } });
+    expect(found.dataFolder).toBe(join(folder, "swarm"));
+    expect(found.credentials).toEqual({ creds: join(folder, "me.creds"), tls: { ca: "/etc/ca.pem" } });
+    expect(settings({ cwd, env: { WAGGLE_DATA_FOLDER: "here" } }).dataFolder).toBe(join(cwd, "here"));
+  });
+
+  it.each([
+    ["a flag", { flags: { swarm: "a.b" } }, "--swarm", "A–Z"],
+    ["a variable", { env: { WAGGLE_USER: "ann lee" } }, "WAGGLE_USER", "without spaces"],
+    ["a log level", { env: { WAGGLE_LOG_LEVEL: "loud" } }, "WAGGLE_LOG_LEVEL", "silent"],
+    ["a field", { cwd: aFolder({ project: "a b" }) }, "project", "A–Z"],
+    ["a nested field", { cwd: aFolder({ credentials: { tls: { ca: 1 } } }) }, "credentials.tls.ca", "string"],
+    ["a setting that does not exist", { cwd: aFolder({ swrm: "x" }) }, "swrm", "is no setting"],
+  ])("name %s that is wrong", (_, sources, field, sentence) => {
+    const error = errorOf(sources);
+    expect(error.field).toBe(field);
+    expect(error.message).toContain(field);
+    expect(error.message).toContain(sentence);
+  });
+
+  it("say where a file is not JSON, and that a named one is missing", () => {
+    expect(errorOf({ cwd: aFolder("{ swarm: }") }).message).toContain("waggle.config.json is not JSON");
+    expect(errorOf({ env: { WAGGLE_CONFIG: "nowhere.json" } }).message).toContain("there is no such file");
+  });
+
+  it("accept the schema's own name in the file", () => {
+    expect(settings({ cwd: aFolder({ $schema: "./waggle.schema.json", swarm: "s" }) }).swarm).toBe("s");
+  });
+});
+
+describe("waggle.schema.json", () => {
+  it("is what the schema says (else: tsx scripts/config-schema.ts)", () => {
+    const file = readFileSync(new URL("../../waggle.schema.json", import.meta.url), "utf8");
+    expect(JSON.parse(file)).toEqual(configJsonSchema());
+  });
+});
