@@ -235,6 +235,8 @@ export const limits = {
   journalHeartbeatsMissedMax: 3,
   /** A stream's reader that went away without a word is forgotten by the server. */
   journalReaderIdleMs: 30_000,
+  /** A stream's reader asks again after so long: servers that fail over drop questions without a word. */
+  journalAskMs: 1_000,
   /** Pause before a stream that does not answer is asked again; doubles up to the second. */
   journalRetryMs: 50,
   journalRetryMsMax: 1_000,
@@ -252,10 +254,16 @@ export const limits = {
   journalUsageMs: 5_000,
 
   // --- the command line -----------------------------------------------------------------------
+  /** How long a verb goes on asking: a standby takes over within twice T. */
+  verbAskTimeoutMs: 10_000,
+  /** Silence after which a verb says that it waits for a leader. */
+  verbSilenceMs: 1_500,
   /** How often `status --watch` and the lines of `up` look again: as often as a person does. */
   statusWatchMs: 1_000,
   /** An agent that has not joined by then tells its person that no leader answers. */
   agentWaitNoticeMs: 2_000,
+  /** A coordinator that leads sooner says nothing of the moment in which it stood by. */
+  standbyNoticeMs: 500,
   /** Between two lines of `up` about how many tasks came and went. */
   lifeLineMs: 5_000,
   /** Longest a verb asks whether somebody leads when the answer may well be no. */
@@ -306,7 +314,10 @@ assert(
   limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout < limits.leaderTimeoutMs * limits.leaderTrustShare,
   "a leader that beats in time keeps its trust",
 );
-assert(limits.requestTimeoutMs < limits.askTimeoutMs, "one unanswered question does not use up an asker's time");
+assert(
+  limits.requestTimeoutMs < limits.askTimeoutMs,
+  "one unanswered question does not use up an asker's time",
+);
 assert(limits.queuedTasksPerProjectMax <= limits.queuedTasksMax, "a project's bound lies within the swarm's");
 assert(
   limits.brokerStallBytes < limits.brokerPendingBytesMax,
@@ -318,4 +329,8 @@ assert(
   limits.execKillGraceMs <= limits.leaseTtlMs * limits.leaseAbortShare,
   "a command whose lease runs out is dead before it has run out",
 );
-assert(limits.execKillGraceMs < limits.agentStopMs, "a stopped agent's commands are dead before it speaks for them");
+assert(
+  limits.execKillGraceMs < limits.agentStopMs,
+  "a stopped agent's commands are dead before it speaks for them",
+);
+assert(limits.leaderTimeoutMs * 2 < limits.verbAskTimeoutMs, "a verb outlasts a change of leaders");

@@ -53,13 +53,14 @@ export interface Journal {
    *  @throws UnreachableError, JournalDamagedError */
   read(seq: number): Promise<JournalRecord | undefined>;
 
-  /** Every record from `fromSeq` to the last one at the time of the call, in order.
-   *  @throws UnreachableError, JournalDamagedError */
+  /** Every record from `fromSeq` to the last one when the reading begins, in order.
+   *  @throws UnreachableError; JournalDamagedError, also when `fromSeq` was purged */
   replay(fromSeq: number): AsyncIterable<JournalRecord>;
 
   /** Every record from `fromSeq` on, and then each new one as it is stored, in order, without gaps, until
-   *  `signal` aborts (then it returns). Reconnects by itself.
-   *  @throws JournalDamagedError */
+   *  `signal` aborts or the journal is closed (then it returns). Reconnects by itself, and waits for a journal
+   *  that is shorter than what was read to be refilled.
+   *  @throws JournalDamagedError, also when `fromSeq` was purged, or what was read has been replaced */
   follow(fromSeq: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
 
   usage(): Promise<JournalUsage>;

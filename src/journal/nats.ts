@@ -48,11 +48,11 @@ export async function openNatsJournal(options: NatsJournalOptions): Promise<Jour
     const api = new StreamApi(wire, streamNameOf(swarm));
     const found = await findStream(wire, api, options);
     if (found === undefined && !create) throw settingsError(swarm, [missingStreamCheck(swarm)]);
-    const info = found ?? (await createStream(api, options));
+    const info = found ?? (await createStream(wire, api, options));
     const wrong = checksOf(wire, info, options).filter(({ ok }) => !ok);
     if (wrong.length > 0) throw settingsError(swarm, wrong);
     const replicas = Number(info.config["num_replicas"]);
-    return new StreamJournal({ wire, api, subject: subjectsOf(swarm).journal, replicas });
+    return new StreamJournal({ wire, stream: api.stream, subject: subjectsOf(swarm).journal, replicas });
   } catch (error) {
     await wire.close();
     throw error;
@@ -104,22 +104,28 @@ async function findStream(
 }
 
 /** What was created, as the server tells it afterwards. */
-async function createStream(api: StreamApi, wanted: WantedStream): Promise<StreamInfo> {
+async function createStream(
+  wire: NatsWire,
+  api: StreamApi,
+  options: NatsJournalOptions,
+): Promise<StreamInfo> {
   try {
-    await api.create(streamConfigOf(wanted));
+    await api.create(streamConfigOf(options));
   } catch (error) {
     if (!(error instanceof StreamApiError)) throw error;
     // Somebody else created it meanwhile; its settings are checked like any other's.
-    if (error.errCode !== apiCodes.streamNameInUse) throw createError(wanted, error);
+    if (error.errCode !== apiCodes.streamNameInUse) throw createError(options, error);
   }
-  return await api.info();
+  const info = await findStream(wire, api, options);
+  if (info === undefined) throw settingsError(options.swarm, [missingStreamCheck(options.swarm)]);
+  return info;
 }
 
 function createError({ swarm, bytesMax, replicas }: WantedStream, cause: StreamApiError): BrokerError {
   return new BrokerError(
     `the stream ${streamNameOf(swarm)} of ${bytesMax ?? limits.journalBytesMax} bytes and ${replicas ?? 1} ` +
-      `replicas cannot be created. ${cause.message}. Give JetStream more room (\`max_file_store\`) or servers, or ` +
-      "ask for less",
+      `replicas cannot be created. ${cause.message}. If it lacks room or servers, ask for less, or give JetStream ` +
+      "more (`max_file_store`)",
     { cause },
   );
 }

@@ -50,10 +50,12 @@ const decoder = new TextDecoder();
 export class StreamApi {
   readonly stream: string;
   readonly #wire: StreamWire;
+  readonly #timeoutMs: number;
 
-  constructor(wire: StreamWire, stream: string) {
+  constructor(wire: StreamWire, stream: string, timeoutMs: number = limits.appendTimeoutMs) {
     this.#wire = wire;
     this.stream = stream;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** @throws StreamApiError, UnreachableError */
@@ -100,7 +102,7 @@ export class StreamApi {
   /** Tells the server that a reader is not needed; if it does not hear, it will notice. */
   forgetConsumer(name: string): void {
     const subject = `$JS.API.CONSUMER.DELETE.${this.stream}.${name}`;
-    void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: limits.appendTimeoutMs });
+    void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: this.#timeoutMs });
   }
 
   /** Asks for records, which come to `inbox`. */
@@ -117,8 +119,9 @@ export class StreamApi {
 
   async #call<T>(verb: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
     const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
-    const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs: limits.appendTimeoutMs });
-    if (outcome.kind !== "answered") throw unansweredError(outcome.kind);
+    const timeoutMs = this.#timeoutMs;
+    const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
+    if (outcome.kind !== "answered") throw unansweredError(outcome.kind, timeoutMs);
     return parseAnswer(decoder.decode(outcome.data), schema);
   }
 }
@@ -138,12 +141,12 @@ function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
 }
 
 /** Why nothing was answered, in words. */
-export function unansweredError(failure: RequestFailure): UnreachableError {
+export function unansweredError(failure: RequestFailure, timeoutMs: number): UnreachableError {
   switch (failure) {
     case "no-responders":
       return new UnreachableError("JetStream does not answer: it is off, not permitted, or failing over");
     case "timeout":
-      return new UnreachableError(`JetStream did not answer within ${limits.appendTimeoutMs / 1000} s`);
+      return new UnreachableError(`JetStream did not answer within ${timeoutMs / 1000} s`);
     case "disconnected":
       return new UnreachableError("the connection to NATS is broken");
   }

@@ -4,13 +4,17 @@ import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { closedError } from "./faults.ts";
 import type { AppendOutcome, Durability, Journal, JournalRecord, JournalUsage } from "./journal.ts";
-import { type StreamApi, unansweredError } from "./stream-api.ts";
+import { StreamApi, unansweredError } from "./stream-api.ts";
 import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-append.ts";
 import type { StreamAccess } from "./stream-pull.ts";
 import { readStream } from "./stream-reader.ts";
 import type { StreamWire } from "./stream-wire.ts";
 
-export interface StreamJournalOptions extends StreamAccess {
+export interface StreamJournalOptions {
+  readonly wire: StreamWire;
+  readonly stream: string;
+  /** Under which the records are stored. */
+  readonly subject: string;
   /** As read back from the server. */
   readonly replicas: number;
 }
@@ -23,11 +27,11 @@ export class StreamJournal implements Journal {
   readonly #api: StreamApi;
   readonly #closed = new AbortController();
 
-  constructor({ wire, api, subject, replicas }: StreamJournalOptions) {
+  constructor({ wire, stream, subject, replicas }: StreamJournalOptions) {
     this.durability = durabilityOf(replicas);
-    this.#access = { wire, api, subject };
+    this.#access = { wire, api: new StreamApi(wire, stream, limits.journalAskMs), subject };
     this.#wire = wire;
-    this.#api = api;
+    this.#api = new StreamApi(wire, stream);
   }
 
   async position() {
@@ -45,12 +49,12 @@ export class StreamJournal implements Journal {
         message: `the server takes ${maxPayloadBytes} bytes at most, not ${bytes.length}`,
       };
     }
-    const answer = await this.#wire.ask(this.#access.subject, bytes, {
-      timeoutMs: limits.appendTimeoutMs,
-      headers: appendHeaders(expectedSeq),
-    });
-    if (answer.kind !== "answered") return { kind: "unknown", cause: unansweredError(answer.kind) };
-    return readAppendAnswer(answer.data, { stream: this.#api.stream, seq: expectedSeq + 1 });
+    const timeoutMs = limits.appendTimeoutMs;
+    const headers = appendHeaders(expectedSeq);
+    const answer = await this.#wire.ask(this.#access.subject, bytes, { timeoutMs, headers });
+    return answer.kind === "answered"
+      ? readAppendAnswer(answer.data, { stream: this.#api.stream, seq: expectedSeq + 1 })
+      : { kind: "unknown", cause: unansweredError(answer.kind, timeoutMs) };
   }
 
   async read(seq: number): Promise<JournalRecord | undefined> {

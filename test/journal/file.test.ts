@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { type FileJournalOptions, openFileJournal } from "../../src/journal/file.ts";
 import { type JournalFile, openJournalFile } from "../../src/journal/file-handle.ts";
-import { encodeRecordHead, FILE_HEADER_BYTES, RECORD_HEAD_BYTES } from "../../src/journal/file-record.ts";
+import { FILE_HEADER_BYTES, RECORD_HEAD_BYTES } from "../../src/journal/file-record.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { describeJournal } from "./conformance.ts";
 import { Gate } from "./gate.ts";
@@ -110,13 +110,12 @@ describe("a file journal whose writer was killed", () => {
   });
 
   it("cuts the first of two records of one write with the second, for neither was promised", async () => {
-    await written(bytesOf("record 1"));
-    const group = [bytesOf("record 2"), bytesOf("record 3")].map((body, at) =>
-      Buffer.concat([encodeRecordHead({ seq: at + 2, unsynced: at, body }), body]),
-    );
-    const torn = Buffer.from(group[0] as Buffer).fill(0, 30);
-    writeFileSync(path, Buffer.concat([readFileSync(path), torn, group[1] as Buffer]));
-    const cutBytes = torn.length + (group[1] as Buffer).length;
+    const journal = await openFileJournal({ folder });
+    await fill(journal, 1);
+    await fill(journal, 3, 2);
+    await journal.close();
+    flipBit(endOf([8], 1) + RECORD_HEAD_BYTES);
+    const cutBytes = 2 * (RECORD_HEAD_BYTES + 8);
     expect(await reopened()).toEqual({ lines: toldOf(1, 1), recovered: { cutBytes, atSeq: 2 } });
   });
 

@@ -21,6 +21,7 @@ afterEach(() => {
 });
 
 const NONCE = "11111111-2222-4333-8444-555555555555";
+const HEIR = "99999999-2222-4333-8444-555555555555";
 /** No process has it: beyond the largest number a pid can take. */
 const DEAD_PID = 2 ** 22 + 1;
 
@@ -36,7 +37,8 @@ async function aServer(answer: string | undefined) {
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+  const asked = once(server, "connection");
+  return { port: (server.address() as AddressInfo).port, asked, close: () => server.close() };
 }
 
 describe("the lock of a folder", () => {
@@ -77,9 +79,8 @@ describe("the lock of a folder", () => {
   });
 
   it("is taken over from an heir that died while he took it over", async () => {
-    const heir = "99999999-2222-4333-8444-555555555555";
     leaveLock({ port: 1 });
-    leaveLock({ port: 1, nonce: heir }, `lock.${NONCE}.json`);
+    leaveLock({ port: 1, nonce: HEIR }, `lock.${NONCE}.json`);
     const lock = await lockFolder(folder);
     expect(readdirSync(folder)).toEqual(["lock.json"]);
     await expect(lockFolder(folder)).rejects.toThrow(`process ${process.pid} `);
@@ -87,10 +88,9 @@ describe("the lock of a folder", () => {
   });
 
   it("is not taken over from an heir that lives", async () => {
-    const heir = "99999999-2222-4333-8444-555555555555";
-    const server = await aServer(`waggle journal lock ${heir} held by process 4242\n`);
+    const server = await aServer(`waggle journal lock ${HEIR} held by process 4242\n`);
     leaveLock({ port: 1 });
-    leaveLock({ port: server.port, nonce: heir, pid: 4242 }, `lock.${NONCE}.json`);
+    leaveLock({ port: server.port, nonce: HEIR, pid: 4242 }, `lock.${NONCE}.json`);
     await expect(lockFolder(folder)).rejects.toThrow("process 4242 ");
     server.close();
   });
@@ -114,6 +114,20 @@ describe("the lock of a folder", () => {
     leaveLock({ port: silent.port, pid: DEAD_PID });
     await (await lockFolder(folder)).release();
     silent.close();
+  });
+
+  it("is left alone by who was late: it passed to somebody else while he asked the dead holder's port", async () => {
+    const silent = await aServer(undefined);
+    const live = await aServer(`waggle journal lock ${HEIR} held by process 4242\n`);
+    leaveLock({ port: silent.port });
+    const attempt = lockFolder(folder);
+    attempt.catch(() => undefined); // looked at below
+    await silent.asked;
+    leaveLock({ port: live.port, nonce: HEIR, pid: 4242 });
+    await expect(attempt).rejects.toThrow("process 4242 ");
+    expect(readdirSync(folder)).toEqual(["lock.json"]);
+    silent.close();
+    live.close();
   });
 
   it.each([
