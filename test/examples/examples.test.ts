@@ -1,0 +1,131 @@
+// Each example as its reader runs it: a process of its own, in a folder where `waggle up` runs.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { Workplace } from "../support/waggle-process.ts";
+
+const folder = new URL("../../examples/", import.meta.url);
+
+let workplace: Workplace;
+const started: Example[] = [];
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  await workplace.start("up").says("leading");
+});
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((example) => example.end("SIGKILL")));
+});
+afterAll(async () => {
+  await workplace?.clear();
+});
+
+/** A running example and what it has printed. */
+class Example {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  readonly #listeners = new Set<() => void>();
+  printed = "";
+
+  constructor(name: string, args: readonly string[]) {
+    const loader = name.endsWith(".ts") ? ["--import", import.meta.resolve("tsx")] : [];
+    const { NATS_URL: _url, NATS_CONTEXT: _context, ...env } = process.env;
+    this.#child = spawn(process.execPath, [...loader, fileURLToPath(new URL(name, folder)), ...args], {
+      cwd: workplace.folder,
+      env: { ...env, HOME: workplace.folder },
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.printed += text;
+        for (const listener of this.#listeners) listener();
+      });
+    }
+    this.#ended = once(this.#child, "close").then(([code]) => {
+      for (const listener of this.#listeners) listener();
+      return code as number | null;
+    });
+  }
+
+  async prints(text: string): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (this.printed.includes(text)) resolve();
+        else if (this.#child.exitCode !== null)
+          reject(new Error(`it ended without printing ${text}:\n${this.printed}`));
+      };
+      this.#listeners.add(look);
+      look();
+    });
+  }
+
+  /** @returns the exit code */
+  async finish(): Promise<number | null> {
+    return await this.#ended;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal);
+    return await this.#ended;
+  }
+}
+
+function run(name: string, ...args: readonly string[]): Example {
+  const example = new Example(name, args);
+  started.push(example);
+  return example;
+}
+
+it("runs every example there is", () => {
+  const programs = readdirSync(folder).filter((name) => /\.[jt]s$/.test(name));
+  expect(programs.sort()).toEqual([
+    "agent-function.ts",
+    "agent-llm-like.ts",
+    "follow-events.ts",
+    "plain-javascript.js",
+    "submit-and-wait.ts",
+    "watch-progress.ts",
+  ]);
+});
+
+it("submit-and-wait gets its result from agent-function, which drains at Ctrl-C", async () => {
+  const agent = run("agent-function.ts");
+  await agent.prints("counts words");
+  const submit = run("submit-and-wait.ts", "one two  three");
+  expect(await submit.finish()).toBe(0);
+  expect(submit.printed).toMatch(/accepted as \S+, in batch \d+/);
+  expect(submit.printed).toMatch(/3 words, counted by \S+-count-/);
+  expect(await agent.end("SIGINT")).toBe(0);
+  const status = await workplace.run("status", "--json");
+  expect(status.stdout).not.toContain('"status":"ready"');
+});
+
+it("watch-progress sees agent-llm-like at work", async () => {
+  const agent = run("agent-llm-like.ts");
+  await agent.prints("summarizes");
+  const watch = run("watch-progress.ts", "a b c d e f g h i j k l");
+  expect(await watch.finish()).toBe(0);
+  expect(watch.printed).toMatch(/attempt 1 goes to/);
+  expect(watch.printed).toMatch(/\d+ %/);
+  expect(watch.printed).toContain("“a e i”, for 12 tokens");
+  expect(await agent.end("SIGTERM")).toBe(0);
+});
+
+it("plain-javascript brings its own agent and closes what it opened", async () => {
+  const program = run("plain-javascript.js");
+  expect(await program.finish()).toBe(0);
+  expect(program.printed).toBe("BEES\nDANCE\nTO\nVOTE\n");
+});
+
+it("follow-events prints the past, and goes on", async () => {
+  const past = run("follow-events.ts", "--to-present");
+  expect(await past.finish()).toBe(0);
+  expect(past.printed).toMatch(/ 1 term 1 began/);
+
+  const following = run("follow-events.ts");
+  await following.prints("term 1 began");
+  await workplace.run("submit", "--kind", "nobody-does-this", "--id", "seen-live", "--text", "x");
+  await following.prints("seen-live submitted by");
+});
