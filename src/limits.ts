@@ -284,6 +284,8 @@ export const limits = {
   demoListBytesMax: 64 * 1024 * 1024,
   /** The demo slows its agents down to take about this long, so that routing can be watched. */
   demoPaceMs: 18_000,
+  /** Each of the demo's users starts so much later than the one before. */
+  demoUserDelayMs: 500,
   /** No simulated attempt takes longer. */
   demoAttemptMsMax: 500,
   /** Longest the demo waits for its coordinator and agents to be there. */

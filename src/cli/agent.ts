@@ -1,0 +1,125 @@
+// `waggle agent`: an agent that runs a command, or asks a URL, for each attempt. Ctrl-C once drains it: it
+// finishes what it runs and leaves; twice ends it at once, and its attempts run elsewhere.
+
+import { Command } from "commander";
+import type { Agent, AgentOptions } from "../agent/agent.ts";
+import { execHandler } from "../agent/exec.ts";
+import type { Handler } from "../agent/handler.ts";
+import { httpHandler } from "../agent/http.ts";
+import { limits } from "../limits.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { counted } from "./format.ts";
+import { joinAgent } from "./join-agent.ts";
+import { UsageError } from "./usage-error.ts";
+import { labelMap, nameList, subjectToken, wholeNumber } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+interface AgentFlags {
+  readonly kind?: readonly string[];
+  readonly exec?: string;
+  readonly http?: string;
+  readonly id?: string;
+  readonly maxConcurrent: number;
+  readonly prefetch?: number;
+  readonly role?: string;
+  readonly type?: string;
+  readonly label?: Readonly<Record<string, string>>;
+}
+
+export function agentCommand(program: Program): Command {
+  return new Command("agent")
+    .summary("join as an agent that runs a command or asks a URL")
+    .description(
+      "Joins the swarm and does tasks of --kind. --exec runs a command for each attempt: payload on standard input, " +
+        "result on standard output, exit code 0 done, 65 invalid input, 75 infrastructure, else failed. --http posts the " +
+        "payload to a URL: 2xx done, 400 and 422 invalid input, 429 and 502–504 infrastructure, else failed.",
+    )
+    .option("--kind <kinds>", "what it can do, several with commas; may be repeated", nameList)
+    .option("--exec <command>", "run this by sh -c")
+    .option("--http <url>", "post to this URL")
+    .option("--id <id>", "its name; default <host>-<kind>-<4 random>", subjectToken)
+    .option("--max-concurrent <n>", "attempts at once", wholeNumber(1, limits.maxConcurrentMax), 1)
+    .option(
+      "--prefetch <n>",
+      "attempts it takes beyond that, to have the next at hand",
+      wholeNumber(0, limits.maxConcurrentMax),
+    )
+    .option("--role <role>", "also do tasks that ask for this role")
+    .option("--type <type>", "what it is: claude-sonnet, gpu-a100")
+    .option("--label <name=value>", "for people; may be repeated", labelMap)
+    .addHelpText("after", examples)
+    .action((flags: AgentFlags, command: Command) =>
+      runVerb(program, command, (context) => agent(context, flags), { logLevel: "info", logIsData: true }),
+    );
+}
+
+const examples = `
+Ctrl-C once: it takes nothing new, finishes what it runs and leaves. Twice: it ends at once.
+
+Examples:
+  $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4
+  $ waggle agent --kind review,summary --http http://127.0.0.1:8000/run --id reviewer-1 --role senior
+  $ waggle agent --kind train --exec './train.sh' --type gpu-a100 --label zone=b`;
+
+async function agent(context: VerbContext, flags: AgentFlags): Promise<ExitCode> {
+  const handler = handlerOf(flags);
+  const joined = await join({ ...profileOf(flags), handler }, context);
+  const { swarm } = context.settings;
+  context.logger.info({ swarm }, `${joined.id} joined the swarm ${swarm}: ${(flags.kind ?? []).join(", ")}`);
+  return await untilEnded(joined, context);
+}
+
+/** Waits for a leader if there is none, and says so. Ctrl-C ends this wait; from then on it drains. */
+async function join(options: AgentOptions, context: VerbContext): Promise<Agent> {
+  const { logger, settings, shell, signal } = context;
+  const givenUp = new AbortController();
+  const giveUp = () => givenUp.abort(signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  const waiting = setTimeout(
+    () => logger.warn("no leader has answered yet: it joins as soon as there is one (waggle up)"),
+    limits.agentWaitNoticeMs,
+  );
+  try {
+    return await joinAgent({ ...options, signal: givenUp.signal }, { settings, logger, env: shell.env });
+  } finally {
+    clearTimeout(waiting);
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+/** @throws UsageError */
+function handlerOf({ kind, exec, http }: AgentFlags): Handler {
+  const missing = (what: string) => new UsageError(`${what}; see waggle agent --help`);
+  if (kind === undefined) throw missing("say what it can do: --kind KIND");
+  if (exec !== undefined && http !== undefined) throw missing("--exec and --http exclude each other");
+  if (exec !== undefined) return execHandler({ command: exec });
+  if (http !== undefined) return httpHandler({ url: http });
+  throw missing("say how it does it: --exec COMMAND or --http URL");
+}
+
+function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, label }: AgentFlags) {
+  return {
+    kinds: kind,
+    maxConcurrent,
+    ...(id === undefined ? {} : { id }),
+    ...(prefetch === undefined ? {} : { prefetch }),
+    ...(role === undefined ? {} : { role }),
+    ...(type === undefined ? {} : { type }),
+    ...(label === undefined ? {} : { labels: label }),
+  };
+}
+
+/** Until it is asked to drain, fenced, or cut off for good. @throws WaggleError why it ended unasked */
+async function untilEnded(joined: Agent, { logger, signal }: VerbContext): Promise<ExitCode> {
+  const drain = () => {
+    logger.info(`draining: ${joined.id} finishes what it runs and leaves (Ctrl-C again ends it at once)`);
+    void joined.drain(); // `closed` tells when it has ended, and why
+  };
+  if (signal.aborted) drain();
+  else signal.addEventListener("abort", drain, { once: true });
+  const error = await joined.closed;
+  if (error !== undefined) throw error;
+  const { completed, failed } = joined.counts();
+  logger.info(`${joined.id} has left: ${counted(completed, "attempt")} completed, ${failed} did not`);
+  return exitCodes.ok;
+}

@@ -1,0 +1,108 @@
+// The files the demo works on: those git lists, else everything but hidden folders and node_modules; text
+// only. What is left out is counted by reason and said.
+
+import { execFile } from "node:child_process";
+import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { limits } from "../../limits.ts";
+import { UsageError } from "../usage-error.ts";
+
+const skipReasons = [
+  "not text",
+  "too large",
+  "unreadable",
+  "no plain file",
+  "beyond the demo's bound",
+] as const;
+export type SkipReason = (typeof skipReasons)[number];
+
+export interface FoundFiles {
+  /** Relative to the folder, in order. */
+  readonly files: readonly string[];
+  readonly skipped: Readonly<Partial<Record<SkipReason, number>>>;
+  readonly listedBy: "git" | "walking";
+}
+
+/** @throws WaggleError WAGGLE_USAGE when the folder cannot be read */
+export async function findTextFiles(folder: string): Promise<FoundFiles> {
+  const fromGit = await listedByGit(folder);
+  const listed = (fromGit ?? (await listedByWalking(folder))).sort();
+  const skipped: Partial<Record<SkipReason, number>> = {};
+  const files: string[] = [];
+  for (const file of listed) {
+    const reason =
+      files.length < limits.demoFilesMax ? await whySkip(join(folder, file)) : "beyond the demo's bound";
+    if (reason === undefined) files.push(file);
+    else skipped[reason] = (skipped[reason] ?? 0) + 1;
+  }
+  return { files, skipped, listedBy: fromGit === undefined ? "walking" : "git" };
+}
+
+/** Undefined where git is absent, or the folder is in no repository, or it is one that git ignores. */
+async function listedByGit(folder: string): Promise<string[] | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)("git", ["ls-files", "-z"], {
+      cwd: folder,
+      maxBuffer: limits.demoListBytesMax,
+    });
+    const files = stdout.split("\0").filter((file) => file !== "");
+    return files.length > 0 ? [...new Set(files)] : undefined;
+  } catch {
+    return undefined; // whatever git has against this folder, walking it works or says what is wrong
+  }
+}
+
+async function listedByWalking(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  const pending = [""];
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    for (const entry of await entriesOf(folder, at)) {
+      const path = at === "" ? entry.name : `${at}/${entry.name}`;
+      if (!entry.isDirectory()) found.push(path);
+      else if (!entry.name.startsWith(".") && entry.name !== "node_modules") pending.push(path);
+    }
+  }
+  return found;
+}
+
+async function entriesOf(folder: string, at: string) {
+  try {
+    return await readdir(join(folder, at), { withFileTypes: true });
+  } catch (cause) {
+    if (at !== "") return []; // a folder that others may not read holds nothing for us
+    throw new UsageError(`cannot read the folder ${folder}: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+async function whySkip(path: string): Promise<SkipReason | undefined> {
+  try {
+    const { size, isFile } = await lstat(path).then((stats) => ({
+      size: stats.size,
+      isFile: stats.isFile(),
+    }));
+    if (!isFile) return "no plain file";
+    if (size > limits.demoFileBytesMax) return "too large";
+    return (await isText(path)) ? undefined : "not text";
+  } catch {
+    return "unreadable"; // deleted since it was listed, or not ours to read: it is counted as such
+  }
+}
+
+/** No NUL among the first bytes, as git and grep decide it. */
+async function isText(path: string): Promise<boolean> {
+  const file: FileHandle = await open(path);
+  try {
+    const { bytesRead, buffer } = await file.read(
+      Buffer.alloc(limits.demoProbeBytes),
+      0,
+      limits.demoProbeBytes,
+      0,
+    );
+    return !buffer.subarray(0, bytesRead).includes(0);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,117 @@
+// A process of the demo: a coordinator, or an agent that joins over NATS like any other. It waits for its
+// order, and ends in good order when it is told to stop or when the demo is gone.
+
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { resolve, sep } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import pino, { type Logger } from "pino";
+import { type Handler, InfrastructureError } from "../../agent/handler.ts";
+import { WaggleError } from "../../errors.ts";
+import { joinAgent } from "../join-agent.ts";
+import { runCoordinator } from "../run-coordinator.ts";
+import type { MemberNotice, MemberOrder } from "./member-order.ts";
+import { chanceOf } from "./scenario.ts";
+import { demoKinds, demoWork } from "./work.ts";
+
+const stopped = new AbortController();
+process.once("disconnect", () => stopped.abort());
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopped.abort());
+
+const [order] = (await once(process, "message")) as [MemberOrder];
+try {
+  await live(order);
+  process.exit(0);
+} catch (error) {
+  const { code, message } =
+    error instanceof WaggleError ? error : { code: "UNEXPECTED", message: String(error) };
+  if (process.connected) await tell({ type: "failed", code, message });
+  process.exit(1);
+}
+
+async function live(given: MemberOrder): Promise<void> {
+  const logger = pino(
+    { level: given.logLevel, base: { member: nameOf(given) } },
+    pino.destination({ dest: 2, sync: true }),
+  );
+  if (given.role === "coordinator") await coordinate(given, logger);
+  else await work(given, logger);
+}
+
+function nameOf(given: MemberOrder): string {
+  return given.role === "agent" ? given.agent.id : "coordinator";
+}
+
+async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<void> {
+  const running = await runCoordinator({ settings, logger, env: process.env, signal: stopped.signal });
+  try {
+    await Promise.race([running.coordinator.whenLeading(), untilStopped()]);
+    const { class: durability, sentence } = running.journal.durability;
+    await tell({ type: "ready", journal: { durability, sentence } });
+    const error = await Promise.race([running.coordinator.closed, untilStopped()]);
+    if (error !== undefined) throw error;
+  } finally {
+    await running.stop();
+  }
+}
+
+async function work(given: MemberOrder & { role: "agent" }, logger: Logger): Promise<void> {
+  const { id, kinds, maxConcurrent } = given.agent;
+  const options = { id, kinds, maxConcurrent, handler: handlerOf(given), signal: stopped.signal };
+  const agent = await joinAgent(options, { settings: given.settings, logger, env: process.env });
+  await tell({ type: "ready" });
+  const error = await agent.closed;
+  if (error !== undefined) throw error;
+}
+
+/** Does the work for real; only its speed and the failures of the troubled agent are staged. */
+function handlerOf({ agent, paceMs, folder }: MemberOrder & { role: "agent" }): Handler {
+  return async (task, { signal }) => {
+    const kind = demoKinds.find((known) => known === task.kind);
+    if (kind === undefined) throw new Error(`the demo's agents do ${demoKinds.join(", ")}`);
+    const chance = chanceOf(`${task.id}#${task.attempt}`);
+    await setTimeout(paceMs * agent.slowness * (0.5 + chance), undefined, { signal });
+    if (kind === "outline" && chanceOf(`${task.id}#${task.attempt}!`) < (agent.failShare ?? 0)) {
+      throw new Error("on purpose: this agent fails three of ten outlines");
+    }
+    const { name, bytes } = await inputOf(task.payload, folder);
+    return demoWork[kind](name, bytes);
+  };
+}
+
+/** The file that the payload names, if it is one of the demo's; else the payload itself is the text. */
+async function inputOf(payload: string, folder: string): Promise<{ name: string; bytes: Buffer }> {
+  const file = fileIn(payload);
+  if (file === undefined) return { name: "", bytes: Buffer.from(payload) };
+  const path = resolve(folder, file);
+  if (!path.startsWith(folder + sep)) throw new Error("the file lies outside the demo's folder");
+  try {
+    return { name: file, bytes: await readFile(path) };
+  } catch (cause) {
+    throw new InfrastructureError(`cannot read ${file}`, { cause });
+  }
+}
+
+function fileIn(payload: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(payload);
+    const file = typeof value === "object" && value !== null && "file" in value ? value.file : undefined;
+    return typeof file === "string" ? file : undefined;
+  } catch {
+    return undefined; // no JSON: somebody else's text, and good enough to be counted
+  }
+}
+
+function untilStopped(): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (stopped.signal.aborted) resolve(undefined);
+    else stopped.signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+function tell(notice: MemberNotice): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(notice, () => resolve());
+  });
+}

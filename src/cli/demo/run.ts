@@ -1,0 +1,279 @@
+// One run of the demo: a broker, the members, three users who submit, the results, and everything that was
+// started stopped again, however it ends.
+// The one thing to know: a swarm that runs already is left alone; then this one has a name of its own.
+
+import { setMaxListeners } from "node:events";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { type FoundBroker, findBroker } from "../../broker/find-broker.ts";
+import { stopBroker } from "../../broker/stop-broker.ts";
+import { connect } from "../../client/connect.ts";
+import type { Swarm } from "../../client/swarm.ts";
+import { systemRandom } from "../../clock.ts";
+import type { LogLevel } from "../../config/schema.ts";
+import type { Settings } from "../../config/settings.ts";
+import { WaggleError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { Outcome } from "../../protocol/schemas.ts";
+import { commandName } from "../command-name.ts";
+import type { Output } from "../output.ts";
+import type { VerbContext } from "../verb.ts";
+import { type Member, startMember } from "./members.ts";
+import { showProgress } from "./progress.ts";
+import { type DemoSummary, troubledIn } from "./report.ts";
+import { resultLine, writeResults } from "./results.ts";
+import { type DemoTask, type DemoUser, demoAgents, demoUsers, paceMs } from "./scenario.ts";
+import { DemoTally } from "./tally.ts";
+
+export interface DemoWork {
+  /** Absolute. */
+  readonly folder: string;
+  /** Relative to it. */
+  readonly files: readonly string[];
+}
+
+export interface DemoRun {
+  readonly summary: DemoSummary;
+  /** What to type next; works as it stands. */
+  readonly nextCommands: readonly string[];
+}
+
+/** @throws WaggleError why it could not be carried through */
+export async function runDemo(context: VerbContext, work: DemoWork): Promise<DemoRun> {
+  const { output, shell } = context;
+  const broker = await findBroker({ mode: "find-or-start", ...context.settings, env: shell.env });
+  output.note(`broker      ${broker.sentence}`);
+  const members: Member[] = [];
+  try {
+    const settings = await ownSwarm(context);
+    const swarm = await startSwarm({ ...context, settings }, work, members);
+    try {
+      return await carryOut({ ...context, settings }, work, { swarm, members });
+    } finally {
+      await swarm.close();
+    }
+  } finally {
+    await stopAll(members, broker, context);
+  }
+}
+
+/** The settings, with a swarm in which nobody leads. */
+async function ownSwarm({ settings, signal }: VerbContext): Promise<Settings> {
+  for (const swarm of [settings.swarm, "demo"]) {
+    if (!(await isLed({ ...settings, swarm }, signal))) return { ...settings, swarm };
+  }
+  return { ...settings, swarm: `demo-${systemRandom.id(4)}` };
+}
+
+async function isLed(settings: Settings, signal: AbortSignal): Promise<boolean> {
+  const swarm = await connect({ ...settings, signal });
+  try {
+    await swarm.status({ timeoutMs: limits.leaderLookMs, signal });
+    return true;
+  } catch (error) {
+    if (error instanceof WaggleError && error.code === "WAGGLE_NO_LEADER") return false;
+    throw error;
+  } finally {
+    await swarm.close();
+  }
+}
+
+/** A coordinator, then the agents; whoever is up already stands in `members` when one fails. */
+async function startSwarm(context: VerbContext, work: DemoWork, members: Member[]): Promise<Swarm> {
+  const { settings, logger, output, signal } = context;
+  const logLevel: LogLevel = logger.isLevelEnabled("debug") ? "debug" : "silent";
+  const coordinator = await startMember("coordinator", { settings, logLevel, role: "coordinator" }, signal);
+  members.push(coordinator);
+  output.note(`durability  ${coordinator.ready.journal?.sentence ?? ""}`);
+
+  const pace = paceMs(work.files.length);
+  const starting = demoAgents.map(async (agent) => {
+    const order = { settings, logLevel, role: "agent", agent, paceMs: pace, folder: work.folder } as const;
+    members.push(await startMember(agent.id, order, signal));
+  });
+  await Promise.allSettled(starting);
+  await Promise.all(starting);
+  const names = demoAgents.map(
+    ({ id, kinds, maxConcurrent }) => `${id} (${kinds.join(", ")}; ${maxConcurrent} at once)`,
+  );
+  output.note(`agents      ${names.join(", ")}, in processes of their own on the swarm ${settings.swarm}\n`);
+  return await connect({ ...settings, logger, signal });
+}
+
+interface Started {
+  readonly swarm: Swarm;
+  readonly members: readonly Member[];
+}
+
+interface EndedTask {
+  readonly task: DemoTask;
+  readonly outcome: Outcome;
+}
+
+async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }: Started): Promise<DemoRun> {
+  const { output, settings } = context;
+  const users = demoUsers(work.files, systemRandom.id(4)).filter(({ tasks }) => tasks.length > 0);
+  const tally = new DemoTally(users.flatMap(({ tasks }) => tasks));
+  const stopped = new AbortController();
+  const signal = AbortSignal.any([context.signal, stopped.signal]);
+  setMaxListeners(0, signal); // every task that is waited for listens
+  watchDeaths(members, { output, signal, onCoordinator: (error) => stopped.abort(error) });
+  const progress = showProgress(
+    output,
+    users.map(({ user, tasks }) => ({ user, total: tasks.length })),
+  );
+  const startedAt = performance.now();
+  try {
+    const { idx } = await swarm.status({ signal });
+    const counting = countEvents(swarm, tally, { from: idx + 1, signal });
+    counting.catch(() => undefined); // thrown below, unless something else went wrong before
+    const asking = users.map((user) =>
+      submitFor(swarm, user, { signal, onEnd: () => progress.ended(user.user) }),
+    );
+    const ended = (await Promise.all(asking)).flat();
+    const tookMs = performance.now() - startedAt;
+    await Promise.race([counting, setTimeout(limits.demoStopMs, undefined, { signal })]);
+    const results = join(settings.dataFolder, "demo", "results.ndjson");
+    await writeResults(
+      results,
+      ended.sort(byFile(work.files)).map(({ task, outcome }) => resultLine(task, outcome)),
+    );
+    return {
+      summary: summaryOf({ tally, ended, tookMs, results, work }),
+      nextCommands: commandsFor(context, ended),
+    };
+  } finally {
+    stopped.abort();
+    progress.stop();
+  }
+}
+
+/** An agent's death is the swarm's daily bread: its attempts run elsewhere. Without a coordinator nothing does. */
+function watchDeaths(
+  members: readonly Member[],
+  {
+    output,
+    signal,
+    onCoordinator,
+  }: { output: Output; signal: AbortSignal; onCoordinator: (error: Error) => void },
+): void {
+  for (const { name, ended } of members) {
+    void ended.then((how) => {
+      if (signal.aborted) return;
+      if (name === "coordinator")
+        onCoordinator(new WaggleError("WAGGLE_NO_LEADER", `the demo's coordinator ended (${how})`));
+      else output.note(`${name} ended (${how}): what it ran goes on elsewhere`);
+    });
+  }
+}
+
+const talliedTypes = [
+  "TaskSubmitted",
+  "TaskAssigned",
+  "TaskCompleted",
+  "AttemptFailed",
+  "TaskFailed",
+  "TaskDeadLettered",
+  "TaskCancelled",
+  "TaskExpired",
+];
+
+/** Follows the journal from batch `from` on. Resolves when all the tally's tasks have ended there. */
+async function countEvents(
+  swarm: Swarm,
+  tally: DemoTally,
+  { from, signal }: { readonly from: number; readonly signal: AbortSignal },
+): Promise<void> {
+  for await (const event of swarm.events({ from, follow: true, types: talliedTypes, signal })) {
+    tally.add(event);
+    if (tally.hasAllEnded) return;
+  }
+}
+
+/** All of one user's tasks, at the user's own pace. Resolves when all have ended. */
+async function submitFor(
+  swarm: Swarm,
+  { user, tasks, startsAfterMs, atOnce, pauseMs }: DemoUser,
+  { signal, onEnd }: { readonly signal: AbortSignal; readonly onEnd: () => void },
+): Promise<EndedTask[]> {
+  const taskById = new Map(tasks.map((task) => [task.id, task]));
+  const waits: Promise<EndedTask>[] = [];
+  await setTimeout(startsAfterMs, undefined, { signal });
+  for (let at = 0; at < tasks.length; at += atOnce) {
+    if (at > 0) await setTimeout(pauseMs, undefined, { signal });
+    const requests = tasks
+      .slice(at, at + atOnce)
+      .map(({ id, kind, file }) => ({ id, kind, user, payload: { file } }));
+    for await (const one of swarm.submitMany(requests, { signal })) {
+      if (!one.ok) throw one.error;
+      const task = taskById.get(one.handle.id);
+      if (task === undefined) continue;
+      const wait = one.handle.outcome({ signal }).then((outcome) => ({ task, outcome }));
+      wait.then(onEnd, () => undefined); // what went wrong is thrown below, when its turn comes
+      waits.push(wait);
+    }
+  }
+  return await Promise.all(waits);
+}
+
+function byFile(files: readonly string[]): (one: EndedTask, other: EndedTask) => number {
+  const placeByFile = new Map(files.map((file, at) => [file, at]));
+  const place = ({ task }: EndedTask) => placeByFile.get(task.file) ?? 0;
+  return (one, other) => place(one) - place(other) || one.task.kind.localeCompare(other.task.kind);
+}
+
+interface Gathered {
+  readonly tally: DemoTally;
+  readonly ended: readonly EndedTask[];
+  readonly tookMs: number;
+  readonly results: string;
+  readonly work: DemoWork;
+}
+
+function summaryOf({ tally, ended, tookMs, results, work }: Gathered): DemoSummary {
+  return {
+    files: work.files.length,
+    tasks: ended.length,
+    completed: ended.filter(({ outcome }) => outcome.state === "completed").length,
+    tookMs: Math.round(tookMs),
+    results,
+    agents: tally.agents(demoAgents.map(({ id }) => id)),
+    users: tally.users(),
+    troubled: troubledIn(tally),
+  };
+}
+
+/** In the order in which they work: a coordinator first, then what needs one. */
+function commandsFor({ shell, settings, flags }: VerbContext, ended: readonly EndedTask[]): string[] {
+  const waggle = commandName(shell);
+  const where = [
+    settings.swarm === "default" ? "" : ` --swarm ${settings.swarm}`,
+    flags.dataFolder === undefined ? "" : ` --data-folder ${flags.dataFolder}`,
+    flags.config === undefined ? "" : ` --config ${flags.config}`,
+  ].join("");
+  const retried = ended.find(({ outcome }) => outcome.attempts > 1) ?? ended[0];
+  return [
+    `${waggle} up${where}`,
+    `${waggle} agent${where} --kind count --exec 'wc -w' --max-concurrent 4`,
+    `${waggle} submit${where} --kind count --text 'how many words are these' --wait`,
+    `${waggle} task${where} ${retried?.task.id ?? ""}`,
+    `${waggle} events${where} --type AttemptFailed`,
+    `${waggle} status${where} --watch`,
+    `${waggle} down${where}`,
+  ];
+}
+
+/** Agents first, so that they can say good-bye; the broker last, if it was started here. */
+async function stopAll(
+  members: readonly Member[],
+  broker: FoundBroker,
+  { settings }: VerbContext,
+): Promise<void> {
+  const [coordinators, agents] = [
+    members.filter(({ name }) => name === "coordinator"),
+    members.filter(({ name }) => name !== "coordinator"),
+  ];
+  await Promise.all(agents.map((member) => member.stop()));
+  await Promise.all(coordinators.map((member) => member.stop()));
+  if (broker.local?.wasStarted === true) await stopBroker(settings.dataFolder);
+}

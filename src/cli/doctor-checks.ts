@@ -1,0 +1,254 @@
+// The checks of `waggle doctor`, each with what was found and, where it is not ok, what to do. One that cannot
+// be made because an earlier one failed is left out.
+
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { duration } from "../audit/describe.ts";
+import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
+import { isRecentEnough, NATS_SERVER_VERSION_MIN } from "../broker/nats-binary.ts";
+import { SwarmClient } from "../client/swarm.ts";
+import { systemClock, systemRandom } from "../clock.ts";
+import { WaggleError } from "../errors.ts";
+import { swarmId } from "../ids.ts";
+import { inspectNatsJournal } from "../journal/nats.ts";
+import { limits } from "../limits.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
+import { counted, formatBytes } from "./format.ts";
+import type { VerbContext } from "./verb.ts";
+
+export interface Check {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  readonly found: string;
+  /** What to do; only where it is not ok. */
+  readonly advice?: string;
+}
+
+export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
+  yield checkRuntime();
+  yield await checkDataFolder(context);
+  const broker = await attempt("broker", () => findFor(context));
+  yield broker.check;
+  if (broker.value === undefined) return;
+  const options = connectionOf(broker.value, context);
+  const connection = await attempt("connection", () => connectFor(options));
+  yield connection.check;
+  if (connection.value === undefined) return;
+  try {
+    yield* checkServer(broker.value, connection.value);
+    if (broker.value.kind !== "development") yield* checkJournal(options, context);
+    yield* checkSwarm(connection.value, broker.value, context);
+  } finally {
+    await connection.value.close();
+  }
+}
+
+interface Attempted<Value> {
+  readonly check: Check;
+  readonly value: Value | undefined;
+}
+
+/** A step that later ones need: its failure is a check that failed, with the error's own advice. */
+async function attempt<Value>(
+  name: string,
+  take: () => Promise<{ readonly found: string; readonly value: Value }>,
+): Promise<Attempted<Value>> {
+  try {
+    const { found, value } = await take();
+    return { check: { name, status: "ok", found }, value };
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    return { check: { name, status: "fail", found: error.message }, value: undefined };
+  }
+}
+
+// --- this machine -----------------------------------------------------------------------------------
+
+const RUNTIME_MIN = [20, 19] as const;
+
+function checkRuntime(): Check {
+  const { node: version } = process.versions;
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isFit = major > RUNTIME_MIN[0] || (major === RUNTIME_MIN[0] && minor >= RUNTIME_MIN[1]);
+  const found = `Node ${version}`;
+  if (isFit) return { name: "runtime", status: "ok", found };
+  return { name: "runtime", status: "fail", found, advice: `install Node ${RUNTIME_MIN.join(".")} or newer` };
+}
+
+async function checkDataFolder({ settings: { dataFolder } }: VerbContext): Promise<Check> {
+  const name = "data folder";
+  const isThere = await stat(dataFolder).then(
+    (stats) => stats.isDirectory(),
+    () => undefined,
+  );
+  if (isThere === false) {
+    return {
+      name,
+      status: "fail",
+      found: `${dataFolder} is no folder`,
+      advice: "name another with --data-folder",
+    };
+  }
+  const folder = isThere === true ? dataFolder : dirname(dataFolder);
+  const isWritable = await access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isWritable) {
+    return {
+      name,
+      status: "warn",
+      found: `${folder} cannot be written`,
+      advice: "name another with --data-folder",
+    };
+  }
+  return { name, status: "ok", found: isThere === true ? dataFolder : `${dataFolder}, not there yet` };
+}
+
+// --- the server -------------------------------------------------------------------------------------
+
+async function findFor({ settings, shell }: VerbContext) {
+  const value = await findBroker({ mode: "find-only", ...settings, env: shell.env });
+  return { found: value.sentence, value };
+}
+
+function connectionOf({ address, inboxPrefix }: FoundBroker, { signal, logger }: VerbContext): NatsOptions {
+  return {
+    ...address,
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    name: "waggle doctor",
+    signal,
+    onError: (error) => logger.warn({ err: error }, "the server complains"),
+  };
+}
+
+async function connectFor(options: NatsOptions) {
+  const value = await connectNats(options);
+  const sentAt = performance.now();
+  await value.flush();
+  return { found: `answers in ${(performance.now() - sentAt).toFixed(1)} ms`, value };
+}
+
+function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generator<Check> {
+  const { version, hasJetStream, maxPayloadBytes } = transport.server();
+  const isDevelopment = kind === "development";
+  if (isDevelopment) yield { name: "server", status: "ok", found: `development broker ${version}` };
+  else if (isRecentEnough({ version }))
+    yield { name: "server", status: "ok", found: `nats-server ${version}` };
+  else {
+    const advice = `upgrade it to ${NATS_SERVER_VERSION_MIN} or newer`;
+    yield { name: "server", status: "fail", found: `nats-server ${version}`, advice };
+  }
+
+  if (isDevelopment) yield { name: "JetStream", status: "ok", found: "not needed: the journal is a file" };
+  else if (hasJetStream) yield { name: "JetStream", status: "ok", found: "enabled" };
+  else {
+    const advice = "enable it: jetstream {} in the server's configuration, or nats-server -js -sd FOLDER";
+    yield {
+      name: "JetStream",
+      status: "warn",
+      found: "this server has none; another of its cluster may",
+      advice,
+    };
+  }
+
+  const found = formatBytes(maxPayloadBytes);
+  if (maxPayloadBytes >= limits.maxPayloadBytesDefault) yield { name: "max payload", status: "ok", found };
+  else {
+    const advice = `raise max_payload to ${formatBytes(limits.maxPayloadBytesDefault)} in the server's configuration`;
+    yield { name: "max payload", status: "fail", found, advice };
+  }
+}
+
+async function* checkJournal(
+  connection: NatsOptions,
+  { settings, signal }: VerbContext,
+): AsyncGenerator<Check> {
+  const name = "stream";
+  try {
+    const checks = await inspectNatsJournal({ connection, swarm: swarmId(settings.swarm), signal });
+    const wrong = checks.filter(({ ok }) => !ok);
+    const isMissing = wrong.some(({ setting }) => setting === "stream");
+    if (wrong.length === 0)
+      yield {
+        name,
+        status: "ok",
+        found: `${counted(checks.length, "setting")} read back, all as they must be`,
+      };
+    for (const { setting, wanted, found, advice } of wrong) {
+      yield {
+        name,
+        status: isMissing ? "warn" : "fail",
+        found: `${setting} is ${found}, wanted ${wanted}`,
+        advice,
+      };
+    }
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    yield { name, status: "fail", found: error.message };
+  }
+}
+
+// --- the swarm --------------------------------------------------------------------------------------
+
+async function* checkSwarm(
+  transport: NatsTransport,
+  broker: FoundBroker,
+  context: VerbContext,
+): AsyncGenerator<Check> {
+  const { settings, logger, signal } = context;
+  const swarm = new SwarmClient({
+    transport,
+    swarm: swarmId(settings.swarm),
+    project: settings.project,
+    user: settings.user,
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    onClose: async () => undefined,
+  });
+  try {
+    const status = await swarm.status({ signal, timeoutMs: limits.leaderLookMs });
+    yield checkLeader(status);
+    yield checkClock(status, broker);
+    yield checkDurability(status);
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    const found = `nobody leads the swarm ${settings.swarm}`;
+    yield { name: "leader", status: "warn", found, advice: "start a coordinator with `waggle up`" };
+  } finally {
+    await swarm.close();
+  }
+}
+
+function checkLeader({ leader, term, idx, agents, stale, swarm }: StatusResponse): Check {
+  const online = agents.filter(({ status }) => status !== "offline").length;
+  const found = `${leader} leads ${swarm}, term ${term}, batch ${idx}; ${counted(online, "agent")} online`;
+  if (stale !== true) return { name: "leader", status: "ok", found };
+  const advice = "a standby answered: wait until it leads, or look at the leader's log";
+  return { name: "leader", status: "warn", found: "none answers at the moment", advice };
+}
+
+/** Journal time follows the leader's clock; where it stands still it says nothing about the clock. */
+function checkClock({ at, leader }: StatusResponse, { local }: FoundBroker): Check {
+  if (local !== undefined) return { name: "clock", status: "ok", found: "the same machine" };
+  const differenceMs = Math.abs(Date.now() - at);
+  const found = `differs by ${duration(differenceMs)} from the journal's time`;
+  if (differenceMs <= limits.clockDifferenceMsMax) return { name: "clock", status: "ok", found };
+  return { name: "clock", status: "warn", found, advice: `set this machine's clock and ${leader}'s by NTP` };
+}
+
+function checkDurability({ journal }: StatusResponse): Check {
+  const { durability, sentence, deadRecords } = journal;
+  const dead = deadRecords === 0 ? "" : `; ${counted(deadRecords, "dead record")}`;
+  const found = `${durability}${dead}. ${sentence}`;
+  if (durability !== "memory") return { name: "durability", status: "ok", found };
+  return {
+    name: "durability",
+    status: "warn",
+    found,
+    advice: "for more than a trial use a journal that outlives its process",
+  };
+}

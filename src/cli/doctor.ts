@@ -1,0 +1,47 @@
+// `waggle doctor`: whether this machine, the server and the swarm are fit, check by check, with what to do.
+// Changes nothing. Not here: the checks (doctor-checks.ts).
+
+import { Command } from "commander";
+import { type Check, runChecks } from "./doctor-checks.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { type Output, printable } from "./output.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function doctorCommand(program: Program): Command {
+  return new Command("doctor")
+    .summary("check connection, server, JetStream, journal, clock and durability")
+    .description(
+      "Checks what a swarm needs: this machine, the server and its version, JetStream and the journal's stream as the " +
+        "server has it, sizes, clocks, who leads, and what the durability is worth. Changes nothing.",
+    )
+    .addHelpText("after", examples)
+    .action((_: unknown, command: Command) => runVerb(program, command, doctor));
+}
+
+const examples = `
+Ends with 0 when nothing fails (warnings included), else with 1.
+
+Examples:
+  $ waggle doctor
+  $ waggle doctor --nats nats://127.0.0.1:4222
+  $ waggle doctor --json | jq 'select(.status != "ok")'`;
+
+async function doctor(context: VerbContext): Promise<ExitCode> {
+  const { output } = context;
+  let failed = false;
+  for await (const check of runChecks(context)) {
+    failed ||= check.status === "fail";
+    output.datum(check, () => checkText(check, output));
+  }
+  return failed ? exitCodes.unexpected : exitCodes.ok;
+}
+
+const NAME_WIDTH = 12;
+
+function checkText({ name, status, found, advice }: Check, { colors }: Output): string {
+  const tone = { ok: colors.green, warn: colors.yellow, fail: colors.red }[status];
+  const line = `${tone(status.padEnd(4))}  ${name.padEnd(NAME_WIDTH)}  ${printable(found)}`;
+  return advice === undefined
+    ? line
+    : `${line}\n${" ".repeat(NAME_WIDTH + 8)}${colors.dim(printable(advice))}`;
+}

@@ -1,0 +1,85 @@
+// `waggle down`: stops the broker that this data folder started, and says who is left without one.
+
+import { Command } from "commander";
+import { findBroker } from "../broker/find-broker.ts";
+import { type StoppedBroker, stopBroker } from "../broker/stop-broker.ts";
+import { limits } from "../limits.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { counted } from "./format.ts";
+import { printable } from "./output.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function downCommand(program: Program): Command {
+  return new Command("down")
+    .summary("stop the broker of this data folder")
+    .description(
+      "Stops the broker that `waggle up` or the demo started for this data folder. The journal stays. Coordinators and " +
+        "agents are not stopped: they wait for the broker to come back; end them with Ctrl-C.",
+    )
+    .addHelpText("after", "\nExamples:\n  $ waggle down\n  $ waggle down --data-folder /srv/swarm/.waggle")
+    .action((_: unknown, command: Command) => runVerb(program, command, down));
+}
+
+interface Remaining {
+  readonly leader: string;
+  readonly agents: readonly string[];
+  readonly liveTasks: number;
+}
+
+async function down(context: VerbContext): Promise<ExitCode> {
+  const { output, settings } = context;
+  const remaining = await whoIsThere(context);
+  const stopped = await stopBroker(settings.dataFolder);
+  output.datum(
+    { ...stopped, ...(stopped.wasRunning && remaining !== undefined ? { remaining } : {}) },
+    () => stopped.sentence,
+  );
+  for (const line of remarks(stopped, remaining, context)) output.note(line);
+  return exitCodes.ok;
+}
+
+/** Undefined when nobody answers, or only at another server: then there is nobody to name. */
+async function whoIsThere(context: VerbContext): Promise<Remaining | undefined> {
+  try {
+    const { kind } = await findBroker({ mode: "find-only", ...context.settings, env: context.shell.env });
+    if (kind === "named") return undefined;
+    return await withSwarm(context, async (swarm) =>
+      remainingIn(await swarm.status({ timeoutMs: limits.leaderLookMs })),
+    );
+  } catch {
+    return undefined; // no broker, or no leader behind it: down goes on all the same
+  }
+}
+
+function remainingIn({ leader, agents, tasks }: StatusResponse): Remaining {
+  const liveStates = ["queued", "delayed", "assigned", "running"];
+  return {
+    leader,
+    agents: agents.filter(({ status }) => status !== "offline").map(({ id }) => id),
+    liveTasks: liveStates.reduce((sum, state) => sum + (tasks[state] ?? 0), 0),
+  };
+}
+
+function remarks(
+  stopped: StoppedBroker,
+  remaining: Remaining | undefined,
+  { settings }: VerbContext,
+): string[] {
+  if (!stopped.wasRunning && settings.nats !== undefined) {
+    return ["the server that --nats or NATS_URL names was not started here, and is left alone"];
+  }
+  if (!stopped.wasRunning || remaining === undefined) return [];
+  const { leader, agents, liveTasks } = remaining;
+  const lines = [
+    `the coordinator ${printable(leader)} still runs and waits for a broker: end it with Ctrl-C in its terminal`,
+  ];
+  if (agents.length > 0)
+    lines.push(`${counted(agents.length, "agent")} still run: ${agents.join(", ")}; end them likewise`);
+  if (liveTasks > 0)
+    lines.push(
+      `${counted(liveTasks, "task")} had not ended; they are in the journal and go on after \`waggle up\``,
+    );
+  return lines;
+}

@@ -1,0 +1,55 @@
+// `waggle drain` and `waggle undrain`: whether an agent takes new tasks. What it runs goes on either way.
+
+import { Command } from "commander";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function drainCommand(program: Program): Command {
+  return verb(program, "drain", {
+    summary: "give an agent nothing new",
+    description: "Gives an agent no new tasks. What it runs goes on; `waggle undrain` takes it back.",
+    told: "takes nothing new",
+  });
+}
+
+export function undrainCommand(program: Program): Command {
+  return verb(program, "undrain", {
+    summary: "give an agent tasks again",
+    description: "Gives an agent tasks again after `waggle drain`.",
+    told: "takes tasks again",
+  });
+}
+
+interface Words {
+  readonly summary: string;
+  readonly description: string;
+  readonly told: string;
+}
+
+function verb(program: Program, name: "drain" | "undrain", words: Words): Command {
+  return new Command(name)
+    .summary(words.summary)
+    .description(words.description)
+    .argument("<agent>", "id of the agent")
+    .addHelpText("after", `\nExamples:\n  $ waggle ${name} a1\n  $ waggle ${name} a1 --json`)
+    .action((agent: string, _: unknown, command: Command) =>
+      runVerb(program, command, (context) => run(context, { name, agent, told: words.told })),
+    );
+}
+
+async function run(
+  context: VerbContext,
+  {
+    name,
+    agent,
+    told,
+  }: { readonly name: "drain" | "undrain"; readonly agent: string; readonly told: string },
+): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    await ask(context, (options) => swarm[name](agent, options));
+    context.output.datum({ agent, draining: name === "drain" }, () => `${agent} ${told}`);
+    return exitCodes.ok;
+  });
+}

@@ -1,0 +1,37 @@
+// One event as a line for people or a record for programs, the same wherever events are printed.
+
+import { describe } from "../audit/describe.ts";
+import type { JournaledEvent } from "../audit/journaled-event.ts";
+import { formatTimeOfDay } from "./format.ts";
+import type { Colors, Output } from "./output.ts";
+
+/** Digits that most journals need; longer ones push the line to the right. */
+const IDX_WIDTH = 6;
+
+export function tellEvent(journaled: JournaledEvent, output: Output): void {
+  const { event, ...place } = journaled;
+  output.datum({ type: "event", ...place, event }, () => eventLine(journaled, output.colors));
+}
+
+/** `14:03:22.250     12  t1#1 → a1 · score 0.90; of 2; waited 3 ms`. */
+export function eventLine({ idx, at, event }: JournaledEvent, colors: Colors): string {
+  const text = describe(event);
+  const tone = toneByType[event.type];
+  const place = `${formatTimeOfDay(at)} ${String(idx).padStart(IDX_WIDTH)}`;
+  return `${colors.dim(place)}  ${tone === undefined ? text : colors[tone](text)}`;
+}
+
+const toneByType: Readonly<Record<string, "green" | "red" | "yellow" | "cyan" | undefined>> = {
+  TaskCompleted: "green",
+  AttemptFailed: "yellow",
+  TaskFailed: "red",
+  TaskDeadLettered: "red",
+  TaskCancelled: "yellow",
+  TaskExpired: "red",
+  AgentJoined: "cyan",
+  AgentLeft: "cyan",
+  AgentUnresponsive: "yellow",
+  AgentSuspended: "yellow",
+  TasksRefused: "red",
+  TermStarted: "cyan",
+};

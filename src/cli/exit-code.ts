@@ -1,0 +1,83 @@
+// What the process ends with, for scripts. docs and `waggle --help` print the same table.
+// Not here: what an error says (errors.ts), how it is printed (report-error.ts).
+
+import { InvalidArgumentError } from "commander";
+import { unreachable } from "../assert.ts";
+import { WaggleError, type WaggleErrorCode } from "../errors.ts";
+
+export const exitCodes = {
+  ok: 0,
+  unexpected: 1,
+  usage: 2,
+  unreachable: 3,
+  taskFailed: 4,
+  rejected: 5,
+  waitTimedOut: 6,
+  journalDamaged: 7,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
+  [exitCodes.ok, "ok"],
+  [exitCodes.unexpected, "unexpected"],
+  [exitCodes.usage, "usage or configuration"],
+  [exitCodes.unreachable, "cannot reach NATS or a leader"],
+  [exitCodes.taskFailed, "a task failed"],
+  [exitCodes.rejected, "rejected: backpressure, no capable agent, unknown, conflict"],
+  [exitCodes.waitTimedOut, "the wait timed out; the task goes on"],
+  [exitCodes.journalDamaged, "the journal is damaged"],
+  [exitCodes.interrupted, "interrupted"],
+];
+
+/** Ctrl-C, or SIGTERM, ended a wait: nothing went wrong, and nothing was undone. */
+export class InterruptedError extends Error {
+  constructor() {
+    super("interrupted");
+    this.name = "InterruptedError";
+  }
+}
+
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof InterruptedError) return exitCodes.interrupted;
+  if (error instanceof InvalidArgumentError) return exitCodes.usage;
+  return error instanceof WaggleError ? exitCodeOfWaggle(error.code) : exitCodes.unexpected;
+}
+
+function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
+  switch (code) {
+    case "WAGGLE_USAGE":
+    case "WAGGLE_INVALID_CONFIG":
+    case "WAGGLE_INVALID_MESSAGE":
+    case "WAGGLE_JOURNAL_SETTINGS":
+      return exitCodes.usage;
+    case "WAGGLE_UNREACHABLE":
+    case "WAGGLE_NO_LEADER":
+    case "WAGGLE_OUTCOME_UNKNOWN":
+    case "WAGGLE_BROKER":
+      return exitCodes.unreachable;
+    case "WAGGLE_TASK_FAILED":
+    case "WAGGLE_TASK_CANCELLED":
+    case "WAGGLE_TASK_EXPIRED":
+      return exitCodes.taskFailed;
+    case "WAGGLE_BACKPRESSURE":
+    case "WAGGLE_NO_CAPABLE_AGENT":
+    case "WAGGLE_UNKNOWN_TASK":
+    case "WAGGLE_UNKNOWN_AGENT":
+    case "WAGGLE_CONFLICT":
+    case "WAGGLE_JOURNAL_FULL":
+    case "WAGGLE_JOURNAL_LOCKED":
+    case "WAGGLE_FENCED":
+    case "WAGGLE_GONE":
+    case "WAGGLE_STALE_TOKEN":
+      return exitCodes.rejected;
+    case "WAGGLE_WAIT_TIMED_OUT":
+      return exitCodes.waitTimedOut;
+    case "WAGGLE_JOURNAL_DAMAGED":
+      return exitCodes.journalDamaged;
+    case "WAGGLE_INVARIANT":
+      return exitCodes.unexpected;
+    default:
+      return unreachable(code);
+  }
+}

@@ -1,0 +1,38 @@
+// Numbers and times as people read them. Durations: audit/describe.ts has them already.
+
+const KIB = 1024;
+const byteUnits = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** `12,345`. */
+export function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** `1 task`, `2 tasks`, `12,345 tasks`. */
+export function counted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** `512 B`, `1.4 MiB`. */
+export function formatBytes(bytes: number): string {
+  let amount = bytes;
+  let unit = 0;
+  while (amount >= KIB && unit < byteUnits.length - 1) {
+    amount /= KIB;
+    unit += 1;
+  }
+  return `${unit === 0 ? amount : amount.toFixed(1)} ${byteUnits[unit]}`;
+}
+
+/** A share of 1 as `97 %`. */
+export function formatShare(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+/** `14:03:22.250`, in local time. */
+export function formatTimeOfDay(at: number): string {
+  const date = new Date(at);
+  const two = (part: number) => String(part).padStart(2, "0");
+  const ms = String(date.getMilliseconds()).padStart(3, "0");
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
+}

@@ -1,0 +1,57 @@
+// The swarm's life in a coordinator's log: agents as they come and go, refusals, and every few seconds how many
+// tasks came and went. From the live audit stream, of which the events of tasks are left out: they may be
+// thousands a second, and are there for `waggle events`.
+
+import { describe } from "../audit/describe.ts";
+import type { Event } from "../core/event.ts";
+import { NO_PROJECT, swarmId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import { eventPushSchema, type StatusResponse, statusResponseSchema } from "../protocol/schemas.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
+import type { Message } from "../transport/transport.ts";
+import { formatCount } from "./format.ts";
+import type { RunningCoordinator } from "./run-coordinator.ts";
+import type { VerbContext } from "./verb.ts";
+
+/** Returns a function that ends it. */
+export function tellLife({ transport }: RunningCoordinator, { logger, settings }: VerbContext): () => void {
+  const subjects = subjectsOf(swarmId(settings.swarm));
+  const tell = ({ data }: Message) => {
+    const push = decode(data, eventPushSchema);
+    if (!push.ok) return; // not of this protocol: the journal has what counts
+    for (const event of push.value.events as unknown as readonly Event[]) {
+      const level = troubles.has(event.type) ? "warn" : "info";
+      logger[level]({ event: event.type, idx: push.value.idx }, describe(event));
+    }
+  };
+  const subscriptions = [subjects.event("*", "agent", "*"), subjects.event("*", "tasks", "refused")].map(
+    (subject) => transport.subscribe(subject, tell),
+  );
+
+  let before = "";
+  const countTasks = async () => {
+    const asked = await transport.request(subjects.query(NO_PROJECT, "status"), encode({ v: 1 }), {
+      timeoutMs: limits.requestTimeoutMs,
+    });
+    const status = asked.kind === "answered" ? decode(asked.data, statusResponseSchema) : undefined;
+    if (status?.ok !== true || status.value.stale === true) return; // a standby has nothing of its own to tell
+    const now = tasksText(status.value);
+    if (now !== before && before !== "") logger.info({ tasks: status.value.tasks }, now);
+    before = now;
+  };
+  const timer = setInterval(() => void countTasks(), limits.lifeLineMs); // an answer that fails is asked for again
+  return () => {
+    clearInterval(timer);
+    for (const subscription of subscriptions) subscription.unsubscribe();
+  };
+}
+
+const troubles: ReadonlySet<string> = new Set(["AgentUnresponsive", "AgentSuspended", "TasksRefused"]);
+
+function tasksText({ tasks }: StatusResponse): string {
+  const parts = Object.entries(tasks).filter(([, count]) => count > 0);
+  return parts.length === 0
+    ? "no tasks"
+    : parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(" · ");
+}

@@ -1,0 +1,32 @@
+// The log: lines for people on a terminal, JSON otherwise, on stderr. Verbs that tell of their life as they go
+// (up, agent) have nothing else to say: with --json their log is the data, and goes to stdout.
+// Never in it: payloads, results, credentials, URLs with a user part.
+
+import pino, { type Logger } from "pino";
+import pretty from "pino-pretty";
+import type { LogLevel } from "../config/schema.ts";
+import type { Output } from "./output.ts";
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** With --json the log goes to stdout. Default false. */
+  readonly isData?: boolean;
+}
+
+export function createLogger(output: Output, { level, isData = false }: LoggerOptions): Logger {
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  if (output.json && isData) return pino(options, { write: (line: string) => output.raw(line) });
+  if (output.json || !output.isNoteTerminal)
+    return pino(options, { write: (line: string) => output.note(line.trimEnd()) });
+  return pino(options, prettyStream(output));
+}
+
+function prettyStream(output: Output) {
+  return pretty({
+    colorize: output.noteColors.isColorSupported,
+    translateTime: "SYS:HH:MM:ss",
+    singleLine: true,
+    destination: 2,
+    sync: true,
+  });
+}

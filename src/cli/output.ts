@@ -1,0 +1,108 @@
+// Where words go: data to stdout, everything else to stderr. With --json data are NDJSON records.
+// A reader that went away (EPIPE) is no error: writing stops, and whoever streams watches `closed`.
+
+import pc from "picocolors";
+import { limits } from "../limits.ts";
+import type { OutputStream, Shell } from "./shell.ts";
+
+export type Colors = ReturnType<typeof pc.createColors>;
+
+export class Output {
+  /** Whether data are records for programs. */
+  readonly json: boolean;
+  /** Colours for stdout, or none. */
+  readonly colors: Colors;
+  /** Colours for stderr, or none. */
+  readonly noteColors: Colors;
+  /** Columns of the terminal; undefined when stdout is no terminal, and nothing needs to fit. */
+  readonly columns: number | undefined;
+  /** Whether stderr is a terminal, so that a line may be redrawn. */
+  readonly isNoteTerminal: boolean;
+  /** Aborts when the reader of stdout is gone. */
+  readonly closed: AbortSignal;
+  readonly #stdout: OutputStream;
+  readonly #stderr: OutputStream;
+  #isDrawn = false;
+
+  constructor(shell: Shell, options: { readonly json: boolean }) {
+    this.json = options.json;
+    this.#stdout = shell.stdout;
+    this.#stderr = shell.stderr;
+    this.colors = pc.createColors(wantsColor(shell, shell.stdout));
+    this.noteColors = pc.createColors(wantsColor(shell, shell.stderr));
+    this.columns =
+      shell.stdout.isTTY === true ? (shell.stdout.columns ?? limits.terminalColumnsDefault) : undefined;
+    this.isNoteTerminal = shell.stderr.isTTY === true;
+    this.closed = closedBy(this.#stdout);
+    closedBy(this.#stderr); // nobody reads the notes: they are not missed
+  }
+
+  /** One datum: the record for programs, or its text for people. */
+  datum(record: unknown, text: () => string): void {
+    this.#write(this.json ? JSON.stringify(record) : text());
+  }
+
+  /** A result as it is; text gets a line end if it has none. */
+  raw(result: string | Uint8Array): void {
+    if (typeof result === "string") this.#write(result.endsWith("\n") ? result.slice(0, -1) : result);
+    else if (!this.closed.aborted) this.#stdout.write(result);
+  }
+
+  /** Anything that is not data. */
+  note(text: string): void {
+    this.#clearDrawn();
+    this.#stderr.write(`${text}\n`);
+  }
+
+  /** Draws a line of notes that the next one of any kind replaces; only where `isNoteTerminal`. */
+  redraw(text: string): void {
+    this.#clearDrawn();
+    this.#stderr.write(text);
+    this.#isDrawn = true;
+  }
+
+  /** Clears the terminal and draws a whole page. */
+  page(text: string): void {
+    if (!this.closed.aborted) this.#stdout.write(`\u001b[H\u001b[2J\u001b[3J${text}\n`);
+  }
+
+  #write(text: string): void {
+    if (this.closed.aborted) return;
+    this.#clearDrawn();
+    this.#stdout.write(`${text}\n`);
+  }
+
+  #clearDrawn(): void {
+    if (this.#isDrawn) this.#stderr.write("\r\u001b[2K");
+    this.#isDrawn = false;
+  }
+}
+
+/** https://no-color.org, FORCE_COLOR, and terminals that cannot. */
+function wantsColor(shell: Shell, stream: OutputStream): boolean {
+  const { env } = shell;
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  if ((env["FORCE_COLOR"] ?? "") !== "") return env["FORCE_COLOR"] !== "0";
+  return stream.isTTY === true && env["TERM"] !== "dumb";
+}
+
+function closedBy(stream: OutputStream): AbortSignal {
+  const closed = new AbortController();
+  stream.on("error", (error) => {
+    if (error.code !== "EPIPE") throw error;
+    closed.abort();
+  });
+  return closed.signal;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** Text of others, safe for one line of a terminal: control characters are shown, not obeyed. */
+export function printable(text: string): string {
+  return text.replace(CONTROLS, (character) => {
+    if (character === "\n") return "\\n";
+    if (character === "\t") return "\\t";
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  });
+}

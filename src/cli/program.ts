@@ -1,0 +1,96 @@
+// The command line as a whole: global flags, the verbs, help. Not here: what a verb does (its own file).
+
+import { Command, Option } from "commander";
+import { logLevels } from "../config/schema.ts";
+import { agentCommand } from "./agent.ts";
+import { cancelCommand } from "./cancel.ts";
+import { demoCommand } from "./demo.ts";
+import { doctorCommand } from "./doctor.ts";
+import { downCommand } from "./down.ts";
+import { drainCommand, undrainCommand } from "./drain.ts";
+import { eventsCommand } from "./events.ts";
+import { exitCodeMeanings } from "./exit-code.ts";
+import { statusCommand } from "./status.ts";
+import { submitCommand } from "./submit.ts";
+import { taskCommand } from "./task.ts";
+import { upCommand } from "./up.ts";
+import type { Program } from "./verb.ts";
+import { packageVersion } from "./version.ts";
+
+/** Every verb, with its flags and its action, ready to parse. It throws instead of ending the process. */
+export function buildProgram(program: Program): Command {
+  const root = new Command("waggle")
+    .description("Routes tasks across a swarm of agents, and writes down why.")
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [verb]", "print help for a verb")
+    .addHelpText("after", rootHelp);
+  for (const option of globalOptions()) root.addOption(option);
+  for (const build of verbs) root.addCommand(build(program));
+  for (const command of [root, ...root.commands]) quietly(command, program);
+  return root;
+}
+
+const verbs: readonly ((program: Program) => Command)[] = [
+  demoCommand,
+  upCommand,
+  agentCommand,
+  submitCommand,
+  statusCommand,
+  eventsCommand,
+  taskCommand,
+  cancelCommand,
+  drainCommand,
+  undrainCommand,
+  downCommand,
+  doctorCommand,
+];
+
+function globalOptions(): Option[] {
+  return [
+    new Option("--nats <url>", "NATS server (NATS_URL); without it the broker of the data folder"),
+    new Option("--nats-context <name>", "context of the nats tool (NATS_CONTEXT)"),
+    new Option("--creds <file>", "credentials for that server (NATS_CREDS)"),
+    new Option("--nkey <file>", "nkey seed for that server (NATS_NKEY)"),
+    new Option("--tls-ca <file>", "certificate authority for TLS (NATS_CA)"),
+    new Option("--tls-cert <file>", "client certificate for TLS (NATS_CERT)"),
+    new Option("--tls-key <file>", "client key for TLS (NATS_KEY)"),
+    new Option("--swarm <name>", "name of the swarm (WAGGLE_SWARM; default: default)"),
+    new Option(
+      "--data-folder <folder>",
+      "where the local broker lives (WAGGLE_DATA_FOLDER; default: .waggle)",
+    ),
+    new Option("--config <file>", "settings (WAGGLE_CONFIG; default: waggle.config.json, if it is there)"),
+    new Option("--log-level <level>", "WAGGLE_LOG_LEVEL").choices(logLevels),
+    new Option("--json", "records for programs: one JSON object a line"),
+    new Option("--verbose", "log everything; show the stack of an error"),
+  ];
+}
+
+/** Commander neither prints errors nor ends the process: main.ts does both, in one form for all. */
+function quietly(command: Command, { shell }: Program): void {
+  command
+    .helpOption("-h, --help", "print help")
+    .exitOverride()
+    .showHelpAfterError(false)
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void shell.stdout.write(text),
+      writeErr: (text) => void shell.stderr.write(text),
+      outputError: () => undefined,
+      getOutHelpWidth: () => shell.stdout.columns ?? 100,
+      getErrHelpWidth: () => shell.stderr.columns ?? 100,
+    });
+}
+
+const rootHelp = `
+Examples:
+  $ waggle demo                          see a swarm at work on this folder
+  $ waggle up                            start a coordinator (and a broker, if none is there)
+  $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4
+  $ waggle submit --kind count --text 'how many words' --wait
+  $ waggle status --watch
+  $ waggle events --follow
+
+Exit codes:
+${exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padStart(3)}  ${meaning}`).join("\n")}`;

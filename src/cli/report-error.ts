@@ -1,0 +1,69 @@
+// The last word on a failure: one line `error CODE: what to do`, or with --json the same as a record, on
+// stderr. The stack and the causes only with --verbose.
+
+import { BackpressureError, WaggleError } from "../errors.ts";
+import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
+import { type Output, printable } from "./output.ts";
+
+/** An error as --json prints it. */
+export interface ErrorRecord {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly field?: string;
+    readonly retryAfterMs?: number;
+    readonly exitCode: ExitCode;
+  };
+}
+
+export function errorRecord(error: unknown): ErrorRecord {
+  const { code, message } = wordsOf(error);
+  const field = error instanceof WaggleError ? error.field : undefined;
+  return {
+    error: {
+      code,
+      message,
+      ...(field === undefined ? {} : { field }),
+      ...(error instanceof BackpressureError ? { retryAfterMs: error.retryAfterMs } : {}),
+      exitCode: exitCodeOf(error),
+    },
+  };
+}
+
+/** Prints the failure and says what the process is to end with. */
+export function reportError(
+  error: unknown,
+  output: Output,
+  options: { readonly verbose: boolean },
+): ExitCode {
+  const record = errorRecord(error);
+  if (output.json) output.note(JSON.stringify(record));
+  else output.note(errorLine(error, output));
+  if (options.verbose) for (const stack of stacksOf(error)) output.note(stack);
+  return record.error.exitCode;
+}
+
+function errorLine(error: unknown, output: Output): string {
+  if (error instanceof InterruptedError) return output.noteColors.yellow("interrupted");
+  const { code, message } = wordsOf(error);
+  return `${output.noteColors.red(`error ${code}:`)} ${message}`;
+}
+
+function wordsOf(error: unknown): { code: string; message: string } {
+  if (error instanceof WaggleError) return { code: error.code, message: oneLine(error.message) };
+  if (error instanceof InterruptedError) return { code: "INTERRUPTED", message: "interrupted" };
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: "UNEXPECTED", message: `${oneLine(message)} (run it again with --verbose to see where)` };
+}
+
+function oneLine(text: string): string {
+  return printable(text.trim().replace(/\s*\n\s*/g, " · "));
+}
+
+function stacksOf(error: unknown): string[] {
+  const stacks: string[] = [];
+  for (let at: unknown = error; at instanceof Error && stacks.length < 10; at = at.cause) {
+    stacks.push(`${stacks.length === 0 ? "" : "caused by "}${at.stack ?? at.message}`);
+  }
+  return stacks;
+}

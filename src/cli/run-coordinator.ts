@@ -1,0 +1,118 @@
+// A coordinator in this process, with the broker it needs, the connections and the journal: what `up` and the
+// demo run. The one thing to know: where the server has JetStream the journal is a stream there, and others
+// may stand by; a broker of ours without JetStream has it in a file, for one coordinator at a time.
+
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
+import { systemClock, systemRandom } from "../clock.ts";
+import type { Settings } from "../config/settings.ts";
+import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
+import { swarmId } from "../ids.ts";
+import { openFileJournal } from "../journal/file.ts";
+import type { Journal } from "../journal/journal.ts";
+import { openNatsJournal } from "../journal/nats.ts";
+import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
+
+export interface RunningCoordinator {
+  readonly id: string;
+  readonly broker: FoundBroker;
+  readonly journal: Journal;
+  /** What a crash left behind and opening the journal cut off, for people; undefined when nothing was. */
+  readonly recovery: string | undefined;
+  readonly transport: NatsTransport;
+  readonly coordinator: Coordinator;
+  /** Hands over, then closes journal and connections; the broker stays. Idempotent. */
+  stop(): Promise<void>;
+}
+
+export interface RunCoordinatorDeps {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  /** Called as soon as it is known, before anything can fail behind it. */
+  readonly onBroker?: (broker: FoundBroker) => void;
+}
+
+/** @throws BrokerError, UnreachableError, JournalDamagedError
+ *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, WAGGLE_JOURNAL_SETTINGS */
+export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
+  const { settings, logger, env, signal } = deps;
+  const { dataFolder, nats, natsContext, credentials } = settings;
+  const broker = await findBroker({ mode: "find-or-start", dataFolder, nats, natsContext, credentials, env });
+  deps.onBroker?.(broker);
+
+  const id = coordinatorName();
+  const connection = {
+    ...broker.address,
+    ...(broker.inboxPrefix === undefined ? {} : { inboxPrefix: broker.inboxPrefix }),
+    signal,
+    onError: (error: Error) => logger.warn({ err: error }, "the server complains"),
+  };
+  const transport = await connectNats({ ...connection, name: `waggle coordinator ${id}` });
+  const closing: (() => Promise<void>)[] = [() => transport.close()];
+  try {
+    const { journal, recovery } = await openJournal(deps, broker, {
+      ...connection,
+      name: `waggle journal ${id}`,
+    });
+    closing.unshift(() => journal.close());
+    const coordinator = await startCoordinator({
+      id,
+      swarm: swarmId(settings.swarm),
+      transport,
+      journal,
+      clock: systemClock,
+      random: systemRandom,
+      logger,
+    });
+    closing.unshift(() => coordinator.stop());
+    return { id, broker, journal, recovery, transport, coordinator, stop: () => closeAll(closing) };
+  } catch (error) {
+    await closeAll(closing);
+    throw error;
+  }
+}
+
+async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const close of closing) await close();
+}
+
+/** `<host>-<four letters>`: two on one machine differ, and so do two lives of one. */
+function coordinatorName(): string {
+  const host = hostname()
+    .replace(/[^A-Za-z0-9_-]+/g, "-")
+    .slice(0, 40);
+  return `${host}-${systemRandom.id(4)}`;
+}
+
+interface OpenedJournal {
+  readonly journal: Journal;
+  readonly recovery: string | undefined;
+}
+
+async function openJournal(
+  { settings, signal }: RunCoordinatorDeps,
+  broker: FoundBroker,
+  connection: NatsOptions,
+): Promise<OpenedJournal> {
+  const swarm = swarmId(settings.swarm);
+  if (broker.kind !== "development") {
+    return {
+      journal: await openNatsJournal({ connection, swarm, create: true, signal }),
+      recovery: undefined,
+    };
+  }
+  const journal = await openFileJournal({ folder: journalFolder(settings) });
+  const { recovered } = journal;
+  if (recovered === undefined) return { journal, recovery: undefined };
+  const recovery = `the last life ended while writing: ${recovered.cutBytes} bytes of a record that nobody was told of were cut off`;
+  return { journal, recovery };
+}
+
+/** One folder a swarm: swarms of one data folder share a broker, not a journal. */
+export function journalFolder({ dataFolder, swarm }: Settings): string {
+  return join(dataFolder, "journals", swarm);
+}

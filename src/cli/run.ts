@@ -1,0 +1,40 @@
+// One command line from words to exit code. Not here: the process that asks (main.ts), the verbs (program.ts).
+// The one thing to know: nothing below here ends the process, except a second Ctrl-C.
+
+import { type Command, CommanderError } from "commander";
+import type { WaggleError } from "../errors.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { Output } from "./output.ts";
+import { buildProgram } from "./program.ts";
+import { reportError } from "./report-error.ts";
+import type { Shell } from "./shell.ts";
+import { UsageError } from "./usage-error.ts";
+import type { Program } from "./verb.ts";
+
+/** Runs the command line `argv` (without node and script). Resolves to the exit code; never rejects. */
+export async function run(argv: readonly string[], shell: Shell): Promise<ExitCode> {
+  const program: Program = { shell, exitCode: exitCodes.ok };
+  const root = buildProgram(program);
+  try {
+    if (argv.length === 0) root.help({ error: true });
+    await root.parseAsync([...argv], { from: "user" });
+    return program.exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok; // help, version
+    if (error instanceof CommanderError && error.code === "commander.help") return exitCodes.usage;
+    const output = new Output(shell, { json: argv.includes("--json") });
+    const reported = error instanceof CommanderError ? usageError(error, root, argv) : error;
+    return reportError(reported, output, { verbose: argv.includes("--verbose") });
+  }
+}
+
+/** What was wrong with the command line, and where to look it up. */
+function usageError(error: CommanderError, root: Command, argv: readonly string[]): WaggleError {
+  const message = error.message
+    .replace(/^error: /, "")
+    .replace(/\s*\n\s*/g, " ")
+    .replace(/\(Did you mean (?:one of )?(.*?)\?\)/, "· did you mean $1?");
+  const verb = root.commands.find((command) => argv.includes(command.name()));
+  const help = verb === undefined ? "waggle --help" : `waggle ${verb.name()} --help`;
+  return new UsageError(`${message}${/[.?]$/.test(message) ? "" : ";"} see ${help}`);
+}

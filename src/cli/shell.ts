@@ -1,0 +1,56 @@
+// What surrounds the command: streams, environment, folder, signals. One object, so that tests can pass
+// their own and nothing else in cli/ reaches for `process`.
+
+import { setMaxListeners } from "node:events";
+import type { Readable } from "node:stream";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+
+/** A stream for people or programs; only terminals have columns. */
+export interface OutputStream {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+  write(text: string | Uint8Array, written?: () => void): boolean;
+  on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
+}
+
+export interface Shell {
+  readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Path of the script that was run. */
+  readonly script: string;
+  /** Calls `listener` at each Ctrl-C, SIGTERM and hang-up. Returns a function that stops it. */
+  onInterrupt(listener: () => void): () => void;
+  /** Ends the process at once, without finishing what is under way. */
+  exitNow(code: ExitCode): void;
+}
+
+export const processShell: Shell = {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  script: process.argv[1] ?? "",
+  onInterrupt(listener) {
+    const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+    for (const signal of signals) process.on(signal, listener);
+    return () => {
+      for (const signal of signals) process.off(signal, listener);
+    };
+  },
+  exitNow: (code) => process.exit(code),
+};
+
+/** Once: `signal` aborts, and the verb finishes what it holds. Twice: the process ends. */
+export function interruptSignal(shell: Shell): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const interrupted = new AbortController();
+  setMaxListeners(0, interrupted.signal); // each of many tasks waited for may listen
+  const stop = shell.onInterrupt(() => {
+    if (interrupted.signal.aborted) shell.exitNow(exitCodes.interrupted);
+    interrupted.abort();
+  });
+  return { signal: interrupted.signal, stop };
+}

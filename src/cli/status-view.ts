@@ -1,0 +1,124 @@
+// The state of a swarm for people. Not here: asking for it (status.ts). With --json the answer is printed
+// whole, so nothing is shown here that is not in it.
+
+import { duration } from "../audit/describe.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+import { type Cell, type Column, renderTable } from "./table.ts";
+
+type Agent = StatusResponse["agents"][number];
+type View = Pick<Output, "columns" | "colors">;
+
+export function renderStatus(status: StatusResponse, view: View): string {
+  const blocks = [
+    summary(status, view),
+    section("agents", agentTable(status, view), status.agents.length, view),
+    section("queues", queueTable(status, view), status.queues.length, view),
+    section("projects and users", userTable(status, view), status.projects.length, view),
+  ];
+  return blocks.join("\n\n");
+}
+
+function section(title: string, table: string, rows: number, { colors }: View): string {
+  return rows === 0 ? `${colors.bold(title)}  none` : `${colors.bold(title)}\n${table}`;
+}
+
+function summary(
+  { swarm, leader, term, idx, at, stale, tasks, journal }: StatusResponse,
+  { colors }: View,
+): string {
+  const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
+  const dead = journal.deadRecords === 0 ? "" : `, ${counted(journal.deadRecords, "dead record")}`;
+  const lines = [
+    ["swarm", `${colors.bold(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`],
+    ["leader", `${leader === "" ? colors.yellow("none") : printable(leader)}, term ${term}`],
+    ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
+    ["tasks", countsText(tasks)],
+  ];
+  if (stale === true) lines.push(["", colors.yellow("answered by a standby from what it has read so far")]);
+  return lines.map(([name = "", text = ""]) => `${colors.dim(name.padEnd(8))} ${text}`).join("\n");
+}
+
+function countsText(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).filter(([, count]) => count > 0);
+  return parts.length === 0
+    ? "none"
+    : parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(" · ");
+}
+
+const agentColumns: readonly Column[] = [
+  { head: "agent" },
+  { head: "state" },
+  { head: "in flight", align: "right" },
+  { head: "done", align: "right" },
+  { head: "kinds (success, mean latency)" },
+];
+
+function agentTable({ agents, at }: StatusResponse, view: View): string {
+  const rows = agents.map((agent): Cell[] => [
+    agent.id,
+    agentState(agent),
+    `${agent.inFlight}/${agent.maxConcurrent}${agent.prefetch > 0 ? `+${agent.prefetch}` : ""}`,
+    formatCount(agent.completed),
+    agent.kinds.map((kind) => kindText(kind, at)).join(", "),
+  ]);
+  return renderTable(view, agentColumns, rows);
+}
+
+function agentState(agent: Agent): string {
+  const remarks = [agent.draining ? "draining" : "", agent.unresponsive ? "unresponsive" : ""].filter(
+    Boolean,
+  );
+  return [agent.status, ...remarks].join(", ");
+}
+
+function kindText(
+  { kind, attempts, successRate, latencyMs, suspendedUntil }: Agent["kinds"][number],
+  at: number,
+): string {
+  const learnt = attempts === 0 ? "" : ` (${formatShare(successRate)}, ${duration(latencyMs)})`;
+  const suspended =
+    suspendedUntil === undefined ? "" : ` suspended for ${duration(Math.max(0, suspendedUntil - at))}`;
+  return `${kind}${learnt}${suspended}`;
+}
+
+const queueColumns: readonly Column[] = [
+  { head: "kind" },
+  { head: "role" },
+  { head: "waiting", align: "right" },
+  { head: "oldest", align: "right" },
+  { head: "agents", align: "right" },
+];
+
+function queueTable({ queues }: StatusResponse, view: View): string {
+  const rows = queues.map((queue): Cell[] => [
+    queue.kind,
+    queue.role ?? "any",
+    formatCount(queue.waiting),
+    duration(queue.oldestMs),
+    queue.agents === 0 && queue.waiting > 0 ? "none" : queue.agents,
+  ]);
+  return renderTable(view, queueColumns, rows);
+}
+
+const userColumns: readonly Column[] = [
+  { head: "project" },
+  { head: "user" },
+  { head: "tasks" },
+  { head: "mean wait", align: "right" },
+  { head: "worst wait", align: "right" },
+];
+
+function userTable({ projects }: StatusResponse, view: View): string {
+  const rows = projects.flatMap(({ project, users }) =>
+    users.map((user): Cell[] => [
+      project,
+      user.user,
+      countsText(user.tasks),
+      duration(user.waitMsMean),
+      duration(user.waitMsMax),
+    ]),
+  );
+  return renderTable(view, userColumns, rows);
+}

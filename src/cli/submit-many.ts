@@ -1,0 +1,152 @@
+// Many tasks in one go: every one is told as it is accepted, refused or ended, and one bad task does not stop
+// its neighbours. The exit code is that of the worst.
+
+import type { Swarm } from "../client/swarm.ts";
+import { WaitTimedOutError } from "../client/task-errors.ts";
+import type { TaskHandle } from "../client/task-handle.ts";
+import type { TaskRequest } from "../client/task-request.ts";
+import type { Outcome } from "../protocol/schemas.ts";
+import { type ExitCode, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { formatCount } from "./format.ts";
+import { printable } from "./output.ts";
+import { ProgressLine } from "./progress-line.ts";
+import { errorRecord } from "./report-error.ts";
+import {
+  errorOfOutcome,
+  outcomeRecord,
+  type SubmitFlags,
+  staysUntilTheEnd,
+  warningText,
+} from "./submitted-text.ts";
+import type { TaskSource } from "./task-source.ts";
+import type { VerbContext } from "./verb.ts";
+
+/** Worst first: what could not be asked, what is wrong, what was turned down, what did not succeed. */
+const worstFirst: readonly ExitCode[] = [
+  exitCodes.unexpected,
+  exitCodes.journalDamaged,
+  exitCodes.unreachable,
+  exitCodes.usage,
+  exitCodes.rejected,
+  exitCodes.taskFailed,
+  exitCodes.waitTimedOut,
+];
+
+export async function submitMany(
+  swarm: Swarm,
+  source: TaskSource,
+  flags: SubmitFlags,
+  context: VerbContext,
+): Promise<ExitCode> {
+  return await new ManyTasks(flags, context).run(swarm, source);
+}
+
+class ManyTasks {
+  readonly #flags: SubmitFlags;
+  readonly #context: VerbContext;
+  readonly #isWaiting: boolean;
+  readonly #progress: ProgressLine;
+  readonly #codes = new Set<ExitCode>();
+  readonly #warnedKinds = new Set<string>();
+  readonly #waits: Promise<void>[] = [];
+  readonly #waitUntilMs: number;
+  #accepted = 0;
+  #refused = 0;
+  #completed = 0;
+  #notCompleted = 0;
+
+  constructor(flags: SubmitFlags, context: VerbContext) {
+    this.#flags = flags;
+    this.#context = context;
+    this.#isWaiting = staysUntilTheEnd(flags);
+    this.#waitUntilMs = performance.now() + (flags.waitTimeout ?? Number.POSITIVE_INFINITY);
+    this.#progress = new ProgressLine(context.output, () => this.#progressText());
+  }
+
+  async run(swarm: Swarm, source: TaskSource): Promise<ExitCode> {
+    const { signal } = this.#context;
+    const options = { failFast: this.#flags.failFast === true, notify: this.#isWaiting, signal };
+    for await (const one of swarm.submitMany(this.#wellFormed(source), options)) {
+      if (one.ok) this.#accept(one.handle, one.task.kind);
+      else this.#refuse(one.error);
+      this.#progress.tick();
+    }
+    await Promise.all(this.#waits);
+    signal.throwIfAborted();
+    this.#progress.end();
+    return worstFirst.find((code) => this.#codes.has(code)) ?? exitCodes.ok;
+  }
+
+  async *#wellFormed(source: TaskSource): AsyncGenerator<TaskRequest> {
+    for await (const sourced of source.tasks) {
+      if (sourced.ok) yield sourced.task;
+      else this.#refuse(sourced.error);
+    }
+  }
+
+  #accept(handle: TaskHandle, kind: string): void {
+    const { output } = this.#context;
+    this.#accepted += 1;
+    for (const warning of handle.ack?.warnings ?? []) {
+      if (!this.#warnedKinds.has(kind)) output.note(warningText(kind, warning, output));
+      this.#warnedKinds.add(kind);
+    }
+    if (output.json || !this.#isWaiting) output.datum({ type: "accepted", ...handle.ack }, () => handle.id);
+    if (this.#isWaiting) this.#waits.push(this.#wait(handle));
+  }
+
+  #refuse(error: unknown): void {
+    const { output } = this.#context;
+    this.#refused += 1;
+    const record = errorRecord(error);
+    this.#codes.add(record.error.exitCode);
+    if (output.json) output.datum({ type: "rejected", ...record }, () => "");
+    else output.note(`${output.noteColors.red(`rejected ${record.error.code}:`)} ${record.error.message}`);
+  }
+
+  /** Never rejects: what becomes of one task does not end the wait for the others. */
+  async #wait(handle: TaskHandle): Promise<void> {
+    const { signal } = this.#context;
+    const leftMs = this.#waitUntilMs - performance.now();
+    try {
+      this.#end(
+        await handle.outcome({
+          signal,
+          ...(Number.isFinite(leftMs) ? { timeoutMs: Math.max(1, leftMs) } : {}),
+        }),
+      );
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#codes.add(exitCodeOf(error));
+      if (!(error instanceof WaitTimedOutError)) this.#context.output.note(errorRecord(error).error.message);
+    }
+    this.#progress.tick();
+  }
+
+  #end(outcome: Outcome): void {
+    const error = errorOfOutcome(outcome);
+    if (error === undefined) this.#completed += 1;
+    else {
+      this.#notCompleted += 1;
+      this.#codes.add(exitCodeOf(error));
+    }
+    this.#context.output.datum(outcomeRecord(outcome), () => outcomeLine(outcome));
+  }
+
+  #progressText(): string {
+    const parts = [`${formatCount(this.#accepted)} accepted`];
+    if (this.#refused > 0) parts.push(`${formatCount(this.#refused)} rejected`);
+    if (this.#isWaiting) parts.push(`${formatCount(this.#completed)} completed`);
+    if (this.#notCompleted > 0) parts.push(`${formatCount(this.#notCompleted)} did not complete`);
+    const open = this.#accepted - this.#completed - this.#notCompleted;
+    if (this.#isWaiting && open > 0) parts.push(`${formatCount(open)} go on`);
+    return parts.join(" · ");
+  }
+}
+
+/** `t1 completed 12`, `t2 dead-lettered exit 1`. */
+function outcomeLine({ task, state, result, error, reason }: Outcome): string {
+  return [task, state, printable((result ?? error ?? reason ?? "").trimEnd())]
+    .filter((part) => part !== "")
+    .join(" ");
+}

@@ -1,0 +1,149 @@
+// `waggle submit`: hands tasks to the swarm, and with --wait or --watch stays until they have ended.
+// Not here: what the flags and files ask for (task-source.ts), many tasks at once (submit-many.ts).
+
+import { Command } from "commander";
+import type { Swarm } from "../client/swarm.ts";
+import type { TaskHandle } from "../client/task-handle.ts";
+import type { TaskRequest } from "../client/task-request.ts";
+import { limits } from "../limits.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import type { Output } from "./output.ts";
+import { submitMany } from "./submit-many.ts";
+import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellOutcome } from "./submitted-text.ts";
+import { type TaskSource, taskSource } from "./task-source.ts";
+import { tellUpdate } from "./update-text.ts";
+import { UsageError } from "./usage-error.ts";
+import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function submitCommand(program: Program): Command {
+  return new Command("submit")
+    .summary("submit tasks, and wait for them if asked to")
+    .description(
+      "Submits one task of --kind with the payload of --payload, --text, @FILE or - (standard input); several " +
+        "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task a line, fields as in the flags.",
+    )
+    .argument("[sources...]", "@FILE or - (standard input)")
+    .option("--kind <kind>", "what an agent must be able to do")
+    .option("--payload <json>", "payload as JSON; @FILE or - reads it from there")
+    .option("--text <text>", "payload as plain text")
+    .option("--project <name>", "project it belongs to (WAGGLE_PROJECT; default: default)")
+    .option("--user <name>", "who submits (WAGGLE_USER; default: this account)")
+    .option("--role <role>", "only agents of this role")
+    .option("--priority <n>", "lower goes first; default 100", wholeNumber(-1_000_000, 1_000_000))
+    .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, 1_000_000))
+    .option("--tokens <n>", "estimate of the tokens it takes", wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option("--id <id>", "the same id and content is the same task, however often it is submitted")
+    .option(
+      "--deadline <time>",
+      "ends expired if it has not ended by then: 2026-11-20T18:00:00Z or +5m",
+      (text) => parseTime(text),
+    )
+    .option("--not-before <time>", "waits until then: 2026-11-20T18:00:00Z or +5m", (text) => parseTime(text))
+    .option(
+      "--max-attempts <n>",
+      `default ${limits.maxAttemptsDefault}`,
+      wholeNumber(1, limits.maxAttemptsMax),
+    )
+    .option("--timeout <duration>", "longest one attempt may run: 30s, 5m", parseDuration)
+    .option("--stall <duration>", "longest an attempt may go without a progress report", parseDuration)
+    .option("--ndjson", "the sources are NDJSON, though --kind is given for lines without one")
+    .option("--fail-fast", "refuse a task whose kind no agent serves, instead of queueing it")
+    .option("--wait", "wait for the end and print the result")
+    .option(
+      "--wait-timeout <duration>",
+      "wait no longer than this (exit code 6); the task goes on",
+      parseDuration,
+    )
+    .option("--watch", "print what happens to it, then the result")
+    .addHelpText("after", examples)
+    .action((sources: string[], flags: SubmitFlags, command: Command) =>
+      runVerb(program, command, (context) => submit(context, sources, flags)),
+    );
+}
+
+const examples = `
+Prints the task's id; with --wait its result instead. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
+
+Examples:
+  $ waggle submit --kind count --text 'how many words' --wait
+  $ waggle submit --kind count @README.md @CHANGELOG.md
+  $ waggle submit --kind review --payload '{"pull":42}' --user ann --priority 10 --watch
+  $ waggle submit --kind report --not-before +10m --deadline +1h --id report-today
+  $ waggle submit @tasks.ndjson --wait          lines like {"kind":"count","payload":"a b c","user":"ann"}
+  $ generate-tasks | waggle submit - --json`;
+
+async function submit(
+  context: VerbContext,
+  sources: readonly string[],
+  flags: SubmitFlags,
+): Promise<ExitCode> {
+  const source = taskSource(flags, sources, context.shell);
+  if (source.isMany && flags.watch === true) {
+    throw new UsageError("--watch is for one task; for many, run waggle events --follow beside it");
+  }
+  return await withSwarm(context, async (swarm) =>
+    source.isMany
+      ? await submitMany(swarm, source, flags, context)
+      : await submitOne(swarm, source, flags, context),
+  );
+}
+
+async function submitOne(
+  swarm: Swarm,
+  source: TaskSource,
+  flags: SubmitFlags,
+  context: VerbContext,
+): Promise<ExitCode> {
+  const { output, signal } = context;
+  const task = await onlyTask(source);
+  const isWaiting = staysUntilTheEnd(flags);
+  const terms = { failFast: flags.failFast === true, notify: isWaiting };
+  const handle = await ask(context, (options) => swarm.submit(task, { ...terms, ...options }));
+  tellAccepted(handle, task.kind, { output, isWaiting });
+  if (!isWaiting) return exitCodes.ok;
+
+  const watching = flags.watch === true ? watch(handle, output) : undefined;
+  try {
+    const outcome = await handle.outcome({
+      signal,
+      ...(flags.waitTimeout === undefined ? {} : { timeoutMs: flags.waitTimeout }),
+    });
+    await watching?.ended;
+    tellOutcome(outcome, output);
+    return exitCodes.ok;
+  } finally {
+    watching?.stop();
+  }
+}
+
+async function onlyTask(source: TaskSource): Promise<TaskRequest> {
+  for await (const sourced of source.tasks) {
+    if (sourced.ok) return sourced.task;
+    throw sourced.error;
+  }
+  throw new UsageError("there is nothing to submit");
+}
+
+/** Prints what happens to the task. `ended` resolves after the last update. */
+function watch(
+  handle: TaskHandle,
+  output: Output,
+): { readonly ended: Promise<void>; readonly stop: () => void } {
+  const stopped = new AbortController();
+  const ended = new Promise<void>((resolve, reject) => {
+    const subscription = handle.events$.subscribe({
+      next: (update) => tellUpdate(update, output),
+      complete: resolve,
+      error: reject,
+    });
+    stopped.signal.addEventListener("abort", () => {
+      subscription.unsubscribe();
+      resolve();
+    });
+  });
+  ended.catch(() => undefined); // thrown to whoever waits for the ending, if the ending comes at all
+  return { ended, stop: () => stopped.abort() };
+}

@@ -1,0 +1,83 @@
+// What `submit` says of tasks: that they were accepted, that nobody serves their kind, how they ended.
+
+import { unreachable } from "../assert.ts";
+import type { SubmitWarning } from "../client/submission.ts";
+import {
+  ResultGoneError,
+  TaskCancelledError,
+  TaskExpiredError,
+  TaskFailedError,
+} from "../client/task-errors.ts";
+import type { TaskHandle } from "../client/task-handle.ts";
+import type { WaggleError } from "../errors.ts";
+import type { Outcome } from "../protocol/schemas.ts";
+import { type Output, printable } from "./output.ts";
+import type { TaskFlags } from "./task-source.ts";
+
+export interface SubmitFlags extends TaskFlags {
+  readonly wait?: boolean;
+  readonly waitTimeout?: number;
+  readonly watch?: boolean;
+  readonly failFast?: boolean;
+}
+
+export function staysUntilTheEnd(flags: SubmitFlags): boolean {
+  return flags.wait === true || flags.watch === true || flags.waitTimeout !== undefined;
+}
+
+/** The id is the datum, unless the result will be. */
+export function tellAccepted(
+  handle: TaskHandle,
+  kind: string,
+  { output, isWaiting }: { readonly output: Output; readonly isWaiting: boolean },
+): void {
+  for (const warning of handle.ack?.warnings ?? []) output.note(warningText(kind, warning, output));
+  if (output.json || !isWaiting) output.datum({ type: "accepted", ...handle.ack }, () => handle.id);
+  else
+    output.note(
+      output.noteColors.dim(
+        `${handle.id} ${handle.ack?.duplicate === true ? "was accepted before" : "accepted"}`,
+      ),
+    );
+}
+
+/** That a task was accepted although nobody can do it yet. */
+export function warningText(kind: string, { nearMisses }: SubmitWarning, { noteColors }: Output): string {
+  const near =
+    nearMisses.length === 0 ? "" : ` Did you mean ${nearMisses.map((name) => printable(name)).join(" or ")}?`;
+  const queued = "The task is queued until an agent that does joins";
+  return `${noteColors.yellow("warning:")} no agent serves the kind ${printable(kind)}.${near} ${queued}`;
+}
+
+/** Prints a result. @throws TaskEndedError when there is none */
+export function tellOutcome(outcome: Outcome, output: Output): void {
+  if (output.json) output.datum(outcomeRecord(outcome), () => "");
+  const error = errorOfOutcome(outcome);
+  if (error !== undefined) throw error;
+  if (!output.json)
+    output.raw(
+      outcome.encoding === "base64" ? Buffer.from(outcome.result ?? "", "base64") : (outcome.result ?? ""),
+    );
+}
+
+export function outcomeRecord(outcome: Outcome): Record<string, unknown> {
+  const { task, ...rest } = outcome;
+  return { type: "outcome", taskId: task, ...rest };
+}
+
+/** Why there is no result, if there is none. */
+export function errorOfOutcome(outcome: Outcome): WaggleError | undefined {
+  switch (outcome.state) {
+    case "completed":
+      return outcome.gone === true ? new ResultGoneError(outcome) : undefined;
+    case "cancelled":
+      return new TaskCancelledError(outcome);
+    case "expired":
+      return new TaskExpiredError(outcome);
+    case "failed":
+    case "dead-lettered":
+      return new TaskFailedError(outcome);
+    default:
+      return unreachable(outcome.state);
+  }
+}

@@ -1,0 +1,243 @@
+// The tasks a command line of `submit` asks for: one from flags, one for each @file, or one for each line of
+// NDJSON. Not here: sending them (submit.ts). A line that is wrong is handed on as an error with its number,
+// so that one bad line does not lose its neighbours.
+
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import type { TaskRequest } from "../client/task-request.ts";
+import { InvalidMessageError, type WaggleError } from "../errors.ts";
+import { check, parseJson } from "../protocol/codec.ts";
+import { taskInputSchema } from "../protocol/schemas.ts";
+import type { Shell } from "./shell.ts";
+import { UsageError } from "./usage-error.ts";
+import { parseTime } from "./values.ts";
+
+/** A task to submit, or why this line is none. */
+export type SourcedTask =
+  | { readonly ok: true; readonly task: TaskRequest }
+  | { readonly ok: false; readonly error: WaggleError };
+
+/** What flags say of every task. */
+export interface TaskFlags {
+  readonly kind?: string;
+  readonly role?: string;
+  readonly project?: string;
+  readonly user?: string;
+  readonly priority?: number;
+  readonly weight?: number;
+  readonly tokens?: number;
+  readonly id?: string;
+  readonly deadline?: Date;
+  readonly notBefore?: Date;
+  readonly maxAttempts?: number;
+  readonly timeout?: number;
+  readonly stall?: number;
+  readonly payload?: string;
+  readonly text?: string;
+  readonly ndjson?: boolean;
+}
+
+export interface TaskSource {
+  /** Whether more than one may come: then progress is told, and records carry on after a failure. */
+  readonly isMany: boolean;
+  readonly tasks: AsyncIterable<SourcedTask>;
+}
+
+/** @throws WaggleError WAGGLE_USAGE when flags and sources contradict each other */
+export function taskSource(
+  flags: TaskFlags,
+  sources: readonly string[],
+  shell: Pick<Shell, "stdin" | "cwd">,
+): TaskSource {
+  for (const source of sources) checkSource(source);
+  if (flags.ndjson === true || flags.kind === undefined) return linesSource(flags, sources, shell);
+  return payloadSource({ ...flags, kind: flags.kind }, sources, shell);
+}
+
+function checkSource(source: string): void {
+  if (source === "-" || (source.startsWith("@") && source.length > 1)) return;
+  throw new UsageError(
+    `'${source}' is neither @FILE nor -. For words as the payload write --text '${source}'; see waggle submit --help`,
+  );
+}
+
+// --- one task for each payload ----------------------------------------------------------------------
+
+function payloadSource(
+  flags: TaskFlags & { kind: string },
+  sources: readonly string[],
+  shell: Pick<Shell, "stdin" | "cwd">,
+): TaskSource {
+  const given =
+    [flags.payload, flags.text].filter((payload) => payload !== undefined).length +
+    (sources.length > 0 ? 1 : 0);
+  if (given > 1) throw new UsageError("--payload, --text and files each are the payload: keep one of them");
+  if (sources.length > 1 && flags.id !== undefined)
+    throw new UsageError("--id names one task, but there are several files");
+  return { isMany: sources.length > 1, tasks: payloadTasks(flags, sources, shell) };
+}
+
+async function* payloadTasks(
+  flags: TaskFlags & { kind: string },
+  sources: readonly string[],
+  shell: Pick<Shell, "stdin" | "cwd">,
+): AsyncGenerator<SourcedTask> {
+  const base = { ...fieldsOf(flags), kind: flags.kind };
+  if (sources.length === 0) yield checked({ ...base, ...(await flagPayload(flags, shell)) });
+  for (const source of sources) yield checked({ ...base, ...asPayload(await readSource(source, shell)) });
+}
+
+async function flagPayload(
+  { payload, text }: TaskFlags,
+  shell: Pick<Shell, "stdin" | "cwd">,
+): Promise<{ payload?: string }> {
+  if (text !== undefined) return { payload: text };
+  if (payload === undefined) return {};
+  const isElsewhere = payload === "-" || payload.startsWith("@");
+  const json = isElsewhere ? (await readSource(payload, shell)).toString("utf8") : payload;
+  try {
+    JSON.parse(json);
+    return { payload: json };
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new UsageError(`--payload is not JSON (${why}). For plain text write --text`, { cause });
+  }
+}
+
+/** Text where the bytes are text, base64 where they are not. */
+function asPayload(bytes: Buffer): { payload: string; encoding?: "base64" } {
+  const text = bytes.toString("utf8");
+  if (Buffer.from(text, "utf8").equals(bytes)) return { payload: text };
+  return { payload: bytes.toString("base64"), encoding: "base64" };
+}
+
+async function readSource(source: string, shell: Pick<Shell, "stdin" | "cwd">): Promise<Buffer> {
+  if (source === "-") return await readAll(shell.stdin);
+  const file = source.slice(1);
+  try {
+    return await readFile(resolve(shell.cwd, file));
+  } catch (cause) {
+    throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function readAll(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array));
+  return Buffer.concat(chunks);
+}
+
+// --- one task for each line -------------------------------------------------------------------------
+
+function linesSource(
+  flags: TaskFlags,
+  sources: readonly string[],
+  shell: Pick<Shell, "stdin" | "cwd">,
+): TaskSource {
+  if (sources.length === 0) {
+    throw new UsageError(
+      "say what to submit: --kind KIND for one task, or @tasks.ndjson, or - for tasks on standard input",
+    );
+  }
+  for (const flag of ["payload", "text", "id"] as const) {
+    if (flags[flag] === undefined) continue;
+    throw new UsageError(`--${flag} is of one task: add --kind, or put it into the lines of the NDJSON`);
+  }
+  return { isMany: true, tasks: lineTasks(flags, sources, shell) };
+}
+
+async function* lineTasks(
+  flags: TaskFlags,
+  sources: readonly string[],
+  shell: Pick<Shell, "stdin" | "cwd">,
+): AsyncGenerator<SourcedTask> {
+  const base = fieldsOf(flags);
+  for (const source of sources) {
+    let number = 0;
+    for await (const line of linesOf(source, shell)) {
+      number += 1;
+      if (line.trim() !== "")
+        yield taskOfLine(line, base, `${source === "-" ? "standard input" : source.slice(1)}:${number}`);
+    }
+  }
+}
+
+async function* linesOf(source: string, shell: Pick<Shell, "stdin" | "cwd">): AsyncGenerator<string> {
+  const file = source.slice(1);
+  const input = source === "-" ? shell.stdin : createReadStream(resolve(shell.cwd, file));
+  try {
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (cause) {
+    throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Fields of the line go before flags. */
+function taskOfLine(line: string, base: Partial<TaskRequest>, place: string): SourcedTask {
+  const parsed = parseJson(Buffer.from(line));
+  if (!parsed.ok) return refused(place, parsed.message);
+  const { value } = parsed;
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return refused(place, "is no JSON object");
+  try {
+    return checked({ ...base, ...readable(value as Record<string, unknown>) }, place);
+  } catch (error) {
+    return refused(place, (error as Error).message);
+  }
+}
+
+/** What people may write in a line that the wire does not know: times as text, a payload as JSON. */
+function readable(fields: Record<string, unknown>): Record<string, unknown> {
+  const task = { ...fields };
+  for (const name of ["deadline", "notBefore"]) {
+    const value = task[name];
+    if (typeof value === "string") task[name] = parseTime(value).getTime();
+  }
+  if (task["payload"] !== undefined && typeof task["payload"] !== "string")
+    task["payload"] = JSON.stringify(task["payload"]);
+  return task;
+}
+
+// --- both -------------------------------------------------------------------------------------------
+
+function fieldsOf(flags: TaskFlags): Partial<TaskRequest> {
+  const fields: Record<string, unknown> = {
+    kind: flags.kind,
+    role: flags.role,
+    project: flags.project,
+    user: flags.user,
+    priority: flags.priority,
+    weight: flags.weight,
+    tokens: flags.tokens,
+    id: flags.id,
+    deadline: flags.deadline?.getTime(),
+    notBefore: flags.notBefore?.getTime(),
+    maxAttempts: flags.maxAttempts,
+    timeoutMs: flags.timeout,
+    stallMs: flags.stall,
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** The same check as the coordinator's, so that what is wrong is said before anything is sent. */
+function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
+  const { project, ...rest } = fields;
+  const task = check(rest, taskInputSchema);
+  if (!task.ok) return refused(place, task.message, task.field);
+  if (project !== undefined && typeof project !== "string")
+    return refused(place, "project: must be text", "project");
+  const { encoding, payload, ...terms } = task.value;
+  const request: Record<string, unknown> = terms;
+  if (payload !== undefined)
+    request["payload"] = encoding === "base64" ? Buffer.from(payload, "base64") : payload;
+  if (project !== undefined) request["project"] = project;
+  return { ok: true, task: request as unknown as TaskRequest };
+}
+
+function refused(place: string | undefined, message: string, field?: string): SourcedTask {
+  const text = place === undefined ? message : `${place}: ${message}`;
+  return { ok: false, error: new InvalidMessageError(text, field === undefined ? {} : { field }) };
+}

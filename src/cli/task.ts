@@ -1,0 +1,36 @@
+// `waggle task ID`: one task's whole story, from the journal. Not here: how it looks (task-view.ts).
+
+import { Command } from "commander";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { renderStory } from "./task-view.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function taskCommand(program: Program): Command {
+  return new Command("task")
+    .summary("tell a task's whole story, with the reason of every assignment")
+    .description(
+      "Tells a task's story from the journal: what was asked, each attempt with the receipt that says why it " +
+        "went to that agent, each wait, how it ended. For a task that waits: its place, and what keeps each agent from it.",
+    )
+    .argument("<id>", "id of the task")
+    .addHelpText("after", examples)
+    .action((id: string, _: unknown, command: Command) =>
+      runVerb(program, command, (context) => task(context, id)),
+    );
+}
+
+const examples = `
+Examples:
+  $ waggle task t1
+  $ waggle task t1 --json | jq '.attempts[].receipt'`;
+
+async function task(context: VerbContext, id: string): Promise<ExitCode> {
+  const { output } = context;
+  return await withSwarm(context, async (swarm) => {
+    const story = await ask(context, (options) => swarm.story(id, options));
+    output.datum({ taskId: id, ...story }, () => renderStory(id, story, output));
+    return exitCodes.ok;
+  });
+}

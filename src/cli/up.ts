@@ -1,0 +1,93 @@
+// `waggle up`: a coordinator in this terminal, with a broker if none is there. Ctrl-C once hands over and ends;
+// the broker goes on, so that agents keep their wire until the next coordinator. Twice ends at once.
+
+import { Command } from "commander";
+import { debounceTime, filter } from "rxjs";
+import type { FoundBroker } from "../broker/find-broker.ts";
+import { limits } from "../limits.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { tellLife } from "./life.ts";
+import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function upCommand(program: Program): Command {
+  return new Command("up")
+    .summary("start a coordinator, and a broker if none is there")
+    .description(
+      "Runs a coordinator of the swarm. The broker is the server of --nats or NATS_URL, else the one of the data " +
+        "folder, else a nats-server from the PATH, else the development broker; the last two go on when this ends, until " +
+        "`waggle down`. A second coordinator of the same swarm stands by where the journal is in JetStream.",
+    )
+    .addHelpText("after", examples)
+    .action((_: unknown, command: Command) =>
+      runVerb(program, command, up, { logLevel: "info", logIsData: true }),
+    );
+}
+
+const examples = `
+Ctrl-C once: it hands over and ends. Twice: it ends at once; the journal is whole either way.
+
+Examples:
+  $ waggle up
+  $ waggle up --nats nats://127.0.0.1:4222 --swarm acme
+  $ waggle up --json > up.ndjson`;
+
+async function up(context: VerbContext): Promise<ExitCode> {
+  const { settings, logger, shell, signal } = context;
+  const running = await runCoordinator({
+    settings,
+    logger,
+    env: shell.env,
+    signal,
+    onBroker: (broker) => tellBroker(broker, context),
+  });
+  const { recovery, coordinator } = running;
+  tellDurability(running, context);
+  if (recovery !== undefined) logger.warn(recovery);
+
+  const stopTelling = tellLife(running, context);
+  const standingBy = coordinator.role$
+    .pipe(
+      debounceTime(limits.standbyNoticeMs),
+      filter((role) => role === "standing-by"),
+    )
+    .subscribe(() => logger.info({ coordinator: running.id }, "standing by: another coordinator leads"));
+  const stop = () => void running.stop(); // `closed` tells when it has ended
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  try {
+    const error = await coordinator.closed;
+    if (error !== undefined) throw error;
+  } finally {
+    stopTelling();
+    standingBy.unsubscribe();
+    await running.stop();
+  }
+  logger.info(lastWords(running));
+  return exitCodes.ok;
+}
+
+/** On stdout: what `up` was asked to find. */
+function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbContext): void {
+  const record = {
+    type: "broker",
+    kind,
+    sentence,
+    ...(local === undefined ? {} : { wasStarted: local.wasStarted }),
+  };
+  output.datum(record, () => `broker      ${sentence}`);
+}
+
+function tellDurability({ id, journal }: RunningCoordinator, { output, settings }: VerbContext): void {
+  const { class: durability, sentence } = journal.durability;
+  const { swarm } = settings;
+  output.datum(
+    { type: "journal", coordinator: id, swarm, durability, sentence },
+    () => `durability  ${sentence}`,
+  );
+}
+
+function lastWords({ broker }: RunningCoordinator): string {
+  if (broker.local === undefined) return "the coordinator has ended";
+  return "the coordinator has ended; the broker goes on until `waggle down`";
+}

@@ -1,0 +1,38 @@
+// What happens to one task while somebody watches it: a line for people, a record for programs.
+
+import { unreachable } from "../assert.ts";
+import { describeReceipt, duration } from "../audit/describe.ts";
+import type { TaskUpdate } from "../client/task-updates.ts";
+import { formatShare, formatTimeOfDay } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+
+/** The ending is left out: it is told as the outcome. */
+export function tellUpdate(update: TaskUpdate, output: Output): void {
+  if (update.type === "ended") return;
+  output.datum({ ...update, type: "update", update: update.type }, () => {
+    const place = "at" in update ? `${formatTimeOfDay(update.at)}  ` : " ".repeat("14:03:22.250  ".length);
+    return `${output.colors.dim(place)}${sentence(update)}`;
+  });
+}
+
+function sentence(update: Exclude<TaskUpdate, { type: "ended" }>): string {
+  switch (update.type) {
+    case "submitted":
+      return "submitted";
+    case "assigned":
+      return `#${update.attempt} → ${update.agent} · ${describeReceipt(update.receipt)}`;
+    case "running":
+      return `#${update.attempt} runs at ${update.agent}`;
+    case "progress":
+      return `#${update.attempt} ${update.fraction === undefined ? "goes on" : formatShare(update.fraction)} ${printable(update.message ?? "")}`.trimEnd();
+    case "attempt-failed": {
+      const next =
+        update.retryAt === undefined
+          ? "it waits for an agent again"
+          : `again in ${duration(update.retryAt - update.at)}`;
+      return `#${update.attempt} ${update.class} at ${update.agent}: ${printable(update.error)}; ${next}`;
+    }
+    default:
+      return unreachable(update);
+  }
+}

@@ -1,0 +1,105 @@
+// What people type after a flag, as values: durations, times, counts, JSON. Each refusal says what would do.
+// Not here: what a task may hold (protocol/schemas.ts checks that, and the coordinator again).
+
+import { InvalidArgumentError } from "commander";
+import { SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+
+const unitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 24 * 3_600_000,
+};
+
+const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
+const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m` in milliseconds. @throws InvalidArgumentError */
+export function parseDuration(text: string): number {
+  const ms = durationIn(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(
+    `'${text}' is no duration: write it with a unit, like 500ms, 30s, 5m, 2h, 1d.`,
+  );
+}
+
+/** An ISO 8601 time, or `+5m` from now, or `-10m` before it. @throws InvalidArgumentError */
+export function parseTime(text: string, now: number = Date.now()): Date {
+  const time = timeIn(text, now);
+  if (time !== undefined) return time;
+  throw new InvalidArgumentError(`'${text}' is no time: write 2026-11-20T18:00:00Z, or +5m from now.`);
+}
+
+function durationIn(text: string): number | undefined {
+  if (!DURATION.test(text)) return undefined;
+  let ms = 0;
+  for (const [, amount, unit] of text.matchAll(DURATION_PART))
+    ms += Number(amount) * (unitsMs[unit ?? ""] ?? 0);
+  return Math.round(ms);
+}
+
+function timeIn(text: string, now: number): Date | undefined {
+  const isRelative = text.startsWith("+") || text.startsWith("-");
+  if (!isRelative) return TIME.test(text) && !Number.isNaN(Date.parse(text)) ? new Date(text) : undefined;
+  const ms = durationIn(text.slice(1));
+  if (ms === undefined) return undefined;
+  return new Date(text.startsWith("+") ? now + ms : now - ms);
+}
+
+/** Where `events` begins: `start`, a batch index, or a time. @throws InvalidArgumentError */
+export function parseFrom(text: string): number | Date | "start" {
+  if (text === "start") return "start";
+  if (/^\d+$/.test(text)) {
+    const idx = Number(text);
+    if (idx >= 1 && Number.isSafeInteger(idx)) return idx;
+    throw new InvalidArgumentError("a batch index is a whole number from 1.");
+  }
+  const time = timeIn(text, Date.now());
+  if (time !== undefined) return time;
+  throw new InvalidArgumentError(
+    `'${text}' is neither 'start', nor a batch index, nor a time (2026-11-20T18:00:00Z, -10m).`,
+  );
+}
+
+/** A parser of whole numbers within bounds. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^[+-]?\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`it must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** A parser of numbers within bounds. */
+export function numberBetween(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== "" && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`it must be a number from ${min} to ${max}.`);
+  };
+}
+
+/** Collects a flag that may be repeated, or hold several names with commas between. */
+export function nameList(text: string, before: readonly string[] | undefined): readonly string[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.includes("")) throw new InvalidArgumentError("it holds an empty name.");
+  return [...(before ?? []), ...names];
+}
+
+/** Collects `--label name=value`. */
+export function labelMap(
+  text: string,
+  before: Readonly<Record<string, string>> | undefined,
+): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError(`'${text}' is no label: write name=value.`);
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+/** An id that stands in a subject: swarm, project, agent. @throws InvalidArgumentError */
+export function subjectToken(text: string): string {
+  if (SUBJECT_TOKEN_PATTERN.test(text)) return text;
+  throw new InvalidArgumentError(`'${text}' must be 1–64 characters of A–Z a–z 0–9 _ -.`);
+}

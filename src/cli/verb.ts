@@ -1,0 +1,74 @@
+// What every verb gets: settings, streams, a log, a signal that aborts at Ctrl-C. One way in, one way out,
+// so that a verb's file holds nothing but what the verb does.
+
+import type { Command } from "commander";
+import type { Logger } from "pino";
+import type { LogLevel } from "../config/schema.ts";
+import { loadSettings, type SettingNames, type Settings } from "../config/settings.ts";
+import { type ExitCode, exitCodes, InterruptedError } from "./exit-code.ts";
+import { createLogger } from "./logger.ts";
+import { Output } from "./output.ts";
+import { reportError } from "./report-error.ts";
+import { interruptSignal, type Shell } from "./shell.ts";
+
+export interface VerbContext {
+  readonly settings: Settings;
+  /** As they were given, for commands that are shown to be typed. */
+  readonly flags: GlobalFlags;
+  readonly output: Output;
+  readonly logger: Logger;
+  readonly shell: Shell;
+  /** Aborts at the first Ctrl-C with InterruptedError as its reason. At the second the process ends. */
+  readonly signal: AbortSignal;
+}
+
+/** Flags of every verb. */
+export interface GlobalFlags extends SettingNames {
+  readonly config?: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+}
+
+/** A program under construction: where it runs, and where the ending of its verb is kept. */
+export interface Program {
+  readonly shell: Shell;
+  exitCode: ExitCode;
+}
+
+export interface VerbOptions {
+  /** When no setting says otherwise. Default: silent. */
+  readonly logLevel?: LogLevel;
+  /** With --json the log is what the verb prints. Default false. */
+  readonly logIsData?: boolean;
+}
+
+/** Runs a verb to its end. Whatever it throws becomes one line on stderr and an exit code. */
+export async function runVerb(
+  program: Program,
+  command: Command,
+  run: (context: VerbContext) => Promise<ExitCode | undefined>,
+  options: VerbOptions = {},
+): Promise<void> {
+  const { shell } = program;
+  const flags = command.optsWithGlobals<GlobalFlags>();
+  const output = new Output(shell, { json: flags.json === true });
+  const interrupted = interruptSignal(shell);
+  try {
+    const settings = loadSettings({ flags, env: shell.env, cwd: shell.cwd });
+    const level = flags.verbose === true ? "debug" : (settings.logLevel ?? options.logLevel ?? "silent");
+    const logger = createLogger(output, { level, isData: options.logIsData === true });
+    program.exitCode =
+      (await run({ settings, flags, output, logger, shell, signal: interrupted.signal })) ?? exitCodes.ok;
+  } catch (error) {
+    const isOurs = interrupted.signal.aborted && isAbort(error);
+    program.exitCode = reportError(isOurs ? new InterruptedError() : error, output, {
+      verbose: flags.verbose === true,
+    });
+  } finally {
+    interrupted.stop();
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && (error instanceof InterruptedError || error.name === "AbortError");
+}
