@@ -151,10 +151,9 @@ describe("an attempt's processes", () => {
   it("that the command leaves behind end with it", async () => {
     const ready = join(folder, "left-ready");
     const go = join(folder, "left-go");
-    spawnSync("mkfifo", [go]);
-    const ended = run(`sleep 300 & echo $$ > ${ready}; read -r _ < ${go}; echo done`);
+    const ended = run(`sleep 300 & echo $$ > ${ready}; while [ ! -e ${go} ]; do sleep 0.02; done; echo done`);
     const group = await groupIn(ready);
-    writeFileSync(go, "\n");
+    writeFileSync(go, "");
     expect(await ended).toBe("done\n");
     await expect.poll(() => groupExists(group)).toBe(false);
   });
