@@ -245,6 +245,9 @@ function* knownTimers(state: SwarmState): Generator<Timer> {
 function* countersEqualARecount(state: SwarmState): Generator<string> {
   const recounts = new Map<string, TaskCounts>();
   for (const row of state.taskById.values()) {
+    const projectRow = state.projectById.get(row.spec.project);
+    if (row.projectRow !== projectRow || row.userRow !== projectRow?.userByName.get(row.spec.user))
+      yield `task ${row.spec.id} is counted in rows that nobody reads`;
     for (const owner of ownersOf(row)) {
       const counts = recounts.get(owner) ?? emptyCounts();
       counts[row.state] += 1;

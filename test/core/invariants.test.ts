@@ -281,6 +281,14 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
       (state.projectById.get(projectId("p")) as Mutable).userByName.get(userId("u")).counts.delayed -= 1;
     },
   ],
+  [
+    9,
+    "a task is counted where nobody looks",
+    (state) => {
+      const { projectRow } = row(state, "queued");
+      (row(state, "queued") as Mutable).projectRow = { ...projectRow };
+    },
+  ],
   [9, "a project has no counters", (state) => state.projectById.delete(projectId("p"))],
   [
     9,

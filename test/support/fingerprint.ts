@@ -9,7 +9,11 @@ export function describeState(state: SwarmState): unknown {
   const { taskById, laneByKey, timers, ...rest } = state;
   return plain({
     ...rest,
-    taskById: [...taskById.values()].map(({ heapAt: _, lane, ...row }) => ({ ...row, lane: lane?.key })),
+    taskById: [...taskById.values()].map(({ heapAt: _, lane, userRow, projectRow, ...row }) => ({
+      ...row,
+      lane: lane?.key,
+      countedIn: `${projectRow.project} ${userRow.user}`,
+    })),
     laneByKey: [...laneByKey.values()].map(({ queue, ...lane }) => ({
       ...lane,
       queue: inOrder(queue, isServedEarlier).map((row) => row.spec.id),
