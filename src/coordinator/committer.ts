@@ -57,6 +57,8 @@ interface Entry {
   expectedSeq: number;
   sentMonotonicMs: number;
   storedSeq: number | undefined;
+  /** Heard while an earlier batch was not yet settled; resolved once this one is the oldest. */
+  unsettled: AppendOutcome | undefined;
   /** Bumped when sent again, so that answers to earlier sends are told apart. */
   round: number;
 }
@@ -93,7 +95,14 @@ export class Committer {
   /** Sends a batch behind those in flight. Ask `hasRoom` first. */
   append(batch: PendingBatch): void {
     const expectedSeq = this.#lastSeq + this.#entries.length;
-    const entry: Entry = { batch, expectedSeq, sentMonotonicMs: 0, storedSeq: undefined, round: 0 };
+    const entry: Entry = {
+      batch,
+      expectedSeq,
+      sentMonotonicMs: 0,
+      storedSeq: undefined,
+      unsettled: undefined,
+      round: 0,
+    };
     this.#entries.push(entry);
     if (!this.#isResolving) this.#send(entry);
   }
@@ -123,8 +132,10 @@ export class Committer {
       this.#commitPrefix();
       return;
     }
-    if (entry !== this.#entries[0] || this.#isResolving) return; // asked again once the oldest is resolved
-    void this.#resolve(entry, outcome);
+    if (outcome.kind === "unknown" && outcome.cause instanceof JournalDamagedError)
+      return this.#halt(outcome.cause);
+    entry.unsettled = outcome;
+    this.#settleOldest();
   }
 
   #commitPrefix(): void {
@@ -140,6 +151,13 @@ export class Committer {
     }
     const oldest = this.#entries[0];
     if (oldest !== undefined && oldest.expectedSeq !== this.#lastSeq) this.#resendAll();
+    else this.#settleOldest();
+  }
+
+  #settleOldest(): void {
+    const oldest = this.#entries[0];
+    if (oldest?.unsettled === undefined || this.#isResolving) return;
+    void this.#resolve(oldest, oldest.unsettled);
   }
 
   async #resolve(oldest: Entry, outcome: AppendOutcome): Promise<void> {
@@ -155,7 +173,7 @@ export class Committer {
     this.#isResolving = false;
     if (this.#isOver) return;
     if (oldest.storedSeq !== undefined) this.#commitPrefix();
-    if (!this.#isOver && this.#entries.length > 0) this.#resendAll();
+    if (!this.#isOver && !this.#isResolving) this.#resendAll();
   }
 
   /** Reads what took the place of the oldest batch. */
@@ -199,6 +217,7 @@ export class Committer {
     for (const [place, entry] of this.#entries.entries()) {
       entry.expectedSeq = this.#lastSeq + place;
       entry.storedSeq = undefined;
+      entry.unsettled = undefined;
       this.#send(entry);
     }
   }

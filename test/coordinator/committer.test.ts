@@ -1,0 +1,405 @@
+// The committer against a journal that fails in every way a journal may: what is committed, in which order, and
+// that everybody who reads the journal agrees.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Committer, type PendingBatch } from "../../src/coordinator/committer.ts";
+import type { Event } from "../../src/core/event.ts";
+import { UnreachableError } from "../../src/errors.ts";
+import { batchIndex, instant, type Term, term } from "../../src/ids.ts";
+import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
+import {
+  type AnswerFate,
+  type MemoryJournalFaults,
+  MemoryJournalStore,
+  type RequestFate,
+} from "../../src/journal/memory.ts";
+import { type ChainTail, Replay } from "../../src/journal/replay.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const nothing: ChainTail = { idx: batchIndex(0), term: term(0), hash: "", journal: "" };
+const alien = Buffer.from("not a batch");
+
+interface BatchOptions {
+  readonly tail: ChainTail;
+  readonly term: Term;
+  readonly events?: readonly Event[];
+  readonly at?: number;
+}
+
+function aBatch({ tail, term: of, events, at = 1_000 }: BatchOptions): PendingBatch {
+  const startsTerm = of > tail.term;
+  const all: readonly Event[] =
+    events ?? (startsTerm ? [{ type: "TermStarted", term: of, leader: "c" }] : [{ type: "TermRenewed" }]);
+  const idx = batchIndex(tail.idx + 1);
+  const header = { journal: "j", term: of, idx, prev: tail.hash, at: instant(at) };
+  const bytes = encodeBatch(
+    header,
+    all.map((event) => JSON.stringify(event)),
+  );
+  return { journal: "j", term: of, idx, bytes, hash: hashOf(bytes), startsTerm };
+}
+
+/** A leader's end of the journal: one committer, its batches, and a log of what it said. */
+class Writer {
+  readonly clock = new ManualClock();
+  readonly store: MemoryJournalStore;
+  readonly log: string[] = [];
+  readonly journal;
+  readonly committer: Committer;
+  tail: ChainTail;
+
+  constructor(faults: MemoryJournalFaults = {}, store = new MemoryJournalStore()) {
+    this.store = store;
+    this.journal = store.open(faults);
+    const { position } = replayOf(store);
+    this.tail = position;
+    this.committer = new Committer(this.journal, this.clock, position, {
+      onCommitted: ({ idx }, seq) => this.log.push(`committed ${idx}@${seq}`),
+      onDead: (seq) => this.log.push(`dead @${seq}`),
+      onDeposed: () => this.log.push("deposed"),
+      onHalted: ({ code }) => this.log.push(`halted ${code}`),
+      onFull: (isFull) => this.log.push(isFull ? "full" : "room"),
+    });
+  }
+
+  append(options: Partial<BatchOptions> = {}): PendingBatch {
+    const batch = aBatch({ tail: this.tail, term: term(Math.max(1, this.tail.term)), ...options });
+    this.tail = batch;
+    this.committer.append(batch);
+    return batch;
+  }
+
+  /** Plays what is under way, retries included. */
+  async play(ms = 0): Promise<string[]> {
+    await this.clock.advance(ms);
+    return this.log;
+  }
+}
+
+function replayOf(store: MemoryJournalStore): Replay {
+  const replay = new Replay();
+  for (let seq = 1; seq <= store.lastSeq; seq += 1)
+    replay.take(store.at(seq) as { seq: number; bytes: Uint8Array });
+  return replay;
+}
+
+/** What every reader makes of the journal, in the words of the log. */
+function readerOf(store: MemoryJournalStore): string[] {
+  const replay = new Replay();
+  return Array.from({ length: store.lastSeq }, (_, at) => {
+    const verdict = replay.take(store.at(at + 1) as { seq: number; bytes: Uint8Array });
+    return verdict.kind === "dead" ? `dead @${at + 1}` : `committed ${verdict.batch.idx}@${at + 1}`;
+  });
+}
+
+/** Faults of the first so many requests or answers, each as given; the others go through. */
+function firstFates<Fate>(...fates: Fate[]): () => Fate | "deliver" {
+  return () => fates.shift() ?? "deliver";
+}
+
+function aGate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describe("a batch is committed", () => {
+  it("when it is acknowledged; two may be in flight, no more", async () => {
+    const writer = new Writer();
+    writer.append();
+    expect(writer.committer.hasRoom).toBe(true);
+    writer.append();
+    expect(writer.committer.hasRoom).toBe(false);
+    expect(await writer.play()).toEqual(["committed 1@1", "committed 2@2"]);
+    expect(writer.committer.inFlight).toBe(0);
+  });
+
+  it("only after every earlier one, though its acknowledgement comes first", async () => {
+    const gate = aGate();
+    const writer = new Writer({
+      onAnswer: async ({ expectedSeq }): Promise<AnswerFate> => {
+        if (expectedSeq === 0) await gate.opened;
+        return "deliver";
+      },
+    });
+    writer.append();
+    writer.append();
+    expect(await writer.play()).toEqual([]);
+    gate.open();
+    expect(await writer.play()).toEqual(["committed 1@1", "committed 2@2"]);
+  });
+
+  it("when its answer was lost but it was stored: found by sending the same bytes again", async () => {
+    const writer = new Writer({ onAnswer: firstFates("lose") });
+    writer.append();
+    expect(await writer.play()).toEqual([]);
+    expect(await writer.play(limits.appendRetryMs)).toEqual(["committed 1@1"]);
+    expect(writer.store.lastSeq).toBe(1);
+  });
+
+  it("when its request was lost: sent again", async () => {
+    const writer = new Writer({ onRequest: firstFates("lose") });
+    writer.append();
+    writer.append();
+    expect(await writer.play(limits.appendRetryMs)).toEqual(["committed 1@1", "committed 2@2"]);
+    expect(writer.store.lastSeq).toBe(2);
+  });
+
+  it("once, when its first request was late and arrives after, or before, it was sent again", async () => {
+    for (const isBefore of [true, false]) {
+      const gate = aGate();
+      const writer = new Writer({
+        onRequest: firstFates({ kind: "late", until: gate.opened } as RequestFate),
+      });
+      writer.append();
+      await writer.play();
+      if (isBefore) gate.open();
+      await writer.play(limits.appendRetryMs);
+      gate.open();
+      expect(await writer.play()).toEqual(["committed 1@1"]);
+      expect(writer.store.lastSeq).toBe(1);
+    }
+  });
+
+  it("when the second one's answer is lost before the first one's comes", async () => {
+    const gate = aGate();
+    let lost = false;
+    const writer = new Writer({
+      onAnswer: async ({ expectedSeq }): Promise<AnswerFate> => {
+        if (expectedSeq === 0) await gate.opened;
+        const isToLose = expectedSeq === 1 && !lost;
+        lost ||= isToLose;
+        return isToLose ? "lose" : "deliver";
+      },
+    });
+    writer.append();
+    writer.append();
+    await writer.play();
+    gate.open();
+    expect(await writer.play(10 * limits.appendRetryMs)).toEqual(["committed 1@1", "committed 2@2"]);
+  });
+
+  it("behind a record that is none of ours, which everybody skips", async () => {
+    const store = new MemoryJournalStore();
+    const writer = new Writer(
+      {
+        onRequest: ({ expectedSeq }) => {
+          if (store.lastSeq === 1 && expectedSeq === 1) store.insertRival(alien);
+          return "deliver";
+        },
+      },
+      store,
+    );
+    writer.append();
+    await writer.play();
+    writer.append();
+    writer.append();
+    await writer.play(limits.appendRetryMs);
+    expect(writer.log.filter((line) => line.startsWith("committed"))).toEqual(
+      readerOf(store).filter((line) => line.startsWith("committed")),
+    );
+    expect(replayOf(store).position.idx).toBe(3);
+    expect(writer.log).toContain("dead @2");
+  });
+
+  it("though the journal cannot be read for a while", async () => {
+    const writer = new Writer({ onAnswer: firstFates("lose") });
+    const { read } = writer.journal;
+    let failures = 3;
+    writer.journal.read = (seq) => {
+      failures -= 1;
+      return failures >= 0 ? Promise.reject(new UnreachableError("away")) : read.call(writer.journal, seq);
+    };
+    writer.append();
+    expect(await writer.play(20 * limits.appendRetryMs)).toEqual(["committed 1@1"]);
+  });
+
+  it("after a journal that was full has room again; it is said once, and nothing is lost", async () => {
+    const full = { kind: "full", message: "no room" } as const;
+    const writer = new Writer({ onRequest: firstFates<RequestFate>(full, full, full, full, full) });
+    writer.append();
+    writer.append();
+    expect(await writer.play(limits.journalFullRetryMs)).toEqual(["full"]);
+    expect(await writer.play(5 * limits.journalFullRetryMs)).toEqual([
+      "full",
+      "room",
+      "committed 1@1",
+      "committed 2@2",
+    ]);
+  });
+});
+
+describe("a rival", () => {
+  /** Two of our batches are in flight behind batch 1 of term 1 when the rival's record takes the first one's place. */
+  async function surprised(
+    rivalOf: (tail: ChainTail) => Uint8Array,
+    onAnswer?: MemoryJournalFaults["onAnswer"],
+  ) {
+    const store = new MemoryJournalStore();
+    let rival: Uint8Array | undefined;
+    const writer = new Writer(
+      {
+        onRequest: () => {
+          if (rival !== undefined) store.insertRival(rival);
+          rival = undefined;
+          return "deliver";
+        },
+        ...(onAnswer === undefined ? {} : { onAnswer }),
+      },
+      store,
+    );
+    writer.append();
+    await writer.play();
+    rival = rivalOf(writer.tail);
+    const first = writer.append();
+    const second = writer.append();
+    await writer.play(10 * limits.appendRetryMs);
+    return { writer, store, first, second };
+  }
+
+  const elected = (tail: ChainTail) => aBatch({ tail, term: term(2) }).bytes;
+
+  it("elected between two batches in flight voids both, though the second was acknowledged", async () => {
+    const outcomes: string[] = [];
+    const { writer, store, second } = await surprised(elected, ({ expectedSeq }, { kind }) => {
+      outcomes.push(`${expectedSeq}: ${kind}`);
+      return "deliver";
+    });
+    // The journal took the second batch at the very position it expected.
+    expect(outcomes.slice(1)).toEqual(["1: refused", "2: stored"]);
+    expect(Buffer.compare(store.at(3)?.bytes ?? alien, second.bytes)).toBe(0);
+    expect(writer.log).toEqual(["committed 1@1", "deposed"]);
+    expect(readerOf(store)).toEqual(["committed 1@1", "committed 2@2", "dead @3"]);
+    expect(replayOf(store).state.term).toBe(2);
+    expect(writer.committer.hasRoom).toBe(false);
+  });
+
+  it.each([
+    ["the first answer is lost", 1],
+    ["the second answer is lost", 2],
+  ])("is found out too when %s", async (_, lostSeq) => {
+    let isLost = false;
+    const { writer } = await surprised(elected, ({ expectedSeq }) => {
+      if (isLost || expectedSeq !== lostSeq) return "deliver";
+      isLost = true;
+      return "lose";
+    });
+    expect(writer.log).toEqual(["committed 1@1", "deposed"]);
+  });
+
+  it("of our own term is a fork: nothing more is written", async () => {
+    const forked = (tail: ChainTail) => aBatch({ tail, term: term(1), at: 2_000 }).bytes;
+    const { writer, store } = await surprised(forked);
+    expect(writer.log).toEqual(["committed 1@1", "halted WAGGLE_JOURNAL_DAMAGED"]);
+    expect(store.lastSeq).toBe(3);
+  });
+
+  it("of a lower term, or of another journal, is dead", async () => {
+    for (const bytes of [
+      aBatch({ tail: nothing, term: term(1) }).bytes,
+      Buffer.from(
+        Buffer.from(aBatch({ tail: nothing, term: term(1) }).bytes)
+          .toString()
+          .replace('"j"', '"other"'),
+      ),
+    ]) {
+      const { writer, store } = await surprised(() => bytes);
+      expect(writer.log.filter((line) => line !== "dead @2" && line !== "dead @3")).toEqual([
+        "committed 1@1",
+        expect.stringMatching(/^committed 2@/),
+        expect.stringMatching(/^committed 3@/),
+      ]);
+      expect(replayOf(store).position.idx).toBe(3);
+    }
+  });
+
+  it.each([
+    ["another standby's", 2, 2],
+    ["a later one's", 2, 3],
+    ["the old leader's last batch", 2, 1],
+  ])(
+    "that comes first when we campaign has won the place, and that is no halt: %s",
+    async (_, ours, theirs) => {
+      const store = new MemoryJournalStore();
+      const old = new Writer({}, store);
+      old.append();
+      await old.play();
+      const writer = new Writer({}, store);
+      store.insertRival(aBatch({ tail: writer.tail, term: term(theirs), at: 3_000 }).bytes);
+      writer.append({ term: term(ours) });
+      expect(await writer.play(limits.appendRetryMs)).toEqual(["deposed"]);
+    },
+  );
+});
+
+describe("whatever the way to the journal does", () => {
+  const fate = fc.oneof(
+    { weight: 3, arbitrary: fc.constant("deliver" as const) },
+    fc.constantFrom("lose" as const, "late" as const, "alien" as const, "full" as const),
+  );
+  const fates = fc.record({
+    requests: fc.array(fate, { maxLength: 12 }),
+    answers: fc.array(fc.constantFrom("deliver" as const, "lose" as const), { maxLength: 12 }),
+    /** Whether an answer is put off behind the next one. */
+    slow: fc.array(fc.boolean(), { maxLength: 12 }),
+  });
+
+  it("each batch is committed once, in order, and every reader agrees", async () => {
+    await fc.assert(
+      fc.asyncProperty(fates, async (given) => {
+        const [requests, answers, slow] = [[...given.requests], [...given.answers], [...given.slow]];
+        const store = new MemoryJournalStore();
+        const clock: { current?: ManualClock } = {};
+        const pass = (ms: number) => new Promise<void>((resolve) => void clock.current?.after(ms, resolve));
+        const writer = new Writer(
+          {
+            onRequest: () => {
+              const next = requests.shift() ?? "deliver";
+              if (next === "late") return { kind: "late", until: pass(250) };
+              if (next === "full") return { kind: "full", message: "" };
+              if (next !== "alien") return next;
+              store.insertRival(alien);
+              return "deliver";
+            },
+            onAnswer: async () => {
+              if (slow.shift() === true) await pass(60);
+              return answers.shift() ?? "deliver";
+            },
+          },
+          store,
+        );
+        clock.current = writer.clock;
+        for (
+          let sent = 0, rounds = 0;
+          writer.log.filter((line) => line.startsWith("committed")).length < 8;
+          rounds += 1
+        ) {
+          if (rounds > 1_000) throw new Error(`stuck after ${writer.log.join(", ")}`);
+          for (; sent < 8 && writer.committer.hasRoom; sent += 1) writer.append();
+          await writer.play(50);
+        }
+        const committed = writer.log.filter((line) => line.startsWith("committed"));
+        expect(committed).toEqual(readerOf(store).filter((line) => line.startsWith("committed")));
+        expect(writer.log.filter((line) => line.startsWith("halted") || line === "deposed")).toEqual([]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe("stopped", () => {
+  it("it says nothing more, whatever the journal still answers", async () => {
+    const gate = aGate();
+    const writer = new Writer({ onAnswer: () => gate.opened.then((): AnswerFate => "deliver") });
+    writer.append();
+    await writer.play();
+    writer.committer.stop();
+    gate.open();
+    expect(await writer.play(limits.appendRetryMs)).toEqual([]);
+    expect(writer.store.lastSeq).toBe(1);
+  });
+});
