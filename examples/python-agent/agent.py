@@ -91,7 +91,7 @@ class Agent:
         threading.Thread(target=self.run, args=(task,)).start()
     def run(self, task):
         key = (task["task"], task["attempt"])
-        try: report = {"outcome": "completed", "result": handle(task)}
+        try: report = {"outcome": "revoked"} if task.get("revoked") else {"outcome": "completed", "result": handle(task)}
         except ValueError as error: report = {"outcome": "invalid", "error": str(error)}
         except Exception as error: report = {"outcome": "failed", "error": repr(error)}
         if key in self.revoked: report = {"outcome": "revoked"}

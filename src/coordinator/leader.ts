@@ -17,7 +17,7 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
-import { type Effect, unconfirmedAssignments } from "../core/effect.ts";
+import { type Effect, sentAgain, unconfirmedAssignments } from "../core/effect.ts";
 import type { RefusalReason } from "../core/event.ts";
 import { nextDueAt, type SwarmState } from "../core/state.ts";
 import { Turn } from "../core/step.ts";
@@ -419,8 +419,8 @@ export class Leader implements RequestTarget {
       replies: [],
       look: (state) => {
         for (const attempt of missing) {
-          const task = state.taskById.get(attempt.task);
-          if (task?.open === attempt) effects.push({ kind: "assign", attempt, spec: task.spec });
+          if (state.agentById.get(agent)?.open.get(attempt.number) === attempt)
+            effects.push(...sentAgain(state, attempt));
         }
       },
       finish: (commit) => {

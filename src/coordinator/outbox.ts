@@ -128,13 +128,11 @@ function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "r
 }
 
 function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): Assignment {
+  const { number, task, attempt: ordinal, token, kind, project } = attempt;
+  const grant = { number, task, attempt: ordinal, token, kind, project };
+  if (spec === undefined) return { ...grant, user: "", payload: "", timeoutMs: 0, revoked: true };
   return {
-    number: attempt.number,
-    task: attempt.task,
-    attempt: attempt.attempt,
-    token: attempt.token,
-    kind: spec.kind,
-    project: spec.project,
+    ...grant,
     user: spec.user,
     payload: spec.payload,
     ...(spec.encoding === undefined ? {} : { encoding: spec.encoding }),

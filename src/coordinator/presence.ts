@@ -150,9 +150,7 @@ export class Presences {
 
 function missingAssignments(row: AgentRow, seen: number, sentByPreviousBeat: number): OpenAttempt[] {
   if (seen >= sentByPreviousBeat) return [];
-  return [...row.open.values()].filter(
-    ({ number, state }) => number > seen && number <= sentByPreviousBeat && state !== "revoked",
-  );
+  return [...row.open.values()].filter(({ number }) => number > seen && number <= sentByPreviousBeat);
 }
 
 /** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no

@@ -52,6 +52,7 @@ export class Queries {
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
+    this.#refreshUsage();
   }
 
   take(message: Message): void {

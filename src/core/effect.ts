@@ -8,7 +8,8 @@ import type { Event, TaskSpec } from "./event.ts";
 import type { OpenAttempt, SwarmState } from "./state.ts";
 
 export type Effect =
-  | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec }
+  /** Without a specification the attempt was revoked before it arrived: only its number still counts. */
+  | { readonly kind: "assign"; readonly attempt: OpenAttempt; readonly spec: TaskSpec | undefined }
   | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
   | {
       readonly kind: "tell";
@@ -75,12 +76,21 @@ export function unconfirmedAssignments(state: SwarmState): Effect[] {
   const effects: Effect[] = [];
   for (const agent of state.agentById.values()) {
     for (const attempt of agent.open.values()) {
-      if (attempt.state === "assigned") effects.push(assignEffect(state, attempt.task));
-      if (attempt.state === "revoked")
-        effects.push({ kind: "revoke", attempt, reason: "the attempt is no longer yours" });
+      if (attempt.state !== "running") effects.push(...sentAgain(state, attempt));
     }
   }
   return effects;
+}
+
+/** What tells an agent of an attempt it may not have heard of. A revoked one is assigned once more, as revoked, so
+ *  that no number is missing, and the agent can confirm that it does not run. */
+export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
+  if (attempt.state !== "revoked") return [assignEffect(state, attempt.task)];
+  const reason = "the attempt is no longer yours";
+  return [
+    { kind: "revoke", attempt, reason },
+    { kind: "assign", attempt, spec: undefined },
+  ];
 }
 
 /** The project an event belongs to, `_` when to none; asked right after the event was applied. */

@@ -323,6 +323,7 @@ export const assignmentSchema = z.object({
   encoding: encoding.optional(),
   timeoutMs: z.int(),
   stallMs: z.int().optional(),
+  revoked: z.literal(true).optional().describe("revoked before it arrived: report `revoked`, do not run it"),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 

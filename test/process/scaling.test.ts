@@ -1,0 +1,73 @@
+// More agents, more throughput: exec agents in processes of their own against the ideal time; and an agent that
+// is killed, whose attempts run elsewhere.
+
+import { afterEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { limits } from "../../src/limits.ts";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const TASK_MS = 200;
+const TASKS = 200;
+
+let workplace: Workplace;
+let swarm: Swarm;
+
+afterEach(async () => {
+  await swarm?.close();
+  await workplace?.clear();
+});
+
+async function startSwarm(): Promise<void> {
+  workplace = await Workplace.make();
+  await workplace.start("up").says("leading");
+  swarm = await connect({ dataFolder: workplace.dataFolder });
+}
+
+async function startAgents(count: number, ...flags: string[]): Promise<RunningWaggle[]> {
+  const agents = Array.from({ length: count }, (_, n) =>
+    workplace.start("agent", "--kind", "nap", "--id", `a${n}`, ...flags),
+  );
+  await Promise.all(agents.map((agent) => agent.says("joined")));
+  return agents;
+}
+
+async function runTasks(payload: string, prefix: string): Promise<number> {
+  const startedAt = performance.now();
+  const tasks = Array.from({ length: TASKS }, (_, n) =>
+    swarm.submit({ id: `${prefix}${n}`, kind: "nap", payload }),
+  );
+  await Promise.all(tasks.map(async (task) => await (await task).result()));
+  return performance.now() - startedAt;
+}
+
+describe("exec agents", () => {
+  it.each([4, 8])(
+    `finish ${TASKS} tasks of ${TASK_MS} ms in at most 1.15 × the ideal time: %i`,
+    async (count) => {
+      await startSwarm();
+      await startAgents(count, "--exec", `sleep ${TASK_MS / 1000}`);
+      const idealMs = (TASKS / count) * TASK_MS;
+      const tookMs = await runTasks("", "t");
+      console.log(
+        `${count} agents: ${Math.round(tookMs)} ms, ideal ${idealMs} ms, ratio ${(tookMs / idealMs).toFixed(3)}`,
+      );
+      expect(tookMs / idealMs).toBeLessThanOrEqual(1.15);
+    },
+  );
+
+  it("that are killed lose nothing: their attempts run elsewhere once they are lost", async () => {
+    await startSwarm();
+    const [victim] = await startAgents(2, "--exec", "sleep 0.1", "--max-concurrent", "4");
+    const handles = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => swarm.submit({ id: `t${n}`, kind: "nap" })),
+    );
+    await handles[0]?.result();
+    const killedAt = performance.now();
+    await victim?.kill("SIGKILL");
+    const outcomes = await Promise.all(handles.map((handle) => handle.outcome()));
+    expect(outcomes.every(({ state }) => state === "completed")).toBe(true);
+    expect(outcomes.some(({ attempts }) => attempts === 2)).toBe(true);
+    expect(performance.now() - killedAt).toBeLessThan(limits.agentLostMs + 4_000);
+  });
+});

@@ -1,0 +1,124 @@
+// The command as a user runs it: `node bin/waggle.js …` in a folder of its own, as a real process.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A folder to run the command in, with a choice of broker. */
+export class Workplace {
+  readonly folder: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #processes: RunningWaggle[] = [];
+
+  private constructor(folder: string, env: NodeJS.ProcessEnv) {
+    this.folder = folder;
+    this.#env = env;
+  }
+
+  /** @param natsServer a server's binary that `up` is to find on the PATH; without one it takes the development broker */
+  static async make(natsServer?: string): Promise<Workplace> {
+    const folder = await mkdtemp(join(tmpdir(), "waggle-process-"));
+    const path = [
+      dirname(process.execPath),
+      ...(natsServer === undefined ? [] : [dirname(natsServer)]),
+      "/bin",
+    ];
+    const { NATS_URL: _url, NATS_CONTEXT: _context, ...rest } = process.env;
+    return new Workplace(folder, { ...rest, HOME: folder, PATH: path.join(delimiter), NO_COLOR: "1" });
+  }
+
+  /** Starts a verb that keeps running. */
+  start(...args: string[]): RunningWaggle {
+    const child = spawn(process.execPath, [launcher, ...args], { cwd: this.folder, env: this.#env });
+    const running = new RunningWaggle(child);
+    this.#processes.push(running);
+    return running;
+  }
+
+  /** Runs a verb to its end. */
+  async run(...args: string[]): Promise<Finished> {
+    return await this.start(...args).finished;
+  }
+
+  get dataFolder(): string {
+    return join(this.folder, ".waggle");
+  }
+
+  /** Kills what was started, stops the broker, removes the folder. */
+  async clear(): Promise<void> {
+    for (const running of this.#processes) running.child.kill("SIGKILL");
+    await Promise.all(this.#processes.map((running) => running.finished));
+    await this.run("down");
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** One process, what it has said so far, and how it ended. */
+export class RunningWaggle {
+  readonly child: ChildProcess;
+  readonly finished: Promise<Finished>;
+  #stdout = "";
+  #stderr = "";
+  readonly #listeners = new Set<() => void>();
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    this.#collect(child.stdout, (text) => {
+      this.#stdout += text;
+    });
+    this.#collect(child.stderr, (text) => {
+      this.#stderr += text;
+    });
+    this.finished = once(child, "close").then(([code]) => ({
+      code: code as number | null,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }));
+  }
+
+  get said(): string {
+    return `${this.#stdout}${this.#stderr}`;
+  }
+
+  /** Resolves when either stream has said it. Rejects when the process ends without. */
+  async says(text: string | RegExp): Promise<void> {
+    const hasSaid = () => (typeof text === "string" ? this.said.includes(text) : text.test(this.said));
+    await new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!hasSaid()) return;
+        this.#listeners.delete(look);
+        resolve();
+      };
+      this.#listeners.add(look);
+      void this.finished.then(({ code }) => {
+        if (!hasSaid()) reject(new Error(`ended with ${code} without saying ${text}:\n${this.said}`));
+      });
+      look();
+    });
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<Finished> {
+    this.child.kill(signal);
+    return await this.finished;
+  }
+
+  #collect(stream: ChildProcess["stdout"], add: (text: string) => void): void {
+    if (stream === null) return;
+    stream.setEncoding("utf8");
+    stream.on("data", (text: string) => {
+      add(text);
+      for (const look of this.#listeners) look();
+    });
+  }
+}
