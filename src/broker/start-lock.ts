@@ -31,16 +31,18 @@ export async function acquireStartLock(folderPath: string): Promise<StartLock> {
 /** @returns undefined when a rival held the lock, and has let go of it or run out of time */
 async function tryPorts(folderPath: string, deadline: number): Promise<StartLock | undefined> {
   const greeting = `waggle start ${digest(folderPath).toString("hex")}\n`;
-  for (const port of portsFor(folderPath)) {
+  for (const port of lockPortsFor(folderPath)) {
     const server = await listenAt(port, greeting);
     if (server !== undefined) return server;
     if (await waitedForRival(port, greeting, deadline)) return undefined;
   }
-  throw new BrokerError(`none of the ports ${portsFor(folderPath).join(", ")} is free to lock ${folderPath}`);
+  throw new BrokerError(
+    `none of the ports ${lockPortsFor(folderPath).join(", ")} is free to lock ${folderPath}`,
+  );
 }
 
-/** Below the ports that systems give out by themselves. */
-function portsFor(folderPath: string): number[] {
+/** Where the lock of a folder may be: below the ports that systems give out by themselves. */
+export function lockPortsFor(folderPath: string): number[] {
   const first = 10_240 + (digest(folderPath).readUInt32BE(0) % 20_000);
   return Array.from({ length: PORTS_TRIED }, (_, at) => first + at);
 }

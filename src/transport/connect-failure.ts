@@ -25,11 +25,11 @@ function sentenceFor(error: Error, where: string): string {
   if (error.name === "TimeoutError") {
     return (
       `No NATS server answered at ${where} within ${limits.connectTimeoutMs / 1000} s: ` +
-      "check the address, the port and what stands between."
+      "check the address, the port and what stands between, and the client certificate if the server wants one."
     );
   }
   if (hasCode(/^(ENOTFOUND|EAI_AGAIN)$/)) return `No host of this name: ${where}. Check the address.`;
-  if (hasCode(/CERT|TLS|SSL|SELF_SIGNED/) || /'tls'/.test(error.message)) {
+  if (hasCode(/CERT|TLS|SSL|SELF_SIGNED|SIGNATURE|ISSUER/) || /'tls'/.test(error.message)) {
     return (
       `No encrypted connection to NATS at ${where} (${error.message}): ` +
       "check the CA and client certificates, and whether the server offers TLS."

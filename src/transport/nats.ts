@@ -24,6 +24,7 @@ import { unreachable } from "../assert.ts";
 import { systemClock } from "../clock.ts";
 import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { BackOff } from "./back-off.ts";
 import { explainConnectFailure } from "./connect-failure.ts";
 import { callHandler } from "./handler.ts";
 import { KeptPublishes } from "./kept-publishes.ts";
@@ -40,6 +41,7 @@ import type {
   Subscription,
   Transport,
 } from "./transport.ts";
+import { settledWithin, unlessAborted } from "./waiting.ts";
 
 export interface NatsOptions extends ServerAddress {
   /** Shown by the server in its list of connections. */
@@ -81,8 +83,8 @@ export async function openNatsConnection(options: NatsOptions): Promise<NatsConn
   const opening = connect(connectionOptions).catch((cause: unknown) => {
     throw explainConnectFailure(cause, options);
   });
-  const connection = await unlessAborted(opening, options.signal);
-  void backOff.follow(connection);
+  const connection = await unlessAborted(opening, options.signal, (late) => late.close());
+  void backOff.follow(connection.status());
   return connection;
 }
 
@@ -309,26 +311,6 @@ async function toConnectionOptions(options: NatsOptions, backOff: BackOff): Prom
   };
 }
 
-/** How long to wait before the next attempt to reconnect. The library asks several times for one attempt,
- *  so it counts the attempts that it hears of, not the questions. */
-class BackOff {
-  delayMs: number = limits.reconnectMs;
-  #failures = 0;
-
-  async follow(connection: NatsConnection): Promise<void> {
-    for await (const status of connection.status()) {
-      if (status.type === "reconnecting") this.#set(this.#failures + 1);
-      else if (status.type === "reconnect") this.#set(0);
-    }
-  }
-
-  #set(failures: number): void {
-    this.#failures = failures;
-    const delayMs = Math.min(limits.reconnectMsMax, limits.reconnectMs * 2 ** failures);
-    this.delayMs = delayMs * (0.5 + Math.random() / 2); // all agents lose a server at the same moment
-  }
-}
-
 async function checkTlsFiles({ caFile, certFile, keyFile }: ServerTls): Promise<void> {
   if (caFile !== undefined) await readSecret(caFile, "CA certificate");
   if (certFile !== undefined) await readSecret(certFile, "client certificate");
@@ -380,36 +362,4 @@ async function readSecret(path: string, what: string): Promise<string> {
   } catch (cause) {
     throw new InvalidConfigError(`cannot read the ${what} file ${path}`, { cause });
   }
-}
-
-/** The work goes on when the signal wins; a connection that then comes is closed. */
-async function unlessAborted(
-  opening: Promise<NatsConnection>,
-  signal: AbortSignal | undefined,
-): Promise<NatsConnection> {
-  if (signal === undefined) return await opening;
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort);
-  });
-  try {
-    return await Promise.race([opening, aborted]);
-  } catch (error) {
-    if (signal.aborted) void opening.then((late) => late.close()).catch(() => undefined); // told already
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-/** Neither rejects nor waits longer than `ms`. */
-async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  let cancel: () => void = () => undefined;
-  const late = new Promise<void>((resolve) => {
-    cancel = systemClock.after(ms, resolve);
-  });
-  await Promise.race([promise.catch(() => undefined), late]);
-  cancel();
 }

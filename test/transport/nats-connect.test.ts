@@ -11,6 +11,7 @@ import { nkeys } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { InvalidConfigError, UnreachableError, type WaggleError } from "../../src/errors.ts";
+import { explainConnectFailure } from "../../src/transport/connect-failure.ts";
 import { connectNats, type NatsOptions } from "../../src/transport/nats.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { bytesOf, Received, statusOf } from "./received.ts";
@@ -136,6 +137,27 @@ describe("a first connection", () => {
       const error = await failureOf({ urls, ...options });
       expect(error).toBeInstanceOf(InvalidConfigError);
     }
+  });
+});
+
+describe("the sentence for a failure", () => {
+  const address = { urls: ["nats://hive:1", "nats://hive:2"] };
+  const explain = (error: object) => explainConnectFailure(Object.assign(new Error("why"), error), address);
+
+  it.each([
+    [{ code: "ENOTFOUND" }, "No host of this name: hive:1, hive:2. Check the address."],
+    [{ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" }, "No encrypted connection to NATS at hive:1, hive:2 (why)"],
+    [{ code: "DEPTH_ZERO_SELF_SIGNED_CERT" }, "No encrypted connection to NATS"],
+    [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, "No encrypted connection to NATS"],
+    [{ name: "TimeoutError" }, "No NATS server answered at hive:1, hive:2 within 5 s"],
+    [
+      { cause: Object.assign(new Error("inner"), { code: "ECONNREFUSED" }) },
+      "Nothing listens at hive:1, hive:2",
+    ],
+    [{}, "Cannot connect to NATS at hive:1, hive:2 (why)"],
+  ])("goes by %j", (error, sentence) => {
+    expect(explain(error).message).toContain(sentence);
+    expect(explain(error).code).toBe("WAGGLE_UNREACHABLE");
   });
 });
 

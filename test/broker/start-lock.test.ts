@@ -1,0 +1,91 @@
+// The lock that lets one process start a folder's broker.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { acquireStartLock, lockPortsFor } from "../../src/broker/start-lock.ts";
+
+const closing: (() => void)[] = [];
+let folders = 0;
+
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+/** No such folder exists: only its path counts. */
+function aFolder(): string {
+  folders += 1;
+  return `/nowhere/${process.pid}/${folders}`;
+}
+
+async function occupy(port: number, greeting: string): Promise<void> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => socket.destroy()));
+    socket.write(greeting);
+  }).listen({ host: "127.0.0.1", port });
+  await once(server, "listening");
+  closing.push(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+}
+
+/** Takes the lock once, and notes when it had it and when it let go. */
+async function takeTurn(folder: string, notes: string[]): Promise<void> {
+  const lock = await acquireStartLock(folder);
+  notes.push("taken");
+  await new Promise((resolve) => setImmediate(resolve));
+  notes.push("released");
+  lock.release();
+}
+
+describe("the start lock", () => {
+  it("is held by one at a time, and everybody gets it in the end", async () => {
+    const folder = aFolder();
+    const notes: string[] = [];
+    await Promise.all(Array.from({ length: 6 }, () => takeTurn(folder, notes)));
+    expect(notes).toEqual(Array(6).fill(["taken", "released"]).flat());
+  });
+
+  it("of one folder does not wait for that of another", async () => {
+    const locks = [await acquireStartLock(aFolder()), await acquireStartLock(aFolder())];
+    for (const lock of locks) lock.release();
+  });
+
+  it("is still one when a stranger has its port", async () => {
+    const folder = aFolder();
+    await occupy(lockPortsFor(folder)[0] ?? 0, "220 mail.example ESMTP\r\n");
+    const notes: string[] = [];
+    await Promise.all(Array.from({ length: 3 }, () => takeTurn(folder, notes)));
+    expect(notes).toEqual(Array(3).fill(["taken", "released"]).flat());
+  });
+
+  it("is free at once when the process that held it is killed", async () => {
+    const folder = aFolder();
+    const module = fileURLToPath(new URL("../../dist/src/broker/start-lock.js", import.meta.url));
+    const code = `
+      import { acquireStartLock } from ${JSON.stringify(module)};
+      await acquireStartLock(${JSON.stringify(folder)});
+      console.log("taken");
+    `;
+    const holder = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    closing.push(() => holder.kill("SIGKILL"));
+    await once(holder.stdout, "data");
+    let isTaken = false;
+    const taking = acquireStartLock(folder).then((lock) => {
+      isTaken = true;
+      lock.release();
+    });
+    await expect(
+      Promise.race([taking, acquireStartLock(aFolder()).then((lock) => lock.release())]),
+    ).resolves.toBe(undefined);
+    expect(isTaken).toBe(false);
+    holder.kill("SIGKILL");
+    await taking;
+  });
+});
