@@ -12,6 +12,7 @@ import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import type { Transport } from "../../src/transport/transport.ts";
+import { WatchedJournal } from "./watched-journal.ts";
 
 export const subjects = subjectsOf(swarmId("test"));
 
@@ -20,6 +21,10 @@ export interface TestSwarm {
   readonly store: MemoryJournalStore;
   readonly coordinator: Coordinator;
   readonly client: WireParty;
+  /** The journal as everybody reads it; whatever breaks an invariant in it fails the test in `stop`. */
+  readonly watched: WatchedJournal;
+  /** Of each coordinator, by its id: to cut and heal. */
+  readonly transportById: ReadonlyMap<string, Transport>;
   agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
   /** A further coordinator on the same journal. */
   startAnother(id: string, journal?: Journal): Promise<Coordinator>;
@@ -51,10 +56,13 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const clock = options.clock ?? systemClock;
   const hub = options.hub ?? new MemoryHub({ clock });
   const store = options.store ?? new MemoryJournalStore();
+  const watched = new WatchedJournal(store);
   const running: Coordinator[] = [];
+  const transportById = new Map<string, Transport>();
   const startAnother = async (id: string, journal: Journal = store.open()) => {
     const random = options.random ?? systemRandom;
     const transport = hub.connect();
+    transportById.set(id, transport);
     const deps = { id, swarm: swarmId("test"), transport, journal, clock, random, logger: silentLogger };
     const coordinator = await startCoordinator(deps);
     running.push(coordinator);
@@ -67,6 +75,8 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     store,
     coordinator,
     client: new WireParty(hub.connect()),
+    watched,
+    transportById,
     startAnother,
     agent: async (id, join = {}) => {
       const agent = new WireAgent(hub.connect(), id, join);
@@ -75,6 +85,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     },
     stop: async () => {
       await Promise.all(running.map((each) => each.stop()));
+      watched.settled();
     },
   };
 }
