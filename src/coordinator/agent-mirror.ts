@@ -48,13 +48,13 @@ export class AgentMirrors {
 
   #syncOne(row: AgentRow): void {
     const mirror = this.#mirrorOf(row.id);
-    const isOtherLife = mirror.online && (!row.online || mirror.incarnation !== row.incarnation);
-    if (isOtherLife) endLife(mirror);
+    const isSameLife = row.online && mirror.incarnation === row.incarnation;
+    // Other places are other edges: the chart is walked anew.
+    if (mirror.online && !(isSameLife && mirror.places === placesOf(row))) endLife(mirror);
     if (!row.online) return;
     if (!mirror.online) beginLife(mirror, row);
     for (const signal of edges(mirror, row)) mirror.actor.send(signal);
     mirror.inFlight = row.open.size;
-    mirror.places = placesOf(row);
     mirror.draining = row.draining;
   }
 
