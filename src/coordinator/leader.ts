@@ -331,8 +331,8 @@ export class Leader implements RequestTarget {
   #pulse(): void {
     if (this.#phase === "over") return;
     const now = this.#deps.clock.monotonicMs();
-    if (now - this.#pulseMonotonicMs > limits.pulseLateMs + limits.pulseMs)
-      this.presences.restart(this.#state);
+    const isLate = now - this.#pulseMonotonicMs > limits.pulseLateMs + limits.pulseMs;
+    if (isLate || this.#deps.transport.status() !== "connected") this.presences.restart(this.#state);
     this.#pulseMonotonicMs = now;
     const commands = this.presences.overdue(this.#state, this.#jitter);
     commands.push(...this.#refusalSummaries(now), ...this.#beat(now));

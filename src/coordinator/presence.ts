@@ -92,7 +92,10 @@ export class Presences {
     const commands: Command[] = [];
     for (const agent of state.agentById.values()) {
       if (!agent.online) continue;
-      const presence = this.#presenceById.get(agent.id) ?? this.heard(agent.id, agent.incarnation);
+      const known = this.#presenceById.get(agent.id);
+      // The silence of the life before is not this one's.
+      const presence =
+        known?.incarnation === agent.incarnation ? known : this.heard(agent.id, agent.incarnation);
       if (now - presence.heardMonotonicMs > limits.agentLostMs) {
         commands.push({ type: "LapseAgent", agent: agent.id, incarnation: agent.incarnation });
       } else this.#collectStalled(state, agent, now, jitter, commands);

@@ -235,6 +235,7 @@ export class Requests {
       held = [],
       seen = 0 as AssignmentNumber,
     } = request.value;
+    this.#target.heard(agent, incarnation);
     const command: Command = {
       type: "JoinAgent",
       agent,

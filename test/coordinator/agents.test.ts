@@ -1,0 +1,429 @@
+// How a leader and its agents keep each other honest: lives, heartbeats, lapses, and work that comes from the
+// wrong side.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import { limits } from "../../src/limits.ts";
+import type { Assignment } from "../../src/protocol/schemas.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock, random: { ...systemRandom, next: () => 0 } });
+});
+afterEach(() => swarm.stop());
+
+const submit = (...ids: string[]) => swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
+const held = (...ids: string[]) => ids.map((task) => ({ task, attempt: 1 }));
+const task = (id: string) => swarm.client.task(id);
+const statusOf = async (id: string) =>
+  (await swarm.client.status()).agents.find((agent: { id: string }) => agent.id === id);
+const assignments = async (agent: WireAgent, count: number) => {
+  const all: Assignment[] = [];
+  for (let n = 0; n < count; n += 1) all.push(await agent.assignment());
+  return all;
+};
+/** Everything an agent was pushed that it has not looked at. */
+const untold = async (agent: WireAgent) => {
+  await clock.settle();
+  return agent.pushes.all.map(({ type }) => type);
+};
+
+describe("joining", () => {
+  it("tells the agent how to live, and the swarm what it can do", async () => {
+    const agent = await swarm.agent("a1", { kinds: ["count", "count", "digest"], role: "r", prefetch: 2 });
+    expect(await agent.join()).toMatchObject({
+      ok: true,
+      term: 1,
+      unknown: [],
+      resumed: true,
+      heartbeatMs: limits.heartbeatMs,
+      leaseTtlMs: limits.leaseTtlMs,
+    });
+    expect(await statusOf("a1")).toMatchObject({
+      status: "ready",
+      kinds: [{ kind: "count" }, { kind: "digest" }],
+      role: "r",
+      maxConcurrent: 4,
+      prefetch: 2,
+    });
+  });
+
+  it("again resumes: what it holds runs on, what it does not know of is sent again, what is not its own it stops", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1", "t2");
+    await assignments(agent, 2);
+    Object.assign(agent.joinMessage, { held: [...held("t1"), { task: "other", attempt: 3 }], seen: 1 });
+    expect(await agent.join()).toMatchObject({ resumed: true, unknown: [{ task: "other", attempt: 3 }] });
+    expect([await task("t1"), await task("t2")]).toMatchObject([{ state: "running" }, { state: "assigned" }]);
+    await agent.beat(held("t1"), 1);
+    await agent.beat(held("t1"), 1);
+    expect(await agent.assignment()).toMatchObject({ task: "t2", number: 2 });
+  });
+
+  it("as a new incarnation fences the old one, whose attempts run again", async () => {
+    const old = await swarm.agent("a1");
+    await submit("t1");
+    const stale = await old.assignment();
+    const young = await swarm.agent("a1", { incarnation: "a1-2" });
+    expect(await old.push("fenced")).toMatchObject({ incarnation: "a1-1" });
+    const assignment = await young.assignment();
+    expect(assignment).toMatchObject({ task: "t1", attempt: 2, number: 1 });
+    expect((await old.complete(stale)).answers).toEqual([{ ok: true, status: "stale" }]);
+    expect((await young.complete(assignment)).answers).toEqual([{ ok: true, status: "ok" }]);
+  });
+
+  it("once fenced, an agent that beats on is told so again, and not answered", async () => {
+    const old = await swarm.agent("a1");
+    await swarm.agent("a1", { incarnation: "a1-2" });
+    await old.push("fenced");
+    void old.beat([], 0);
+    expect(await old.push("fenced")).toMatchObject({ incarnation: "a1-1", term: 1 });
+  });
+
+  it("again with a life that is over is refused, naming the field", async () => {
+    const agent = await swarm.agent("a1");
+    await agent.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+    expect(await agent.join()).toMatchObject({
+      ok: false,
+      code: "WAGGLE_UNKNOWN_AGENT",
+      field: "incarnation",
+    });
+  });
+
+  it("with other places is mirrored by its chart", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 1 });
+    await submit("t1");
+    await agent.assignment();
+    expect(await statusOf("a1")).toMatchObject({ chart: "busy.saturated" });
+    Object.assign(agent.joinMessage, { maxConcurrent: 2, held: held("t1"), seen: 1 });
+    await agent.join();
+    expect(await statusOf("a1")).toMatchObject({ chart: "busy.available", inFlight: 1 });
+    Object.assign(agent.joinMessage, { maxConcurrent: 1 });
+    await agent.join();
+    expect(await statusOf("a1")).toMatchObject({ chart: "busy.saturated" });
+  });
+});
+
+describe("silence", () => {
+  it("for H loses an agent: its attempts run elsewhere, and it is told to begin a new life", async () => {
+    const [silent, other] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
+    await submit("t1");
+    await silent.assignment();
+    for (let second = 0; second < limits.agentLostMs / 1_000; second += 1) {
+      await clock.advance(1_000);
+      await other.beat([], 0);
+    }
+    expect(await task("t1")).toMatchObject({ state: "assigned", attempts: 1 });
+    await clock.advance(2 * limits.pulseMs);
+    expect(await task("t1")).toMatchObject({ state: "queued" });
+    expect(await silent.push("rejoin")).toMatchObject({ incarnation: "a1-1" });
+    expect([await statusOf("a1"), await statusOf("a2")]).toMatchObject([
+      { status: "offline" },
+      { status: "ready" },
+    ]);
+    void silent.beat([], 1);
+    expect(await silent.push("rejoin")).toMatchObject({ incarnation: "a1-1" });
+  });
+
+  it.each([
+    ["a heartbeat", (agent: WireAgent) => agent.beat(held("t1"), 1)],
+    [
+      "a result",
+      (agent: WireAgent) => agent.report({ task: "x", attempt: 1, token: "1.1" } as never, "failed"),
+    ],
+    ["joining again", (agent: WireAgent) => agent.join()],
+    [
+      "progress",
+      async (agent: WireAgent) => {
+        const report = { incarnation: "a1-1", task: "t1", attempt: 1 };
+        agent.transport.publish(subjects.agent("a1", "progress"), Buffer.from(JSON.stringify(report)));
+      },
+    ],
+  ])("is broken by %s", async (_, speak) => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await agent.assignment();
+    Object.assign(agent.joinMessage, { held: held("t1"), seen: 1 });
+    await clock.advance(limits.agentLostMs - 100);
+    await speak(agent);
+    await clock.advance(limits.agentLostMs - 100);
+    expect(await task("t1")).toMatchObject({ attempts: 1 });
+    expect(await statusOf("a1")).toMatchObject({ status: "busy" });
+  });
+
+  it("of the life before is not counted against the new one", async () => {
+    await swarm.agent("a1");
+    await clock.advance(limits.agentLostMs - 100);
+    await swarm.agent("a1", { incarnation: "a1-2" });
+    await clock.advance(1_000);
+    expect(await statusOf("a1")).toMatchObject({ status: "ready" });
+  });
+
+  it("is not counted while the leader itself slept", async () => {
+    await swarm.agent("a1");
+    clock.stall(2 * limits.agentLostMs);
+    await clock.advance(limits.agentLostMs - limits.pulseMs);
+    expect(await statusOf("a1")).toMatchObject({ status: "ready" });
+    await clock.advance(2 * limits.pulseMs);
+    expect(await statusOf("a1")).toMatchObject({ status: "offline" });
+  });
+
+  it("is not counted while the leader was cut off, and anew when it is back", async () => {
+    await swarm.agent("a1");
+    const transport = swarm.transportById.get("c1");
+    if (transport === undefined) throw new Error("c1 has a connection");
+    swarm.hub.cut(transport);
+    await clock.advance(2 * limits.agentLostMs);
+    swarm.hub.heal(transport);
+    await clock.advance(limits.agentLostMs - limits.pulseMs);
+    expect(await statusOf("a1")).toMatchObject({ status: "ready" });
+    await clock.advance(2 * limits.pulseMs);
+    expect(await statusOf("a1")).toMatchObject({ status: "offline" });
+  });
+});
+
+describe("a heartbeat", () => {
+  it("confirms what arrived, and renews", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await agent.assignment();
+    expect(await task("t1")).toMatchObject({ state: "assigned" });
+    expect(await agent.beat(held("t1"), 1)).toEqual({ term: 1, renewed: true });
+    expect(await task("t1")).toMatchObject({ state: "running" });
+  });
+
+  it("that changes nothing is answered without a batch", async () => {
+    const agent = await swarm.agent("a1");
+    const before = swarm.store.lastSeq;
+    await agent.beat([], 0);
+    expect(swarm.store.lastSeq).toBe(before);
+  });
+
+  it("without an attempt that had arrived gives it away", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await agent.assignment();
+    await agent.beat([], 1);
+    expect(await agent.assignment()).toMatchObject({ task: "t1", attempt: 2, number: 2 });
+  });
+
+  it("with an attempt that is not the agent's has it stopped, each time", async () => {
+    const agent = await swarm.agent("a1");
+    for (let beat = 0; beat < 2; beat += 1) {
+      await agent.beat(held("t9"), 0);
+      expect(await agent.push("revoke")).toMatchObject({ attempts: held("t9") });
+    }
+  });
+
+  it("brings a revoke that was lost again, and frees the place when the attempt is gone", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 1 });
+    await submit("t1", "t2");
+    await agent.assignment();
+    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t1"] });
+    await agent.push("revoke");
+    await agent.beat(held("t1"), 1);
+    expect(await agent.push("revoke")).toMatchObject({ attempts: held("t1") });
+    expect(await statusOf("a1")).toMatchObject({ inFlight: 1 });
+    await agent.beat([], 1);
+    expect(await agent.assignment()).toMatchObject({ task: "t2" });
+  });
+
+  it("behind the assignments brings them again with the second, and makes it unresponsive with the third", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1", "t2");
+    await assignments(agent, 2);
+    await agent.beat([], 0);
+    expect(await untold(agent)).toEqual(["assign"]);
+    await agent.beat([], 0);
+    expect(await assignments(agent, 2)).toMatchObject([
+      { task: "t1", number: 1 },
+      { task: "t2", number: 2 },
+    ]);
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
+    await agent.beat([], 0);
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
+    await submit("t3");
+    expect(await task("t3")).toMatchObject({
+      state: "queued",
+      ineligible: [{ agent: "a1", reason: "unresponsive" }],
+    });
+    await agent.beat(held("t1"), 1);
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
+    await agent.beat(held("t1", "t2"), 2);
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
+    expect(await task("t3")).toMatchObject({ state: "assigned" });
+  });
+
+  it("right after an assignment was sent is no sign that it was lost", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await agent.beat([], 0);
+    await submit("t2");
+    await agent.beat(held("t1"), 1);
+    await agent.beat(held("t1", "t2"), 2);
+    expect(await untold(agent)).toEqual(["assign", "assign"]);
+  });
+
+  it("of an agent nobody knows has it join", async () => {
+    const stranger = await swarm.agent("a1");
+    const other = { ...stranger.joinMessage, status: "ready", inFlight: 0, held: [], seen: 0 };
+    const pushes = stranger.listen<{ type: string }>(subjects.assign("a9"));
+    stranger.transport.publish(subjects.agent("a9", "heartbeat"), Buffer.from(JSON.stringify(other)));
+    expect(await pushes.next()).toMatchObject({ type: "rejoin", incarnation: "a1-1" });
+  });
+});
+
+describe("draining and leaving", () => {
+  const operator = (verb: "drain" | "undrain", agent: string) =>
+    swarm.client.ask(subjects.operator(verb), { agent });
+
+  it("takes nothing new, tells the agent, and is undone", async () => {
+    const agent = await swarm.agent("a1");
+    expect(await operator("drain", "a1")).toMatchObject({ ok: true, term: 1 });
+    expect(await agent.push("drain")).toMatchObject({ incarnation: "a1-1" });
+    await submit("t1");
+    expect(await task("t1")).toMatchObject({
+      state: "queued",
+      ineligible: [{ agent: "a1", reason: "draining" }],
+    });
+    expect(await statusOf("a1")).toMatchObject({ draining: true, chart: "draining.idle" });
+    await operator("undrain", "a1");
+    expect(await agent.assignment()).toMatchObject({ task: "t1" });
+    await agent.push("undrain");
+    expect(await operator("drain", "nobody")).toMatchObject({
+      ok: false,
+      code: "WAGGLE_UNKNOWN_AGENT",
+      field: "agent",
+    });
+  });
+
+  it("of its own accord is said by the heartbeat", async () => {
+    const agent = await swarm.agent("a1");
+    await agent.beat([], 0, { draining: true });
+    expect(await statusOf("a1")).toMatchObject({ draining: true });
+  });
+
+  it("gives what it holds to others at once", async () => {
+    const [one, other] = [
+      await swarm.agent("a1", { maxConcurrent: 1 }),
+      await swarm.agent("a2", { maxConcurrent: 1 }),
+    ];
+    await submit("t1", "t2");
+    await assignments(one, 1);
+    const second = await other.assignment();
+    await one.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+    await other.complete(second);
+    expect(await other.assignment()).toMatchObject({ task: "t1", attempt: 2 });
+    expect(await one.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })).toMatchObject({ ok: true });
+  });
+
+  it("with six hundred attempts closes each once", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 1_024 });
+    const ids = Array.from({ length: 600 }, (_, at) => `t${at}`);
+    await submit(...ids);
+    await assignments(agent, ids.length);
+    expect(await agent.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })).toMatchObject({
+      ok: true,
+    });
+    expect((await swarm.client.status()).tasks).toMatchObject({
+      queued: 600,
+      assigned: 0,
+      "dead-lettered": 0,
+    });
+    for (const row of swarm.watched.settled().state.taskById.values()) expect(row.attempt).toBe(1);
+  });
+});
+
+describe("a result", () => {
+  it("about somebody else's attempt, or with a stale token, is refused and changes nothing", async () => {
+    const [one, other] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
+    await submit("t1");
+    const assignment = await one.assignment();
+    const stale = [{ ok: false, code: "WAGGLE_STALE_TOKEN", field: "token", message: expect.any(String) }];
+    expect((await other.complete(assignment)).answers).toEqual(stale);
+    expect((await one.complete({ ...assignment, token: "1.7" })).answers).toEqual(stale);
+    expect(await task("t1")).toMatchObject({ state: "assigned" });
+    expect((await one.complete(assignment)).answers).toEqual([{ ok: true, status: "ok" }]);
+  });
+
+  it("repeated is answered as the first time, and recorded once", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    const assignment = await agent.assignment();
+    const answers = [await agent.complete(assignment), await agent.complete(assignment)];
+    expect(answers.map((each) => each.answers)).toEqual(
+      Array.from({ length: 2 }, () => [{ ok: true, status: "ok" }]),
+    );
+    expect(await statusOf("a1")).toMatchObject({ completed: 1, kinds: [{ attempts: 1 }] });
+  });
+
+  it("of a task nobody knows is gone; one bad report does not spoil its neighbours", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    const { attempt, token } = await agent.assignment();
+    const results = [
+      { task: "t9", attempt: 1, token, outcome: "completed" },
+      { task: "t1", attempt, token, outcome: "exploded" },
+      { task: "t1", attempt, token, outcome: "completed", result: "ok" },
+      { task: "t1", attempt, token, outcome: "failed" },
+    ];
+    const { answers } = await agent.ask(subjects.agent("a1", "result"), { incarnation: "a1-1", results });
+    expect(answers).toMatchObject([
+      { ok: true, status: "gone" },
+      { ok: false, code: "WAGGLE_INVALID_MESSAGE", field: "results[1].outcome" },
+      { ok: true, status: "ok" },
+      { ok: true, status: "stale" },
+    ]);
+  });
+
+  it("after another agent completed the task is stale", async () => {
+    const [slow, quick] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
+    await swarm.client.submit([{ id: "t1", kind: "count", timeoutMs: 1_000 }]);
+    const late = await slow.assignment();
+    Object.assign(quick.joinMessage, { kinds: ["count"] });
+    await quick.join();
+    await clock.advance(1_000 + limits.retryBackoffMs);
+    const assignment = await quick.assignment();
+    await quick.complete(assignment, "first");
+    expect((await slow.complete(late, "second")).answers).toEqual([{ ok: true, status: "stale" }]);
+    expect(await statusOf("a1")).toMatchObject({ inFlight: 0 });
+    const { answers } = await swarm.client.ask(subjects.project("default", "await"), {
+      tasks: ["t1"],
+      notify: "me",
+    });
+    expect(answers).toMatchObject([{ outcome: { result: "first", agent: "a2", attempts: 2 } }]);
+  });
+});
+
+describe("an agent that fails what others do well", () => {
+  it("is suspended, waits out its back-off, and is probed with one task", async () => {
+    const [bad, good] = [
+      await swarm.agent("a1", { maxConcurrent: 1 }),
+      await swarm.agent("a2", { maxConcurrent: 1 }),
+    ];
+    for (let lesson = 0; lesson < limits.suspendAttemptsMin; lesson += 1) {
+      await swarm.client.submit(
+        [1, 2].map((n) => ({ id: `l${lesson}-${n}`, kind: "count", maxAttempts: 1 })),
+      );
+      await bad.report(await bad.assignment(), "failed");
+      await good.complete(await good.assignment());
+    }
+    expect(await statusOf("a1")).toMatchObject({ kinds: [{ suspendedUntil: expect.any(Number) }] });
+    await submit("t1", "t2");
+    await good.assignment();
+    expect(await task("t2")).toMatchObject({ state: "queued" });
+    for (let waitedMs = 0; waitedMs < limits.suspendMs + limits.pulseMs; waitedMs += limits.pulseMs) {
+      await clock.advance(limits.pulseMs);
+      await Promise.all([
+        good.beat(held("t1"), limits.suspendAttemptsMin + 1),
+        bad.beat([], limits.suspendAttemptsMin),
+      ]);
+    }
+    expect(await bad.assignment()).toMatchObject({ task: "t2" });
+  });
+});
