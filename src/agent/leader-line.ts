@@ -5,7 +5,7 @@ import type { z } from "zod";
 import { unreachable } from "../assert.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
-import { type CodedError, refusalSchema } from "../protocol/schemas.ts";
+import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 
@@ -72,7 +72,7 @@ function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema)
   const parsed = parseJson(bytes);
   if (!parsed.ok) return unreadable(parsed);
   if (isRefusal(parsed.value)) {
-    const refusal = check(parsed.value, refusalSchema);
+    const refusal = check(parsed.value, codedErrorSchema);
     return refusal.ok ? sorted(refusal.value) : unreadable(refusal);
   }
   const checked = check(parsed.value, schema);

@@ -8,7 +8,7 @@ import type { Clock, Random } from "../clock.ts";
 import { NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
-import { type CodedError, refusalSchema } from "../protocol/schemas.ts";
+import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import { errorFrom } from "./coded-error.ts";
 import type { Horizon, Position } from "./horizon.ts";
@@ -143,7 +143,7 @@ function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema)
   const parsed = parseJson(bytes);
   if (!parsed.ok) return { kind: "unknown", why: `the answer does not parse: ${parsed.message}` };
   if (isRefusal(parsed.value)) {
-    const refusal = check(parsed.value, refusalSchema);
+    const refusal = check(parsed.value, codedErrorSchema);
     return refusal.ok
       ? answerOfRefusal(refusal.value)
       : { kind: "unknown", why: `the refusal does not parse: ${refusal.message}` };

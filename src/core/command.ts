@@ -7,7 +7,6 @@ import type {
   AssignmentNumber,
   AttemptNumber,
   Incarnation,
-  Instant,
   Kind,
   ProjectId,
   TaskId,
@@ -138,10 +137,4 @@ export interface SubmitWarning {
   readonly code: "no-agent-serves-kind";
   readonly taskKind: Kind;
   readonly nearMisses: readonly Kind[];
-}
-
-/** A command with the instant at which it left the inbox. */
-export interface StampedCommand {
-  readonly command: Command;
-  readonly at: Instant;
 }

@@ -18,7 +18,7 @@ import { ended, OpenRequests } from "../transport/open-requests.ts";
 import type { RequestOutcome } from "../transport/transport.ts";
 import type { Journal } from "./journal.ts";
 import { Retry } from "./retry.ts";
-import { apiCodes, StreamApi, StreamApiError, type StreamInfo } from "./stream-api.ts";
+import { apiCodes, StreamApi, StreamApiError, type StreamReport } from "./stream-api.ts";
 import { StreamJournal } from "./stream-journal.ts";
 import {
   checkMaxPayload,
@@ -79,7 +79,7 @@ async function openWire({ connection, signal }: { connection: NatsOptions; signa
   return new NatsWire(await openNatsConnection(options), options);
 }
 
-function checksOf(wire: NatsWire, { config }: StreamInfo, wanted: WantedStream): SettingCheck[] {
+function checksOf(wire: NatsWire, { config }: StreamReport, wanted: WantedStream): SettingCheck[] {
   return [...checkStreamSettings(config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
 }
 
@@ -88,7 +88,7 @@ async function findStream(
   wire: NatsWire,
   api: StreamApi,
   { signal = new AbortController().signal }: { signal?: AbortSignal },
-): Promise<StreamInfo | undefined> {
+): Promise<StreamReport | undefined> {
   const patienceMs = wire.mayHaveJetStream ? limits.journalOpenMs : 0;
   const retry = new Retry({ signal, patienceMs }, (listener) => wire.onStatus(listener));
   for (;;) {
@@ -108,7 +108,7 @@ async function createStream(
   wire: NatsWire,
   api: StreamApi,
   options: NatsJournalOptions,
-): Promise<StreamInfo> {
+): Promise<StreamReport> {
   try {
     await api.create(streamConfigOf(options));
   } catch (error) {

@@ -27,7 +27,7 @@ export const apiCodes = {
   off: 10076,
 } as const;
 
-export interface StreamInfo {
+export interface StreamReport {
   readonly firstSeq: number;
   readonly lastSeq: number;
   readonly bytes: number;
@@ -37,7 +37,7 @@ export interface StreamInfo {
 const errorSchema = z.object({ err_code: z.number().default(0), description: z.string() });
 type ApiError = z.infer<typeof errorSchema>;
 const refusalSchema = z.object({ error: errorSchema });
-const infoSchema = z.object({
+const reportSchema = z.object({
   config: z.record(z.string(), z.unknown()),
   state: z.object({ first_seq: z.number(), last_seq: z.number(), bytes: z.number() }),
 });
@@ -59,8 +59,8 @@ export class StreamApi {
   }
 
   /** @throws StreamApiError, UnreachableError */
-  async info(): Promise<StreamInfo> {
-    const { config, state } = await this.#call(`STREAM.INFO.${this.stream}`, infoSchema);
+  async info(): Promise<StreamReport> {
+    const { config, state } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
     return { firstSeq: state.first_seq, lastSeq: state.last_seq, bytes: state.bytes, config };
   }
 

@@ -25,7 +25,6 @@ const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable character
 export const agentIdSchema = branded<AgentId>(subjectToken);
 export const incarnationSchema = branded<Incarnation>(subjectToken);
 export const projectIdSchema = subjectToken;
-export const swarmIdSchema = subjectToken;
 export const taskIdSchema = branded<TaskId>(name);
 export const userIdSchema = branded<UserId>(name);
 export const kindSchema = branded<Kind>(name);
@@ -285,9 +284,6 @@ export const resultAnswerSchema = z.union([
 export type ResultAnswer = z.infer<typeof resultAnswerSchema>;
 export const resultResponseSchema = answerOf(resultAnswerSchema);
 
-/** A refusal of the whole message: it did not parse, or there is no room for it. */
-export const refusalSchema = codedErrorSchema;
-
 export const joinResponseSchema = z.union([
   z.object({
     ok: z.literal(true),
@@ -308,7 +304,6 @@ export type JoinResponse = z.infer<typeof joinResponseSchema>;
 export const heartbeatResponseSchema = z.object({ term, renewed: z.literal(true) });
 
 export const okResponseSchema = z.union([z.object({ ok: z.literal(true), term, idx }), codedErrorSchema]);
-export type OkResponse = z.infer<typeof okResponseSchema>;
 
 /** One attempt to run. */
 export const assignmentSchema = z.object({
@@ -486,4 +481,3 @@ export const journalPageSchema = z.object({
 
 /** On `coordinator`, each T/3. */
 export const coordinatorBeatSchema = z.object({ id: z.string(), term, idx, leading: z.boolean() });
-export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

@@ -16,7 +16,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "src/protocol": ["src/core", "machines"],
   "src/config": ["src/core"],
   "src/transport": [],
-  "src/journal": ["src/core", "src/transport"],
+  "src/journal": ["src/core", "src/protocol", "src/transport"],
   "src/broker": ["src/protocol", "src/transport", "src/journal"],
   "src/coordinator": [
     "src/core",

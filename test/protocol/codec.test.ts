@@ -1,3 +1,5 @@
+// The edge itself: depth on the bytes, errors that name the field, and what a hostile message cannot do.
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
