@@ -268,6 +268,8 @@ export const limits = {
   lifeLineMs: 5_000,
   /** Longest a verb asks whether somebody leads when the answer may well be no. */
   leaderLookMs: 1_000,
+  /** Often enough to look alive on a terminal. */
+  progressRedrawMs: 100,
   /** Between two progress lines where there is no terminal to redraw one. */
   progressLineMs: 2_000,
   /** What a terminal that does not tell its width is taken to have. */

@@ -64,8 +64,6 @@ Examples:
 async function agent(context: VerbContext, flags: AgentFlags): Promise<ExitCode> {
   const handler = handlerOf(flags);
   const joined = await join({ ...profileOf(flags), handler }, context);
-  const { swarm } = context.settings;
-  context.logger.info({ swarm }, `${joined.id} joined the swarm ${swarm}: ${(flags.kind ?? []).join(", ")}`);
   return await untilEnded(joined, context);
 }
 

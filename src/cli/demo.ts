@@ -8,7 +8,7 @@ import { type FoundFiles, findTextFiles } from "./demo/files.ts";
 import { renderSummary } from "./demo/report.ts";
 import { runDemo } from "./demo/run.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted } from "./format.ts";
+import { counted, labelled } from "./format.ts";
 import { UsageError } from "./usage-error.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -33,7 +33,7 @@ async function demo(context: VerbContext, argument: string): Promise<ExitCode> {
   const { output, shell } = context;
   const folder = resolve(shell.cwd, argument);
   const found = await filesOf(folder);
-  output.note(foundText(found, folder));
+  output.note(labelled("files", foundText(found, folder), output.noteColumns));
   const { summary, nextCommands } = await runDemo(context, { folder, files: found.files });
   output.datum({ type: "summary", ...summary }, () => `\n${renderSummary(summary, output)}`);
   output.note(
@@ -57,5 +57,5 @@ async function filesOf(folder: string): Promise<FoundFiles> {
 function foundText({ files, skipped, listedBy }: FoundFiles, folder: string): string {
   const left = Object.entries(skipped).map(([reason, count]) => `${count} ${reason}`);
   const how = listedBy === "git" ? ", as git lists them" : "";
-  return `files       ${counted(files.length, "text file")} in ${folder}${how}${left.length === 0 ? "" : ` (left out: ${left.join(", ")})`}`;
+  return `${counted(files.length, "text file")} in ${folder}${how}${left.length === 0 ? "" : ` (left out: ${left.join(", ")})`}`;
 }

@@ -36,3 +36,22 @@ export function formatTimeOfDay(at: number): string {
   const ms = String(date.getMilliseconds()).padStart(3, "0");
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
 }
+
+const LABEL_WIDTH = 12;
+
+/** A labelled paragraph: `broker      NATS at …`, broken between words where the terminal ends. */
+export function labelled(label: string, text: string, columns: number | undefined): string {
+  const lines = columns === undefined ? [text] : brokenAt(text, columns - LABEL_WIDTH);
+  return lines.map((line, at) => `${(at === 0 ? label : "").padEnd(LABEL_WIDTH)}${line}`).join("\n");
+}
+
+/** Lines of at most so many characters; a longer word stands alone. */
+function brokenAt(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

@@ -26,7 +26,11 @@ function prettyStream(output: Output) {
     colorize: output.noteColors.isColorSupported,
     translateTime: "SYS:HH:MM:ss",
     singleLine: true,
+    ignore: fieldsInTheSentence,
     destination: 2,
     sync: true,
   });
 }
+
+/** For programs; the message says the same. */
+const fieldsInTheSentence = "event,idx,tasks,swarm,coordinator";

@@ -16,6 +16,8 @@ export class Output {
   readonly noteColors: Colors;
   /** Columns of the terminal; undefined when stdout is no terminal, and nothing needs to fit. */
   readonly columns: number | undefined;
+  /** The same for stderr. */
+  readonly noteColumns: number | undefined;
   /** Whether stderr is a terminal, so that a line may be redrawn. */
   readonly isNoteTerminal: boolean;
   /** Aborts when the reader of stdout is gone. */
@@ -30,8 +32,8 @@ export class Output {
     this.#stderr = shell.stderr;
     this.colors = pc.createColors(wantsColor(shell, shell.stdout));
     this.noteColors = pc.createColors(wantsColor(shell, shell.stderr));
-    this.columns =
-      shell.stdout.isTTY === true ? (shell.stdout.columns ?? limits.terminalColumnsDefault) : undefined;
+    this.columns = columnsOf(shell.stdout);
+    this.noteColumns = columnsOf(shell.stderr);
     this.isNoteTerminal = shell.stderr.isTTY === true;
     this.closed = closedBy(this.#stdout);
     closedBy(this.#stderr); // nobody reads the notes: they are not missed
@@ -76,6 +78,10 @@ export class Output {
     if (this.#isDrawn) this.#stderr.write("\r\u001b[2K");
     this.#isDrawn = false;
   }
+}
+
+function columnsOf(stream: OutputStream): number | undefined {
+  return stream.isTTY === true ? (stream.columns ?? limits.terminalColumnsDefault) : undefined;
 }
 
 /** https://no-color.org, FORCE_COLOR, and terminals that cannot. */

@@ -3,31 +3,30 @@
 import { limits } from "../limits.ts";
 import type { Output } from "./output.ts";
 
-/** Often enough to look alive. */
-const REDRAWS_PER_SECOND = 10;
-
 export class ProgressLine {
   readonly #output: Output;
   readonly #text: () => string;
-  #shownAt = performance.now();
+  readonly #timer: NodeJS.Timeout;
+  #shown = "";
 
+  /** Shows `text` from now on, until it is stopped. */
   constructor(output: Output, text: () => string) {
     this.#output = output;
     this.#text = text;
+    const everyMs = output.isNoteTerminal ? limits.progressRedrawMs : limits.progressLineMs;
+    this.#timer = setInterval(() => this.#show(), everyMs);
   }
 
-  /** Shows the text if it is time. */
-  tick(): void {
-    const { isNoteTerminal } = this.#output;
-    const now = performance.now();
-    if (now - this.#shownAt < (isNoteTerminal ? 1_000 / REDRAWS_PER_SECOND : limits.progressLineMs)) return;
-    this.#shownAt = now;
-    if (isNoteTerminal) this.#output.redraw(this.#text());
-    else this.#output.note(this.#text());
-  }
-
-  /** The last word: a note that stays. */
-  end(): void {
+  /** The last word is a note that stays. */
+  stop(): void {
+    clearInterval(this.#timer);
     this.#output.note(this.#text());
+  }
+
+  #show(): void {
+    const text = this.#text();
+    if (this.#output.isNoteTerminal) this.#output.redraw(text);
+    else if (text !== this.#shown) this.#output.note(text);
+    this.#shown = text;
   }
 }

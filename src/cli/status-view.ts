@@ -56,14 +56,21 @@ const agentColumns: readonly Column[] = [
 ];
 
 function agentTable({ agents, at }: StatusResponse, view: View): string {
-  const rows = agents.map((agent): Cell[] => [
-    agent.id,
-    agentState(agent),
-    `${agent.inFlight}/${agent.maxConcurrent}${agent.prefetch > 0 ? `+${agent.prefetch}` : ""}`,
-    formatCount(agent.completed),
-    agent.kinds.map((kind) => kindText(kind, at)).join(", "),
-  ]);
+  const rows = [...agents]
+    .sort(onlineFirst)
+    .map((agent): Cell[] => [
+      agent.id,
+      agentState(agent),
+      `${agent.inFlight}/${agent.maxConcurrent}${agent.prefetch > 0 ? `+${agent.prefetch}` : ""}`,
+      formatCount(agent.completed),
+      agent.kinds.map((kind) => kindText(kind, at)).join(", "),
+    ]);
   return renderTable(view, agentColumns, rows);
+}
+
+function onlineFirst(one: Agent, other: Agent): number {
+  const isOffline = (agent: Agent) => Number(agent.status === "offline");
+  return isOffline(one) - isOffline(other) || one.id.localeCompare(other.id);
 }
 
 function agentState(agent: Agent): string {

@@ -45,7 +45,6 @@ class ManyTasks {
   readonly #flags: SubmitFlags;
   readonly #context: VerbContext;
   readonly #isWaiting: boolean;
-  readonly #progress: ProgressLine;
   readonly #codes = new Set<ExitCode>();
   readonly #warnedKinds = new Set<string>();
   readonly #waits: Promise<void>[] = [];
@@ -60,21 +59,27 @@ class ManyTasks {
     this.#context = context;
     this.#isWaiting = staysUntilTheEnd(flags);
     this.#waitUntilMs = performance.now() + (flags.waitTimeout ?? Number.POSITIVE_INFINITY);
-    this.#progress = new ProgressLine(context.output, () => this.#progressText());
   }
 
   async run(swarm: Swarm, source: TaskSource): Promise<ExitCode> {
+    const progress = new ProgressLine(this.#context.output, () => this.#progressText());
+    try {
+      await this.#submitAll(swarm, source);
+      await Promise.all(this.#waits);
+      this.#context.signal.throwIfAborted();
+    } finally {
+      progress.stop();
+    }
+    return worstFirst.find((code) => this.#codes.has(code)) ?? exitCodes.ok;
+  }
+
+  async #submitAll(swarm: Swarm, source: TaskSource): Promise<void> {
     const { signal } = this.#context;
     const options = { failFast: this.#flags.failFast === true, notify: this.#isWaiting, signal };
     for await (const one of swarm.submitMany(this.#wellFormed(source), options)) {
       if (one.ok) this.#accept(one.handle, one.task.kind);
       else this.#refuse(one.error);
-      this.#progress.tick();
     }
-    await Promise.all(this.#waits);
-    signal.throwIfAborted();
-    this.#progress.end();
-    return worstFirst.find((code) => this.#codes.has(code)) ?? exitCodes.ok;
   }
 
   async *#wellFormed(source: TaskSource): AsyncGenerator<TaskRequest> {
@@ -120,7 +125,6 @@ class ManyTasks {
       this.#codes.add(exitCodeOf(error));
       if (!(error instanceof WaitTimedOutError)) this.#context.output.note(errorRecord(error).error.message);
     }
-    this.#progress.tick();
   }
 
   #end(outcome: Outcome): void {

@@ -81,24 +81,22 @@ async function submit(
   flags: SubmitFlags,
 ): Promise<ExitCode> {
   const source = taskSource(flags, sources, context.shell);
-  if (source.isMany && flags.watch === true) {
-    throw new UsageError("--watch is for one task; for many, run waggle events --follow beside it");
+  if (source.isMany) {
+    const sentence = "--watch is for one task; for many, run waggle events --follow beside it";
+    if (flags.watch === true) throw new UsageError(sentence);
+    return await withSwarm(context, (swarm) => submitMany(swarm, source, flags, context));
   }
-  return await withSwarm(context, async (swarm) =>
-    source.isMany
-      ? await submitMany(swarm, source, flags, context)
-      : await submitOne(swarm, source, flags, context),
-  );
+  const task = await onlyTask(source);
+  return await withSwarm(context, (swarm) => submitOne(swarm, task, flags, context));
 }
 
 async function submitOne(
   swarm: Swarm,
-  source: TaskSource,
+  task: TaskRequest,
   flags: SubmitFlags,
   context: VerbContext,
 ): Promise<ExitCode> {
   const { output, signal } = context;
-  const task = await onlyTask(source);
   const isWaiting = staysUntilTheEnd(flags);
   const terms = { failFast: flags.failFast === true, notify: isWaiting };
   const handle = await ask(context, (options) => swarm.submit(task, { ...terms, ...options }));
@@ -107,10 +105,8 @@ async function submitOne(
 
   const watching = flags.watch === true ? watch(handle, output) : undefined;
   try {
-    const outcome = await handle.outcome({
-      signal,
-      ...(flags.waitTimeout === undefined ? {} : { timeoutMs: flags.waitTimeout }),
-    });
+    const { waitTimeout: timeoutMs } = flags;
+    const outcome = await handle.outcome({ signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     await watching?.ended;
     tellOutcome(outcome, output);
     return exitCodes.ok;

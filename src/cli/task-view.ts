@@ -93,12 +93,12 @@ const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
   probe: "chosen to probe it after a suspension",
 };
 
-function reasons({ decidedBy, feasible, ineligible, waiting, lane, waitedMs }: Receipt): string {
+function reasons({ decidedBy, feasible, ineligible, waiting, waitedMs }: Receipt): string {
   const out = Object.entries(ineligible).map(([reason, count]) => `${count} ${reason}`);
   return [
     `${decisions[decidedBy]} of ${feasible}`,
     out.length === 0 ? "" : `not considered: ${out.join(", ")}`,
-    `waited ${duration(waitedMs)} in ${printable(lane)} with ${waiting - 1} others`,
+    `waited ${duration(waitedMs)}, with ${waiting - 1} others in its lane`,
   ]
     .filter((part) => part !== "")
     .join("; ");

@@ -6,6 +6,7 @@ import { debounceTime, filter } from "rxjs";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { labelled } from "./format.ts";
 import { tellLife } from "./life.ts";
 import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -75,15 +76,14 @@ function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbCont
     sentence,
     ...(local === undefined ? {} : { wasStarted: local.wasStarted }),
   };
-  output.datum(record, () => `broker      ${sentence}`);
+  output.datum(record, () => labelled("broker", sentence, output.columns));
 }
 
 function tellDurability({ id, journal }: RunningCoordinator, { output, settings }: VerbContext): void {
   const { class: durability, sentence } = journal.durability;
   const { swarm } = settings;
-  output.datum(
-    { type: "journal", coordinator: id, swarm, durability, sentence },
-    () => `durability  ${sentence}`,
+  output.datum({ type: "journal", coordinator: id, swarm, durability, sentence }, () =>
+    labelled("durability", sentence, output.columns),
   );
 }
 

@@ -16,6 +16,7 @@ import { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import { commandName } from "../command-name.ts";
+import { labelled } from "../format.ts";
 import type { Output } from "../output.ts";
 import type { VerbContext } from "../verb.ts";
 import { type Member, startMember } from "./members.ts";
@@ -42,7 +43,7 @@ export interface DemoRun {
 export async function runDemo(context: VerbContext, work: DemoWork): Promise<DemoRun> {
   const { output, shell } = context;
   const broker = await findBroker({ mode: "find-or-start", ...context.settings, env: shell.env });
-  output.note(`broker      ${broker.sentence}`);
+  output.note(labelled("broker", broker.sentence, output.noteColumns));
   const members: Member[] = [];
   try {
     const settings = await ownSwarm(context);
@@ -84,7 +85,7 @@ async function startSwarm(context: VerbContext, work: DemoWork, members: Member[
   const logLevel: LogLevel = logger.isLevelEnabled("debug") ? "debug" : "silent";
   const coordinator = await startMember("coordinator", { settings, logLevel, role: "coordinator" }, signal);
   members.push(coordinator);
-  output.note(`durability  ${coordinator.ready.journal?.sentence ?? ""}`);
+  output.note(labelled("durability", coordinator.ready.journal?.sentence ?? "", output.noteColumns));
 
   const pace = paceMs(work.files.length);
   const starting = demoAgents.map(async (agent) => {
@@ -96,7 +97,8 @@ async function startSwarm(context: VerbContext, work: DemoWork, members: Member[
   const names = demoAgents.map(
     ({ id, kinds, maxConcurrent }) => `${id} (${kinds.join(", ")}; ${maxConcurrent} at once)`,
   );
-  output.note(`agents      ${names.join(", ")}, in processes of their own on the swarm ${settings.swarm}\n`);
+  const where = `${names.join(", ")}, in processes of their own on the swarm ${settings.swarm}`;
+  output.note(`${labelled("agents", where, output.noteColumns)}\n`);
   return await connect({ ...settings, logger, signal });
 }
 

@@ -1,0 +1,145 @@
+// From flags, files and standard input to tasks.
+
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type SourcedTask, type TaskFlags, taskSource } from "../../src/cli/task-source.ts";
+import { limits } from "../../src/limits.ts";
+import { aShell } from "./shell.ts";
+
+async function tasksOf(flags: TaskFlags, sources: string[] = [], shell = aShell()): Promise<SourcedTask[]> {
+  return await collected(taskSource(flags, sources, shell).tasks);
+}
+
+async function collected(tasks: AsyncIterable<SourcedTask>): Promise<SourcedTask[]> {
+  const list: SourcedTask[] = [];
+  for await (const task of tasks) list.push(task);
+  return list;
+}
+
+function aFolder(files: Record<string, string | Buffer>): string {
+  const folder = mkdtempSync(join(tmpdir(), "waggle-source-"));
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  return folder;
+}
+
+describe("one task", () => {
+  it("has the fields of its flags, and no others", async () => {
+    const deadline = new Date(1_900_000_000_000);
+    expect(
+      await tasksOf({ kind: "k", text: "hi", priority: 5, deadline, timeout: 2_000, project: "p" }),
+    ).toEqual([
+      {
+        ok: true,
+        task: {
+          kind: "k",
+          payload: "hi",
+          priority: 5,
+          deadline: deadline.getTime(),
+          timeoutMs: 2_000,
+          project: "p",
+        },
+      },
+    ]);
+    expect(await tasksOf({ kind: "k" })).toEqual([{ ok: true, task: { kind: "k" } }]);
+  });
+
+  it("keeps JSON as it was written", async () => {
+    expect(await tasksOf({ kind: "k", payload: '{ "b":1, "a":2.0 }' })).toMatchObject([
+      { task: { payload: '{ "b":1, "a":2.0 }' } },
+    ]);
+  });
+
+  it("takes its payload from a file or standard input, as text or as bytes", async () => {
+    const cwd = aFolder({ "a.txt": "größe\n", "b.bin": Buffer.from([0xff, 0x00]), "c.json": "[1]" });
+    const shell = () => aShell({ cwd, stdin: "from stdin" });
+    expect(await tasksOf({ kind: "k" }, ["@a.txt"], shell())).toMatchObject([
+      { task: { payload: "größe\n" } },
+    ]);
+    expect(await tasksOf({ kind: "k" }, ["@b.bin"], shell())).toEqual([
+      { ok: true, task: { kind: "k", payload: Buffer.from([0xff, 0x00]) } },
+    ]);
+    expect(await tasksOf({ kind: "k" }, ["-"], shell())).toMatchObject([{ task: { payload: "from stdin" } }]);
+    expect(await tasksOf({ kind: "k", payload: "@c.json" }, [], shell())).toMatchObject([
+      { task: { payload: "[1]" } },
+    ]);
+  });
+
+  it("becomes many with many files", async () => {
+    const cwd = aFolder({ a: "1", b: "2" });
+    const source = taskSource({ kind: "k" }, ["@a", "@b"], aShell({ cwd }));
+    expect(source.isMany).toBe(true);
+    expect(await collected(source.tasks)).toMatchObject([
+      { task: { payload: "1" } },
+      { task: { payload: "2" } },
+    ]);
+  });
+
+  it("is refused by field when it breaks a rule of the wire", async () => {
+    expect(await tasksOf({ kind: "a b" })).toMatchObject([{ ok: false, error: { field: "kind" } }]);
+    const text = "x".repeat(limits.payloadBytesMax + 1);
+    expect(await tasksOf({ kind: "k", text })).toMatchObject([{ ok: false, error: { field: "payload" } }]);
+  });
+
+  it("says which file cannot be read", async () => {
+    await expect(tasksOf({ kind: "k" }, ["@nowhere"])).rejects.toMatchObject({
+      code: "WAGGLE_USAGE",
+      message: expect.stringContaining("cannot read nowhere"),
+    });
+    await expect(tasksOf({}, ["@nowhere"])).rejects.toMatchObject({ code: "WAGGLE_USAGE" });
+  });
+});
+
+describe("NDJSON", () => {
+  it("is one task a line, blank lines aside; its fields go before flags", async () => {
+    const stdin =
+      '{"kind":"a","user":"ann"}\n\n{"kind":"b","payload":{"x":[1]}}\r\n{"kind":"c","notBefore":"2026-11-20T18:00:00Z"}';
+    expect(await tasksOf({ user: "bob", priority: 1 }, ["-"], aShell({ stdin }))).toEqual([
+      { ok: true, task: { kind: "a", user: "ann", priority: 1 } },
+      { ok: true, task: { kind: "b", user: "bob", priority: 1, payload: '{"x":[1]}' } },
+      {
+        ok: true,
+        task: { kind: "c", user: "bob", priority: 1, notBefore: Date.parse("2026-11-20T18:00:00Z") },
+      },
+    ]);
+  });
+
+  it("takes --kind for lines without one when it is told that lines they are", async () => {
+    const shell = aShell({ stdin: '{"payload":"1"}\n{"kind":"b"}' });
+    expect(await tasksOf({ kind: "k", ndjson: true }, ["-"], shell)).toMatchObject([
+      { task: { kind: "k", payload: "1" } },
+      { task: { kind: "b" } },
+    ]);
+  });
+
+  it("hands on a bad line by its number, and the lines after it", async () => {
+    const lines = [
+      "nonsense",
+      "[]",
+      "{}",
+      '{"kind":"k","weight":0}',
+      '{"kind":"k","deadline":"soon"}',
+      `{"kind":"k","payload":${"[".repeat(10_000)}${"]".repeat(10_000)}}`,
+      '{"kind":"k","__proto__":{"x":1}}',
+    ];
+    const cwd = aFolder({ "tasks.ndjson": lines.join("\n") });
+    const tasks = await tasksOf({}, ["@tasks.ndjson"], aShell({ cwd }));
+    expect(tasks.map((task) => task.ok || task.error.message)).toEqual([
+      expect.stringMatching(/^tasks\.ndjson:1: .*not JSON/),
+      expect.stringMatching(/^tasks\.ndjson:2: is no JSON object/),
+      expect.stringMatching(/^tasks\.ndjson:3: kind: /),
+      expect.stringMatching(/^tasks\.ndjson:4: weight: /),
+      expect.stringMatching(/^tasks\.ndjson:5: .*'soon' is no time/),
+      expect.stringMatching(/^tasks\.ndjson:6: .*nested deeper/),
+      true,
+    ]);
+  });
+
+  it("turns base64 into the bytes it stands for", async () => {
+    const shell = aShell({ stdin: '{"kind":"k","encoding":"base64","payload":"/wA="}' });
+    expect(await tasksOf({}, ["-"], shell)).toEqual([
+      { ok: true, task: { kind: "k", payload: Buffer.from([0xff, 0]) } },
+    ]);
+  });
+});

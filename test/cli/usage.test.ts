@@ -1,0 +1,191 @@
+// What the command line says of itself and of command lines that make no sense. No swarm is there.
+
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { aShell, runIn } from "./shell.ts";
+
+const verbs = [
+  "demo",
+  "up",
+  "agent",
+  "submit",
+  "status",
+  "events",
+  "task",
+  "cancel",
+  "drain",
+  "undrain",
+  "down",
+  "doctor",
+];
+
+const emptyFolder = () => mkdtempSync(join(tmpdir(), "waggle-usage-"));
+
+describe("help", () => {
+  it.each(verbs)("of %s has flags and examples", async (verb) => {
+    const { code, stdout, stderr } = await runIn(aShell(), verb, "--help");
+    expect(code).toBe(0);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(new RegExp(`^Usage: waggle ${verb}`));
+    expect(stdout).toContain("--json");
+    expect(stdout).toMatch(new RegExp(`Examples:\\n( {2}\\$ .*\\n)* {2}\\$ .*waggle ${verb}`));
+  });
+
+  it("of the whole names every verb and every exit code", async () => {
+    const { code, stdout } = await runIn(aShell(), "--help");
+    expect(code).toBe(0);
+    for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, "m"));
+    for (const exit of [0, 1, 2, 3, 4, 5, 6, 7, 130]) expect(stdout).toMatch(new RegExp(`^ +${exit}  `, "m"));
+  });
+
+  it("fits the terminal", async () => {
+    const { stdout } = await runIn(aShell({ columns: 80 }), "submit", "--help");
+    const flags = stdout.split("\n").filter((line) => line.startsWith("  -"));
+    expect(flags.every((line) => line.length <= 80)).toBe(true);
+  });
+
+  it("is what a bare command gets, as a usage error", async () => {
+    const { code, stdout, stderr } = await runIn(aShell());
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^Usage: waggle/);
+  });
+});
+
+it("--version is the package's", async () => {
+  const { code, stdout } = await runIn(aShell(), "--version");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+});
+
+describe("a command line that makes no sense", () => {
+  it.each([
+    ["an unknown verb", ["stauts"], "did you mean status?"],
+    ["an unknown flag", ["submit", "--kidn", "x"], "did you mean --kind?"],
+    ["a flag without its value", ["submit", "--kind"], "argument missing"],
+    ["too many arguments", ["down", "now"], "too many arguments"],
+    ["a missing argument", ["task"], "missing required argument 'id'"],
+    [
+      "a number out of bounds",
+      ["submit", "--kind", "k", "--max-attempts", "0"],
+      "a whole number from 1 to 100",
+    ],
+    ["a duration without a unit", ["submit", "--kind", "k", "--timeout", "30"], "write it with a unit"],
+    ["a time that is none", ["submit", "--kind", "k", "--deadline", "tomorrow"], "is no time"],
+    ["nothing to submit", ["submit"], "say what to submit"],
+    ["two payloads", ["submit", "--kind", "k", "--text", "a", "--payload", "1"], "keep one of them"],
+    ["a payload that is not JSON", ["submit", "--kind", "k", "--payload", "{"], "--payload is not JSON"],
+    ["words in place of a file", ["submit", "--kind", "k", "hello"], "--text 'hello'"],
+    ["an id for many", ["submit", "@tasks.ndjson", "--id", "x"], "--id is of one task"],
+    ["--watch for many", ["submit", "-", "--watch"], "--watch is for one task"],
+    ["an agent without a kind", ["agent", "--exec", "cat"], "--kind KIND"],
+    ["an agent that does nothing", ["agent", "--kind", "k"], "--exec COMMAND or --http URL"],
+    [
+      "an agent that does both",
+      ["agent", "--kind", "k", "--exec", "cat", "--http", "http://x"],
+      "exclude each other",
+    ],
+    ["an agent's id with a dot", ["agent", "--kind", "k", "--exec", "cat", "--id", "a.b"], "A–Z a–z 0–9 _ -"],
+    [
+      "a label without a value",
+      ["agent", "--kind", "k", "--exec", "cat", "--label", "zone"],
+      "write name=value",
+    ],
+    ["an unknown type of event", ["events", "--type", "TaskAsigned"], "did you mean TaskAssigned?"],
+    ["a place in the journal that is none", ["events", "--from", "yesterday"], "neither 'start'"],
+    ["a folder that is none", ["demo", "nowhere"], "is no folder"],
+    ["a bad setting", ["status", "--swarm", "a.b"], "--swarm: must be"],
+  ])("%s ends with 2 and says what to do", async (_, argv, sentence) => {
+    const { code, stdout, stderr } = await runIn(aShell({ cwd: emptyFolder() }), ...argv);
+    expect(stderr).toContain(sentence);
+    expect(stderr).toMatch(/^error WAGGLE_(USAGE|INVALID_CONFIG): [^\n]+\n$/);
+    expect(stdout).toBe("");
+    expect(code).toBe(2);
+  });
+
+  it("is refused in the form that programs read with --json", async () => {
+    const { code, stdout, stderr } = await runIn(aShell(), "submit", "--kidn", "x", "--json");
+    expect(JSON.parse(stderr)).toEqual({
+      error: { code: "WAGGLE_USAGE", message: expect.stringContaining("--kind"), exitCode: 2 },
+    });
+    expect(stdout).toBe("");
+    expect(code).toBe(2);
+  });
+});
+
+describe("without a broker", () => {
+  it.each([
+    ["status"],
+    ["events"],
+    ["task", "t1"],
+    ["cancel", "t1"],
+    ["drain", "a1"],
+    ["submit", "--kind", "k"],
+    ["agent", "--kind", "k", "--exec", "cat"],
+  ])("%s ends with 3 and says how to start one", async (...argv) => {
+    const { code, stdout, stderr } = await runIn(aShell({ cwd: emptyFolder() }), ...argv);
+    expect(stderr).toMatch(/^error WAGGLE_UNREACHABLE: .*`waggle up`.*\n$/);
+    expect(stdout).toBe("");
+    expect(code).toBe(3);
+  });
+
+  it("a server that is named and not there is told without its password", async () => {
+    const shell = aShell({ cwd: emptyFolder(), env: { NATS_URL: "nats://ann:secret@127.0.0.1:1" } });
+    const { code, stderr } = await runIn(shell, "status");
+    expect(code).toBe(3);
+    expect(stderr).toContain("127.0.0.1:1");
+    expect(stderr).not.toContain("secret");
+  });
+
+  it("down has nothing to stop, which is no failure", async () => {
+    const { code, stdout } = await runIn(aShell({ cwd: emptyFolder() }), "down", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ wasRunning: false });
+  });
+
+  it("doctor says so, and fails", async () => {
+    const { code, stdout } = await runIn(aShell({ cwd: emptyFolder() }), "doctor", "--json");
+    const checks = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(checks.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      "runtime ok",
+      "data folder ok",
+      "broker fail",
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it("--verbose shows where an error comes from, and only then", async () => {
+    const quiet = await runIn(aShell({ cwd: emptyFolder() }), "status");
+    const verbose = await runIn(aShell({ cwd: emptyFolder() }), "status", "--verbose");
+    expect(quiet.stderr).not.toMatch(/^ +at /m);
+    expect(verbose.stderr).toMatch(/^ +at /m);
+  });
+});
+
+describe("colours", () => {
+  const colored = (shell: ReturnType<typeof aShell>) =>
+    runIn(shell, "status").then(({ stderr }) => stderr.includes("\u001b["));
+
+  it("are for terminals", async () => {
+    expect(await colored(aShell({ cwd: emptyFolder(), columns: 80 }))).toBe(true);
+    expect(await colored(aShell({ cwd: emptyFolder() }))).toBe(false);
+  });
+
+  it("obey NO_COLOR, FORCE_COLOR and a dumb terminal", async () => {
+    const cwd = emptyFolder();
+    expect(await colored(aShell({ cwd, columns: 80, env: { NO_COLOR: "1" } }))).toBe(false);
+    expect(await colored(aShell({ cwd, columns: 80, env: { TERM: "dumb" } }))).toBe(false);
+    expect(await colored(aShell({ cwd, env: { FORCE_COLOR: "1" } }))).toBe(true);
+  });
+});
+
+it("refuses a task that breaks the wire's rules before it looks for a swarm", async () => {
+  const { code, stderr } = await runIn(aShell({ cwd: emptyFolder() }), "submit", "--kind", "two words");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^error WAGGLE_INVALID_MESSAGE: kind: must be .*without spaces\n$/);
+});

@@ -1,0 +1,77 @@
+// What people type after a flag.
+
+import { InvalidArgumentError } from "commander";
+import { describe, expect, it } from "vitest";
+import {
+  labelMap,
+  nameList,
+  numberBetween,
+  parseDuration,
+  parseFrom,
+  parseTime,
+  wholeNumber,
+} from "../../src/cli/values.ts";
+
+const now = Date.parse("2026-11-20T12:00:00Z");
+
+describe("durations", () => {
+  it.each([
+    ["500ms", 500],
+    ["30s", 30_000],
+    ["1.5s", 1_500],
+    ["5m", 300_000],
+    ["2h", 7_200_000],
+    ["1d", 86_400_000],
+    ["1h30m", 5_400_000],
+    ["0s", 0],
+  ])("%s", (text, ms) => expect(parseDuration(text)).toBe(ms));
+
+  it.each(["30", "", "s", "5 m", "-5m", "5min", "1e3s", "5m!"])("%j is none", (text) =>
+    expect(() => parseDuration(text)).toThrow(InvalidArgumentError),
+  );
+});
+
+describe("times", () => {
+  it.each([
+    ["+5m", now + 300_000],
+    ["-1h", now - 3_600_000],
+    ["2026-11-20T18:00:00Z", Date.parse("2026-11-20T18:00:00Z")],
+    ["2026-11-20T18:00:00.5+02:00", Date.parse("2026-11-20T16:00:00.500Z")],
+    ["2026-11-20", Date.parse("2026-11-20")],
+  ])("%s", (text, at) => expect(parseTime(text, now).getTime()).toBe(at));
+
+  it.each(["tomorrow", "2026-13-01", "2026-11-20T25:00:00Z", "1700000000000", "+5", ""])(
+    "%j is none",
+    (text) => expect(() => parseTime(text, now)).toThrow(InvalidArgumentError),
+  );
+});
+
+describe("places in the journal", () => {
+  it.each([
+    ["start", "start"],
+    ["1", 1],
+    ["120", 120],
+    ["2026-11-20T18:00:00Z", new Date("2026-11-20T18:00:00Z")],
+  ])("%s", (text, place) => expect(parseFrom(text)).toEqual(place));
+
+  it.each(["0", "-1", "1.5", "end", "99999999999999999999"])("%j is none", (text) =>
+    expect(() => parseFrom(text)).toThrow(InvalidArgumentError),
+  );
+});
+
+it("numbers keep to their bounds", () => {
+  expect(wholeNumber(-5, 5)("-5")).toBe(-5);
+  expect(numberBetween(1, 2)("1.5")).toBe(1.5);
+  for (const text of ["6", "1.5", "", "1e0", "0x1", "NaN"]) expect(() => wholeNumber(-5, 5)(text)).toThrow();
+  for (const text of ["0.9", "", " ", "NaN", "Infinity"]) expect(() => numberBetween(1, 2)(text)).toThrow();
+});
+
+it("lists may be repeated, written with commas, or both", () => {
+  expect(nameList("a, b", nameList("c", undefined))).toEqual(["c", "a", "b"]);
+  expect(() => nameList("a,,b", undefined)).toThrow(InvalidArgumentError);
+});
+
+it("labels split at the first =", () => {
+  expect(labelMap("b=x=y", labelMap("a=", undefined))).toEqual({ a: "", b: "x=y" });
+  expect(() => labelMap("=x", undefined)).toThrow(InvalidArgumentError);
+});
