@@ -259,6 +259,17 @@ describe("loss", () => {
     expect(losses).toHaveLength(1); // told once
   });
 
+  it("is told once, though several answers show it", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const losses: LossError[] = [];
+    swarm.losses$.subscribe((loss) => losses.push(loss));
+    for (let submitted = 0; submitted < 9; submitted += 1) await swarm.submit(aTask());
+    leader.idx = 2;
+    await Promise.all(["p1", "p2", "p3"].map((project) => swarm.submit(aTask({ project }))));
+    expect(losses).toHaveLength(1);
+  });
+
   it("is not told of answers that merely overtook each other, nor of an old leader's", async () => {
     const { swarm, leader, transport } = await aClient();
     leader.start();

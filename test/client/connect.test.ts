@@ -61,7 +61,9 @@ describe("connect", () => {
         return task.payload.toUpperCase();
       },
     });
-    const handles = await Promise.all(["a", "b", "c"].map((payload) => here.submit({ kind: "shout", payload })));
+    const handles = await Promise.all(
+      ["a", "b", "c"].map((payload) => here.submit({ kind: "shout", payload })),
+    );
     const results = await Promise.all(handles.map((handle) => handle.result()));
     expect(results.map((result) => result.text())).toEqual(["A", "B", "C"]);
     expect(results[0]).toMatchObject({ agent: "shouter", tokens: 3 });
@@ -71,7 +73,11 @@ describe("connect", () => {
 
   it("over a transport of its caller leaves that open, for agents too", async () => {
     const swarm = await aConnection({ transport });
-    const agent = await swarm.agent({ id: "in-thread", kinds: ["add"], handler: (task) => Number(task.payload) + 1 });
+    const agent = await swarm.agent({
+      id: "in-thread",
+      kinds: ["add"],
+      handler: (task) => Number(task.payload) + 1,
+    });
     expect((await (await swarm.submit({ kind: "add", payload: "1" })).result()).json()).toBe(2);
     await agent.drain();
     await swarm.close();

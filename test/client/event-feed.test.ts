@@ -91,6 +91,27 @@ describe("a page", () => {
     expect(rest.value).toEqual(upTo(25).slice(1));
   });
 
+  it("from a coordinator that knows nothing of the instant yet is no reason to show what was before", async () => {
+    const fixture = await aClient();
+    let lastKnown = 5;
+    const journal = batches(1, 25);
+    showing(fixture, journal, { last: () => lastKnown });
+    const show = fixture.leader.script;
+    fixture.leader.script = (asked) => {
+      if (asked.body.since === undefined) return show(asked);
+      const first = journal.find(({ idx, at }) => at >= asked.body.since && idx <= lastKnown);
+      return show({ ...asked, body: { from: first?.idx ?? lastKnown + 1 } });
+    };
+    const seen: number[] = [];
+    const since = new Date(aBatch(20).at);
+    fixture.swarm.events({ from: since, follow: true }).subscribe(({ idx }) => seen.push(idx));
+    await settled();
+    lastKnown = 25;
+    await fixture.clock.advance(limits.journalPollMs);
+    expect(seen).toEqual([20, 21, 22, 23, 24, 25]);
+    await fixture.swarm.close();
+  });
+
   it("that cannot be read just now is asked for again", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 5));
@@ -175,6 +196,62 @@ describe("a journal", () => {
     await fixture.clock.advance(limits.askTimeoutMs);
     expect(error).toBeInstanceOf(LossError);
     expect(seen).toEqual(upTo(8));
+  });
+});
+
+describe("a handle's updates", () => {
+  const submitted = { type: "TaskSubmitted", task: { id: "t1", project: "default" } };
+
+  it("wait for a coordinator that has read of the task, when its leader has accepted it", async () => {
+    const fixture = await aClient();
+    showing(fixture, [...batches(1, 2), aBatch(3, { events: [submitted] })]);
+    const show = fixture.leader.script;
+    let isKnown = false;
+    const status = {
+      ok: true,
+      term: 1,
+      idx: 3,
+      at: 0,
+      task: "t1",
+      project: "default",
+      user: "u",
+      kind: "count",
+    };
+    fixture.leader.script = (asked) => {
+      if (asked.verb !== "query.task") return show(asked);
+      if (!isKnown) return { ok: false, code: "WAGGLE_UNKNOWN_TASK", message: "no task t1" };
+      return { ...status, state: "queued", attempts: 0, submittedIdx: 3 };
+    };
+    const handle = await fixture.swarm.submit({ id: "t1", kind: "count" });
+    const seen: string[] = [];
+    let error: unknown;
+    const observer = {
+      next: ({ type }: { type: string }) => seen.push(type),
+      error: (reason: unknown) => {
+        error = reason;
+      },
+    };
+    handle.events$.subscribe(observer);
+    await fixture.clock.advance(500);
+    expect([error, seen]).toEqual([undefined, []]);
+    isKnown = true;
+    await fixture.clock.advance(limits.askBackoffMsMax);
+    expect([error, seen]).toEqual([undefined, ["submitted"]]);
+    await fixture.swarm.close();
+  });
+});
+
+describe("a filter by project", () => {
+  it("asks nobody about tasks whose submission was read", async () => {
+    const fixture = await aClient();
+    const task = (id: string, project: string) => ({ type: "TaskSubmitted", task: { id, project } });
+    const ended = (id: string) => ({ type: "TaskExpired", task: id });
+    const events = [task("t1", "p1"), task("t2", "p2"), ended("t1"), ended("t2")];
+    showing(fixture, [aBatch(1), aBatch(2, { events })]);
+    const types: string[] = [];
+    for await (const { event } of fixture.swarm.events({ project: "p2" })) types.push(event.type);
+    expect(types).toEqual(["TaskSubmitted", "TaskExpired"]);
+    expect(fixture.leader.of("query.task")).toEqual([]);
   });
 });
 

@@ -215,6 +215,20 @@ describe("refusals", () => {
     expect(leader.of("submit")).toHaveLength(2);
   });
 
+  it("settle the doubt that a lost answer left", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const answers: (object | "silence")[] = ["silence", { ...noRoom, retryAfterMs: 5_000 }];
+    leader.script = () => answers.shift();
+    const given = new AbortController();
+    const submitted = watch(swarm.submit(aTask(), { retry: true, signal: given.signal }));
+    await clock.advance(limits.requestTimeoutMs + limits.askBackoffMsMax);
+    expect(leader.of("submit")).toHaveLength(2);
+    given.abort();
+    await settled();
+    expect(submitted.error).toBeInstanceOf(BackpressureError);
+  });
+
   it("for want of room end the attempts when there is no time to wait", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
