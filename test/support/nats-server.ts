@@ -84,6 +84,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Runni
     if (hasExited(life.child)) return;
     const ended = once(life.child, "exit");
     life.child.kill(signal);
+    if (signal === "SIGSTOP") waitUntilStopped(life.child.pid);
     if (endingSignals.has(signal)) await ended;
   };
   const { port } = life;
@@ -168,4 +169,18 @@ function portIn(line: string): number | undefined {
 
 function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
+}
+
+/** A signal is delivered to each thread in its own time: returns when none of them runs any more. */
+function waitUntilStopped(pid: number | undefined): void {
+  for (;;) {
+    const { stdout } = spawnSync("ps", ["-L", "-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+    if (
+      stdout
+        .trim()
+        .split("\n")
+        .every((state) => state.trim().startsWith("T"))
+    )
+      return;
+  }
 }
