@@ -87,6 +87,7 @@ class RunningCoordinator implements Coordinator {
       subjects: this.#subjects,
       leader: () => (this.#role.value === "leading" ? this.#leader : undefined),
       replay: () => this.#replay,
+      isCampaigning: () => this.#isCampaigning,
     });
   }
 
@@ -239,12 +240,18 @@ class RunningCoordinator implements Coordinator {
     }
   }
 
+  /** Its state is that of a term that nobody may see before it is won. */
+  get #isCampaigning(): boolean {
+    return this.#leader !== undefined && this.#role.value !== "leading";
+  }
+
   /** Says who is here, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
     const { id, transport, clock } = this.#options;
     const { term, idx } = this.#leader?.committed ?? this.#replay.position;
     const leading = this.#role.value === "leading";
-    transport.publish(this.#subjects.coordinator, encode({ id, term, idx, leading }));
+    if (!this.#isCampaigning)
+      transport.publish(this.#subjects.coordinator, encode({ id, term, idx, leading }));
     this.#cancelBeat = clock.after(limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout, () => this.#beat());
   }
 

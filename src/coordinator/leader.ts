@@ -207,8 +207,10 @@ export class Leader implements RequestTarget {
   #runTurn(): void {
     if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
     this.#guarded(() => {
-      if (this.#phase === "ending" && this.#inbox.depth === 0) this.#endTerm();
-      else this.#appendTurn([]);
+      const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
+      if (isLast) return this.#endTerm();
+      this.#appendTurn([]);
+      if (this.#phase === "ending" && this.#held.length === 0) this.#scheduleTurn(); // no commit will
     });
   }
 
@@ -257,10 +259,14 @@ export class Leader implements RequestTarget {
     else this.#answer(held.entries);
   }
 
-  /** Whether an answer without a batch of its own is safe: it leaves with a batch in flight, or the last
-   *  acknowledged append is young enough that no other leader can have been elected since. */
+  /** Whether an answer without a batch of its own is safe: it leaves with a batch in flight, or at once. */
   #mayAnswerNow(): boolean {
-    if (this.#held.length > 0 || !this.#deps.journal.sharable) return true;
+    return this.#held.length > 0 || this.#isTrusted();
+  }
+
+  /** Whether the last acknowledged append is young enough that no other leader can have been elected since. */
+  #isTrusted(): boolean {
+    if (!this.#deps.journal.sharable) return true;
     const trustMs = limits.leaderTimeoutMs * limits.leaderTrustShare;
     return this.#deps.clock.monotonicMs() - this.#provenMonotonicMs < trustMs;
   }
@@ -412,7 +418,7 @@ export class Leader implements RequestTarget {
     const renew = () => {
       if (reply !== undefined) this.send(reply, encode({ term: this.term, renewed: true }));
     };
-    if (command === undefined && missing.length === 0 && this.#mayAnswerNow()) return renew();
+    if (command === undefined && missing.length === 0 && this.#isTrusted()) return renew();
     const effects: Effect[] = [];
     this.enqueue({
       commands: command === undefined ? [] : [command],

@@ -33,6 +33,8 @@ export interface QueriesDeps {
   /** While it leads. */
   readonly leader: () => Leader | undefined;
   readonly replay: () => Replay;
+  /** Whether the replay's state runs ahead of the journal, for a term that is not won yet. */
+  readonly isCampaigning: () => boolean;
 }
 
 /** An answer, or a promise of one that reads the journal. */
@@ -62,7 +64,7 @@ export class Queries {
     const leader = this.#deps.leader();
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
-      if (this.#deps.leader() === undefined)
+      if (this.#deps.leader() === undefined && !this.#deps.isCampaigning())
         this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.replay().position.idx));
     });
   }

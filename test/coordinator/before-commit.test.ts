@@ -1,0 +1,176 @@
+// Nothing is seen before its commit: the journal's answer is held back, and everything on the wire is looked at.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { HeldJournal } from "../support/held-journal.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { WireTap } from "../support/wire-tap.ts";
+
+let clock: ManualClock;
+let held: HeldJournal;
+let swarm: TestSwarm;
+let tap: WireTap;
+let agent: WireAgent;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  const store = new MemoryJournalStore();
+  held = new HeldJournal(store);
+  swarm = await startTestSwarm({
+    clock,
+    store,
+    journal: held.journal,
+    random: { ...systemRandom, next: () => 0 },
+  });
+  agent = await swarm.agent("a1");
+  tap = new WireTap(swarm.hub);
+});
+afterEach(async () => {
+  held.release();
+  await swarm.stop();
+});
+
+/** What was said meanwhile, by the last tokens of the subjects; answers as `answer`. */
+async function said(): Promise<string[]> {
+  await clock.settle();
+  const names = tap
+    .said()
+    .map((subject) => (subject.startsWith("_INBOX.") ? "answer" : subject.slice("waggle.v1.test.".length)));
+  tap.clear();
+  return names.sort();
+}
+
+describe("while a batch is not committed", () => {
+  it("no answer, assignment, notice or event of it leaves; then all of them do", async () => {
+    held.hold();
+    const answer = swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "me" });
+    expect(await said()).toEqual([]);
+    expect(swarm.store.lastSeq).toBe(3);
+    held.release();
+    expect(await answer).toMatchObject({ idx: 3, answers: [{ ok: true }] });
+    expect(await said()).toEqual([
+      "agent.a1.assign",
+      "answer",
+      "event.default.task.assigned",
+      "event.default.task.submitted",
+    ]);
+  });
+
+  it("the end of a task is told to nobody", async () => {
+    await swarm.client.submit([{ id: "t1", kind: "count" }], { notify: "me" });
+    const assignment = await agent.assignment();
+    await said();
+    held.hold();
+    const answer = agent.complete(assignment);
+    expect(await said()).toEqual([]);
+    held.release();
+    expect(await answer).toMatchObject({ answers: [{ status: "ok" }] });
+    expect(await said()).toEqual(["answer", "client.me.done", "event.default.task.completed"]);
+  });
+
+  it("no question is answered from a state that contains it", async () => {
+    held.hold();
+    void swarm.client.submit([{ id: "t1", kind: "count" }]);
+    await clock.settle();
+    const asked = [
+      swarm.client.status(),
+      swarm.client.task("t1"),
+      swarm.client.submit([{ id: "t1", kind: "count" }]),
+      swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["nobody"] }),
+      swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify: "me" }),
+      swarm.client.ask(subjects.operator("drain"), { agent: "nobody" }),
+      swarm.client.ask(subjects.query("_", "journal"), { from: 1 }),
+    ];
+    expect(await said()).toEqual([]);
+    held.release();
+    const [status, task, again, cancelled, awaited, drained, page] = await Promise.all(asked);
+    expect(status).toMatchObject({ idx: 3, tasks: { assigned: 1 } });
+    expect(task).toMatchObject({ idx: 3, state: "assigned" });
+    expect(again).toMatchObject({ idx: 3, answers: [{ duplicate: true }] });
+    expect(cancelled).toMatchObject({ idx: 3, answers: [{ code: "WAGGLE_UNKNOWN_TASK" }] });
+    expect(awaited).toMatchObject({ idx: 3, answers: [{ live: true }] });
+    expect(drained).toMatchObject({ code: "WAGGLE_UNKNOWN_AGENT" });
+    expect(page).toMatchObject({ last: 3, next: 4 });
+  });
+
+  it("the next batch waits behind it, the one after that is not sent", async () => {
+    held.hold();
+    const answers: Promise<{ idx: number }>[] = [];
+    for (let n = 1; n <= 3; n += 1) {
+      answers.push(swarm.client.submit([{ id: `t${n}`, kind: "count" }]));
+      await clock.settle();
+    }
+    expect(await said()).toEqual([]);
+    expect(swarm.store.lastSeq).toBe(4);
+    held.release();
+    expect((await Promise.all(answers)).map(({ idx }) => idx)).toEqual([3, 4, 5]);
+  });
+
+  it("a message that does not parse is refused all the same: that says nothing of any state", async () => {
+    held.hold();
+    void swarm.client.submit([{ id: "t1", kind: "count" }]);
+    const refusal = await swarm.client.ask(subjects.project("default", "submit"), { tasks: "none" });
+    expect(refusal).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", field: "tasks" });
+  });
+});
+
+describe("a leader that cannot show a fresh append", () => {
+  const trustMs = limits.leaderTimeoutMs * limits.leaderTrustShare;
+
+  it("renews no lease while a batch of its own is in doubt", async () => {
+    held.hold();
+    void swarm.client.submit([{ id: "t1", kind: "count" }]);
+    await clock.advance(trustMs + 1);
+    await said();
+    const beat = agent.beat([], 0);
+    expect(await said()).toEqual([]);
+    held.release();
+    expect(await beat).toMatchObject({ renewed: true });
+  });
+
+  it("answers a question with the beat that it appends first", async () => {
+    await clock.advance(trustMs / 2);
+    await said();
+    held.hold();
+    clock.stall(trustMs);
+    const status = swarm.client.status();
+    expect(await said()).toEqual([]);
+    const before = swarm.store.lastSeq;
+    held.release();
+    expect(await status).toMatchObject({ term: 1 });
+    expect(before).toBe(swarm.watched.settled().position.seq);
+    expect(swarm.watched.replay.lastEventType).toBe("TermRenewed");
+  });
+
+  it("answers at once while its last append is young", async () => {
+    const before = swarm.store.lastSeq;
+    held.hold();
+    expect(await swarm.client.status()).toMatchObject({ term: 1 });
+    expect(swarm.store.lastSeq).toBe(before);
+  });
+});
+
+describe("a standby that campaigns", () => {
+  it("shows nobody the term that it has not won", async () => {
+    const other = new HeldJournal(swarm.store);
+    const standby = await swarm.startAnother("c2", other.journal);
+    other.hold();
+    await swarm.coordinator.stop();
+    await clock.settle();
+    expect(swarm.store.lastSeq).toBe(4); // its TermStarted is stored, and it does not know
+    tap.clear();
+    const status = swarm.client.status();
+    await clock.advance(limits.standbyAnswerMs + 2_000);
+    const texts = tap.all
+      .map(({ subject, text }) => `${subject} ${text}`)
+      .filter((line) => !line.includes(".query."));
+    expect(texts.filter((line) => line.includes('"term":2'))).toEqual([]);
+    other.release();
+    await standby.whenLeading();
+    await clock.advance(limits.standbyAnswerMs);
+    await Promise.race([status, clock.settle()]);
+  });
+});

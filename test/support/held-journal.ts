@@ -1,0 +1,29 @@
+// A way to a memory journal whose answers a test can hold back: what is stored, nobody here knows of yet.
+
+import type { AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+
+export class HeldJournal {
+  readonly journal: MemoryJournal;
+  #opened: Promise<void> | undefined;
+  #open: () => void = () => undefined;
+
+  constructor(store: MemoryJournalStore) {
+    this.journal = store.open({
+      onAnswer: async (): Promise<AnswerFate> => {
+        await this.#opened;
+        return "deliver";
+      },
+    });
+  }
+
+  hold(): void {
+    this.#opened = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+  }
+
+  release(): void {
+    this.#opened = undefined;
+    this.#open();
+  }
+}
