@@ -10,7 +10,7 @@ await using agent = await swarm.agent({
   kinds: ["count"],
   maxConcurrent: 4,
   handler: (task) => {
-    const text = task.payload;
+    const text = task.text();
     if (text.includes("\u0000")) throw new InvalidInputError("this is no text");
     return String(text.split(/\s+/).filter((word) => word !== "").length);
   },

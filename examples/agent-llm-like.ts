@@ -27,7 +27,10 @@ function takeQuota(): void {
 }
 
 async function summarize(task: HandlerTask, context: HandlerContext): Promise<string> {
-  const words = task.payload.split(/\s+/).filter((word) => word !== "");
+  const words = task
+    .text()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   if (words.length === 0) throw new InvalidInputError("an empty prompt: trying again is no use");
   takeQuota(); // not the agent's fault: the attempt is not counted, and runs elsewhere or later
 

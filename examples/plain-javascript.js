@@ -8,7 +8,7 @@ try {
   const agent = await swarm.agent({
     kinds: ["shout"],
     maxConcurrent: 2,
-    handler: (task) => task.payload.toUpperCase(),
+    handler: (task) => task.text().toUpperCase(),
   });
   try {
     const tasks = ["bees", "dance", "to", "vote"].map((payload) => ({ kind: "shout", payload }));

@@ -5,7 +5,7 @@
 import type { z } from "zod";
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
-import { NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
+import { BackpressureError, NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
@@ -51,6 +51,7 @@ export class Asker {
   /** Asks until somebody answers.
    *  @throws NoLeaderError when nobody was there to answer, all the time
    *  @throws OutcomeUnknownError (deed) or UnreachableError (query) when an answer was due and did not come
+   *  @throws BackpressureError when there was no room to take the question in, up to the end
    *  @throws WaggleError of the refusal's code, or the reason of `signal` */
   async ask<Schema extends z.ZodType>(
     question: {
@@ -66,17 +67,18 @@ export class Asker {
     const bytes = encode(question.message);
     const giveUpAt = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
     let doubt: string | undefined;
+    let refusal: BackpressureError | undefined;
 
     for (let failures = 1; ; failures += 1) {
       const timeoutMs = Math.min(limits.requestTimeoutMs, giveUpAt - clock.monotonicMs());
       const answer = await this.once(question, bytes, { ...options, timeoutMs: Math.max(1, timeoutMs) });
       if (answer.kind === "answered") return answer.value;
-      if (answer.kind === "refused") throw errorFrom(answer.refusal);
       if (answer.kind === "unknown") doubt = answer.why;
+      refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
 
-      const waitMs = backoffMs(failures, random.next());
+      const waitMs = Math.max(refusal?.retryAfterMs ?? 0, backoffMs(failures, random.next()));
       if (options.signal?.aborted || clock.monotonicMs() + waitMs >= giveUpAt || this.#isClosed()) {
-        throw this.#givenUp(question.kind, doubt, options.signal);
+        throw refusal ?? this.#givenUp(question.kind, doubt, options.signal);
       }
       await pause(clock, waitMs, options.signal);
     }
@@ -116,11 +118,10 @@ export class Asker {
 
   #givenUp(kind: QuestionKind, doubt: string | undefined, signal: AbortSignal | undefined): unknown {
     const options = signal?.aborted ? { cause: signal.reason } : {};
+    if (kind === "deed" && doubt !== undefined) return outcomeUnknown(doubt, options);
+    if (kind === "query" && signal?.aborted) return signal.reason;
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
-    if (kind === "query") {
-      if (signal?.aborted) return signal.reason;
-      if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt}`, options);
-    } else if (doubt !== undefined) return outcomeUnknown(doubt, options);
+    if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt}`, options);
     return noLeader(options);
   }
 }
@@ -137,6 +138,13 @@ export function outcomeUnknown(why: string, options: { readonly cause?: unknown 
     `Whether it was done is unknown: ${why}. Repeat it with the same ids: what was done is not done twice`,
     options,
   );
+}
+
+/** Want of room passes, and asking again is harmless. @throws WaggleError for any other refusal */
+function backpressureOf(refusal: CodedError): BackpressureError {
+  const error = errorFrom(refusal);
+  if (error instanceof BackpressureError) return error;
+  throw error;
 }
 
 function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Answer<z.infer<Schema>> {

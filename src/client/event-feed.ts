@@ -6,7 +6,7 @@
 // for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
 
 import type { Clock, Random } from "../clock.ts";
-import { NoLeaderError, UnreachableError } from "../errors.ts";
+import { BackpressureError, NoLeaderError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Transport } from "../transport/transport.ts";
 import { BatchLine } from "./batch-line.ts";
@@ -124,9 +124,12 @@ class Reading {
       try {
         return await reader.page(this.#start, signal);
       } catch (error) {
-        const mayPass = error instanceof NoLeaderError || error instanceof UnreachableError;
-        if (!follow || !mayPass || transport.status() === "closed") throw error;
+        if (!follow || !mayPass(error) || transport.status() === "closed") throw error;
       }
     }
   }
+}
+
+function mayPass(error: unknown): boolean {
+  return [NoLeaderError, UnreachableError, BackpressureError].some((type) => error instanceof type);
 }

@@ -24,7 +24,7 @@ let url: string;
 const open: Swarm[] = [];
 
 beforeAll(async () => {
-  broker = new DevelopmentBroker({ secret });
+  broker = new DevelopmentBroker({ secret, port: 0, serverName: "waggle-test" });
   const port = await broker.listen();
   url = `nats://${secret}@127.0.0.1:${port}`;
   const credentials = { kind: "token", token: secret } as const;

@@ -9,15 +9,12 @@ import type { MemoryHub } from "../../src/transport/memory.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
 export interface AskedFor {
-  /** `submit`, `await`, `cancel`, `query.journal`, … */
+  /** `submit`, `await`, `cancel`, `drain`, `query.journal`, … */
   readonly verb: string;
   readonly project: string;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the message holds
   readonly body: any;
 }
-
-/** What to answer; undefined: nothing, as if the answer was lost. */
-export type Script = (asked: AskedFor) => object | undefined;
 
 interface FakeTask {
   readonly json: string;
@@ -44,10 +41,10 @@ export class FakeLeader {
   /** From here on there is a leader. */
   start(term = this.term): this {
     this.term = term;
-    this.#subscriptions = ["submit", "await", "cancel", "query.*"].map((verb) =>
-      this.#transport.subscribe(`${this.#subjects.prefix}.project.*.${verb}`, (message) =>
-        this.#take(message),
-      ),
+    const { prefix } = this.#subjects;
+    const verbs = ["submit", "await", "cancel", "query.*"].map((verb) => `${prefix}.project.*.${verb}`);
+    this.#subscriptions = [...verbs, `${prefix}.operator.*`].map((pattern) =>
+      this.#transport.subscribe(pattern, (message) => this.#take(message)),
     );
     return this;
   }
@@ -82,7 +79,8 @@ export class FakeLeader {
   }
 
   #take(message: Message): void {
-    const [, project = "", ...verb] = message.subject.slice(this.#subjects.prefix.length + 1).split(".");
+    const [party, ...rest] = message.subject.slice(this.#subjects.prefix.length + 1).split(".");
+    const [project = "", ...verb] = party === "project" ? rest : ["", ...rest];
     const body = JSON.parse(Buffer.from(message.data).toString());
     const asked = { verb: verb.join("."), project, body };
     this.asked.push(asked);

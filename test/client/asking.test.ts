@@ -1,0 +1,111 @@
+// One question to the swarm: repeated while that is harmless, and never answered with more than is known.
+
+import { describe, expect, it } from "vitest";
+import { BackpressureError, NoLeaderError, OutcomeUnknownError, UnreachableError } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
+import { aClient, watch } from "./client-fixture.ts";
+import { settled } from "./manual-clock.ts";
+
+const longestMs = limits.askTimeoutMs + limits.requestTimeoutMs + limits.askBackoffMsMax;
+const ok = { ok: true, term: 1, idx: 2 };
+
+describe("a deed", () => {
+  it("is asked for until a leader answers", async () => {
+    const { swarm, leader, clock } = await aClient();
+    const drained = watch(swarm.drain("a1"));
+    await clock.advance(5_000);
+    leader.script = ({ verb }) => (verb === "drain" ? ok : undefined);
+    leader.start();
+    await clock.advance(limits.askBackoffMsMax);
+    expect(drained.state).toBe("fulfilled");
+    expect(leader.of("drain")).toMatchObject([{ body: { agent: "a1" } }]);
+  });
+
+  it.each([
+    ["nobody was there", "stop", NoLeaderError],
+    ["an answer was lost", "silence", OutcomeUnknownError],
+    ["there was no room", "full", BackpressureError],
+  ] as const)("given up because %s says so", async (_, how, type) => {
+    const { swarm, leader, clock } = await aClient();
+    if (how !== "stop") leader.start();
+    const full = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 900 };
+    leader.script = () => (how === "silence" ? "silence" : full);
+    const drained = watch(swarm.drain("a1"));
+    await clock.advance(longestMs);
+    expect(drained.error).toBeInstanceOf(type);
+    if (how === "full") expect(leader.asked.length).toBeLessThanOrEqual(longestMs / 900 + 1);
+  });
+
+  it("that was turned down is not asked for again", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => ({ ok: false, code: "WAGGLE_UNKNOWN_AGENT", message: "no a1", field: "agent" });
+    await expect(swarm.drain("a1")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_AGENT", field: "agent" });
+    expect(leader.asked).toHaveLength(1);
+  });
+
+  it("that was sent and then given up by its caller, or by closing, is unknown", async () => {
+    for (const giveUp of ["abort", "close"] as const) {
+      const { swarm, leader, transport, clock } = await aClient();
+      leader.start();
+      leader.script = () => "silence";
+      const given = new AbortController();
+      const drained = watch(swarm.drain("a1", { signal: given.signal }));
+      await settled();
+      if (giveUp === "abort") given.abort();
+      else await transport.close();
+      await clock.advance(limits.askBackoffMsMax);
+      expect(drained.error).toBeInstanceOf(OutcomeUnknownError);
+    }
+  });
+});
+
+describe("a query", () => {
+  it("whose answer does not come, or does not parse, is UnreachableError: nothing was to be done", async () => {
+    for (const answer of ["silence", { nonsense: true }] as const) {
+      const { swarm, leader, clock } = await aClient();
+      leader.start();
+      leader.script = () => answer;
+      const status = watch(swarm.status({ timeoutMs: 2_000 }));
+      await clock.advance(longestMs);
+      expect(status.error).toBeInstanceOf(UnreachableError);
+    }
+  });
+
+  it("aborted rejects with the reason", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const given = new AbortController();
+    const reason = new Error("enough");
+    const status = watch(swarm.status({ signal: given.signal }));
+    await settled();
+    given.abort(reason);
+    await settled();
+    expect(status.error).toBe(reason);
+  });
+});
+
+describe("cancelling", () => {
+  it("that was done although the answer was lost is cancelled all the same", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const answers: (object | "silence")[] = [
+      "silence",
+      { term: 1, idx: 3, answers: [{ ok: false, code: "WAGGLE_CONFLICT", message: "had already ended" }] },
+    ];
+    const place = { ok: true, term: 1, idx: 3, at: 0, submittedIdx: 2, endedIdx: 3 };
+    const task = {
+      task: "t1",
+      project: "default",
+      user: "u",
+      kind: "count",
+      state: "cancelled",
+      attempts: 0,
+    };
+    leader.script = ({ verb }) => (verb === "cancel" ? answers.shift() : { ...place, ...task });
+    const cancelled = watch(swarm.cancel("t1"));
+    await clock.advance(limits.requestTimeoutMs + limits.askBackoffMsMax);
+    expect(cancelled.value).toEqual({ taskId: "t1", cancelled: true, state: "cancelled" });
+  });
+});
