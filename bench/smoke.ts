@@ -4,13 +4,12 @@
 //   npm run bench:smoke                 prints the rounds and the median ratio
 //   npm run bench:smoke -- --require 0.6   exits 1 below it
 
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { connect as connectBare, type NatsConnection } from "@nats-io/transport-node";
-import { connect } from "../src/client/connect.ts";
-import type { Swarm } from "../src/client/swarm.ts";
+import { connect, type Swarm } from "waggledance";
 import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
 
 const { values } = parseArgs({
@@ -32,6 +31,21 @@ async function startProcess(name: string, url: string): Promise<void> {
   const child = fork(file, [url], { execArgv: ["--import", "tsx"] });
   children.push(child);
   await once(child, "message");
+}
+
+/** The command itself, as compiled. */
+async function startCoordinator(url: string): Promise<void> {
+  const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
+  const child = spawn(process.execPath, [launcher, "up", "--nats", url, "--swarm", "bench"], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  children.push(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on("data", (said: Buffer) => said.includes("leading") && resolve());
+    child.once("exit", () =>
+      reject(new Error("the coordinator ended before it led: run npm run build first")),
+    );
+  });
 }
 
 /** Keeps `concurrency` operations going for the length of a round. @returns operations a second */
@@ -69,7 +83,7 @@ async function main(): Promise<number> {
   if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
   const server = await startNatsServer({ binary, jetstream: true });
   try {
-    await startProcess("coordinator", server.url);
+    await startCoordinator(server.url);
     for (const name of ["noop-agent", "noop-agent", "responder"]) await startProcess(name, server.url);
     const connection = await connectBare({ servers: server.url });
     const swarm = await connect({ nats: server.url, swarm: "bench" });

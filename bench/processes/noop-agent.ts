@@ -1,10 +1,8 @@
 // An agent whose handler does nothing: what is left is the swarm's own cost.
 
-import { startAgent } from "../../src/agent/agent.ts";
-import { swarmId } from "../../src/ids.ts";
+import { connect } from "waggledance";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";
 
-const connection = { kind: "server", server: serverFromArguments() } as const;
-const options = { kinds: ["noop"], maxConcurrent: 512, handler: () => "ok" };
-await startAgent(options, { swarm: swarmId("bench"), connection });
+const swarm = await connect({ nats: serverFromArguments().urls, swarm: "bench" });
+await swarm.agent({ kinds: ["noop"], maxConcurrent: 512, handler: () => "ok" });
 readyForParent();
