@@ -1,0 +1,353 @@
+// The verbs against a running swarm, each as a process of its own, as a user runs them. On the development
+// broker, which needs nothing installed; what differs with JetStream is at the end.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { natsServersFor } from "../support/nats-server.ts";
+import { type Finished, type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const records = ({ stdout }: Finished): Record<string, unknown>[] =>
+  stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+
+describe("a swarm on the development broker", () => {
+  let workplace: Workplace;
+  let up: RunningWaggle;
+  let counter: RunningWaggle;
+
+  beforeAll(async () => {
+    workplace = await Workplace.make();
+    up = workplace.start("up");
+    await up.says("leading");
+    counter = workplace.start(
+      "agent",
+      "--kind",
+      "count",
+      "--exec",
+      "wc -w",
+      "--id",
+      "counter",
+      "--max-concurrent",
+      "4",
+    );
+    const mixed = workplace.start("agent", "--kind", "fail,invalid,nap", "--id", "mixed", "--exec", verdicts);
+    await Promise.all([counter.says("joined"), mixed.says("joined")]);
+  });
+  afterAll(() => workplace.clear());
+
+  /** Ends as its kind says. */
+  const verdicts =
+    'case "$WAGGLE_KIND" in fail) echo broken >&2; exit 1;; invalid) exit 65;; nap) sleep 30;; esac';
+
+  it("tells which broker it took and what that is worth, and agents as they come", async () => {
+    expect(up.said).toMatch(
+      /^broker +the development broker at 127\.0\.0\.1:\d+, started for this data folder/m,
+    );
+    expect(up.said).toMatch(/^durability +.*on the disk/m);
+    await up.says("counter joined: count; max concurrent 4");
+  });
+
+  it("submit --wait prints the result and nothing else on stdout", async () => {
+    const done = await workplace.run("submit", "--kind", "count", "--text", "how many words", "--wait");
+    expect(done).toMatchObject({ code: 0, stdout: "3\n" });
+    expect(done.stderr).toMatch(/^\S+ accepted\n$/);
+  });
+
+  it("submit alone prints the id; --json where the journal stood", async () => {
+    const plain = await workplace.run("submit", "--kind", "count", "--id", "given");
+    expect(plain).toMatchObject({ code: 0, stdout: "given\n", stderr: "" });
+    const again = await workplace.run("submit", "--kind", "count", "--id", "given", "--json");
+    expect(records(again)).toEqual([
+      { type: "accepted", taskId: "given", term: 1, idx: expect.any(Number), duplicate: true, warnings: [] },
+    ]);
+    const other = await workplace.run("submit", "--kind", "count", "--id", "given", "--text", "x");
+    expect(other).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("WAGGLE_CONFLICT") });
+  });
+
+  it("submit --watch tells the story as it happens", async () => {
+    const watched = await workplace.run("submit", "--kind", "count", "--text", "a b", "--watch", "--json");
+    expect(watched.code).toBe(0);
+    const told = records(watched);
+    expect(told.filter(({ type }) => type === "update").map(({ update }) => update)).toEqual(
+      expect.arrayContaining(["submitted", "assigned"]),
+    );
+    expect(told.at(-1)).toMatchObject({
+      type: "outcome",
+      state: "completed",
+      result: "2\n",
+      agent: "counter",
+    });
+  });
+
+  it("many tasks: each is told, and the exit code is the worst", async () => {
+    const lines = ['{"kind":"count","payload":"a"}', "nonsense", '{"kind":"invalid","id":"bad-input"}'];
+    await writeFile(join(workplace.folder, "tasks.ndjson"), lines.join("\n"));
+    const many = await workplace.run("submit", "@tasks.ndjson", "--wait", "--json");
+    expect(many.code).toBe(2);
+    expect(records(many)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: "outcome", state: "completed", result: "1\n" }),
+        expect.objectContaining({
+          type: "outcome",
+          taskId: "bad-input",
+          state: "failed",
+          failureClass: "invalid",
+        }),
+        {
+          type: "rejected",
+          error: expect.objectContaining({ message: expect.stringContaining("tasks.ndjson:2:") }),
+        },
+      ]),
+    );
+    expect(many.stderr).toMatch(/2 accepted · 1 rejected · 1 completed · 1 did not complete\n$/);
+  });
+
+  it("a task that fails ends with 4, its error on stderr", async () => {
+    const failed = await workplace.run("submit", "--kind", "fail", "--max-attempts", "1", "--wait");
+    expect(failed).toMatchObject({ code: 4, stdout: "" });
+    expect(failed.stderr).toMatch(
+      /^error WAGGLE_TASK_FAILED: Task \S+ has no attempt left after 1 attempt: .*broken.*\n$/m,
+    );
+  });
+
+  it("a kind nobody serves is warned of at once with near misses, and queued", async () => {
+    const queued = await workplace.run("submit", "--kind", "cuont", "--id", "misspelt");
+    expect(queued).toMatchObject({ code: 0, stdout: "misspelt\n" });
+    expect(queued.stderr).toMatch(/^warning: no agent serves the kind cuont\. Did you mean count\? /);
+    const refused = await workplace.run("submit", "--kind", "cuont", "--fail-fast");
+    expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining("WAGGLE_NO_CAPABLE_AGENT") });
+  });
+
+  it("a wait that is too long ends with 6, and the task goes on until it is cancelled", async () => {
+    const late = await workplace.run("submit", "--kind", "nap", "--id", "napping", "--wait-timeout", "200ms");
+    expect(late).toMatchObject({ code: 6, stderr: expect.stringContaining("it goes on") });
+    expect(await workplace.run("cancel", "napping")).toMatchObject({
+      code: 0,
+      stdout: "napping cancelled\n",
+    });
+    const outcome = await workplace.run("submit", "--kind", "nap", "--id", "napping", "--wait");
+    expect(outcome).toMatchObject({ code: 4, stderr: expect.stringContaining("WAGGLE_TASK_CANCELLED") });
+  });
+
+  it("Ctrl-C ends a wait with 130", async () => {
+    const waiting = workplace.start("submit", "--kind", "later", "--not-before", "+1h", "--wait");
+    await waiting.says("accepted");
+    expect(await waiting.kill("SIGINT")).toMatchObject({
+      code: 130,
+      stdout: "",
+      stderr: expect.stringMatching(/interrupted\n$/),
+    });
+  });
+
+  it("status for people holds nothing that --json does not", async () => {
+    const [plain, json] = [await workplace.run("status"), await workplace.run("status", "--json")];
+    const [status] = records(json) as [
+      { swarm: string; leader: string; agents: { id: string; status: string }[] },
+    ];
+    expect(status.agents.map(({ id }) => id).sort()).toEqual(["counter", "mixed"]);
+    for (const word of [status.swarm, status.leader, "counter", "mixed", "queues", "projects and users"]) {
+      expect(plain.stdout).toContain(word);
+    }
+  });
+
+  it("status --watch is a record a time, until its reader goes away", async () => {
+    const watching = workplace.start("status", "--watch", "--interval", "20ms", "--json");
+    await watching.says(/\n.*\n/);
+    watching.child.stdout?.destroy();
+    expect(await watching.finished).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("events replays what happened, filtered", async () => {
+    await workplace.run("submit", "--kind", "count", "--id", "traced", "--wait");
+    const events = records(await workplace.run("events", "--task", "traced", "--json")) as {
+      idx: number;
+      event: { type: string };
+    }[];
+    expect(events.map(({ event }) => event.type)).toEqual(["TaskSubmitted", "TaskAssigned", "TaskCompleted"]);
+    const last = events.at(-1)?.idx ?? 0;
+    const later = records(
+      await workplace.run("events", "--from", `${last}`, "--type", "TaskCompleted", "--json"),
+    );
+    expect(later[0]).toMatchObject({ idx: last, event: { type: "TaskCompleted", task: "traced" } });
+    const agents = await workplace.run("events", "--type", "AgentJoined");
+    expect(agents.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} +\d+ {2}counter joined: count; max concurrent 4$/m);
+  });
+
+  it("events --follow goes on with what happens", async () => {
+    const following = workplace.start("events", "--follow", "--from", "start", "--type", "TaskSubmitted");
+    await following.says("submitted by");
+    await workplace.run("submit", "--kind", "count", "--id", "followed");
+    await following.says("followed submitted by default/");
+    expect(await following.kill("SIGINT")).toMatchObject({ code: 130 });
+  });
+
+  it("task tells why a task went where it went, and what keeps one that waits", async () => {
+    await workplace.run("submit", "--kind", "count", "--id", "told", "--wait");
+    const told = await workplace.run("task", "told");
+    expect(told.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
+    expect(told.stdout).toMatch(/^attempt 1 at counter, .*: completed after /m);
+    expect(told.stdout).toMatch(/^ +the only one that could of 1; not considered: 1 wrong-kind; waited /m);
+    const [story] = records(await workplace.run("task", "told", "--json"));
+    expect(story).toMatchObject({
+      taskId: "told",
+      attempts: [{ agent: "counter", receipt: { decidedBy: "only" } }],
+    });
+
+    await workplace.run("submit", "--kind", "nobody", "--id", "waiting");
+    const waiting = await workplace.run("task", "waiting");
+    expect(waiting.stdout).toMatch(
+      /^queued since .*, number 1 in its lane\n(.*\n)+ {2}counter +wrong-kind$/m,
+    );
+    expect(await workplace.run("task", "nope")).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("WAGGLE_UNKNOWN_TASK"),
+    });
+  });
+
+  it("drain keeps new tasks from an agent until undrain", async () => {
+    expect(await workplace.run("drain", "counter")).toMatchObject({
+      code: 0,
+      stdout: "counter takes nothing new\n",
+    });
+    await workplace.run("submit", "--kind", "count", "--id", "held-back");
+    expect((await workplace.run("task", "held-back")).stdout).toMatch(/^ +counter +draining$/m);
+    expect(await workplace.run("undrain", "counter", "--json")).toMatchObject({
+      stdout: '{"agent":"counter","draining":false}\n',
+    });
+    expect(await workplace.run("submit", "--kind", "count", "--id", "held-back", "--wait")).toMatchObject({
+      code: 0,
+    });
+    expect(await workplace.run("drain", "nobody")).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("WAGGLE_UNKNOWN_AGENT"),
+    });
+  });
+
+  it("doctor finds nothing wrong", async () => {
+    const healthy = await workplace.run("doctor", "--json");
+    const statuses = records(healthy).map(({ name, status }) => `${name} ${status}`);
+    expect(statuses).toEqual(
+      [
+        "runtime",
+        "data folder",
+        "broker",
+        "connection",
+        "server",
+        "JetStream",
+        "max payload",
+        "leader",
+        "clock",
+        "durability",
+      ].map((name) => `${name} ok`),
+    );
+    expect(healthy.code).toBe(0);
+  });
+
+  it("a second up on a journal in a file refuses and says why", async () => {
+    const second = await workplace.run("up");
+    expect(second.code).toBe(5);
+    expect(second.stderr).toMatch(/^error WAGGLE_JOURNAL_LOCKED: .*a journal in a file has one coordinator/m);
+  });
+
+  it("an agent drains at the first Ctrl-C, and leaves with 0", async () => {
+    const untilTold = "until [ -e go ]; do sleep 0.05; done; echo done";
+    const leaving = workplace.start("agent", "--kind", "once", "--exec", untilTold, "--id", "leaving");
+    await leaving.says("joined");
+    const waiting = workplace.start("submit", "--kind", "once", "--watch");
+    await waiting.says("→ leaving");
+    leaving.child.kill("SIGINT");
+    await leaving.says("draining");
+    await writeFile(join(workplace.folder, "go"), "");
+    expect(await leaving.finished).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("1 attempt completed"),
+    });
+    expect(await waiting.finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/\ndone\n$/) });
+  });
+
+  it("an agent ends at once at the second Ctrl-C", async () => {
+    const killed = workplace.start("agent", "--kind", "long", "--exec", "sleep 30", "--id", "killed");
+    await killed.says("joined");
+    await workplace.start("submit", "--kind", "long", "--watch").says("→ killed");
+    killed.child.kill("SIGINT");
+    await killed.says("draining");
+    expect(await killed.kill("SIGINT")).toMatchObject({ code: 130 });
+  });
+});
+
+describe("the life of a broker", () => {
+  let workplace: Workplace;
+  afterEach(() => workplace.clear());
+
+  it("outlives its coordinator, and ends with down, which says who is left", async () => {
+    workplace = await Workplace.make();
+    const up = workplace.start("up", "--json");
+    await up.says('"msg":"leading"');
+    const [broker, journal] = records({ code: 0, stdout: up.said, stderr: "" });
+    expect(broker).toMatchObject({ type: "broker", kind: "development", wasStarted: true });
+    expect(journal).toMatchObject({ type: "journal", durability: "file" });
+
+    const down = await workplace.run("down");
+    expect(down).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^stopped the development broker at /),
+    });
+    expect(down.stderr).toMatch(/^the coordinator \S+ still runs and waits for a broker/);
+    expect(await workplace.run("status")).toMatchObject({ code: 3 });
+    expect(await up.kill("SIGINT")).toMatchObject({ code: 0 });
+  });
+
+  it("keeps the secret out of everything that is printed", async () => {
+    workplace = await Workplace.make();
+    const up = workplace.start("up", "--verbose");
+    await up.says("leading");
+    const { secret } = JSON.parse(await readFile(join(workplace.dataFolder, "broker.json"), "utf8")) as {
+      secret: string;
+    };
+    const said = [
+      up.said,
+      ...(await Promise.all(
+        ["status", "doctor"].map(async (verb) => Object.values(await workplace.run(verb, "--verbose"))),
+      )),
+    ];
+    expect(secret.length).toBeGreaterThan(10);
+    expect(said.flat().join("\n")).not.toContain(secret);
+  });
+});
+
+describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
+  "JetStream $version",
+  ({ path }) => {
+    let workplace: Workplace;
+    afterEach(() => workplace.clear());
+
+    it("has a second up stand by and take over, and doctor reads the stream's settings back", async () => {
+      workplace = await Workplace.make(path);
+      const first = workplace.start("up");
+      await first.says("leading");
+      expect(first.said).toMatch(/^broker +nats-server [\d.]+ with JetStream/m);
+      const second = workplace.start("up");
+      await second.says("standing by: another coordinator leads");
+
+      const checks = records(await workplace.run("doctor", "--json"));
+      expect(checks.find(({ name }) => name === "stream")).toMatchObject({
+        status: "ok",
+        found: expect.stringContaining("read back"),
+      });
+      expect(checks.filter(({ status }) => status !== "ok")).toEqual([]);
+
+      expect(await first.kill("SIGINT")).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining("the broker goes on"),
+      });
+      await second.says("leading");
+      expect(await workplace.run("status")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^leader .*, term 2$/m),
+      });
+    });
+  },
+);
