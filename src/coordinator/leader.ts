@@ -161,7 +161,7 @@ export class Leader implements RequestTarget {
       onHalted: (error) => this.#finish({ kind: "halted", error }),
       onFull: (isFull, message) => this.#sawFull(isFull, message),
     });
-    this.#appendTurn([{ type: "StartTerm", term: this.term, leader: deps.id }]);
+    this.#appendTurn({ first: { type: "StartTerm", term: this.term, leader: deps.id } });
   }
 
   get state(): SwarmState {
@@ -209,21 +209,23 @@ export class Leader implements RequestTarget {
     this.#guarded(() => {
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
       if (isLast) return this.#endTerm();
-      this.#appendTurn([]);
+      this.#appendTurn();
       if (this.#phase === "ending" && this.#held.length === 0) this.#scheduleTurn(); // no commit will
     });
   }
 
-  /** One turn: what is given, what waits, what is due, what can be assigned, in one batch. */
-  #appendTurn(first: readonly Command[]): void {
+  /** One turn, in one batch: what waits, what is due, what can be assigned. A term begins with its first command
+   *  and ends with its last. */
+  #appendTurn({ first, last }: { readonly first?: Command; readonly last?: Command } = {}): void {
     const startedMs = this.#deps.clock.monotonicMs();
     const at = this.#time.now();
     const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1));
-    for (const command of first) turn.take(command);
+    if (first !== undefined) turn.take(first);
     const entries: InboxEntry[] = [];
     const tookAll = this.#takeInbox(turn, entries, startedMs);
     const didDue = turn.takeDue(this.#jitter);
     const didPlan = turn.plan();
+    if (last !== undefined) turn.take(last);
     this.mirrors.sync(this.#state, turn.touchedAgents);
     this.#commitTurn({ turn, at, entries });
     this.#armDueTimer(at);
@@ -325,7 +327,7 @@ export class Leader implements RequestTarget {
 
   #endTerm(): void {
     if (this.#held.some((held) => this.#isEndTerm(held))) return;
-    this.#appendTurn([{ type: "EndTerm" }]);
+    this.#appendTurn({ last: { type: "EndTerm" } });
   }
 
   #isEndTerm(held: Held): boolean {
