@@ -70,6 +70,8 @@ class RunningCoordinator implements Coordinator {
   #replay = new Replay();
   #leader: Leader | undefined;
   #stopFollowing = new AbortController();
+  #isStopping = false;
+  #isOver = false;
   #heardMonotonicMs = 0;
   #silenceMs = 0;
   #watchedMonotonicMs = 0;
@@ -122,6 +124,7 @@ class RunningCoordinator implements Coordinator {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#signal({ type: "STOP" });
     if (this.#leader === undefined) this.#end(undefined);
     else this.#leader.end();
@@ -137,7 +140,7 @@ class RunningCoordinator implements Coordinator {
   }
 
   #follow(): void {
-    if (this.#role.closed || this.#leader !== undefined) return;
+    if (this.#isOver || this.#leader !== undefined) return;
     this.#heard();
     const isAlone = !this.#options.journal.sharable || this.#replay.position.seq === 0;
     if (isAlone || this.#hasLastTermEnded()) return this.#campaign();
@@ -186,16 +189,23 @@ class RunningCoordinator implements Coordinator {
   /** Silence: reads what is there, and campaigns unless somebody was heard after all. */
   async #inspect(): Promise<void> {
     this.#leadershipSignal({ type: "SILENCE" });
-    const before = this.#replay.position.seq;
-    try {
-      const { lastSeq } = await this.#options.journal.position();
-      if (lastSeq === before && this.#replay.position.seq === before) return this.#campaign();
-    } catch (cause) {
-      this.#options.logger.warn({ err: cause }, "the journal cannot be reached: standing by");
-    }
+    const isQuiet = await this.#isJournalQuiet();
+    if (this.#isOver || this.#leader !== undefined) return;
+    if (isQuiet) return this.#campaign();
     this.#leadershipSignal({ type: "HEARD" });
     this.#heard();
     this.#watchSilence();
+  }
+
+  async #isJournalQuiet(): Promise<boolean> {
+    const before = this.#replay.position.seq;
+    try {
+      const { lastSeq } = await this.#options.journal.position();
+      return lastSeq === before && this.#replay.position.seq === before;
+    } catch (cause) {
+      this.#options.logger.warn({ err: cause }, "the journal cannot be reached: standing by");
+      return false;
+    }
   }
 
   // --- leading ------------------------------------------------------------------------------------
@@ -205,10 +215,14 @@ class RunningCoordinator implements Coordinator {
     this.#cancelWatch?.();
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" });
     const deps = { ...this.#options, subjects: this.#subjects };
-    this.#leader = new Leader(deps, this.#replay, {
-      onLeading: () => this.#lead(),
-      onEnd: (end) => this.#leaderEnded(end),
-    });
+    try {
+      this.#leader = new Leader(deps, this.#replay, {
+        onLeading: () => this.#lead(),
+        onEnd: (end) => this.#leaderEnded(end),
+      });
+    } catch (cause) {
+      this.#halt(cause);
+    }
   }
 
   #lead(): void {
@@ -220,8 +234,8 @@ class RunningCoordinator implements Coordinator {
 
   #leaderEnded(end: LeaderEnd): void {
     this.#leader = undefined;
-    if (end.kind === "ended") return this.#end(undefined);
     if (end.kind === "halted") return this.#halt(end.error);
+    if (end.kind === "ended" || this.#isStopping) return this.#end(undefined);
     this.#options.logger.warn("deposed: another coordinator leads");
     this.#leadershipSignal({ type: "REFUSED" }, { type: "DEPOSED" });
     this.#signal({ type: "DEPOSED" });
@@ -270,7 +284,8 @@ class RunningCoordinator implements Coordinator {
   }
 
   #end(error: WaggleError | undefined): void {
-    if (this.#role.closed) return;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#stopFollowing.abort();
     this.#cancelWatch?.();
     this.#cancelBeat?.();

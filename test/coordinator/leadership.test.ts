@@ -1,0 +1,410 @@
+// Who leads, told by the journal alone: taking over from the silent and from those who said goodbye, deposed
+// leaders, lost campaigns, and ends of a coordinator at awkward moments.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import type { Event } from "../../src/core/event.ts";
+import { batchIndex, instant, term } from "../../src/ids.ts";
+import { encodeBatch } from "../../src/journal/batch.ts";
+import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import type { DonePush } from "../../src/protocol/schemas.ts";
+import { HeldJournal } from "../support/held-journal.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+const silenceMs = limits.leaderTimeoutMs;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let first: HeldJournal;
+let swarm: TestSwarm;
+const roleByCoordinator = new WeakMap<Coordinator, Role>();
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  first = new HeldJournal(store);
+  swarm = await startTestSwarm({
+    clock,
+    store,
+    journal: first.journal,
+    random: { ...systemRandom, next: () => 0 },
+  });
+});
+afterEach(async () => {
+  first.journal.setCutOff(false);
+  first.release();
+  const stopped = swarm.stop();
+  await clock.advance(4 * limits.appendRetryMs); // what was unknown is asked again
+  await stopped;
+});
+
+const submit = (...ids: string[]) =>
+  swarm.client.submit(
+    ids.map((id) => ({ id, kind: "count" })),
+    { notify: "me" },
+  );
+
+/** The role a coordinator is in, or ended in. */
+function roleOf(coordinator: Coordinator): Role {
+  const known = roleByCoordinator.get(coordinator);
+  if (known !== undefined) return known;
+  coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
+  return roleByCoordinator.get(coordinator) ?? "stopped";
+}
+
+/** A standby's way to the journal is its own. */
+async function aStandby(id = "c2"): Promise<{ coordinator: Coordinator; journal: MemoryJournal }> {
+  const journal = store.open();
+  return { coordinator: await swarm.startAnother(id, journal), journal };
+}
+
+/** A record as another coordinator might write it behind the last applied batch. */
+function aRivalBatch(of: number, ...events: Event[]): Uint8Array {
+  const { idx, hash, journal } = swarm.watched.settled().position;
+  const header = { journal, term: term(of), idx: batchIndex(idx + 1), prev: hash, at: instant(clock.now()) };
+  const all: Event[] =
+    events.length > 0 ? events : [{ type: "TermStarted", term: term(of), leader: "rival" }];
+  return encodeBatch(
+    header,
+    all.map((event) => JSON.stringify(event)),
+  );
+}
+
+/** The rival's record takes the place that the first leader's next batch expects. */
+function insertBeforeNextAppend(rival: Uint8Array): void {
+  const append = first.journal.append.bind(first.journal);
+  first.journal.append = (bytes, expected) => {
+    store.insertRival(rival);
+    first.journal.append = append;
+    return append(bytes, expected);
+  };
+}
+
+/** What each coordinator answers to a question, the leader's first. */
+async function answersOf(subject: string, message: object) {
+  const inbox = `_INBOX.all.${store.lastSeq}`;
+  const answers = swarm.client.listen<{ stale?: true; leader: string; journal: object; agents: object[] }>(
+    inbox,
+  );
+  swarm.client.transport.publish(subject, Buffer.from(JSON.stringify(message)), inbox);
+  await clock.advance(limits.standbyAnswerMs);
+  return answers.all;
+}
+
+describe("a standby", () => {
+  it("takes over when the leader has been silent for T, not before", async () => {
+    const { coordinator } = await aStandby();
+    first.journal.setCutOff(true);
+    await clock.advance(silenceMs);
+    expect(roleOf(coordinator)).toBe("standing-by");
+    await clock.advance(silenceMs / 2);
+    expect(roleOf(coordinator)).toBe("leading");
+    expect(await coordinator.whenLeading()).toBe(2);
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
+  });
+
+  it("is kept off by the beats of an idle leader, and so is the journal from growing fast", async () => {
+    const { coordinator } = await aStandby();
+    const before = store.lastSeq;
+    await clock.advance(20 * silenceMs);
+    expect(roleOf(coordinator)).toBe("standing-by");
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    const beats = store.lastSeq - before;
+    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderBeatsPerTimeout);
+    expect(beats).toBeLessThanOrEqual(40 * limits.leaderBeatsPerTimeout);
+  });
+
+  it("takes over at once from a leader that says goodbye", async () => {
+    const { coordinator } = await aStandby();
+    await swarm.coordinator.stop();
+    expect(await coordinator.whenLeading()).toBe(2);
+    expect(clock.monotonicMs()).toBe(0);
+  });
+
+  it("counts no silence while its own process slept, or while it was cut off", async () => {
+    const { coordinator } = await aStandby();
+    const transport = swarm.transportById.get("c2");
+    if (transport === undefined) throw new Error("c2 has a connection");
+    first.journal.setCutOff(true);
+    await clock.advance(silenceMs - limits.pulseMs);
+    clock.stall(silenceMs);
+    await clock.advance(silenceMs - limits.pulseMs);
+    expect(roleOf(coordinator)).toBe("standing-by");
+    swarm.hub.cut(transport);
+    await clock.advance(3 * silenceMs);
+    expect(roleOf(coordinator)).toBe("standing-by");
+    swarm.hub.heal(transport);
+    await clock.advance(2 * silenceMs);
+    expect(roleOf(coordinator)).toBe("leading");
+  });
+
+  it("goes on waiting while it cannot read the journal", async () => {
+    const { coordinator, journal } = await aStandby();
+    first.journal.setCutOff(true);
+    journal.setCutOff(true);
+    await clock.advance(5 * silenceMs);
+    expect(roleOf(coordinator)).toBe("standing-by");
+    journal.setCutOff(false);
+    await clock.advance(3 * silenceMs);
+    expect(roleOf(coordinator)).toBe("leading");
+  });
+
+  it("of two, one wins and the other stands by: losing is no halt", async () => {
+    const [one, other] = [(await aStandby("c2")).coordinator, (await aStandby("c3")).coordinator];
+    await swarm.coordinator.stop();
+    await clock.advance(limits.appendRetryMs);
+    expect([roleOf(one), roleOf(other)].sort()).toEqual(["leading", "standing-by"]);
+    expect(swarm.watched.settled().state.term).toBe(2);
+    const [leader, standby] = roleOf(one) === "leading" ? [one, other] : [other, one];
+    await clock.advance(5 * silenceMs);
+    expect([roleOf(leader), roleOf(standby)]).toEqual(["leading", "standing-by"]);
+    await leader.stop();
+    expect(await standby.whenLeading()).toBe(3);
+  });
+
+  it("answers questions as stale, from the same state as the leader's", async () => {
+    const agent = await swarm.agent("a1");
+    await aStandby();
+    await submit("t1", "t2", "t3");
+    await agent.report(await agent.assignment(), "failed");
+    await agent.complete(await agent.assignment());
+    await clock.settle();
+    const [leader, standby] = await answersOf(subjects.query("_", "status"), {});
+    expect([leader?.stale, standby?.stale]).toEqual([undefined, true]);
+    const shared = ({
+      agents,
+      journal: _,
+      counters: __,
+      stale: ___,
+      ...rest
+    }: NonNullable<typeof leader> & { counters?: object }) => ({
+      ...rest,
+      agents: agents.map((each) => ({ ...each, silentMs: 0, reported: undefined })),
+    });
+    expect(standby && shared(standby)).toEqual(leader && shared(leader));
+    const [, page] = await answersOf(subjects.query("_", "journal"), { from: 1 });
+    expect(page).toMatchObject({ last: swarm.watched.settled().position.idx });
+  });
+});
+
+describe("a new leader", () => {
+  it("sends again what was not confirmed, under its own term, and goes on with what was", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1", "t2");
+    const [seen] = [await agent.assignment(), await agent.assignment()];
+    await agent.beat([{ task: "t1", attempt: 1 }], 1);
+    const { coordinator } = await aStandby();
+    await swarm.coordinator.stop();
+    await coordinator.whenLeading();
+    const push = await agent.push("assign");
+    expect(push).toMatchObject({ term: 2, assignments: [{ task: "t2", number: 2, token: "1.2" }] });
+    expect(push.assignments).toHaveLength(1);
+    if (seen !== undefined)
+      expect((await agent.complete(seen)).answers).toEqual([{ ok: true, status: "ok" }]);
+  });
+
+  it("sends revokes again that were not confirmed", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await agent.assignment();
+    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t1"] });
+    await agent.push("revoke");
+    await aStandby();
+    await swarm.coordinator.stop();
+    expect(await agent.push("revoke")).toMatchObject({ term: 2, attempts: [{ task: "t1", attempt: 1 }] });
+  });
+
+  it("gives every agent a full H before it calls one lost", async () => {
+    await swarm.agent("a1");
+    const { coordinator } = await aStandby();
+    await clock.advance(limits.agentLostMs - limits.pulseMs);
+    await swarm.coordinator.stop();
+    await coordinator.whenLeading();
+    const agentStatus = async () => (await swarm.client.status()).agents[0].status;
+    await clock.advance(limits.agentLostMs - limits.pulseMs);
+    expect(await agentStatus()).toBe("ready");
+    await clock.advance(2 * limits.pulseMs);
+    expect(await agentStatus()).toBe("offline");
+  });
+
+  it("tells how tasks ended to those who ask it to, what ended before included", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1", "t2");
+    const [one, two] = [await agent.assignment(), await agent.assignment()];
+    await agent.complete(one, "early");
+    const { coordinator } = await aStandby();
+    await swarm.coordinator.stop();
+    await coordinator.whenLeading();
+    const done = swarm.client.listen<DonePush>(subjects.done("me"));
+    const { answers, term: by } = await swarm.client.ask(subjects.project("default", "await"), {
+      tasks: ["t1", "t2", "t3"],
+      notify: "me",
+    });
+    expect([by, answers]).toMatchObject([
+      2,
+      [{ outcome: { result: "early" } }, { live: true }, { code: "WAGGLE_UNKNOWN_TASK" }],
+    ]);
+    await agent.complete(two, "late");
+    expect(await done.next()).toMatchObject({ term: 2, ended: [{ task: "t2", result: "late" }] });
+  });
+
+  it("goes on in journal time, though its wall clock is behind", async () => {
+    await clock.advance(60_000);
+    const { coordinator } = await aStandby();
+    clock.jumpWall(-3_600_000);
+    const before = swarm.watched.settled().state.at;
+    await swarm.coordinator.stop();
+    await coordinator.whenLeading();
+    await submit("t1");
+    expect(swarm.watched.settled().state.at).toBeGreaterThanOrEqual(before);
+  });
+});
+
+describe("a deposed leader", () => {
+  it("answers nothing definite, tells agents nothing, and stands by with everybody's state", async () => {
+    const agent = await swarm.agent("a1");
+    const { coordinator } = await aStandby();
+    first.journal.setCutOff(true);
+    await clock.advance(2 * silenceMs);
+    expect([roleOf(swarm.coordinator), roleOf(coordinator)]).toEqual(["leading", "leading"]);
+    // Both hear what follows; only one of them may say anything.
+    const answer = await submit("t1");
+    expect(answer).toMatchObject({ term: 2, answers: [{ ok: true }] });
+    expect(await agent.push("assign")).toMatchObject({ term: 2 });
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
+    await clock.advance(silenceMs);
+    expect(agent.pushes.all.filter(({ term: by }) => by !== 2)).toEqual([]);
+
+    first.journal.setCutOff(false);
+    await clock.advance(2 * limits.appendRetryMs);
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    const [leader, standby] = await answersOf(subjects.query("_", "status"), {});
+    expect([leader?.leader, standby?.leader, standby?.stale]).toEqual(["c2", "c2", true]);
+    expect(standby).toMatchObject({ tasks: { assigned: 1 } });
+  });
+
+  it("takes over again when the other goes", async () => {
+    const { coordinator } = await aStandby();
+    first.journal.setCutOff(true);
+    await clock.advance(2 * silenceMs);
+    first.journal.setCutOff(false);
+    await clock.advance(2 * limits.appendRetryMs);
+    await coordinator.stop();
+    await clock.settle();
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    expect(await submit("t1")).toMatchObject({ term: 3 });
+  });
+
+  it("whose place was taken between two batches shows nothing of them, though the second was acknowledged", async () => {
+    const agent = await swarm.agent("a1");
+    first.hold();
+    insertBeforeNextAppend(aRivalBatch(2));
+    const answers = ["t1", "t2"].map(async (id) => {
+      const answer = submit(id);
+      await clock.settle();
+      return await answer;
+    });
+    await clock.settle();
+    void submit("t3");
+    await clock.settle();
+    expect(store.lastSeq).toBe(4); // two of ours and the rival's were sent; one of ours was refused
+    first.release();
+    await clock.advance(limits.appendRetryMs);
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    expect(swarm.watched.settled().deadSeqs).toEqual([4]);
+    expect(swarm.watched.deaths).toEqual(["broken-chain"]);
+    expect(swarm.watched.replay.state.taskById.size).toBe(0);
+    expect(agent.pushes.all).toEqual([]);
+    await Promise.race([Promise.all(answers).then(() => expect.unreachable()), clock.settle()]);
+  });
+
+  it("that finds other bytes of its own term halts", async () => {
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    store.insertRival(aRivalBatch(1, { type: "TermRenewed" }));
+    void submit("t1");
+    expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(roleOf(swarm.coordinator)).toBe("halted");
+  });
+});
+
+describe("stopping", () => {
+  it("finishes what was asked, and says last that the term has ended", async () => {
+    const answer = submit("t1", "t2");
+    await clock.settle();
+    await swarm.coordinator.stop();
+    expect(await answer).toMatchObject({ answers: [{ ok: true }, { ok: true }] });
+    expect(swarm.watched.settled().lastEventType).toBe("TermEnded");
+    expect(roleOf(swarm.coordinator)).toBe("stopped");
+    await swarm.coordinator.stop();
+  });
+
+  it("says so last, though something falls due at that moment", async () => {
+    await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + 1_000 }]);
+    clock.stall(1_000);
+    await swarm.coordinator.stop();
+    expect(swarm.watched.settled().lastEventType).toBe("TermEnded");
+  });
+
+  it("comes to an end with a question waiting, on a journal that has no beats", async () => {
+    const journal = new MemoryJournalStore().open();
+    Object.assign(journal, { sharable: false });
+    const alone = await startTestSwarm({ clock, journal });
+    const status = alone.client.status();
+    await Promise.resolve();
+    await alone.coordinator.stop();
+    expect(await status).toMatchObject({ term: 1 });
+  }, 5_000);
+
+  it("comes to an end though the leader is deposed meanwhile", async () => {
+    first.hold();
+    insertBeforeNextAppend(aRivalBatch(2));
+    void submit("t1");
+    await clock.settle();
+    const stopped = swarm.coordinator.stop();
+    first.release();
+    await clock.advance(limits.appendRetryMs);
+    await stopped;
+    expect(roleOf(swarm.coordinator)).toBe("stopped");
+  }, 5_000);
+
+  it("a standby that is just looking at the journal does not lead afterwards", async () => {
+    const { coordinator, journal } = await aStandby();
+    let answer: () => void = () => undefined;
+    const looked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const position = journal.position.bind(journal);
+    journal.position = async () => {
+      await looked;
+      return position();
+    };
+    first.journal.setCutOff(true);
+    await clock.advance(2 * silenceMs);
+    await coordinator.stop();
+    const before = store.lastSeq;
+    answer();
+    await clock.advance(2 * silenceMs);
+    expect(store.lastSeq).toBe(before);
+    expect(roleOf(coordinator)).toBe("stopped");
+  });
+});
+
+describe("a batch that does not fit what stands before it", () => {
+  it("halts whoever reads it, standby or leader", async () => {
+    const other = new MemoryJournalStore();
+    const damaged = await startTestSwarm({ clock, store: other });
+    const standby = await damaged.startAnother("c2");
+    const { idx, hash, journal } = damaged.watched.settled().position;
+    const header = { journal, term: term(2), idx: batchIndex(idx + 1), prev: hash, at: instant(clock.now()) };
+    const events = [
+      '{"type":"TermStarted","term":2,"leader":"x"}',
+      '{"type":"TaskReleased","task":"nothing"}',
+    ];
+    other.insertRival(encodeBatch(header, events));
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    await clock.advance(silenceMs);
+    expect(await damaged.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+  });
+});
