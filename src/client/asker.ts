@@ -10,6 +10,7 @@ import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
+import type { Aborts } from "./abort.ts";
 import { errorFrom } from "./coded-error.ts";
 import type { Horizon, Position } from "./horizon.ts";
 import { backoffMs, pause } from "./pause.ts";
@@ -34,11 +35,19 @@ export interface AskOptions {
  *  reads something; asking twice is harmless and an old answer is no loss. */
 export type QuestionKind = "deed" | "query";
 
+export interface Question<Schema extends z.ZodType> {
+  readonly kind: QuestionKind;
+  readonly subject: string;
+  /** Of the answer. */
+  readonly schema: Schema;
+}
+
 export interface AskerDeps {
   readonly transport: Transport;
   readonly horizon: Horizon;
   readonly clock: Clock;
   readonly random: Random;
+  readonly aborts: Aborts;
 }
 
 export class Asker {
@@ -54,40 +63,46 @@ export class Asker {
    *  @throws BackpressureError when there was no room to take the question in, up to the end
    *  @throws WaggleError of the refusal's code, or the reason of `signal` */
   async ask<Schema extends z.ZodType>(
-    question: {
-      readonly kind: QuestionKind;
-      readonly subject: string;
-      readonly message: unknown;
-      readonly schema: Schema;
-    },
+    question: Question<Schema> & { readonly message: unknown },
     options: AskOptions = {},
   ): Promise<z.infer<Schema>> {
-    const { clock, random } = this.#deps;
     options.signal?.throwIfAborted();
+    const ended = this.#deps.aborts.linkedTo(options.signal);
+    try {
+      return await this.#askUntilAnswered(question, { ...options, signal: ended.signal });
+    } finally {
+      ended.abort();
+    }
+  }
+
+  async #askUntilAnswered<Schema extends z.ZodType>(
+    question: Question<Schema> & { readonly message: unknown },
+    { timeoutMs: wholeMs = limits.askTimeoutMs, signal }: AskOptions & { readonly signal: AbortSignal },
+  ): Promise<z.infer<Schema>> {
+    const { clock, random } = this.#deps;
     const bytes = encode(question.message);
-    const giveUpAt = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
+    const giveUpAtMs = clock.monotonicMs() + wholeMs;
     let doubt: string | undefined;
-    let refusal: BackpressureError | undefined;
 
     for (let failures = 1; ; failures += 1) {
-      const timeoutMs = Math.min(limits.requestTimeoutMs, giveUpAt - clock.monotonicMs());
-      const answer = await this.once(question, bytes, { ...options, timeoutMs: Math.max(1, timeoutMs) });
+      const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
+      const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
       if (answer.kind === "unknown") doubt = answer.why;
-      refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
+      const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
 
       const waitMs = Math.max(refusal?.retryAfterMs ?? 0, backoffMs(failures, random.next()));
-      if (options.signal?.aborted || clock.monotonicMs() + waitMs >= giveUpAt || this.#isClosed()) {
-        throw refusal ?? this.#givenUp(question.kind, doubt, options.signal);
+      if (signal.aborted || clock.monotonicMs() + waitMs >= giveUpAtMs || this.#isClosed()) {
+        throw refusal ?? this.#givenUp(question.kind, doubt, signal);
       }
-      await pause(clock, waitMs, options.signal);
+      await pause(clock, waitMs, signal);
     }
   }
 
   /** Asks once. Never throws for the wire's sake.
    *  @throws InvalidMessageError when `bytes` exceed what the server takes */
   async once<Schema extends z.ZodType>(
-    question: { readonly kind: QuestionKind; readonly subject: string; readonly schema: Schema },
+    question: Question<Schema>,
     bytes: Uint8Array,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Answer<z.infer<Schema>>> {
@@ -116,10 +131,10 @@ export class Asker {
     return this.#deps.transport.status() === "closed";
   }
 
-  #givenUp(kind: QuestionKind, doubt: string | undefined, signal: AbortSignal | undefined): unknown {
-    const options = signal?.aborted ? { cause: signal.reason } : {};
+  #givenUp(kind: QuestionKind, doubt: string | undefined, signal: AbortSignal): unknown {
+    const options = signal.aborted ? { cause: signal.reason } : {};
     if (kind === "deed" && doubt !== undefined) return outcomeUnknown(doubt, options);
-    if (kind === "query" && signal?.aborted) return signal.reason;
+    if (kind === "query" && signal.aborted) return signal.reason;
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
     if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt}`, options);
     return noLeader(options);

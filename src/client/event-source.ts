@@ -3,6 +3,7 @@
 import { matches } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import type { Event } from "../core/event.ts";
+import type { Aborts } from "./abort.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
 import type { PageStart } from "./journal-reader.ts";
@@ -12,16 +13,18 @@ export interface EventSourceDeps extends EventFeedDeps {
   readonly projects: TaskProjects;
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
+  readonly aborts: Aborts;
   /** The newest batch some coordinator knows. @throws NoLeaderError, UnreachableError */
   presentIdx(signal: AbortSignal): Promise<number>;
 }
 
 export function openEventStream(deps: EventSourceDeps, options: EventsOptions): EventStream {
-  const { closed } = deps;
+  const { closed, aborts } = deps;
   return new EventStream({
     read: (signal) => readEvents(deps, options, signal),
     signal: options.signal,
     closed,
+    aborts,
   });
 }
 

@@ -5,7 +5,7 @@
 import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { UnreachableError } from "../errors.ts";
-import { linkedTo } from "./abort.ts";
+import type { Aborts } from "./abort.ts";
 
 export interface EventsOptions {
   /** A batch index, an instant, or "start". Default: the present with `follow`, else "start". */
@@ -72,10 +72,11 @@ export interface EventReading {
   readonly signal: AbortSignal | undefined;
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
+  readonly aborts: Aborts;
 }
 
 /** @throws UnreachableError when the connection is closed already: that is no end of a stream */
-function begin({ signal, closed }: EventReading): AbortController {
+function begin({ signal, closed, aborts }: EventReading): AbortController {
   if (closed.aborted) throw new UnreachableError("The connection to the swarm is closed");
-  return linkedTo(signal, closed);
+  return aborts.linkedTo(signal, closed);
 }

@@ -4,6 +4,7 @@
 
 import type { WaggleError } from "../errors.ts";
 import type { SubmitAnswer } from "../protocol/schemas.ts";
+import type { Aborts } from "./abort.ts";
 import { noLeader, outcomeUnknown } from "./asker.ts";
 import type { PreparedTask } from "./task-request.ts";
 
@@ -27,6 +28,7 @@ export interface SubmissionOptions {
   /** Wait and try again when there is no room. */
   readonly retry: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly aborts: Aborts;
 }
 
 export class Submission {
@@ -36,7 +38,7 @@ export class Submission {
   readonly acked: Promise<SubmitAck>;
   #resolve!: (ack: SubmitAck) => void;
   #reject!: (error: unknown) => void;
-  readonly #signal: AbortSignal | undefined;
+  readonly #stopWatching: (() => void) | undefined;
   #isSettled = false;
   #isInFlight = false;
   #wasSent = false;
@@ -51,8 +53,9 @@ export class Submission {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.#signal = options.signal;
-    this.#signal?.addEventListener("abort", this.#abort, { once: true });
+    const { signal, aborts } = options;
+    this.#stopWatching =
+      signal === undefined ? undefined : aborts.on(signal, () => this.giveUp(signal.reason));
   }
 
   /** Whoever submitted it has been told. */
@@ -109,12 +112,10 @@ export class Submission {
     return `task ${this.task.id}: ${why}`;
   }
 
-  readonly #abort = () => this.giveUp(this.#signal?.reason);
-
   #settle(): boolean {
     if (this.#isSettled) return false;
     this.#isSettled = true;
-    this.#signal?.removeEventListener("abort", this.#abort);
+    this.#stopWatching?.();
     return true;
   }
 }

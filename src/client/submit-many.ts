@@ -3,6 +3,7 @@
 
 import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Aborts } from "./abort.ts";
 import type { TaskHandle } from "./task-handle.ts";
 import type { PreparedTask, TaskRequest } from "./task-request.ts";
 
@@ -16,6 +17,7 @@ export interface SubmitManyDeps {
   prepare(task: TaskRequest): PreparedTask;
   submit(task: PreparedTask): Promise<TaskHandle>;
   readonly signal: AbortSignal | undefined;
+  readonly aborts: Aborts;
 }
 
 /** Breaking out of the loop ends the reading; what was sent stays sent.
@@ -26,7 +28,7 @@ export async function* submitMany(
 ): AsyncGenerator<SubmitOutcome> {
   const window = new Window();
   const stop = () => window.end();
-  deps.signal?.addEventListener("abort", stop, { once: true });
+  const stopWatching = deps.signal === undefined ? undefined : deps.aborts.on(deps.signal, stop);
   if (deps.signal?.aborted) stop();
   const reading = read(tasks, deps, window);
   reading.catch(() => undefined); // thrown below, when everything before it was given back
@@ -44,7 +46,7 @@ export async function* submitMany(
     await reading;
   } finally {
     stop();
-    deps.signal?.removeEventListener("abort", stop);
+    stopWatching?.();
   }
 }
 

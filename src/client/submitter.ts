@@ -6,6 +6,7 @@
 
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Aborts } from "./abort.ts";
 import { Submission, type SubmitAck } from "./submission.ts";
 import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
 import type { PreparedTask } from "./task-request.ts";
@@ -17,15 +18,19 @@ export interface SubmitTerms extends Omit<LaneTerms, "project"> {
   readonly signal: AbortSignal | undefined;
 }
 
+export interface SubmitterDeps extends SubmitLaneDeps {
+  readonly aborts: Aborts;
+}
+
 /** What a message holds besides its tasks. */
 const ENVELOPE_BYTES = 256;
 
 export class Submitter {
-  readonly #deps: SubmitLaneDeps;
+  readonly #deps: SubmitterDeps;
   readonly #laneByKey = new Map<string, SubmitLane>();
   #pending = 0;
 
-  constructor(deps: SubmitLaneDeps) {
+  constructor(deps: SubmitterDeps) {
     this.#deps = deps;
   }
 
@@ -36,7 +41,7 @@ export class Submitter {
    *  @throws OutcomeUnknownError when it may have been accepted: submit it again under the same id
    *  @throws the reason of `signal` when it aborted before the task was sent */
   async submit(task: PreparedTask, terms: SubmitTerms): Promise<SubmitAck> {
-    const { clock, transport } = this.#deps;
+    const { clock, transport, aborts } = this.#deps;
     terms.signal?.throwIfAborted();
     if (task.bytes > transport.maxPayloadBytes - ENVELOPE_BYTES)
       throw tooLarge(task, transport.maxPayloadBytes);
@@ -45,7 +50,8 @@ export class Submitter {
     }
     this.#pending += 1;
     const giveUpAtMs = clock.monotonicMs() + terms.timeoutMs;
-    const submission = new Submission(task, { giveUpAtMs, retry: terms.retry, signal: terms.signal });
+    const { retry, signal } = terms;
+    const submission = new Submission(task, { giveUpAtMs, retry, signal, aborts });
     this.#laneOf(task, terms).add(submission);
     try {
       return await submission.acked;

@@ -22,7 +22,7 @@ import {
 } from "../protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
-import { linkedTo } from "./abort.ts";
+import { Aborts } from "./abort.ts";
 import { Asker, type AskOptions } from "./asker.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { errorFrom } from "./coded-error.ts";
@@ -152,6 +152,7 @@ export class SwarmClient implements Swarm {
   readonly #handles: TaskHandleDeps;
   readonly #stops: readonly (() => void)[];
   readonly #closed = new AbortController();
+  readonly #aborts = new Aborts();
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -159,8 +160,9 @@ export class SwarmClient implements Swarm {
     const { transport, clock, random } = deps;
     const horizon = new Horizon();
     const subjects = subjectsOf(deps.swarm);
-    const asker = new Asker({ transport, horizon, clock, random });
-    const shared = { transport, subjects, asker, horizon, clock, random };
+    const aborts = this.#aborts;
+    const asker = new Asker({ transport, horizon, clock, random, aborts });
+    const shared = { transport, subjects, asker, horizon, clock, random, aborts };
     const reader = new JournalReader(asker, subjects);
 
     this.id = deps.swarm;
@@ -182,6 +184,7 @@ export class SwarmClient implements Swarm {
     };
     this.#handles = {
       clock,
+      aborts,
       awaitedTasks: this.#awaited,
       updates: (task) => this.#updates(task),
       cancel: (id, project) => this.cancel(id, { project }),
@@ -210,6 +213,7 @@ export class SwarmClient implements Swarm {
       prepare: (task) => this.#prepare(task),
       submit: (task) => this.#submit(task, { retry: true, ...options }),
       signal: options.signal,
+      aborts: this.#aborts,
     });
   }
 
@@ -252,7 +256,7 @@ export class SwarmClient implements Swarm {
   async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
     const status = await this.#taskStatus(id, options);
     const fold = new StoryFold(id);
-    const ended = linkedTo(options.signal, this.#closed.signal);
+    const ended = this.#aborts.linkedTo(options.signal, this.#closed.signal);
     try {
       const start = { from: status.submittedIdx };
       for await (const { idx, term, at, events } of readBatches(this.#reading, {

@@ -4,6 +4,7 @@
 import type { Observable } from "rxjs";
 import type { Clock } from "../clock.ts";
 import type { Outcome } from "../protocol/schemas.ts";
+import type { Aborts } from "./abort.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
 import type { SubmitAck } from "./submission.ts";
@@ -49,6 +50,7 @@ export interface TaskHandle {
 /** Shared by all handles of a connection. */
 export interface TaskHandleDeps {
   readonly clock: Clock;
+  readonly aborts: Aborts;
   readonly awaitedTasks: AwaitedTasks;
   updates(task: SwarmTask): Observable<TaskUpdate>;
   cancel(id: string, project: string): Promise<CancelOutcome>;
@@ -107,7 +109,7 @@ export class SwarmTask implements TaskHandle {
       const end = (finish: () => void) => {
         stopListening();
         cancelTimer?.();
-        signal?.removeEventListener("abort", abort);
+        stopWatching?.();
         finish();
       };
       const giveUp = (error: unknown) =>
@@ -115,12 +117,12 @@ export class SwarmTask implements TaskHandle {
           this.#deps.awaitedTasks.abandoned(task);
           reject(error);
         });
-      const abort = () => giveUp(signal?.reason);
       const cancelTimer =
         timeoutMs === undefined
           ? undefined
           : this.#deps.clock.after(timeoutMs, () => giveUp(new WaitTimedOutError(this.id, timeoutMs)));
-      signal?.addEventListener("abort", abort, { once: true });
+      const stopWatching =
+        signal === undefined ? undefined : this.#deps.aborts.on(signal, () => giveUp(signal.reason));
       const stopListening = task.onEnd((awaited) => end(() => resolve(awaited)));
     });
   }

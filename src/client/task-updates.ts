@@ -8,7 +8,6 @@ import { StoryFold } from "../audit/story.ts";
 import type { FailureClass } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
 import type { Outcome } from "../protocol/schemas.ts";
-import { linkedTo } from "./abort.ts";
 import type { AwaitedTask } from "./awaited-task.ts";
 import type { EventStream } from "./event-stream.ts";
 import type { ProgressInbox } from "./progress-inbox.ts";
@@ -57,7 +56,7 @@ export interface TaskUpdatesDeps {
  *  the task is lost, never for the task's sake; completes without an outcome when the connection is closed. */
 export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskUpdate> {
   return new Observable((subscriber) => {
-    const ended = linkedTo(undefined);
+    const ended = new AbortController();
     const awaited = deps.watch();
     const stopProgress = deps.progress.watch(id, ({ task: _, ...progress }) => {
       subscriber.next({ type: "progress", ...progress } as TaskUpdate);
