@@ -217,6 +217,8 @@ export const limits = {
   /** The most one command may put into a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
+  /** What a stream is created with instead where the server has less room, in this order. */
+  journalBytesFallbacks: [1024 ** 3, 128 * 1024 ** 2],
   /** The largest record a file journal takes: what a server's max payload is there. */
   journalRecordBytesMax: 8 * 1024 ** 2,
   /** A file journal is read through a window of this size… */

@@ -109,17 +109,35 @@ async function createStream(
   api: StreamApi,
   options: NatsJournalOptions,
 ): Promise<StreamReport> {
-  try {
-    await api.create(streamConfigOf(options));
-  } catch (error) {
-    if (!(error instanceof StreamApiError)) throw error;
-    // Somebody else created it meanwhile; its settings are checked like any other's.
-    if (error.errCode !== apiCodes.streamNameInUse) throw createError(options, error);
+  for (const bytesMax of boundsToTry(options)) {
+    const isSmallest = bytesMax === boundsToTry(options).at(-1);
+    try {
+      await api.create(streamConfigOf({ ...options, bytesMax }));
+      break;
+    } catch (error) {
+      if (!(error instanceof StreamApiError)) throw error;
+      // Somebody else created it meanwhile; its settings are checked like any other's.
+      if (error.errCode === apiCodes.streamNameInUse) break;
+      const mayFitLess = lackOfRoom.has(error.errCode) && !isSmallest;
+      if (!mayFitLess) throw createError({ ...options, bytesMax }, error);
+    }
   }
   const info = await findStream(wire, api, options);
   if (info === undefined) throw settingsError(options.swarm, [missingStreamCheck(options.swarm)]);
   return info;
 }
+
+/** The bound that was asked for; without one, the default, and less where the server has not that much room: a
+ *  small disk is no reason to refuse a swarm. */
+function boundsToTry({ bytesMax }: WantedStream): readonly number[] {
+  return bytesMax === undefined ? [limits.journalBytesMax, ...limits.journalBytesFallbacks] : [bytesMax];
+}
+
+const lackOfRoom: ReadonlySet<number> = new Set([
+  apiCodes.noStorage,
+  apiCodes.noAccountStorage,
+  apiCodes.noResources,
+]);
 
 function createError({ swarm, bytesMax, replicas }: WantedStream, cause: StreamApiError): BrokerError {
   return new BrokerError(

@@ -21,7 +21,10 @@ export class StreamApiError extends UnreachableError {
 
 export const apiCodes = {
   messageNotFound: 10037,
+  noResources: 10023,
+  noAccountStorage: 10028,
   offForAccount: 10039,
+  noStorage: 10047,
   streamNameInUse: 10058,
   streamNotFound: 10059,
   off: 10076,

@@ -1,7 +1,9 @@
 // The journal on real nats-servers: the conformance suite, and what happens to streams and servers.
 
 import { randomUUID } from "node:crypto";
-import { cpSync, renameSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -300,6 +302,35 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         } finally {
           await own.stop();
         }
+      });
+
+      it("with less room than the default gets a smaller journal, and says so when even that is too much", async () => {
+        const withRoom = async (size: string, test: (own: RunningNatsServer) => Promise<void>) => {
+          const storeDir = mkdtempSync(join(tmpdir(), "waggle-small-store-"));
+          const extraConfig = `jetstream { store_dir: "${storeDir}", max_file_store: ${size} }`;
+          const own = await startNatsServer({ binary: path, extraConfig });
+          try {
+            await test(own);
+          } finally {
+            await own.stop();
+            rmSync(storeDir, { recursive: true, force: true });
+          }
+        };
+        const open = (own: RunningNatsServer) => {
+          const { bytesMax: _, ...options } = optionsFor(own);
+          return openNatsJournal(options);
+        };
+        for (const [size, bytesMax] of [
+          ["2GB", 1024 ** 3],
+          ["200MB", 128 * 1024 ** 2],
+        ] as const) {
+          await withRoom(size, async (own) => {
+            const journal = await open(own);
+            expect((await journal.usage()).bytesMax).toBe(bytesMax);
+            await journal.close();
+          });
+        }
+        await withRoom("10MB", (own) => expect(open(own)).rejects.toThrow(/max_file_store/));
       });
 
       it("proves nothing while it is stopped, and the same bytes again settle what was stored", async () => {
