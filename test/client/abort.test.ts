@@ -13,7 +13,7 @@ describe("a signal shared by many", () => {
     leader.script = ({ verb }) => (verb === "submit" ? undefined : "silence");
     const given = new AbortController();
     const { signal } = given;
-    const waits = [];
+    const waits: ReturnType<typeof watch>[] = [];
     for (let wait = 0; wait < 20; wait += 1) {
       const handle = await swarm.submit(aTask(), { signal });
       waits.push(watch(handle.result({ signal })), watch(swarm.status({ signal })));
