@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Logger } from "pino";
 import type { LogLevel } from "../config/schema.ts";
 import { loadSettings, type SettingNames, type Settings } from "../config/settings.ts";
+import { WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodes, InterruptedError } from "./exit-code.ts";
 import { createLogger } from "./logger.ts";
 import { Output } from "./output.ts";
@@ -18,7 +19,7 @@ export interface VerbContext {
   readonly output: Output;
   readonly logger: Logger;
   readonly shell: Shell;
-  /** Aborts at the first Ctrl-C with InterruptedError as its reason. At the second the process ends. */
+  /** Aborts at the first Ctrl-C. At the second the process ends. */
   readonly signal: AbortSignal;
 }
 
@@ -60,15 +61,17 @@ export async function runVerb(
     program.exitCode =
       (await run({ settings, flags, output, logger, shell, signal: interrupted.signal })) ?? exitCodes.ok;
   } catch (error) {
-    const isOurs = interrupted.signal.aborted && isAbort(error);
-    program.exitCode = reportError(isOurs ? new InterruptedError() : error, output, {
-      verbose: flags.verbose === true,
-    });
+    const wasInterrupted = interrupted.signal.aborted && isAbort(error);
+    const told = wasInterrupted && !(error instanceof WaggleError) ? new InterruptedError() : error;
+    const code = reportError(told, output, { verbose: flags.verbose === true });
+    program.exitCode = wasInterrupted ? exitCodes.interrupted : code;
   } finally {
     interrupted.stop();
   }
 }
 
+/** Whether it comes of the signal: by itself, or as the cause of what was left in doubt. */
 function isAbort(error: unknown): boolean {
-  return error instanceof Error && (error instanceof InterruptedError || error.name === "AbortError");
+  if (!(error instanceof Error)) return false;
+  return error.name === "AbortError" || isAbort(error.cause);
 }

@@ -14,16 +14,16 @@ import type { LogLevel } from "../../config/schema.ts";
 import type { Settings } from "../../config/settings.ts";
 import { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { Outcome } from "../../protocol/schemas.ts";
-import { commandName } from "../command-name.ts";
 import { labelled } from "../format.ts";
 import type { Output } from "../output.ts";
 import type { VerbContext } from "../verb.ts";
+import { type EndedTask, submitFor } from "./asking.ts";
 import { type Member, startMember } from "./members.ts";
+import { nextCommands } from "./next-commands.ts";
 import { showProgress } from "./progress.ts";
 import { type DemoSummary, troubledIn } from "./report.ts";
 import { resultLine, writeResults } from "./results.ts";
-import { type DemoTask, type DemoUser, demoAgents, demoUsers, paceMs } from "./scenario.ts";
+import { demoAgents, demoUsers, paceMs } from "./scenario.ts";
 import { DemoTally } from "./tally.ts";
 
 export interface DemoWork {
@@ -107,11 +107,6 @@ interface Started {
   readonly members: readonly Member[];
 }
 
-interface EndedTask {
-  readonly task: DemoTask;
-  readonly outcome: Outcome;
-}
-
 async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }: Started): Promise<DemoRun> {
   const { output, settings } = context;
   const users = demoUsers(work.files, systemRandom.id(4)).filter(({ tasks }) => tasks.length > 0);
@@ -142,7 +137,7 @@ async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }
     );
     return {
       summary: summaryOf({ tally, ended, tookMs, results, work }),
-      nextCommands: commandsFor(context, ended),
+      nextCommands: nextCommands(context, ended),
     };
   } finally {
     stopped.abort();
@@ -192,32 +187,6 @@ async function countEvents(
   }
 }
 
-/** All of one user's tasks, at the user's own pace. Resolves when all have ended. */
-async function submitFor(
-  swarm: Swarm,
-  { user, tasks, startsAfterMs, atOnce, pauseMs }: DemoUser,
-  { signal, onEnd }: { readonly signal: AbortSignal; readonly onEnd: () => void },
-): Promise<EndedTask[]> {
-  const taskById = new Map(tasks.map((task) => [task.id, task]));
-  const waits: Promise<EndedTask>[] = [];
-  await setTimeout(startsAfterMs, undefined, { signal });
-  for (let at = 0; at < tasks.length; at += atOnce) {
-    if (at > 0) await setTimeout(pauseMs, undefined, { signal });
-    const requests = tasks
-      .slice(at, at + atOnce)
-      .map(({ id, kind, file }) => ({ id, kind, user, payload: { file } }));
-    for await (const one of swarm.submitMany(requests, { signal })) {
-      if (!one.ok) throw one.error;
-      const task = taskById.get(one.handle.id);
-      if (task === undefined) continue;
-      const wait = one.handle.outcome({ signal }).then((outcome) => ({ task, outcome }));
-      wait.then(onEnd, () => undefined); // what went wrong is thrown below, when its turn comes
-      waits.push(wait);
-    }
-  }
-  return await Promise.all(waits);
-}
-
 function byFile(files: readonly string[]): (one: EndedTask, other: EndedTask) => number {
   const placeByFile = new Map(files.map((file, at) => [file, at]));
   const place = ({ task }: EndedTask) => placeByFile.get(task.file) ?? 0;
@@ -245,36 +214,14 @@ function summaryOf({ tally, ended, tookMs, results, work }: Gathered): DemoSumma
   };
 }
 
-/** In the order in which they work: a coordinator first, then what needs one. */
-function commandsFor({ shell, settings, flags }: VerbContext, ended: readonly EndedTask[]): string[] {
-  const waggle = commandName(shell);
-  const where = [
-    settings.swarm === "default" ? "" : ` --swarm ${settings.swarm}`,
-    flags.dataFolder === undefined ? "" : ` --data-folder ${flags.dataFolder}`,
-    flags.config === undefined ? "" : ` --config ${flags.config}`,
-  ].join("");
-  const retried = ended.find(({ outcome }) => outcome.attempts > 1) ?? ended[0];
-  return [
-    `${waggle} up${where}`,
-    `${waggle} agent${where} --kind count --exec 'wc -w' --max-concurrent 4`,
-    `${waggle} submit${where} --kind count --text 'how many words are these' --wait`,
-    `${waggle} task${where} ${retried?.task.id ?? ""}`,
-    `${waggle} events${where} --type AttemptFailed`,
-    `${waggle} status${where} --watch`,
-    `${waggle} down${where}`,
-  ];
-}
-
 /** Agents first, so that they can say good-bye; the broker last, if it was started here. */
 async function stopAll(
   members: readonly Member[],
   broker: FoundBroker,
   { settings }: VerbContext,
 ): Promise<void> {
-  const [coordinators, agents] = [
-    members.filter(({ name }) => name === "coordinator"),
-    members.filter(({ name }) => name !== "coordinator"),
-  ];
+  const coordinators = members.filter(({ name }) => name === "coordinator");
+  const agents = members.filter(({ name }) => name !== "coordinator");
   await Promise.all(agents.map((member) => member.stop()));
   await Promise.all(coordinators.map((member) => member.stop()));
   if (broker.local?.wasStarted === true) await stopBroker(settings.dataFolder);

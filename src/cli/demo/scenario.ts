@@ -46,8 +46,9 @@ export interface DemoUser {
 
 /** One of so many files is the third user's. */
 const THIRD_USER_EVERY = 10;
-/** Goes in which a user submits who submits a few at a time. */
+/** Goes in which a user submits who submits a few at a time, unless that were too many at once. */
 const GOES = 80;
+const TASKS_AT_ONCE_MAX = 5;
 /** Of the whole time, how much of it the others go on submitting. */
 const SUBMITTING_SHARE = 0.7;
 
@@ -78,10 +79,9 @@ export function demoUsers(files: readonly string[], run: string): readonly DemoU
 }
 
 function aFewAtATime(tasks: number): Pick<DemoUser, "atOnce" | "pauseMs"> {
-  return {
-    atOnce: Math.max(1, Math.ceil(tasks / GOES)),
-    pauseMs: (limits.demoPaceMs * SUBMITTING_SHARE) / GOES,
-  };
+  const atOnce = Math.max(1, Math.min(TASKS_AT_ONCE_MAX, Math.ceil(tasks / GOES)));
+  const goes = Math.max(GOES, Math.ceil(tasks / atOnce));
+  return { atOnce, pauseMs: (limits.demoPaceMs * SUBMITTING_SHARE) / goes };
 }
 
 /** How long an attempt takes on average, so that so many files keep the swarm busy for the demo's time. */
