@@ -116,12 +116,19 @@ it("leaves a swarm alone that runs already, and takes a name of its own beside i
   expect(JSON.parse(status.stdout)).toMatchObject({ swarm: "default", agents: [] });
 });
 
-it("stops what it started when Ctrl-C ends it", async () => {
-  const demo = workplace.start("demo", await aFolder());
-  await demo.says(/^agents /m);
+it("stops what it started when Ctrl-C ends it, and leaves no work behind", async () => {
+  const folder = await aFolder();
+  const more = Array.from({ length: 50 }, (_, at) => writeFile(join(folder, `more-${at}.txt`), "x"));
+  await Promise.all(more);
+  const demo = workplace.start("demo", folder);
+  await demo.says(/^ann \d/m);
   expect(await demo.kill("SIGINT")).toMatchObject({ code: 130 });
   expect(processesWith(workplace.folder)).toEqual([]);
   await expect(stat(join(workplace.dataFolder, "demo"))).rejects.toThrow();
+
+  await workplace.start("up").says("leading");
+  const { tasks } = JSON.parse((await workplace.run("status", "--json")).stdout);
+  expect(tasks).toMatchObject({ queued: 0, delayed: 0, assigned: 0, running: 0 });
 });
 
 /** As a shell splits them, for commands with single quotes at most. */

@@ -10,11 +10,17 @@ export interface EndedTask {
   readonly outcome: Outcome;
 }
 
+export interface AskingHooks {
+  readonly signal: AbortSignal;
+  readonly onAccepted: (task: DemoTask) => void;
+  readonly onEnd: (task: DemoTask) => void;
+}
+
 /** All of one user's tasks, at the user's own pace. Resolves when all have ended. */
 export async function submitFor(
   swarm: Swarm,
   { user, tasks, startsAfterMs, atOnce, pauseMs }: DemoUser,
-  { signal, onEnd }: { readonly signal: AbortSignal; readonly onEnd: () => void },
+  { signal, onAccepted, onEnd }: AskingHooks,
 ): Promise<EndedTask[]> {
   const taskById = new Map(tasks.map((task) => [task.id, task]));
   const waits: Promise<EndedTask>[] = [];
@@ -29,7 +35,11 @@ export async function submitFor(
       const task = taskById.get(one.handle.id);
       if (task === undefined) continue;
       const wait = one.handle.outcome({ signal }).then((outcome) => ({ task, outcome }));
-      wait.then(onEnd, () => undefined); // what went wrong is thrown below, when its turn comes
+      onAccepted(task);
+      wait.then(
+        () => onEnd(task),
+        () => undefined, // what went wrong is thrown below, when its turn comes
+      );
       waits.push(wait);
     }
   }

@@ -23,7 +23,7 @@ import { nextCommands } from "./next-commands.ts";
 import { showProgress } from "./progress.ts";
 import { type DemoSummary, troubledIn } from "./report.ts";
 import { resultLine, writeResults } from "./results.ts";
-import { demoAgents, demoUsers, paceMs } from "./scenario.ts";
+import { type DemoTask, demoAgents, demoUsers, paceMs } from "./scenario.ts";
 import { DemoTally } from "./tally.ts";
 
 export interface DemoWork {
@@ -119,15 +119,21 @@ async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }
     output,
     users.map(({ user, tasks }) => ({ user, total: tasks.length })),
   );
+  const open = new Set<string>();
   const startedAt = performance.now();
   try {
     const { idx } = await swarm.status({ signal });
     const counting = countEvents(swarm, tally, { from: idx + 1, signal });
     counting.catch(() => undefined); // thrown below, unless something else went wrong before
-    const asking = users.map((user) =>
-      submitFor(swarm, user, { signal, onEnd: () => progress.ended(user.user) }),
-    );
-    const ended = (await Promise.all(asking)).flat();
+    const hooks = {
+      signal,
+      onAccepted: ({ id }: DemoTask) => void open.add(id),
+      onEnd: ({ id, user }: DemoTask) => {
+        open.delete(id);
+        progress.ended(user);
+      },
+    };
+    const ended = (await Promise.all(users.map((user) => submitFor(swarm, user, hooks)))).flat();
     const tookMs = performance.now() - startedAt;
     await Promise.race([counting, setTimeout(limits.demoStopMs, undefined, { signal })]);
     const results = join(settings.dataFolder, "demo", "results.ndjson");
@@ -142,7 +148,13 @@ async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }
   } finally {
     stopped.abort();
     progress.stop();
+    if (context.signal.aborted) await cancelAll(swarm, open);
   }
+}
+
+/** What Ctrl-C leaves open would otherwise be the next run's work. */
+async function cancelAll(swarm: Swarm, open: ReadonlySet<string>): Promise<void> {
+  await Promise.allSettled([...open].map((id) => swarm.cancel(id, { timeoutMs: limits.demoStopMs })));
 }
 
 /** An agent's death is the swarm's daily bread: its attempts run elsewhere. Without a coordinator nothing does. */
