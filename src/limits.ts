@@ -15,6 +15,8 @@ export const limits = {
   errorCharactersMax: 1024,
   /** Of a swarm, project or agent id: a token of a subject (the patterns stand in ids.ts). */
   subjectTokenCharactersMax: 64,
+  /** Of the path that a refusal names as the wrong field: it may hold the sender's own text. */
+  errorFieldCharactersMax: 200,
   /** Labels of an agent, and characters of each. */
   labelsMax: 32,
   /** Kinds one agent may declare. */
@@ -70,6 +72,8 @@ export const limits = {
   /** A turn ends here even if more waits, so that its batch commits and answers leave. */
   turnCommandsMax: 4096,
   turnMsMax: 10,
+  /** Commands between two looks at the clock: a look costs less than a command, and one command microseconds. */
+  turnClockCommands: 64,
   /** No turn may hold the loop longer: heartbeats and timers wait behind it. */
   turnMsAlarm: 50,
   /** One in flight leaves the link idle; three add latency, and nothing to throughput. */
@@ -95,6 +99,12 @@ export const limits = {
   pulseLateMs: 1_000,
   /** A standby lets the leader answer a query first. */
   standbyAnswerMs: 150,
+  /** Queries that wait for that at once; more are left to the leader, or to be asked again. */
+  standbyQueriesMax: 1_000,
+  /** A leader that is asked to end and cannot write so ends all the same after this. */
+  handOverMs: 5_000,
+  /** Subjects of which the live stream remembers the last batch; a forgotten one begins anew at 0. */
+  eventSubjectsMax: 50_000,
   /** Refusals are summed up on the record so often. */
   refusalSummaryMs: 1_000,
   /** A leader that cannot show an append sent less than this share of T ago answers nothing definite. */
@@ -115,6 +125,8 @@ export const limits = {
   /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
   unresponsiveHeartbeats: 2,
   maxConcurrentMax: 1_024,
+  /** Attempts that the answer to a join names as not the agent's: with the longest ids they fit one message. */
+  unknownPerJoinMax: 1_024,
   agentsMax: 10_000,
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
@@ -163,6 +175,10 @@ export const limits = {
   endedTasksMs: 24 * 3_600_000,
   /** Clients waiting for outcomes: ids one coordinator keeps in memory. */
   awaitedTasksMax: 1_000_000,
+  /** …and how many of them may wait for one task. */
+  awaitersPerTaskMax: 64,
+  /** Known kinds that a mistyped one is compared with: a warning must not hold up a turn. */
+  nearMissKindsMax: 1_000,
 
   /** Projects, and users of one project, that state keeps counters for; idle ones give way to new ones. */
   projectsMax: 10_000,
@@ -250,6 +266,8 @@ export const limits = {
   journalFullShare: 0.85,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
+  /** Agents named in the answer why a task waits, in bytes. */
+  ineligibleBytesMax: 256 * 1024,
   /** Decoded batches kept for clients that ask how tasks ended. */
   recentBatchesMax: 16,
   /** How often room in the journal is looked at. */

@@ -86,12 +86,13 @@ export function unknownTask(task: string): CodedError {
   );
 }
 
-export function backpressure(reason: RefusalReason, retryAfterMs: number): CodedError {
-  const sentences: Readonly<Record<RefusalReason, string>> = {
+export function backpressure(reason: RefusalReason | "too-many-waiting", retryAfterMs: number): CodedError {
+  const sentences: Readonly<Record<typeof reason, string>> = {
     "project-queue-full": "the project has as many waiting tasks as it may",
     "swarm-queue-full": "the swarm has as many waiting tasks as it may",
     "inbox-full": "the coordinator has more messages waiting than it may",
     "journal-full": "the journal is short of room",
+    "too-many-waiting": "as many clients wait for tasks as may",
   };
   return codedError("WAGGLE_BACKPRESSURE", `${sentences[reason]}: try again later`, { retryAfterMs });
 }

@@ -14,6 +14,7 @@ export class Awaiting {
     const tokens = this.#tokensByTask.get(task);
     if (tokens?.includes(token) === true) return true;
     if (tokens === undefined && this.#tokensByTask.size >= limits.awaitedTasksMax) return false;
+    if (tokens !== undefined && tokens.length >= limits.awaitersPerTaskMax) return false;
     this.#tokensByTask.set(task, tokens === undefined ? [token] : [...tokens, token]);
     return true;
   }

@@ -21,6 +21,7 @@ import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
+import { JournalRoom } from "./journal-room.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { Queries } from "./queries.ts";
 
@@ -65,6 +66,7 @@ class RunningCoordinator implements Coordinator {
   readonly #leadership = createActor(leadershipMachine).start();
   readonly #role = new BehaviorSubject<Role>("standing-by");
   readonly #queries: Queries;
+  readonly #room: JournalRoom;
   readonly #subscriptions: Subscription[] = [];
   #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
   #replay = new Replay();
@@ -84,8 +86,10 @@ class RunningCoordinator implements Coordinator {
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
+    this.#room = new JournalRoom(options.journal, options.clock, options.logger);
     this.#queries = new Queries({
       ...options,
+      room: this.#room,
       subjects: this.#subjects,
       leader: () => (this.#role.value === "leading" ? this.#leader : undefined),
       replay: () => this.#replay,
@@ -128,7 +132,9 @@ class RunningCoordinator implements Coordinator {
     this.#signal({ type: "STOP" });
     if (this.#leader === undefined) this.#end(undefined);
     else this.#leader.end();
+    const cancel = this.#options.clock.after(limits.handOverMs, () => this.#abandon());
     await this.closed;
+    cancel();
   }
 
   // --- following ----------------------------------------------------------------------------------
@@ -214,7 +220,7 @@ class RunningCoordinator implements Coordinator {
     this.#stopFollowing.abort();
     this.#cancelWatch?.();
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" });
-    const deps = { ...this.#options, subjects: this.#subjects };
+    const deps = { ...this.#options, subjects: this.#subjects, room: this.#room };
     try {
       this.#leader = new Leader(deps, this.#replay, {
         onLeading: () => this.#lead(),
@@ -281,6 +287,12 @@ class RunningCoordinator implements Coordinator {
     this.#leadershipSignal({ type: "HALT" });
     this.#role.next("halted");
     this.#end(error);
+  }
+
+  /** The journal cannot be written: what is in flight stays unknown to whoever asked, as after a crash. */
+  #abandon(): void {
+    this.#options.logger.warn("the journal does not answer: ending without a word in it");
+    this.#leader?.abandon();
   }
 
   #end(error: WaggleError | undefined): void {

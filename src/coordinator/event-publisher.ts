@@ -3,7 +3,8 @@
 
 import type { EventType } from "../core/event.ts";
 import type { RecordedEvent } from "../core/step.ts";
-import type { Instant } from "../ids.ts";
+import type { BatchIndex, Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Commit } from "./inbox.ts";
@@ -13,8 +14,8 @@ const encoder = new TextEncoder();
 export class EventPublisher {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
-  /** Last batch on each subject since this term began: gaps show. Bounded by subjects, and those by projects. */
   readonly #namesByType = new Map<EventType, { readonly noun: string; readonly verb: string }>();
+  /** Last batch on each subject since this term began, longest ago first: gaps show. */
   readonly #lastIdxBySubject = new Map<string, number>();
 
   constructor(transport: Transport, subjects: Subjects) {
@@ -32,9 +33,18 @@ export class EventPublisher {
     }
     for (const [subject, list] of jsonBySubject) {
       const prevIdx = this.#lastIdxBySubject.get(subject) ?? 0;
-      this.#lastIdxBySubject.set(subject, commit.idx);
+      this.#remember(subject, commit.idx);
       const head = `{"term":${commit.term},"idx":${commit.idx},"prevIdx":${prevIdx},"at":${at},"events":[`;
       this.#transport.publish(subject, encoder.encode(`${head}${list.join(",")}]}`));
+    }
+  }
+
+  #remember(subject: string, idx: BatchIndex): void {
+    this.#lastIdxBySubject.delete(subject);
+    this.#lastIdxBySubject.set(subject, idx);
+    const oldest = this.#lastIdxBySubject.keys().next();
+    if (this.#lastIdxBySubject.size > limits.eventSubjectsMax && oldest.done === false) {
+      this.#lastIdxBySubject.delete(oldest.value);
     }
   }
 

@@ -1,9 +1,9 @@
-// The one bounded queue in front of the coordinator: whatever asks for a decision waits here, in order.
+// The one queue in front of the coordinator: whatever asks for a decision waits here, in order. Its bound counts
+// what waits for a commit too, and is the leader's to keep.
 
 import type { Command, Reply } from "../core/command.ts";
 import type { SwarmState } from "../core/state.ts";
 import type { BatchIndex, Term } from "../ids.ts";
-import { limits } from "../limits.ts";
 
 /** Up to where the journal is committed when an answer leaves. */
 export interface Commit {
@@ -32,11 +32,8 @@ export class Inbox {
     return this.#entries.length - this.#head;
   }
 
-  /** @returns false when it is full: the asker is told to come again */
-  push(entry: InboxEntry): boolean {
-    if (this.depth >= limits.inboxDepthMax) return false;
+  push(entry: InboxEntry): void {
     this.#entries.push(entry);
-    return true;
   }
 
   peek(): InboxEntry | undefined {

@@ -37,19 +37,23 @@ import type { Journal } from "../journal/journal.ts";
 import type { ChainTail, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
-import type { AwaitAnswer, Heartbeat, Progress } from "../protocol/schemas.ts";
+import type { Heartbeat, Outcome, Progress } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
-import { unknownTask } from "./answers.ts";
+import { backpressure, unknownTask } from "./answers.ts";
+import { awaitedAnswers, type Look } from "./awaited-answers.ts";
 import { Awaiting } from "./awaiting.ts";
 import { Committer, type PendingBatch } from "./committer.ts";
 import { EventPublisher } from "./event-publisher.ts";
+import { sendable } from "./fitting.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import { JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
+import type { JournalRoom } from "./journal-room.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
+import { RefusalTally } from "./refusal-tally.ts";
 import { type AwaitRequest, type DropReason, Requests, type RequestTarget } from "./requests.ts";
 
 export interface LeaderDeps {
@@ -58,6 +62,7 @@ export interface LeaderDeps {
   readonly subjects: Subjects;
   readonly transport: Transport;
   readonly journal: Journal;
+  readonly room: JournalRoom;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -106,18 +111,16 @@ export class Leader implements RequestTarget {
   #lastAppendMonotonicMs: number;
   #phase: "campaigning" | "leading" | "ending" | "over" = "campaigning";
   #isTurnScheduled = false;
+  /** Entries that wait for their turn or for their commit. */
+  #unanswered = 0;
+  /** Commands of its own, ahead of the inbox and beyond its bound. */
+  #own: Command[] = [];
   #subscriptions: Subscription[] = [];
   #cancelPulse: (() => void) | undefined;
   #cancelDue: (() => void) | undefined;
   #dueArmedAt = Number.POSITIVE_INFINITY;
   #pulseMonotonicMs: number;
-  readonly #refusals = new Map<
-    string,
-    { readonly project: ProjectId; readonly reason: RefusalReason; count: number }
-  >();
-  #refusalsSummarisedMs: number;
-  #usageAskedMs = Number.NEGATIVE_INFINITY;
-  #isJournalShort = false;
+  readonly #refusals: RefusalTally;
 
   /** Begins to campaign for the term after the one in `replay`, whose state becomes this leader's.
    *  @param onLeading called once, when the term is committed · @param onEnd called once */
@@ -145,13 +148,13 @@ export class Leader implements RequestTarget {
     this.#provenMonotonicMs = Number.NEGATIVE_INFINITY;
     this.#lastAppendMonotonicMs = now;
     this.#pulseMonotonicMs = now;
-    this.#refusalsSummarisedMs = now;
+    this.#refusals = new RefusalTally(now);
     this.presences = new Presences(clock);
     this.reader = new JournalReader(journal, {
       seqOf: (idx) => replay.seqOf(idx),
       deadSeqs: replay.deadSeqs,
     });
-    this.#outbox = new Outbox(transport, subjects, this.#awaiting);
+    this.#outbox = new Outbox(transport, subjects, this.#awaiting, this.presences);
     this.#publisher = new EventPublisher(transport, subjects);
     this.#requests = new Requests(subjects, deps.random, this);
     this.#committer = new Committer(journal, clock, replay.position, {
@@ -178,9 +181,17 @@ export class Leader implements RequestTarget {
 
   /** Puts an entry before the next turn. @returns false when the inbox is full */
   enqueue(entry: InboxEntry): boolean {
-    if (this.#phase === "over" || !this.#inbox.push(entry)) return false;
+    const isClosed = this.#phase === "over" || this.#phase === "ending";
+    if (isClosed || this.#unanswered >= limits.inboxDepthMax) return false;
+    this.#unanswered += 1;
+    this.#inbox.push(entry);
     this.#scheduleTurn();
     return true;
+  }
+
+  /** Whether a refusal for want of room may be said: a leader that may be deposed without knowing says nothing. */
+  mayRefuse(): boolean {
+    return this.#isTrusted();
   }
 
   /** Ends the term of its own accord: takes nothing new, settles what is in flight, says so in the journal. */
@@ -191,6 +202,11 @@ export class Leader implements RequestTarget {
     this.#unsubscribe();
     if (!wasLeading) return this.#finish({ kind: "ended" });
     this.#scheduleTurn();
+  }
+
+  /** Ends at once, leaving what is in flight as it is. */
+  abandon(): void {
+    this.#finish({ kind: "ended" });
   }
 
   // --- the turn -----------------------------------------------------------------------------------
@@ -206,6 +222,7 @@ export class Leader implements RequestTarget {
 
   #runTurn(): void {
     if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
+    if (this.#held.some((held) => this.#isEndTerm(held))) return; // nothing follows a term's end
     this.#guarded(() => {
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
       if (isLast) return this.#endTerm();
@@ -222,7 +239,7 @@ export class Leader implements RequestTarget {
     const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1));
     if (first !== undefined) turn.take(first);
     const entries: InboxEntry[] = [];
-    const tookAll = this.#takeInbox(turn, entries, startedMs);
+    const tookAll = this.#takeOwn(turn) && this.#takeInbox(turn, entries, startedMs);
     const didDue = turn.takeDue(this.#jitter);
     const didPlan = turn.plan();
     if (last !== undefined) turn.take(last);
@@ -233,13 +250,21 @@ export class Leader implements RequestTarget {
     this.#noteTurnLength(startedMs);
   }
 
+  #takeOwn(turn: Turn): boolean {
+    for (let command = this.#own[0]; command !== undefined; command = this.#own[0]) {
+      if (turn.isFull || turn.take(command).kind === "again") return false;
+      this.#own.shift();
+    }
+    return true;
+  }
+
   #takeInbox(turn: Turn, done: InboxEntry[], startedMs: number): boolean {
     let commands = 0;
+    const isLate = () => this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax;
     for (let entry = this.#inbox.peek(); entry !== undefined; entry = this.#inbox.peek()) {
       while (entry.replies.length < entry.commands.length) {
         if (turn.isFull || commands >= limits.turnCommandsMax) return false;
-        if (commands % 64 === 63 && this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax)
-          return false;
+        if (commands % limits.turnClockCommands === limits.turnClockCommands - 1 && isLate()) return false;
         const reply = turn.take(entry.commands[entry.replies.length] as Command);
         commands += 1;
         if (reply.kind === "again") return false;
@@ -248,6 +273,7 @@ export class Leader implements RequestTarget {
       entry.look?.(this.#state);
       done.push(entry);
       this.#inbox.shift();
+      if (entry.look !== undefined && isLate()) return this.#inbox.depth === 0;
     }
     return true;
   }
@@ -301,7 +327,11 @@ export class Leader implements RequestTarget {
     this.#provenMonotonicMs = sentMonotonicMs;
     if (batch.startsTerm) this.#takeOffice();
     const commit = this.committed;
-    this.#outbox.perform(held.turn.effects, commit);
+    // On taking office every unconfirmed assignment was sent, those of this batch too.
+    const effects = batch.startsTerm
+      ? held.turn.effects.filter(({ kind }) => kind !== "assign")
+      : held.turn.effects;
+    this.#outbox.perform(effects, commit);
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
     if (this.#phase === "ending" && this.#isEndTerm(held)) this.#finish({ kind: "ended" });
@@ -309,6 +339,7 @@ export class Leader implements RequestTarget {
   }
 
   #answer(entries: readonly InboxEntry[]): void {
+    this.#unanswered -= entries.length;
     for (const entry of entries) entry.finish(this.committed);
   }
 
@@ -326,7 +357,6 @@ export class Leader implements RequestTarget {
   }
 
   #endTerm(): void {
-    if (this.#held.some((held) => this.#isEndTerm(held))) return;
     this.#appendTurn({ last: { type: "EndTerm" } });
   }
 
@@ -343,12 +373,13 @@ export class Leader implements RequestTarget {
     if (isLate || this.#deps.transport.status() !== "connected") this.presences.restart(this.#state);
     this.#pulseMonotonicMs = now;
     const commands = this.presences.overdue(this.#state, this.#jitter);
-    commands.push(...this.#refusalSummaries(now), ...this.#beat(now));
+    commands.push(...this.#refusals.take(now), ...this.#beat(now));
     this.presences.sweep(this.#state);
-    if (commands.length > 0) this.#enqueueOwn(commands);
+    this.#own.push(...commands);
+    if (this.#own.length > 0) this.#scheduleTurn();
     // A suspended agent's probe falls due without any event: whatever waits is looked at again.
     if (this.#state.counts.queued > 0) this.#scheduleTurn();
-    this.#lookAtUsage(now);
+    this.#deps.room.look();
     this.#cancelPulse = this.#deps.clock.after(limits.pulseMs, () => this.#pulse());
   }
 
@@ -357,34 +388,6 @@ export class Leader implements RequestTarget {
     const beatMs = limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout;
     const isIdle = this.#held.length === 0 && now - this.#lastAppendMonotonicMs >= beatMs - limits.pulseMs;
     return this.#deps.journal.sharable && isIdle ? [{ type: "RenewTerm" }] : [];
-  }
-
-  #refusalSummaries(now: number): Command[] {
-    if (this.#refusals.size === 0 || now - this.#refusalsSummarisedMs < limits.refusalSummaryMs) return [];
-    this.#refusalsSummarisedMs = now;
-    const commands = [...this.#refusals.values()].map(
-      (refusal): Command => ({ type: "SummarizeRefusals", ...refusal }),
-    );
-    this.#refusals.clear();
-    return commands;
-  }
-
-  #lookAtUsage(now: number): void {
-    if (now - this.#usageAskedMs < limits.journalUsageMs) return;
-    this.#usageAskedMs = now;
-    this.#deps.journal.usage().then(
-      ({ bytes, bytesMax }) =>
-        this.#sawUsage(bytesMax !== undefined && bytes > bytesMax * limits.journalFullShare),
-      () => undefined, // unreachable just now: asked again at a later pulse
-    );
-  }
-
-  #sawUsage(isShort: boolean): void {
-    if (isShort === this.#isJournalShort) return;
-    this.#isJournalShort = isShort;
-    if (isShort)
-      this.#deps.logger.error("the journal is short of room: no tasks are accepted until some is freed");
-    else this.#deps.logger.info("the journal has room again: tasks are accepted");
   }
 
   #armDueTimer(now: Instant): void {
@@ -397,11 +400,6 @@ export class Leader implements RequestTarget {
       this.#dueArmedAt = Number.POSITIVE_INFINITY;
       this.#scheduleTurn();
     });
-  }
-
-  #enqueueOwn(commands: readonly Command[]): void {
-    for (const command of commands)
-      this.enqueue({ commands: [command], replies: [], finish: () => undefined });
   }
 
   // --- RequestTarget ------------------------------------------------------------------------------
@@ -464,8 +462,8 @@ export class Leader implements RequestTarget {
   }
 
   await({ tasks, notify, project, reply }: AwaitRequest): boolean {
-    const ended: (AwaitAnswer | Promise<AwaitAnswer>)[] = [];
-    const looks: (() => AwaitAnswer | Promise<AwaitAnswer>)[] = [];
+    const looks: Look[] = [];
+    const bytesMax = this.#deps.transport.maxPayloadBytes / 4; // the rest is for what is not an outcome
     return this.enqueue({
       commands: [],
       replies: [],
@@ -473,10 +471,10 @@ export class Leader implements RequestTarget {
         for (const task of tasks)
           looks.push(typeof task === "string" ? this.#lookAt(state, project, task, notify) : () => task);
       },
-      finish: ({ term, idx }) => {
-        for (const look of looks) ended.push(look());
-        Promise.all(ended).then(
-          (answers) => this.send(reply, encode({ term, idx, answers })),
+      finish: (commit) => {
+        const overflow = (outcome: Outcome) => this.#outbox.announce(notify, [outcome], commit);
+        awaitedAnswers(looks, bytesMax, overflow).then(
+          (answers) => this.send(reply, encode({ ...commit, answers })),
           (cause: unknown) =>
             this.#deps.logger.warn({ err: cause }, "outcomes could not be read: the client asks again"),
         );
@@ -489,34 +487,30 @@ export class Leader implements RequestTarget {
   }
 
   send(subject: string, message: Uint8Array): void {
-    this.#deps.transport.publish(subject, message);
+    const { transport } = this.#deps;
+    transport.publish(subject, sendable(message, transport.maxPayloadBytes));
   }
 
-  count(what: DropReason | "invalid" | "refused"): void {
+  count(what: DropReason | "invalid" | "refused" | "unanswered"): void {
     this.counters[what] = (this.counters[what] ?? 0) + 1;
   }
 
   refused(project: ProjectId, reason: RefusalReason, count: number): void {
-    const key = `${project} ${reason}`;
-    const known = this.#refusals.get(key);
-    if (known !== undefined) known.count += count;
-    else if (this.#refusals.size < limits.projectsMax) this.#refusals.set(key, { project, reason, count });
+    this.#refusals.add(project, reason, count);
   }
 
   closedReason(): RefusalReason | undefined {
-    return this.#isJournalShort ? "journal-full" : undefined;
+    return this.#deps.room.isShort ? "journal-full" : undefined;
   }
 
   /** How a task stands, to be answered after the commit: an ended one's result is read from the journal then. */
-  #lookAt(
-    state: SwarmState,
-    project: ProjectId,
-    task: TaskId,
-    notify: string,
-  ): () => AwaitAnswer | Promise<AwaitAnswer> {
+  #lookAt(state: SwarmState, project: ProjectId, task: TaskId, notify: string): Look {
     const row = state.taskById.get(task);
-    if (row?.spec.project === project && this.#awaiting.add(task, notify))
-      return () => ({ ok: true, live: true });
+    if (row?.spec.project === project) {
+      const isNoted = this.#awaiting.add(task, notify);
+      return () =>
+        isNoted ? { ok: true, live: true } : backpressure("too-many-waiting", limits.retryAfterMs);
+    }
     const ended = state.endedById.get(task);
     if (ended?.project !== project) return () => unknownTask(task);
     return async () => ({ ok: true, outcome: await this.reader.outcome(ended) });
@@ -532,14 +526,8 @@ export class Leader implements RequestTarget {
     return function finish(this: InboxEntry, commit) {
       const reply = this.replies.at(-1);
       if (reply?.kind === "reconciled" && reply.unknown.length > 0) {
-        const attempts = reply.unknown;
-        outbox.tellAgent(agent, {
-          type: "revoke",
-          term: commit.term,
-          incarnation,
-          attempts,
-          reason: "the attempt is no longer yours",
-        });
+        const reason = "the attempt is no longer yours";
+        outbox.revoke({ agent, incarnation, attempts: reply.unknown, reason }, commit);
       }
       outbox.perform(effects, commit);
       renew();

@@ -10,6 +10,7 @@ import type { Transport } from "../transport/transport.ts";
 import type { Awaiting } from "./awaiting.ts";
 import type { Commit } from "./inbox.ts";
 import { outcomeOf } from "./outcome.ts";
+import type { Presences } from "./presence.ts";
 
 type Tell = Extract<Effect, { kind: "tell" }>["what"];
 
@@ -26,11 +27,13 @@ export class Outbox {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   readonly #awaiting: Awaiting;
+  readonly #presences: Presences;
 
-  constructor(transport: Transport, subjects: Subjects, awaiting: Awaiting) {
+  constructor(transport: Transport, subjects: Subjects, awaiting: Awaiting, presences: Presences) {
     this.#transport = transport;
     this.#subjects = subjects;
     this.#awaiting = awaiting;
+    this.#presences = presences;
   }
 
   perform(effects: readonly Effect[], commit: Commit): void {
@@ -53,7 +56,32 @@ export class Outbox {
       }
     }
     for (const mail of mailByLife.values()) this.#deliver(mail, commit);
-    for (const [token, ended] of endedByToken) this.#announce(token, ended, commit);
+    for (const [token, ended] of endedByToken) this.announce(token, ended, commit);
+  }
+
+  /** Tells an agent what it must stop. */
+  revoke(
+    {
+      agent,
+      attempts,
+      ...rest
+    }: {
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly attempts: readonly { readonly task: string; readonly attempt: number }[];
+      readonly reason: string;
+    },
+    { term }: Commit,
+  ): void {
+    for (const part of this.#fitting(attempts, ({ task }) => task.length))
+      this.tellAgent(agent, { type: "revoke", term, ...rest, attempts: part });
+  }
+
+  /** Tells a client how tasks ended. */
+  announce(token: string, ended: readonly Outcome[], { term, idx }: Commit): void {
+    for (const part of this.#fitting(ended, (outcome) => (outcome.result ?? outcome.error ?? "").length)) {
+      this.#transport.publish(this.#subjects.done(token), encode({ term, idx, ended: part }));
+    }
   }
 
   /** Tells one agent something outside of any batch: what it must stop, or that it must join anew. */
@@ -73,19 +101,15 @@ export class Outbox {
     }
   }
 
-  #deliver({ agent, incarnation, revokedByReason, assignments, tell }: AgentMail, { term }: Commit): void {
+  #deliver({ agent, incarnation, revokedByReason, assignments, tell }: AgentMail, commit: Commit): void {
+    const { term } = commit;
     for (const [reason, attempts] of revokedByReason)
-      this.tellAgent(agent, { type: "revoke", term, incarnation, attempts, reason });
+      this.revoke({ agent, incarnation, attempts, reason }, commit);
     for (const part of this.#fitting(assignments, (assignment) => assignment.payload.length)) {
       this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });
+      this.#presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
     }
     for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
-  }
-
-  #announce(token: string, ended: readonly Outcome[], { term, idx }: Commit): void {
-    for (const part of this.#fitting(ended, (outcome) => (outcome.result ?? outcome.error ?? "").length)) {
-      this.#transport.publish(this.#subjects.done(token), encode({ term, idx, ended: part }));
-    }
   }
 
   /** Cuts a list so that each part fits a message even where JSON writes every character in six bytes. One item

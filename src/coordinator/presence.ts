@@ -14,7 +14,9 @@ interface Presence {
   heardMonotonicMs: number;
   /** Heartbeats in a row that did not show the newest assignment sent before the one before. */
   lagging: number;
-  /** `lastNumber` at the previous heartbeat: what was sent by then should have arrived by now. */
+  /** Highest assignment number that was published to it, once committed. */
+  sentNumber: number;
+  /** `sentNumber` at the previous heartbeat: what was sent by then should have arrived by now. */
   sentByPreviousBeat: number;
   reported: Heartbeat | undefined;
 }
@@ -55,6 +57,7 @@ export class Presences {
       incarnation,
       heardMonotonicMs: now,
       lagging: 0,
+      sentNumber: 0,
       sentByPreviousBeat: 0,
       reported: undefined,
     };
@@ -67,7 +70,7 @@ export class Presences {
     presence.reported = beat;
     const missing = missingAssignments(row, beat.seen, presence.sentByPreviousBeat);
     presence.lagging = missing.length > 0 ? presence.lagging + 1 : 0;
-    presence.sentByPreviousBeat = row.lastNumber;
+    presence.sentByPreviousBeat = presence.sentNumber;
     if (presence.lagging >= limits.unresponsiveHeartbeats && !row.unresponsive) {
       return { command: { type: "MarkUnresponsive", agent: row.id, incarnation: row.incarnation }, missing };
     }
@@ -80,6 +83,13 @@ export class Presences {
       ...(beat.draining === true ? { draining: true } : {}),
     };
     return { command: agrees(row, beat) ? undefined : command, missing };
+  }
+
+  /** An assignment left for the agent. */
+  sent(agent: AgentId, incarnation: Incarnation, number: number): void {
+    const known = this.#presenceById.get(agent);
+    const presence = known?.incarnation === incarnation ? known : this.heard(agent, incarnation);
+    presence.sentNumber = Math.max(presence.sentNumber, number);
   }
 
   progressed(attempt: { readonly task: string; readonly attempt: number }): void {

@@ -19,7 +19,9 @@ import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { backpressure, codedError } from "./answers.ts";
+import { sendable } from "./fitting.ts";
 import { JournalReader } from "./journal-reader.ts";
+import type { JournalRoom } from "./journal-room.ts";
 import type { Leader } from "./leader.ts";
 import { statusOf, taskStatusOf } from "./status.ts";
 
@@ -28,6 +30,7 @@ export interface QueriesDeps {
   readonly subjects: Subjects;
   readonly transport: Transport;
   readonly journal: Journal;
+  readonly room: JournalRoom;
   readonly clock: Clock;
   readonly logger: Logger;
   /** While it leads. */
@@ -40,21 +43,20 @@ export interface QueriesDeps {
 /** An answer, or a promise of one that reads the journal. */
 type Answer = Uint8Array | Promise<Uint8Array>;
 
-/** What a query reads: the state as of `last`, and the journal up to there. */
+/** What a query reads. */
 interface View {
   readonly state: SwarmState;
   readonly isStale: boolean;
   readonly reader: JournalReader;
-  readonly usage: { readonly bytes: number; readonly bytesMax: number | undefined };
 }
 
 export class Queries {
   readonly #deps: QueriesDeps;
-  #usage: View["usage"] = { bytes: 0, bytesMax: undefined };
+  /** Queries that a standby holds until the leader has had its time. */
+  #waiting = 0;
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
-    this.#refreshUsage();
   }
 
   take(message: Message): void {
@@ -63,7 +65,10 @@ export class Queries {
       return this.#deps.leader()?.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
     const leader = this.#deps.leader();
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
+    if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
+    this.#waiting += 1;
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
+      this.#waiting -= 1;
       if (this.#deps.leader() === undefined && !this.#deps.isCampaigning())
         this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.replay().position.idx));
     });
@@ -81,7 +86,8 @@ export class Queries {
         if (answer !== undefined) this.#send(reply, answer(idx));
       },
     });
-    if (!isTaken) this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
+    if (!isTaken && leader.mayRefuse())
+      this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
   }
 
   /** Reads the state now; what is left for later needs only to know how far the journal is committed. */
@@ -113,18 +119,20 @@ export class Queries {
     return encode(
       statusOf(view.state, {
         swarm: this.#deps.swarm,
+        bytesMax: this.#deps.transport.maxPayloadBytes,
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : { presences: leader.presences }),
-        journal: this.#journalStatus(view, leader),
+        journal: this.#journalStatus(leader),
         counters: leader?.counters ?? {},
       }),
     );
   }
 
-  #journalStatus({ usage }: View, leader: Leader | undefined): StatusResponse["journal"] {
+  #journalStatus(leader: Leader | undefined): StatusResponse["journal"] {
     const { durability } = this.#deps.journal;
+    const { usage } = this.#deps.room;
     const replay = this.#deps.replay();
-    this.#refreshUsage();
+    this.#deps.room.look();
     return {
       id: leader?.journalId ?? replay.position.journal,
       durability: durability.class,
@@ -149,7 +157,7 @@ export class Queries {
   }
 
   #leaderView(leader: Leader): View {
-    return { state: leader.state, isStale: false, reader: leader.reader, usage: this.#usage };
+    return { state: leader.state, isStale: false, reader: leader.reader };
   }
 
   #staleView(): View {
@@ -158,23 +166,13 @@ export class Queries {
       seqOf: (idx) => replay.seqOf(idx),
       deadSeqs: replay.deadSeqs,
     });
-    return { state: replay.state, isStale: true, reader, usage: this.#usage };
-  }
-
-  /** Usage is shown as of the query before: asking the server must not hold an answer up. */
-  #refreshUsage(): void {
-    this.#deps.journal.usage().then(
-      (usage) => {
-        this.#usage = usage;
-      },
-      () => undefined, // unreachable just now: the last figure stays
-    );
+    return { state: replay.state, isStale: true, reader };
   }
 
   #send(reply: string, answer: Answer): void {
     const { transport, logger } = this.#deps;
     Promise.resolve(answer).then(
-      (bytes) => transport.publish(reply, bytes),
+      (bytes) => transport.publish(reply, sendable(bytes, transport.maxPayloadBytes)),
       (cause: unknown) => {
         logger.warn({ err: cause }, "a query could not be answered");
         transport.publish(

@@ -2,8 +2,9 @@
 // Whatever does not parse is answered with a coded error that names the field, counted, and changes nothing;
 // where no reply is due, or the reply subject is not an inbox, it is dropped and counted.
 
+import type { z } from "zod";
 import type { Random } from "../clock.ts";
-import type { Command } from "../core/command.ts";
+import type { Command, Reply } from "../core/command.ts";
 import type { RefusalReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import {
@@ -16,7 +17,7 @@ import {
   taskId,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { check, decode, encode, invalid } from "../protocol/codec.ts";
+import { check, type Decoded, decode, encode, invalid } from "../protocol/codec.ts";
 import {
   agentIdSchema,
   agentRequestSchema,
@@ -52,12 +53,14 @@ export interface RequestTarget {
   heard(agent: AgentId, incarnation: Incarnation): void;
   /** Why no task is accepted now, if so. */
   closedReason(): RefusalReason | undefined;
+  /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
+  mayRefuse(): boolean;
   progress(agent: AgentId, report: Progress): void;
   /** Asks for outcomes of tasks: those that ended and those that live. */
   await(entry: AwaitRequest): boolean;
   awaitOutcome(task: TaskId, inboxToken: string): void;
   send(subject: string, message: Uint8Array): void;
-  count(what: DropReason | "invalid" | "refused"): void;
+  count(what: DropReason | "invalid" | "refused" | "unanswered"): void;
   /** Refusals for want of room are summarised in the journal. */
   refused(project: ProjectId, reason: RefusalReason, count: number): void;
 }
@@ -124,12 +127,9 @@ export class Requests {
     const commands: Command[] = [];
     const answers: (SubmitAnswer | undefined)[] = [];
     for (const [at, item] of tasks.entries()) {
-      const input = check(item, taskInputSchema, `tasks[${at}]`);
+      const input = this.#checkItem(item, taskInputSchema, `tasks[${at}]`);
       answers.push(input.ok ? undefined : input);
-      if (!input.ok) {
-        this.#target.count("invalid");
-        continue;
-      }
+      if (!input.ok) continue;
       const spec = taskSpec(input.value, project, () => taskId(this.#random.id(20)));
       commands.push({
         type: "SubmitTask",
@@ -152,14 +152,18 @@ export class Requests {
       },
       ...(notify === undefined
         ? {}
-        : { look: (state: SwarmState) => awaitAccepted(state, commands, notify, target) }),
+        : {
+            look(this: InboxEntry, state: SwarmState) {
+              awaitAccepted(state, project, this.replies, notify, target);
+            },
+          }),
     });
   }
 
   #cancel(project: ProjectId, data: Uint8Array, reply: string): void {
     const request = decode(data, cancelRequestSchema);
     if (!request.ok) return this.#refuse(reply, request);
-    const tasks = request.value.tasks.map((item, at) => check(item, taskIdSchema, `tasks[${at}]`));
+    const tasks = request.value.tasks.map((item, at) => this.#checkItem(item, taskIdSchema, `tasks[${at}]`));
     const commands = tasks.flatMap((task): Command[] =>
       task.ok ? [{ type: "CancelTask", project, task: task.value }] : [],
     );
@@ -181,7 +185,7 @@ export class Requests {
     const request = decode(data, awaitRequestSchema);
     if (!request.ok) return this.#refuse(reply, request);
     const tasks = request.value.tasks.map((item, at) => {
-      const task = check(item, taskIdSchema, `tasks[${at}]`);
+      const task = this.#checkItem(item, taskIdSchema, `tasks[${at}]`);
       return task.ok ? task.value : task;
     });
     const isTaken = this.#target.await({ tasks, notify: request.value.notify, project, reply });
@@ -274,7 +278,7 @@ export class Requests {
     if (!request.ok) return this.#refuse(reply, request);
     const { incarnation, results } = request.value;
     this.#target.heard(agent, incarnation);
-    const reports = results.map((item, at) => check(item, resultSchema, `results[${at}]`));
+    const reports = results.map((item, at) => this.#checkItem(item, resultSchema, `results[${at}]`));
     const commands = reports.flatMap((report): Command[] => {
       if (!report.ok) return [];
       const { task, attempt, token } = report.value;
@@ -346,13 +350,26 @@ export class Requests {
     this.#refuse(reply, backpressure("inbox-full", limits.retryAfterMs));
   }
 
+  /** One item of a message; what fails is counted, and refused in its place. */
+  #checkItem<Schema extends z.ZodType>(
+    item: unknown,
+    schema: Schema,
+    where: string,
+  ): Decoded<z.infer<Schema>> {
+    const checked = check(item, schema, where);
+    if (!checked.ok) this.#target.count("invalid");
+    return checked;
+  }
+
   #replyOf(message: Message): string | undefined {
     if (message.reply === undefined) this.#target.count("no-reply");
     return message.reply;
   }
 
   #refuse(reply: string, error: CodedError): void {
-    this.#target.count(error.code === "WAGGLE_BACKPRESSURE" ? "refused" : "invalid");
+    const isForRoom = error.code === "WAGGLE_BACKPRESSURE";
+    if (isForRoom && !this.#target.mayRefuse()) return this.#target.count("unanswered");
+    this.#target.count(isForRoom ? "refused" : "invalid");
     this.#target.send(reply, encode(error));
   }
 
@@ -386,7 +403,8 @@ function joinAnswer(reply: InboxEntry["replies"][number] | undefined, { term, id
     ok: true,
     term,
     idx,
-    unknown: unknownAttempts,
+    // Of what is left out the agent hears with its first heartbeat.
+    unknown: unknownAttempts.slice(0, limits.unknownPerJoinMax),
     resumed,
     heartbeatMs: limits.heartbeatMs,
     leaseTtlMs: limits.leaseTtlMs,
@@ -413,14 +431,16 @@ function reportedOutcome(
   }
 }
 
+/** Only what was accepted for this project: the id in a refused submit may be anybody's. */
 function awaitAccepted(
   state: SwarmState,
-  commands: readonly Command[],
+  project: ProjectId,
+  replies: readonly Reply[],
   notify: string,
   target: RequestTarget,
 ): void {
-  for (const command of commands) {
-    if (command.type === "SubmitTask" && state.taskById.has(command.task.id))
-      target.awaitOutcome(command.task.id, notify);
+  for (const reply of replies) {
+    const row = reply.kind === "accepted" ? state.taskById.get(reply.task) : undefined;
+    if (row?.spec.project === project) target.awaitOutcome(row.spec.id, notify);
   }
 }

@@ -2,19 +2,23 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../assert.ts";
-import type { AgentRow, Lane, SwarmState, TaskRow, UserRow } from "../core/state.ts";
+import type { AgentRow, Lane, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
 import type { TaskId } from "../ids.ts";
+import { limits } from "../limits.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { successRate } from "../scheduling/success-rate.ts";
 import type { AgentMirrors } from "./agent-mirror.ts";
 import { unknownTask } from "./answers.ts";
+import { rowsWithin } from "./fitting.ts";
 import type { Presences } from "./presence.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
 
 export interface StatusSources {
   readonly swarm: string;
+  /** Of the whole answer. */
+  readonly bytesMax: number;
   readonly mirrors: AgentMirrors;
   /** Absent on a standby. */
   readonly presences?: Presences;
@@ -22,7 +26,29 @@ export interface StatusSources {
   readonly counters: Readonly<Record<string, number>>;
 }
 
+/** The whole of it where that fits a message; else as many rows as do, and how many are left out. */
 export function statusOf(state: SwarmState, sources: StatusSources): StatusResponse {
+  const { bytesMax } = sources;
+  const agents = rowsWithin(
+    mapped(state.agentById.values(), (row) => agentStatusOf(state, row, sources)),
+    bytesMax / 4,
+  ).rows;
+  const queues = rowsWithin(
+    mapped(state.laneByKey.values(), (lane) => queueStatusOf(state, lane)),
+    bytesMax / 8,
+  ).rows;
+  const projects = projectsWithin(state, bytesMax / 4);
+  const shownUsers = projects.reduce((sum, { users }) => sum + users.length, 0);
+  const omitted = {
+    agents: state.agentById.size - agents.length,
+    queues: state.laneByKey.size - queues.length,
+    projects: state.projectById.size - projects.length,
+    users: [...state.projectById.values()].reduce(
+      (sum, { userByName }) => sum + userByName.size,
+      -shownUsers,
+    ),
+  };
+  const isWhole = Object.values(omitted).every((count) => count === 0);
   return {
     term: state.term,
     idx: state.idx,
@@ -31,13 +57,10 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     leader: state.leader,
     ...(sources.presences === undefined ? { stale: true as const } : {}),
     tasks: { ...state.counts },
-    agents: [...state.agentById.values()].map((row) => agentStatusOf(state, row, sources)),
-    queues: [...state.laneByKey.values()].map((lane) => queueStatusOf(state, lane)),
-    projects: [...state.projectById.values()].map(({ project, counts, userByName }) => ({
-      project,
-      tasks: { ...counts },
-      users: [...userByName.values()].map(userStatusOf),
-    })),
+    agents,
+    queues,
+    projects,
+    ...(isWhole ? {} : { omitted }),
     journal: sources.journal,
     counters: { ...sources.counters },
   };
@@ -77,11 +100,11 @@ function waitingFor(state: SwarmState, row: TaskRow) {
   const { lane } = row;
   assert(lane !== undefined, "a queued task stands in a lane");
   const peers = peersOf(state, lane.kind, lane.role);
-  const ineligible = [...state.agentById.values()].map((agent) => ({
+  const reasons = mapped(state.agentById.values(), (agent) => ({
     agent: agent.id as string,
     reason: standingFor(agent, lane, peers, state.at) as string,
   }));
-  return { position: positionOf(row), ineligible };
+  return { position: positionOf(row), ineligible: rowsWithin(reasons, limits.ineligibleBytesMax).rows };
 }
 
 /** 1 is next. Counts what stands before it in its lane. */
@@ -147,6 +170,25 @@ function queueStatusOf(state: SwarmState, lane: Lane): StatusResponse["queues"][
     oldestMs: oldest === undefined ? 0 : Math.max(0, state.at - oldest.queuedAt),
     agents: state.onlineByKind.get(lane.kind)?.size ?? 0,
   };
+}
+
+/** Users take what their project and those before it leave. */
+function projectsWithin(state: SwarmState, bytesMax: number): StatusResponse["projects"] {
+  let left = bytesMax;
+  const users = (row: ProjectRow) => {
+    const fitting = rowsWithin(mapped(row.userByName.values(), userStatusOf), left);
+    left -= fitting.bytes;
+    return fitting.rows;
+  };
+  const heads = mapped(state.projectById.values(), (row) => {
+    const { project, counts } = row;
+    return { project, tasks: { ...counts }, users: users(row) };
+  });
+  return rowsWithin(heads, 2 * bytesMax).rows;
+}
+
+function* mapped<Item, Row>(items: Iterable<Item>, rowOf: (item: Item) => Row): Generator<Row> {
+  for (const item of items) yield rowOf(item);
 }
 
 function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow) {

@@ -165,7 +165,7 @@ function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: E
   closeAttempt(state, attempt, false);
   agentOf(state, event.agent).completed += 1;
   row.open = undefined;
-  end(state, row, "completed", context);
+  end(state, row, "completed", context, event.agent);
 }
 
 function failAttempt(state: SwarmState, event: EventOf<"AttemptFailed">, context: EventContext): void {

@@ -18,9 +18,8 @@ type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
  *  it would be assigned again what it has just lost. */
 export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
   const row = state.agentById.get(command.agent);
-  if (row === undefined && state.agentById.size >= limits.agentsMax) {
-    return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
-  }
+  if (row === undefined && state.agentById.size >= limits.agentsMax)
+    return joinInPlaceOfAnother(state, command);
   if (row?.incarnation === command.incarnation)
     return row.online ? resume(state, row, command, at) : answered({ kind: "life-over", agent: row.id });
   if (row?.online !== true) return { events: [joined(command)], reply: newLife(command) };
@@ -81,6 +80,21 @@ export function decideUndrain(state: SwarmState, agent: AgentId): Decision {
   const row = state.agentById.get(agent);
   if (row?.online !== true) return answered({ kind: "unknown-agent", agent });
   return { events: row.draining ? [{ type: "AgentUndrained", agent }] : [], reply: { kind: "ok" } };
+}
+
+/** Where there are as many agents as may be, the one that left longest ago is forgotten for the new one. */
+function joinInPlaceOfAnother(state: SwarmState, command: JoinAgent): Decision {
+  let longestGone: AgentRow | undefined;
+  for (const row of state.agentById.values()) {
+    if (row.leftAt !== undefined && row.leftAt < (longestGone?.leftAt ?? Number.POSITIVE_INFINITY))
+      longestGone = row;
+  }
+  if (longestGone === undefined)
+    return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
+  return {
+    events: [{ type: "AgentForgotten", agent: longestGone.id }, joined(command)],
+    reply: newLife(command),
+  };
 }
 
 /** The agent in this life, if it is the one the coordinator knows. */

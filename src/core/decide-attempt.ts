@@ -172,7 +172,7 @@ function replyToClosed(state: SwarmState, { task, attempt, agent, outcome }: Rep
   const ended = state.endedById.get(task);
   if (ended === undefined) return { kind: "gone" };
   const isRecorded =
-    ended.state === "completed" && ended.attempts === attempt && outcome.kind === "completed";
+    ended.completedBy === agent && ended.attempts === attempt && outcome.kind === "completed";
   return isRecorded ? { kind: "ok" } : { kind: "stale" };
 }
 

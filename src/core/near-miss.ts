@@ -1,15 +1,20 @@
 // Which known kinds a mistyped one may have meant.
 
 import type { Kind } from "../ids.ts";
+import { limits } from "../limits.ts";
 
 const SUGGESTIONS_MAX = 3;
 const EDITS_MAX = 2;
 
-/** Known kinds within two edits of the wanted one (case aside), or that one is a prefix of; nearest first. */
+/** Known kinds within two edits of the wanted one (case aside), or that one is a prefix of; nearest first. Looks at
+ *  the first `limits.nearMissKindsMax` of them. */
 export function nearMisses(wanted: Kind, known: Iterable<Kind>): Kind[] {
   const target = wanted.toLowerCase();
   const scored: { kind: Kind; distance: number }[] = [];
+  let seen = 0;
   for (const kind of known) {
+    seen += 1;
+    if (seen > limits.nearMissKindsMax) break;
     const distance = distanceBetween(target, kind.toLowerCase());
     if (distance <= EDITS_MAX) scored.push({ kind, distance });
   }
@@ -19,18 +24,38 @@ export function nearMisses(wanted: Kind, known: Iterable<Kind>): Kind[] {
 
 function distanceBetween(a: string, b: string): number {
   if (a.length > 0 && b.length > 0 && (a.startsWith(b) || b.startsWith(a))) return 1;
-  return Math.abs(a.length - b.length) > EDITS_MAX ? EDITS_MAX + 1 : levenshtein(a, b);
+  if (Math.abs(a.length - b.length) > EDITS_MAX) return EDITS_MAX + 1;
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a.charCodeAt(head) === b.charCodeAt(head)) head += 1;
+  let tail = 0;
+  const isSameTail = () => a.charCodeAt(a.length - 1 - tail) === b.charCodeAt(b.length - 1 - tail);
+  while (tail < shorter - head && isSameTail()) tail += 1;
+  // What they share at both ends takes no edits.
+  return editsBetween(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
 }
 
-function levenshtein(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
+/** Levenshtein's distance, or more than `EDITS_MAX` when it is more: only cells so near to the diagonal can lead
+ *  to less, so that the cost grows with the length and not with its square. */
+function editsBetween(a: string, b: string): number {
+  const beyond = EDITS_MAX + 1;
+  // Cell `offset` of a row stands for column row − EDITS_MAX + offset.
+  let previous = Array.from({ length: 2 * EDITS_MAX + 1 }, (_, offset) =>
+    offset < EDITS_MAX ? beyond : offset - EDITS_MAX,
+  );
   for (let row = 1; row <= a.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column += 1) {
-      const substitution = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    const current = previous.map(() => beyond);
+    for (let offset = 0; offset < current.length; offset += 1) {
+      const column = row - EDITS_MAX + offset;
+      if (column < 0 || column > b.length) continue;
+      const substitution =
+        column === 0 ? row : (previous[offset] ?? beyond) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      const deletion = (previous[offset + 1] ?? beyond) + 1;
+      const insertion = (current[offset - 1] ?? beyond) + 1;
+      current[offset] = Math.min(substitution, deletion, insertion, beyond);
     }
+    if (current.every((edits) => edits >= beyond)) return beyond;
     previous = current;
   }
-  return previous[b.length] ?? 0;
+  return previous[b.length - a.length + EDITS_MAX] ?? beyond;
 }

@@ -149,6 +149,8 @@ export interface EndedTask {
   readonly state: EndedTaskState;
   /** The last attempt; 0 when it never had one. */
   readonly attempts: number;
+  /** Whose completion was recorded. */
+  readonly completedBy?: AgentId;
   readonly submittedIdx: BatchIndex;
   readonly endedAt: Instant;
   readonly endedIdx: BatchIndex;

@@ -90,7 +90,13 @@ export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
 }
 
 /** Moves a live task to its one terminal state and frees all that it held but its agent's place. */
-export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
+export function end(
+  state: SwarmState,
+  row: TaskRow,
+  to: EndedTaskState,
+  context: EventContext,
+  completedBy?: AgentId,
+): void {
   if (row.state === "queued") leaveLane(state, row);
   stopReleaseTimer(state, row);
   if (row.deadlineTimer !== undefined) stopTimer(state, row.deadlineTimer);
@@ -105,6 +111,7 @@ export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context
     hash: row.hash,
     state: to,
     attempts: row.attempt,
+    ...(completedBy === undefined ? {} : { completedBy }),
     submittedIdx: row.submittedIdx,
     endedAt: context.at,
     endedIdx: context.idx,
