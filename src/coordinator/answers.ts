@@ -91,6 +91,7 @@ export function backpressure(reason: RefusalReason | "too-many-waiting", retryAf
     "project-queue-full": "the project has as many waiting tasks as it may",
     "swarm-queue-full": "the swarm has as many waiting tasks as it may",
     "inbox-full": "the coordinator has more messages waiting than it may",
+    "too-many-users": "as many users or projects have live tasks as may",
     "journal-full": "the journal is short of room",
     "too-many-waiting": "as many clients wait for tasks as may",
   };

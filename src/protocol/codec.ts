@@ -92,5 +92,5 @@ function fieldPath(prefix: string, path: readonly PropertyKey[]): string {
     if (typeof part === "number") text += `[${part}]`;
     else text += text === "" ? String(part) : `.${String(part)}`;
   }
-  return text;
+  return text.slice(0, limits.errorFieldCharactersMax);
 }

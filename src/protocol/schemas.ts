@@ -433,6 +433,8 @@ export const statusResponseSchema = z.object({
       ),
     }),
   ),
+  /** Rows left out because the answer would not fit a message; absent when it is whole. */
+  omitted: z.object({ agents: z.int(), queues: z.int(), projects: z.int(), users: z.int() }).optional(),
   journal: z.object({
     id: z.string(),
     durability: z.string(),

@@ -1,8 +1,10 @@
 // Which kinds a mistyped one is taken to have meant.
 
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { nearMisses } from "../../src/core/near-miss.ts";
 import { kind } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
 
 const near = (wanted: string, ...known: string[]) => nearMisses(kind(wanted), known.map(kind));
 
@@ -22,3 +24,31 @@ it("the nearest come first, then by name, and no more than three", () => {
   expect(near("abcd", "abxy", "abcx", "abce", "abcf", "abcg")).toEqual(["abce", "abcf", "abcg"]);
   expect(near("abcd", "abxy", "abce")).toEqual(["abce", "abxy"]);
 });
+
+it("the distance is Levenshtein's as far as two edits, by the textbook", () => {
+  const texts = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 7 });
+  fc.assert(
+    fc.property(texts, texts, (a, b) => {
+      const isPrefix = a !== "" && b !== "" && (a.startsWith(b) || b.startsWith(a));
+      expect(near(a, b)).toEqual(isPrefix || levenshtein(a, b) <= 2 ? [b] : []);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it("long names cost no more than their length", () => {
+  const name = "🐝".repeat(120);
+  const known = Array.from({ length: limits.nearMissKindsMax }, (_, n) =>
+    kind(`${n}`.padStart(4, "0") + name),
+  );
+  const before = performance.now();
+  expect(nearMisses(kind(`0000${name}x`), known)).toHaveLength(3);
+  expect(performance.now() - before).toBeLessThan(limits.turnMsAlarm * 4);
+});
+
+function levenshtein(a: string, b: string): number {
+  if (a === "" || b === "") return a.length + b.length;
+  const [tailA, tailB] = [a.slice(1), b.slice(1)];
+  if (a[0] === b[0]) return levenshtein(tailA, tailB);
+  return 1 + Math.min(levenshtein(tailA, b), levenshtein(a, tailB), levenshtein(tailA, tailB));
+}

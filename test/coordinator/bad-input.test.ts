@@ -1,0 +1,493 @@
+// What must not come in: each wrong message is answered with a coded error that names the field, or dropped and
+// counted where no answer is due, and changes nothing. The property test is in random-input.test.ts.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { MemoryHub } from "../../src/transport/memory.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { WireTap } from "../support/wire-tap.ts";
+
+const mebi = 1024 * 1024;
+let clock: ManualClock;
+let swarm: TestSwarm;
+let agent: WireAgent;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  // A server that takes more than ours would: nothing here may rely on its limit.
+  swarm = await startTestSwarm({ clock, hub: new MemoryHub({ clock, maxPayloadBytes: 8 * mebi }) });
+  agent = await swarm.agent("a1");
+  await swarm.agent("a2", { kinds: [] });
+  await swarm.client.submit([
+    { id: "t1", kind: "count" },
+    { id: "waiting", kind: "other" },
+  ]);
+  await agent.assignment();
+});
+afterEach(() => swarm.stop());
+
+/** Everything that decisions rest on, as the leader has it and as the journal has it. */
+async function snapshot(): Promise<unknown> {
+  const { agents, counters: _, journal: __, ...rest } = await swarm.client.status();
+  const lives = agents.map(
+    ({ silentMs: ___, reported: ____, ...each }: { silentMs: number; reported: object }) => each,
+  );
+  return { rest, lives, journal: swarm.store.lastSeq, state: fingerprint(swarm.watched.settled().state) };
+}
+
+const counters = async () => (await swarm.client.status()).counters;
+const nested = (depth: number) => Buffer.from(`${"[".repeat(depth)}${"]".repeat(depth)}`);
+const submitted = (task: object) => ({ tasks: [{ kind: "count", ...task }] });
+const result = (report: object) => ({
+  incarnation: "a1-1",
+  results: [{ task: "t1", attempt: 1, token: "1.1", outcome: "completed", ...report }],
+});
+const joined = (more: object) => ({ incarnation: "a1-1", kinds: ["count"], maxConcurrent: 4, ...more });
+const beat = (more: object) => ({
+  incarnation: "a1-1",
+  status: "busy",
+  inFlight: 1,
+  seen: 1,
+  held: [],
+  ...more,
+});
+
+const on = {
+  submit: subjects.project("default", "submit"),
+  cancel: subjects.project("default", "cancel"),
+  await: subjects.project("default", "await"),
+  join: subjects.agent("a1", "join"),
+  leave: subjects.agent("a1", "leave"),
+  heartbeat: subjects.agent("a1", "heartbeat"),
+  progress: subjects.agent("a1", "progress"),
+  result: subjects.agent("a1", "result"),
+  drain: subjects.operator("drain"),
+  undrain: subjects.operator("undrain"),
+  status: subjects.query("_", "status"),
+  task: subjects.query("_", "task"),
+  journal: subjects.query("_", "journal"),
+} as const;
+
+/** A message that is refused as a whole: subject, message, the field that is named. */
+const refused: readonly (readonly [
+  what: string,
+  subject: string,
+  message: unknown,
+  field: string | undefined,
+])[] = [
+  ["malformed JSON", on.submit, Buffer.from('{"tasks":['), undefined],
+  ["no JSON at all", on.join, Buffer.from("PING"), undefined],
+  ["nothing", on.cancel, Buffer.alloc(0), undefined],
+  ["a broken character", on.submit, Buffer.from([0x22, 0xff, 0x22]), undefined],
+  ["another type", on.submit, null, undefined],
+  ["an array for an object", on.join, [], undefined],
+  ["a later version", on.submit, { v: 2, ...submitted({}) }, "v"],
+  ["a version that is no number", on.heartbeat, { v: "1", ...beat({}) }, "v"],
+  ["ten thousand arrays in each other", on.submit, nested(10_000), undefined],
+  [
+    "the same in a field nobody reads",
+    on.join,
+    Buffer.from(JSON.stringify(joined({ x: 0 })).replace('"x":0', `"x":${nested(10_000)}`)),
+    undefined,
+  ],
+  ["a million brackets", on.result, Buffer.from("[".repeat(mebi)), undefined],
+  ["no tasks", on.submit, {}, "tasks"],
+  ["tasks that are no list", on.submit, { tasks: { 0: "t1" } }, "tasks"],
+  ["an empty list", on.cancel, { tasks: [] }, "tasks"],
+  [
+    "too many items",
+    on.submit,
+    { tasks: Array.from({ length: limits.itemsPerMessageMax + 1 }, () => ({ kind: "k" })) },
+    "tasks",
+  ],
+  ["an inbox token with a dot", on.submit, { ...submitted({}), notify: "a.b" }, "notify"],
+  ["an inbox token with a wildcard", on.await, { tasks: ["t1"], notify: ">" }, "notify"],
+  ["no inbox token", on.await, { tasks: ["t1"] }, "notify"],
+  ["a project that stands for none", subjects.project("_", "submit"), submitted({}), "project"],
+  ["a project with a wildcard", subjects.project("a*b", "submit"), submitted({}), "project"],
+  ["a project in another script", subjects.project("蜂", "cancel"), { tasks: ["t1"] }, "project"],
+  ["a project of 65 characters", subjects.project("p".repeat(65), "submit"), submitted({}), "project"],
+  ["an agent with a wildcard", subjects.agent(">x", "join"), joined({}), "agent"],
+  ["an agent of 65 characters", subjects.agent("a".repeat(65), "result"), result({}), "agent"],
+  ["an incarnation with a dot", on.join, joined({ incarnation: "a.1" }), "incarnation"],
+  ["no incarnation", on.leave, {}, "incarnation"],
+  ["a kind with a space", on.join, joined({ kinds: ["fine", "not fine"] }), "kinds[1]"],
+  ["a kind with a control character", on.join, joined({ kinds: ["a\u0007"] }), "kinds[0]"],
+  ["a kind nobody can see", on.join, joined({ kinds: ["\u200b"] }), "kinds[0]"],
+  [
+    "too many kinds",
+    on.join,
+    joined({ kinds: Array.from({ length: limits.kindsPerAgentMax + 1 }, (_, n) => `k${n}`) }),
+    "kinds",
+  ],
+  ["no places", on.join, joined({ maxConcurrent: 0 }), "maxConcurrent"],
+  ["half a place", on.join, joined({ maxConcurrent: 1.5 }), "maxConcurrent"],
+  ["too many places", on.join, joined({ maxConcurrent: limits.maxConcurrentMax + 1 }), "maxConcurrent"],
+  ["a negative prefetch", on.join, joined({ prefetch: -1 }), "prefetch"],
+  ["a label that is no text", on.join, joined({ labels: { a: 1 } }), "labels.a"],
+  ["a label's name with a space", on.join, joined({ labels: { "a b": "c" } }), "labels.a b"],
+  [
+    "too many labels",
+    on.join,
+    joined({
+      labels: Object.fromEntries(Array.from({ length: limits.labelsMax + 1 }, (_, n) => [`l${n}`, ""])),
+    }),
+    "labels",
+  ],
+  ["an attempt held that has no number", on.join, joined({ held: [{ task: "t1" }] }), "held[0].attempt"],
+  ["a status that is none", on.heartbeat, beat({ status: "fine" }), "status"],
+  ["a heartbeat that has seen −1", on.heartbeat, beat({ seen: -1 }), "seen"],
+  ["a heartbeat without held attempts", on.heartbeat, beat({ held: undefined }), "held"],
+  ["a rate above 1", on.heartbeat, beat({ successRate: 1.01 }), "successRate"],
+  [
+    "progress beyond the end",
+    on.progress,
+    { incarnation: "a1-1", task: "t1", attempt: 1, fraction: 2 },
+    "fraction",
+  ],
+  [
+    "progress at length",
+    on.progress,
+    { incarnation: "a1-1", task: "t1", attempt: 1, message: "x".repeat(2_000) },
+    "message",
+  ],
+  ["results that are no list", on.result, { incarnation: "a1-1", results: "all well" }, "results"],
+  ["an agent to drain with a dot", on.drain, { agent: "a.b" }, "agent"],
+  ["no agent to drain", on.undrain, {}, "agent"],
+  ["a verb nobody knows", subjects.operator("explode" as "drain"), {}, undefined],
+  ["a question nobody knows", subjects.query("_", "everything" as "status"), {}, undefined],
+  ["a question about no task", on.task, {}, "task"],
+  ["a page before the first", on.journal, { from: 0 }, "from"],
+  ["a page since no time", on.journal, { since: "yesterday" }, "since"],
+  ["a question of a later version", on.status, { v: 3 }, "v"],
+];
+
+/** An item that is refused in its place; its neighbours are not looked at here. */
+const items: readonly (readonly [
+  what: string,
+  subject: string,
+  message: object,
+  code: string,
+  field: string,
+])[] = [
+  ["a task without a kind", on.submit, { tasks: [{ id: "x" }] }, "INVALID_MESSAGE", "tasks[0].kind"],
+  ["a task that is none", on.submit, { tasks: [7] }, "INVALID_MESSAGE", "tasks[0]"],
+  ["an id with a space", on.submit, submitted({ id: "a b" }), "INVALID_MESSAGE", "tasks[0].id"],
+  [
+    "an id with a control character",
+    on.submit,
+    submitted({ id: "a\u0000" }),
+    "INVALID_MESSAGE",
+    "tasks[0].id",
+  ],
+  ["an id of nothing", on.submit, submitted({ id: "" }), "INVALID_MESSAGE", "tasks[0].id"],
+  [
+    "an id of 129 characters",
+    on.submit,
+    submitted({ id: "x".repeat(129) }),
+    "INVALID_MESSAGE",
+    "tasks[0].id",
+  ],
+  ["half of a character", on.submit, submitted({ id: "\ud800" }), "INVALID_MESSAGE", "tasks[0].id"],
+  [
+    "a user with a line break",
+    on.submit,
+    submitted({ user: "ann\nbob" }),
+    "INVALID_MESSAGE",
+    "tasks[0].user",
+  ],
+  ["a role that is no text", on.submit, submitted({ role: ["r"] }), "INVALID_MESSAGE", "tasks[0].role"],
+  ["a weight of nothing", on.submit, submitted({ weight: 0 }), "INVALID_MESSAGE", "tasks[0].weight"],
+  [
+    "a weight beyond numbers",
+    on.submit,
+    Buffer.from('{"tasks":[{"kind":"k","weight":1e999}]}'),
+    "INVALID_MESSAGE",
+    "tasks[0].weight",
+  ],
+  ["half a priority", on.submit, submitted({ priority: 1.5 }), "INVALID_MESSAGE", "tasks[0].priority"],
+  ["a deadline before time", on.submit, submitted({ deadline: -1 }), "INVALID_MESSAGE", "tasks[0].deadline"],
+  [
+    "a time that is text",
+    on.submit,
+    submitted({ notBefore: "2027-01-01" }),
+    "INVALID_MESSAGE",
+    "tasks[0].notBefore",
+  ],
+  ["no attempts", on.submit, submitted({ maxAttempts: 0 }), "INVALID_MESSAGE", "tasks[0].maxAttempts"],
+  [
+    "too many attempts",
+    on.submit,
+    submitted({ maxAttempts: 101 }),
+    "INVALID_MESSAGE",
+    "tasks[0].maxAttempts",
+  ],
+  ["no time at all", on.submit, submitted({ timeoutMs: 0 }), "INVALID_MESSAGE", "tasks[0].timeoutMs"],
+  ["hardly a stall", on.submit, submitted({ stallMs: 1 }), "INVALID_MESSAGE", "tasks[0].stallMs"],
+  ["negative tokens", on.submit, submitted({ tokens: -5 }), "INVALID_MESSAGE", "tasks[0].tokens"],
+  [
+    "an encoding nobody knows",
+    on.submit,
+    submitted({ encoding: "hex" }),
+    "INVALID_MESSAGE",
+    "tasks[0].encoding",
+  ],
+  [
+    "bytes that are not base64",
+    on.submit,
+    submitted({ encoding: "base64", payload: "*" }),
+    "INVALID_MESSAGE",
+    "tasks[0].payload",
+  ],
+  [
+    "a payload that is no text",
+    on.submit,
+    submitted({ payload: { a: 1 } }),
+    "INVALID_MESSAGE",
+    "tasks[0].payload",
+  ],
+  [
+    "a payload one byte too large",
+    on.submit,
+    submitted({ payload: "a".repeat(limits.payloadBytesMax + 1) }),
+    "INVALID_MESSAGE",
+    "tasks[0].payload",
+  ],
+  [
+    "a payload too large in bytes",
+    on.submit,
+    submitted({ payload: "é".repeat(limits.payloadBytesMax / 2 + 1) }),
+    "INVALID_MESSAGE",
+    "tasks[0].payload",
+  ],
+  [
+    "a payload too large once escaped",
+    on.submit,
+    submitted({ payload: "\u0000".repeat(limits.payloadBytesMax) }),
+    "INVALID_MESSAGE",
+    "tasks[0].payload",
+  ],
+  ["the same id, other content", on.submit, submitted({ id: "t1", payload: "other" }), "CONFLICT", "id"],
+  ["a task to cancel that is no id", on.cancel, { tasks: ["t 1"] }, "INVALID_MESSAGE", "tasks[0]"],
+  ["a task nobody knows", on.cancel, { tasks: ["nothing"] }, "UNKNOWN_TASK", "task"],
+  [
+    "another project's task",
+    subjects.project("other", "cancel"),
+    { tasks: ["waiting"] },
+    "UNKNOWN_TASK",
+    "task",
+  ],
+  ["a task nobody knows, awaited", on.await, { tasks: ["nothing"], notify: "me" }, "UNKNOWN_TASK", "task"],
+  [
+    "another project's task, awaited",
+    subjects.project("other", "await"),
+    { tasks: ["waiting"], notify: "me" },
+    "UNKNOWN_TASK",
+    "task",
+  ],
+  [
+    "a report without an outcome",
+    on.result,
+    result({ outcome: undefined }),
+    "INVALID_MESSAGE",
+    "results[0].outcome",
+  ],
+  [
+    "an outcome that is none",
+    on.result,
+    result({ outcome: "great" }),
+    "INVALID_MESSAGE",
+    "results[0].outcome",
+  ],
+  ["an attempt before the first", on.result, result({ attempt: 0 }), "INVALID_MESSAGE", "results[0].attempt"],
+  ["no token", on.result, result({ token: "" }), "INVALID_MESSAGE", "results[0].token"],
+  ["a stale token", on.result, result({ token: "1.9" }), "STALE_TOKEN", "token"],
+  [
+    "somebody else's attempt",
+    subjects.agent("a2", "result"),
+    { ...result({}), incarnation: "a2-1" },
+    "STALE_TOKEN",
+    "token",
+  ],
+  [
+    "a result too large",
+    on.result,
+    result({ result: "a".repeat(limits.payloadBytesMax + 1) }),
+    "INVALID_MESSAGE",
+    "results[0].result",
+  ],
+  [
+    "a result too large once escaped",
+    on.result,
+    result({ result: "\u0001".repeat(200_000) }),
+    "INVALID_MESSAGE",
+    "results[0].result",
+  ],
+  [
+    "a result that is not base64",
+    on.result,
+    result({ result: "a", encoding: "base64" }),
+    "INVALID_MESSAGE",
+    "results[0].result",
+  ],
+];
+
+describe("refused, and nothing changed", () => {
+  it.each(refused)("%s", async (_, subject, message, field) => {
+    const before = await snapshot();
+    const answer = await swarm.client.ask(subject, message);
+    expect(answer).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", message: expect.any(String) });
+    expect(answer.field).toBe(field);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  it.each(items)("%s", async (_, subject, message, code, field) => {
+    const before = await snapshot();
+    const { answers } = await swarm.client.ask(subject, message);
+    expect(answers).toEqual([expect.objectContaining({ ok: false, code: `WAGGLE_${code}`, field })]);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  it("an agent nobody knows, to be drained", async () => {
+    const before = await snapshot();
+    expect(await swarm.client.ask(on.drain, { agent: "nobody" })).toMatchObject({
+      code: "WAGGLE_UNKNOWN_AGENT",
+      field: "agent",
+    });
+    expect(await snapshot()).toEqual(before);
+  });
+
+  it("a field's name as long as a message may be, without being repeated at length", async () => {
+    const labels = { ["x".repeat(mebi - 1_000)]: "v" };
+    const answer = await swarm.client.ask(on.join, joined({ labels }));
+    expect(answer).toMatchObject({
+      ok: false,
+      code: "WAGGLE_INVALID_MESSAGE",
+      field: expect.stringMatching(/^labels\.x/),
+    });
+    expect(JSON.stringify(answer).length).toBeLessThan(1_000);
+  });
+
+  it("is counted", async () => {
+    const before = (await counters()).invalid ?? 0;
+    await swarm.client.ask(on.submit, {});
+    await swarm.client.ask(on.submit, { tasks: [{}, {}] });
+    await swarm.client.ask(on.result, { incarnation: "a1-1", results: [{}] });
+    expect((await counters()).invalid).toBe(before + 4);
+  });
+});
+
+describe("accepted, and harmless", () => {
+  it("keys called __proto__ and constructor", async () => {
+    const text =
+      '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"tasks":[{"kind":"other","id":"p1","__proto__":{"payload":"sneaked in"}}]}';
+    expect((await swarm.client.ask(on.submit, Buffer.from(text))).answers).toMatchObject([
+      { ok: true, task: "p1" },
+    ]);
+    await swarm.client.ask(
+      on.join,
+      Buffer.from(
+        '{"incarnation":"a1-1","kinds":["count"],"maxConcurrent":4,"held":[{"task":"t1","attempt":1}],"seen":1,"labels":{"__proto__":"x","constructor":"y"}}',
+      ),
+    );
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+    const { state } = swarm.watched.settled();
+    expect([...state.taskById.values()].find(({ spec }) => spec.id === "p1")?.spec.payload).toBe("");
+    expect(Object.getPrototypeOf([...state.agentById.values()][0]?.labels)).toBe(Object.prototype);
+  });
+
+  it("names that mean something to JavaScript", async () => {
+    const names = ["__proto__", "constructor", "hasOwnProperty", "toString"];
+    await Promise.all(names.map((name) => swarm.agent(name, { kinds: [name] })));
+    const answers = await Promise.all(
+      names.map((name) => swarm.client.submit([{ id: name, kind: name, user: name }], {}, name)),
+    );
+    expect(answers.map(({ answers: [answer] }) => answer.ok)).toEqual([true, true, true, true]);
+    for (const name of names)
+      expect(await swarm.client.task(name)).toMatchObject({ state: "assigned", agent: name, project: name });
+  });
+
+  it("a payload of nothing but control characters, as large as fits", async () => {
+    const payload = "\u0000".repeat(80 * 1024);
+    expect((await swarm.client.submit([{ id: "c1", kind: "count", payload }])).answers).toMatchObject([
+      { ok: true },
+    ]);
+    const assignment = await agent.assignment();
+    expect(assignment).toMatchObject({ task: "c1", payload });
+    expect((await agent.complete(assignment, payload)).answers).toEqual([{ ok: true, status: "ok" }]);
+    const { answers } = await swarm.client.ask(on.await, { tasks: ["c1"], notify: "me" });
+    expect(answers[0].outcome.result).toBe(payload);
+  });
+
+  it("fields nobody knows", async () => {
+    expect((await swarm.client.ask(on.cancel, { tasks: ["waiting"], urgently: true })).answers).toMatchObject(
+      [{ ok: true }],
+    );
+  });
+});
+
+describe("dropped and counted", () => {
+  const send = async (subject: string, message: unknown, reply?: string) => {
+    swarm.client.transport.publish(subject, Buffer.from(JSON.stringify(message)), reply);
+    await clock.settle();
+  };
+
+  it("what wants no answer and does not parse", async () => {
+    const before = await snapshot();
+    await send(on.heartbeat, beat({ seen: "all" }));
+    await send(on.progress, { incarnation: "a1-1", task: "t1", attempt: "first" });
+    await send(on.progress, { incarnation: "a1-1", task: "nothing", attempt: 1 });
+    await send(subjects.agent("a*", "heartbeat"), beat({}));
+    expect(await counters()).toMatchObject({ "invalid-publish": 4 });
+    expect(await snapshot()).toEqual(before);
+  });
+
+  it("what asks for a decision and nowhere to answer", async () => {
+    const before = await snapshot();
+    for (const subject of [on.submit, on.cancel, on.await, on.join, on.leave, on.result, on.drain])
+      await send(subject, { incarnation: "a1-1", agent: "a1", tasks: ["t1"] });
+    await send(on.status, {});
+    expect(await counters()).toMatchObject({ "no-reply": 8 });
+    expect(await snapshot()).toEqual(before);
+  });
+
+  const traps = [
+    subjects.journal,
+    "$JS.API.STREAM.DELETE.WAGGLE_test",
+    "$JS.API.STREAM.PURGE.WAGGLE_test",
+    "$SYS.REQ.SERVER.PING",
+    subjects.assign("a2"),
+    subjects.project("default", "submit"),
+    subjects.done("me"),
+    "_INBOX",
+    "_INBOXES.x",
+    "_INBOX.*",
+    "_INBOX.>",
+    "inbox.x",
+  ];
+  it.each(traps)("whatever wants its answer on %s: nothing is ever published there", async (reply) => {
+    const before = await snapshot();
+    const tap = new WireTap(swarm.hub);
+    const messages: [string, unknown][] = [
+      [on.submit, submitted({ id: "trap" })],
+      [on.cancel, { tasks: ["t1"] }],
+      [on.await, { tasks: ["t1"], notify: "me" }],
+      [on.join, joined({ incarnation: "a1-2" })],
+      [on.leave, { incarnation: "a1-1" }],
+      [on.heartbeat, beat({ seen: 0, held: [] })],
+      [on.result, result({})],
+      [on.drain, { agent: "a1" }],
+      [on.status, {}],
+      [on.task, { task: "t1" }],
+      [on.journal, {}],
+      [on.submit, "not a request"],
+    ];
+    for (const [subject, message] of messages) await send(subject, message, reply);
+    await clock.advance(limits.standbyAnswerMs);
+    expect(tap.all.filter(({ subject }) => subject === reply)).toHaveLength(reply === on.submit ? 2 : 0);
+    expect(await counters()).toMatchObject({ "reply-not-an-inbox": messages.length });
+    expect(await snapshot()).toEqual(before);
+  });
+});

@@ -1,0 +1,137 @@
+// Answers that would be larger than the server takes: a question must not bring the leader down, and what it asks
+// for must come all the same.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import type { DonePush } from "../../src/protocol/schemas.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock });
+});
+afterEach(() => swarm.stop());
+
+/** As long as a name may be, and four bytes for each of its characters. */
+const longName = (n: number) => `${n}`.padStart(6, "0") + "🐝".repeat(122);
+/** Held attempts that make a message as large as the server takes, none of them known. */
+function manyHeld(rest: object): { readonly task: string; readonly attempt: number }[] {
+  const held = [{ task: longName(0), attempt: 1 }];
+  const room = () => limits.maxPayloadBytesDefault - encode({ ...rest, held }).length;
+  const entryBytes = Buffer.byteLength(JSON.stringify(held[0])) + 1;
+  for (let left = room(); left >= entryBytes; left -= entryBytes)
+    held.push({ task: longName(held.length), attempt: 1 });
+  // What is left is filled with longer numbers.
+  for (const entry of held) {
+    const digits = Math.min(14, room());
+    if (digits <= 0) break;
+    entry.attempt = 10 ** digits;
+  }
+  return held;
+}
+
+describe("what is asked for comes, though it is more than one message holds", () => {
+  it("outcomes of tasks whose results fill more than one", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 10 });
+    const ids = Array.from({ length: 10 }, (_, n) => `t${n}`);
+    await swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
+    const large = "r".repeat(limits.payloadBytesMax);
+    for (const id of ids) await agent.complete(await agent.assignment(), `${id}${large.slice(10)}`);
+
+    const done = swarm.client.listen<DonePush>(subjects.done("me"));
+    const { answers } = await swarm.client.ask(subjects.project("default", "await"), {
+      tasks: ids,
+      notify: "me",
+    });
+    expect(answers).toHaveLength(10);
+    const results = new Map<string, string>();
+    for (const { outcome } of answers) if (outcome !== undefined) results.set(outcome.task, outcome.result);
+    while (results.size < 10)
+      for (const { task, result } of (await done.next()).ended) results.set(task, result ?? "");
+    for (const id of ids) expect(results.get(id)?.startsWith(id)).toBe(true);
+  });
+
+  it("the status of many users, of which it says how many it leaves out", async () => {
+    for (let from = 0; from < 8_000; from += 1_000)
+      await swarm.client.submit(
+        Array.from({ length: 1_000 }, (_, n) => ({ kind: "count", user: `user-${from + n}` })),
+      );
+    const { tasks, projects, omitted } = await swarm.client.status();
+    expect(tasks).toMatchObject({ queued: 8_000 });
+    expect(projects).toMatchObject([{ project: "default", tasks: { queued: 8_000 } }]);
+    expect(projects[0].users.length).toBeGreaterThan(1_000);
+    expect(projects[0].users.length + omitted.users).toBe(8_000);
+  });
+
+  it("the status of agents that serve many kinds, and of many queues", async () => {
+    const kinds = Array.from({ length: limits.kindsPerAgentMax }, (_, n) => longName(n));
+    for (let n = 0; n < 6; n += 1) await swarm.agent(`a${n}`, { kinds });
+    for (let from = 0; from < 4_000; from += 1_000)
+      await swarm.client.submit(
+        Array.from({ length: 1_000 }, (_, n) => ({ kind: longName(1_000 + from + n) })),
+      );
+    const { agents, queues, omitted } = await swarm.client.status();
+    expect([agents.length + omitted.agents, queues.length + omitted.queues]).toEqual([6, 4_000]);
+    expect(agents.length).toBeGreaterThan(0);
+    expect(queues.length).toBeGreaterThan(0);
+  });
+
+  it("a small status leaves nothing out", async () => {
+    await swarm.agent("a1");
+    expect(await swarm.client.status()).not.toHaveProperty("omitted");
+  });
+});
+
+describe("an agent that holds much that is not its own", () => {
+  it("is told in several messages what to stop", async () => {
+    const agent = await swarm.agent("a1");
+    const rest = { incarnation: "a1-1", status: "busy", inFlight: 2_000, seen: 0 };
+    const held = manyHeld(rest);
+    await agent.beat(held, 0);
+    let revoked = 0;
+    while (revoked < held.length) revoked += (await agent.push("revoke")).attempts.length;
+    expect(revoked).toBe(held.length);
+  });
+
+  it("may join, and hears of the rest with its heartbeat", async () => {
+    const agent = await swarm.agent("a1");
+    Object.assign(agent.joinMessage, { incarnation: "a1-2" });
+    Object.assign(agent.joinMessage, { held: manyHeld(agent.joinMessage) });
+    expect(await agent.join()).toMatchObject({ ok: true, resumed: false });
+  });
+});
+
+describe("a submitter who mistypes long names in one message", () => {
+  it("is answered, if not with every suggestion", async () => {
+    const kinds = [1, 2, 3].map((n) => `${longName(0).slice(0, -2)}${n}`);
+    await swarm.agent("a1", { kinds });
+    const tasks = Array.from({ length: 1_024 }, (_, n) => ({
+      kind: `${longName(0).slice(0, -2)}x`,
+      id: `t${n}`,
+    }));
+    const answer = await swarm.client.submit(tasks);
+    // Unknown, try again: then they are there.
+    if (answer.ok === false) expect(answer.code).toBe("WAGGLE_OUTCOME_UNKNOWN");
+    expect((await swarm.client.submit(tasks)).answers).toHaveLength(1_024);
+    expect((await swarm.client.status()).tasks).toMatchObject({ queued: 1_024 });
+  });
+});
+
+describe("those who wait for one task", () => {
+  it("are as many as there may be; one more is told to come again, and never that the task is unknown", async () => {
+    await swarm.client.submit([{ id: "t1", kind: "count" }]);
+    const ask = (notify: string) =>
+      swarm.client.ask(subjects.project("default", "await"), { tasks: ["t1"], notify });
+    for (let n = 0; n < limits.awaitersPerTaskMax; n += 1)
+      expect((await ask(`inbox${n}`)).answers).toEqual([{ ok: true, live: true }]);
+    expect((await ask("one-more")).answers).toMatchObject([
+      { ok: false, code: "WAGGLE_BACKPRESSURE", retryAfterMs: limits.retryAfterMs },
+    ]);
+    expect((await ask("inbox0")).answers).toEqual([{ ok: true, live: true }]);
+  });
+});
