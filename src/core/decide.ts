@@ -17,9 +17,10 @@ import {
 } from "./decide-agent.ts";
 import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { Event } from "./event.ts";
+import type { Event, RefusalReason } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
 import { type SwarmState, type Timer, waitingCount } from "./state.ts";
+import { hasRoomFor } from "./task-rows.ts";
 
 const NOTHING = answered({ kind: "none" });
 
@@ -84,6 +85,7 @@ function decideSubmit(state: SwarmState, command: Extract<Command, { type: "Subm
   if (project !== undefined && waitingCount(project.counts) >= limits.queuedTasksPerProjectMax)
     return refused("project-queue-full");
 
+  if (!hasRoomFor(state, task.project, task.user)) return refused("too-many-users");
   const event: Event = { type: "TaskSubmitted", task, hash };
   if (state.onlineByKind.has(task.kind)) {
     return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [] } };
@@ -98,7 +100,7 @@ function decideSubmit(state: SwarmState, command: Extract<Command, { type: "Subm
   };
 }
 
-function refused(reason: "project-queue-full" | "swarm-queue-full"): Decision {
+function refused(reason: RefusalReason): Decision {
   return answered({ kind: "refused", reason, retryAfterMs: limits.retryAfterMs });
 }
 

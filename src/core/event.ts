@@ -179,7 +179,12 @@ export type Event =
       readonly count: number;
     };
 
-export type RefusalReason = "project-queue-full" | "swarm-queue-full" | "inbox-full" | "journal-full";
+export type RefusalReason =
+  | "project-queue-full"
+  | "swarm-queue-full"
+  | "inbox-full"
+  | "journal-full"
+  | "too-many-users";
 
 export type EventType = Event["type"];
 

@@ -259,6 +259,7 @@ function* countersEqualARecount(state: SwarmState): Generator<string> {
     recounts.delete(owner);
   }
   for (const owner of recounts.keys()) yield `${owner} has live tasks and no counters`;
+  yield* idleOnesAreListed(state);
   const ever = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   if (ever !== state.submissions) yield `${state.submissions} tasks were submitted, ${ever} are counted`;
 }
@@ -298,11 +299,32 @@ function* onlineByKind(state: SwarmState): Generator<string> {
   }
 }
 
+function* idleOnesAreListed(state: SwarmState): Generator<string> {
+  for (const { project, counts, live, userByName, idleUsers } of state.projectById.values()) {
+    if (live !== liveIn(counts)) yield `project ${project} counts ${live} live tasks, of ${liveIn(counts)}`;
+    if (state.idleProjects.has(project) !== (live === 0))
+      yield `project ${project} with ${live} live tasks is listed wrongly`;
+    for (const row of userByName.values()) {
+      if (row.live !== liveIn(row.counts))
+        yield `user ${row.user} counts ${row.live} live tasks, of ${liveIn(row.counts)}`;
+      if (idleUsers.has(row.user) !== (row.live === 0))
+        yield `user ${row.user} with ${row.live} live tasks is listed wrongly`;
+    }
+  }
+}
+
+function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
+  return queued + delayed + assigned + running;
+}
+
 function* caps(state: SwarmState): Generator<string> {
   const fresh = [...state.taskById.values()].filter(({ attempt }) => attempt === 0).length;
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.endedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
+  yield* within("projects", state.projectById.size, limits.projectsMax);
+  for (const { project, userByName } of state.projectById.values())
+    yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
   for (const agent of state.agentById.values()) {
     yield* within(`places of ${agent.id} that are taken`, agent.open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${agent.id}`, agent.kinds.size, limits.kindsPerAgentMax);

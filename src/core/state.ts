@@ -162,6 +162,8 @@ export type TaskCounts = Record<TaskState, number>;
 export interface UserRow {
   readonly user: UserId;
   readonly counts: TaskCounts;
+  /** Tasks that have not ended. */
+  live: number;
   /** Sum and maximum of the time from submission to the first assignment, ms. */
   waitMsSum: number;
   waitMsMax: number;
@@ -171,7 +173,11 @@ export interface UserRow {
 export interface ProjectRow {
   readonly project: ProjectId;
   readonly counts: TaskCounts;
+  /** Tasks that have not ended. */
+  live: number;
   readonly userByName: Map<UserId, UserRow>;
+  /** Users without live tasks, idle longest first: they give way to new ones. */
+  readonly idleUsers: Set<UserId>;
 }
 
 export interface SwarmState {
@@ -197,6 +203,8 @@ export interface SwarmState {
   readonly timers: IndexedHeap<Timer>;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly projectById: Map<ProjectId, ProjectRow>;
+  /** Projects without live tasks, idle longest first: they give way to new ones. */
+  readonly idleProjects: Set<ProjectId>;
   readonly counts: TaskCounts;
 }
 
@@ -233,6 +241,7 @@ export function emptyState(): SwarmState {
     timers: new IndexedHeap(isDueEarlier),
     recordByKind: new Map(),
     projectById: new Map(),
+    idleProjects: new Set(),
     counts: emptyCounts(),
   };
 }

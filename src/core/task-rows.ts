@@ -52,6 +52,7 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     deadlineTimer: undefined,
   };
   state.taskById.set(spec.id, row);
+  countLive(state, row, 1);
   if (spec.deadline !== undefined)
     row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
   const isDelayed = spec.notBefore !== undefined && spec.notBefore > context.at;
@@ -102,6 +103,7 @@ export function end(
   if (row.deadlineTimer !== undefined) stopTimer(state, row.deadlineTimer);
   count(state, row, row.state, -1);
   count(state, row, to, 1);
+  countLive(state, row, -1);
   state.taskById.delete(row.spec.id);
   state.endedById.set(row.spec.id, {
     id: row.spec.id,
@@ -174,32 +176,58 @@ function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 
   row.userRow.counts[taskState] += change;
 }
 
+function countLive(state: SwarmState, { projectRow, userRow }: TaskRow, change: 1 | -1): void {
+  projectRow.live += change;
+  userRow.live += change;
+  noteIdle(state.idleProjects, projectRow.project, projectRow.live);
+  noteIdle(projectRow.idleUsers, userRow.user, userRow.live);
+}
+
+function noteIdle<Key>(idle: Set<Key>, key: Key, live: number): void {
+  if (live === 0) idle.add(key);
+  else if (live === 1) idle.delete(key);
+}
+
+/** Whether a task of this project and user can be counted: their rows are there, or there is room for them. */
+export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId): boolean {
+  const row = state.projectById.get(project);
+  if (row === undefined) return state.projectById.size < limits.projectsMax || state.idleProjects.size > 0;
+  return (
+    row.userByName.has(user) || row.userByName.size < limits.usersPerProjectMax || row.idleUsers.size > 0
+  );
+}
+
 function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
   const known = state.projectById.get(project);
   if (known !== undefined) return known;
-  if (state.projectById.size >= limits.projectsMax) evictIdle(state.projectById);
-  const row: ProjectRow = { project, counts: emptyCounts(), userByName: new Map() };
+  evictIdle(state.projectById, state.idleProjects, limits.projectsMax);
+  const row: ProjectRow = {
+    project,
+    counts: emptyCounts(),
+    live: 0,
+    userByName: new Map(),
+    idleUsers: new Set(),
+  };
   state.projectById.set(project, row);
   return row;
 }
 
-function userRowOf({ userByName }: ProjectRow, user: UserId): UserRow {
+function userRowOf({ userByName, idleUsers }: ProjectRow, user: UserId): UserRow {
   const known = userByName.get(user);
   if (known !== undefined) return known;
-  if (userByName.size >= limits.usersPerProjectMax) evictIdle(userByName);
-  const row: UserRow = { user, counts: emptyCounts(), waitMsSum: 0, waitMsMax: 0, started: 0 };
+  evictIdle(userByName, idleUsers, limits.usersPerProjectMax);
+  const row: UserRow = { user, counts: emptyCounts(), live: 0, waitMsSum: 0, waitMsMax: 0, started: 0 };
   userByName.set(user, row);
   return row;
 }
 
-/** Drops the first row without live tasks. There are fewer live tasks than would fill a table with busy rows
- *  only in practice, so where all are busy the table grows by one: correct counters come before the bound. */
-function evictIdle<Key>(rowByKey: Map<Key, { readonly counts: ProjectRow["counts"] }>): void {
-  for (const [key, { counts }] of rowByKey) {
-    if (counts.queued + counts.delayed + counts.assigned + counts.running > 0) continue;
-    rowByKey.delete(key);
-    return;
-  }
+/** Takes the longest idle row out of a full table. Submits that find no room are refused before they get here. */
+function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: number): void {
+  if (rowByKey.size < sizeMax) return;
+  const longestIdle = idle.values().next();
+  assert(longestIdle.done === false, "a table of busy rows takes no other");
+  idle.delete(longestIdle.value);
+  rowByKey.delete(longestIdle.value);
 }
 
 function forgetEnded(state: SwarmState, at: Instant): void {

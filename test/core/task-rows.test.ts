@@ -1,8 +1,7 @@
 // Rows, lanes and the tables of projects and users: what moves where, and what gives way when a table is full.
 
 import { describe, expect, it } from "vitest";
-import { checkInvariants } from "../../src/core/invariants.ts";
-import { type EndedTask, type ProjectRow, waitingCount } from "../../src/core/state.ts";
+import type { EndedTask } from "../../src/core/state.ts";
 import { addFailedBy } from "../../src/core/task-rows.ts";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
@@ -79,27 +78,6 @@ describe("waiting", () => {
 });
 
 describe("a full table", () => {
-  it("of projects drops one without live tasks; busy ones stay, and their counts with them", () => {
-    const turns = new Turns();
-    const { projectById } = turns.state;
-    turns.turn(submit({ id: taskId("busy"), project: projectId("busy") }));
-    const idle: ProjectRow = {
-      ...(projectById.get(projectId("busy")) as ProjectRow),
-      counts: idleCounts(turns),
-    };
-    for (let n = projectById.size; n < limits.projectsMax; n += 1)
-      projectById.set(projectId(`idle${n}`), {
-        ...idle,
-        project: projectId(`idle${n}`),
-        userByName: new Map(),
-      });
-    turns.turn(submit({ id: taskId("new"), project: projectId("new") }));
-    expect(projectById.size).toBe(limits.projectsMax);
-    expect([projectById.has(projectId("busy")), projectById.has(projectId("idle1"))]).toEqual([true, false]);
-    expect(waitingCount(turns.task("new").projectRow.counts)).toBe(1);
-    expect(checkInvariants(turns.state)).toEqual([]);
-  });
-
   it("of ended tasks forgets the one that ended first", () => {
     const turns = new Turns();
     const { endedById } = turns.state;
@@ -114,9 +92,3 @@ describe("a full table", () => {
     expect([endedById.has(taskId("old0")), endedById.has(taskId("t1"))]).toEqual([false, true]);
   });
 });
-
-function idleCounts(turns: Turns): ProjectRow["counts"] {
-  const counts = { ...turns.state.counts };
-  for (const name of Object.keys(counts)) counts[name as keyof typeof counts] = 0;
-  return counts;
-}

@@ -1,0 +1,80 @@
+// Tables that are full of the busy take nobody in, those with idle rows do, and agents that left give way.
+
+import { expect, it } from "vitest";
+import { contentHash, taskSpec } from "../../src/coordinator/task-spec.ts";
+import type { Reply } from "../../src/core/command.ts";
+import { checkInvariants } from "../../src/core/invariants.ts";
+import { emptyState, type SwarmState } from "../../src/core/state.ts";
+import { Turn } from "../../src/core/step.ts";
+import {
+  agentId,
+  assignmentNumber,
+  batchIndex,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  term,
+  userId,
+} from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+
+function turnOf(state: SwarmState): Turn {
+  return new Turn(state, instant(state.at + 1), batchIndex(state.idx + 1));
+}
+
+function startedState(): SwarmState {
+  const state = emptyState();
+  turnOf(state).take({ type: "StartTerm", term: term(1), leader: "c1" });
+  return state;
+}
+
+function submit(turn: Turn, user: string, project = "p"): Reply {
+  const input = { kind: kind("count"), user: userId(user), id: taskId(`${project}-${user}`) };
+  const task = taskSpec(input, projectId(project), () => taskId("unused"));
+  return turn.take({ type: "SubmitTask", task, hash: contentHash(task) });
+}
+
+function join(turn: Turn, name: string): Reply {
+  const life = { agent: agentId(name), incarnation: incarnation(`${name}-1`) };
+  const rest = { kinds: [kind("count")], maxConcurrent: 1, held: [], seen: assignmentNumber(0) };
+  return turn.take({ type: "JoinAgent", ...life, ...rest });
+}
+
+it("a project with as many busy users as may be refuses one more, and takes one in when another is idle", () => {
+  const state = startedState();
+  const turn = turnOf(state);
+  for (let n = 0; n < limits.usersPerProjectMax; n += 1) submit(turn, `user-${n}`);
+  expect(submit(turn, "one-more")).toMatchObject({ kind: "refused", reason: "too-many-users" });
+  expect(submit(turn, "one-more", "another-project")).toMatchObject({ kind: "accepted" });
+
+  turn.take({ type: "CancelTask", project: projectId("p"), task: taskId("p-user-7") });
+  expect(submit(turn, "one-more")).toMatchObject({ kind: "accepted" });
+  expect(state.projectById.get(projectId("p"))?.userByName.has(userId("user-7"))).toBe(false);
+  expect(checkInvariants(state)).toEqual([]);
+});
+
+it("as many projects as may be leave no room for another while all are busy", () => {
+  const state = startedState();
+  const turn = turnOf(state);
+  for (let n = 0; n < limits.projectsMax; n += 1) submit(turn, "ann", `project-${n}`);
+  expect(submit(turn, "ann", "one-more")).toMatchObject({ kind: "refused", reason: "too-many-users" });
+  expect(checkInvariants(state)).toEqual([]);
+});
+
+it("agents that left give way to new ones, longest gone first; those that are online do not", () => {
+  const state = startedState();
+  let turn = turnOf(state);
+  for (let n = 0; n < limits.agentsMax; n += 1) join(turn, `agent-${n}`);
+  expect(join(turn, "one-more")).toMatchObject({ kind: "too-many-agents" });
+
+  turn.take({ type: "LeaveAgent", agent: agentId("agent-5"), incarnation: incarnation("agent-5-1") });
+  turn = turnOf(state);
+  turn.take({ type: "LeaveAgent", agent: agentId("agent-3"), incarnation: incarnation("agent-3-1") });
+  expect(join(turn, "one-more")).toMatchObject({ kind: "joined" });
+  expect([state.agentById.has(agentId("agent-5")), state.agentById.has(agentId("agent-3"))]).toEqual([
+    false,
+    true,
+  ]);
+});
