@@ -1,0 +1,178 @@
+// A leader whose journal is slow, away, or already somebody else's: what it may say, keep and forget meanwhile.
+
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import type { Event } from "../../src/core/event.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import { HeldJournal } from "../support/held-journal.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let held: HeldJournal;
+let swarm: TestSwarm;
+/** Answers to questions that nobody waits for one by one. */
+let answers: string[];
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  held = new HeldJournal(store);
+  swarm = await startTestSwarm({
+    clock,
+    store,
+    journal: held.journal,
+    random: { ...systemRandom, next: () => 0 },
+  });
+  answers = [];
+  swarm.client.transport.subscribe("_INBOX.sink", ({ data }) => answers.push(Buffer.from(data).toString()));
+});
+
+afterEach(async () => {
+  held.release();
+  const stopped = swarm.stop();
+  await clock.advance(limits.handOverMs + 1_000);
+  await stopped;
+});
+
+/** Asks so many questions at once. */
+async function ask(count: number): Promise<void> {
+  const question = encode({ agent: "nobody" });
+  for (let n = 0; n < count; n += 1)
+    swarm.client.transport.publish(subjects.operator("drain"), question, "_INBOX.sink");
+  await clock.settle();
+}
+
+function submitLater(id: string): void {
+  swarm.client.submit([{ id, kind: "count" }]).catch(() => undefined); // its answer is held, or never comes
+}
+
+function eventsIn(): Event[] {
+  const events: Event[] = [];
+  for (let seq = 1; seq <= store.lastSeq; seq += 1)
+    events.push(...JSON.parse(Buffer.from(store.at(seq)?.bytes ?? []).toString()).events);
+  return events;
+}
+
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const note = () => {
+    settled = true;
+  };
+  promise.then(note, note);
+  await clock.settle();
+  return settled;
+}
+
+it("questions behind a batch in flight are bounded like those before it", async () => {
+  held.hold();
+  submitLater("t1");
+  await clock.settle();
+  await ask(limits.inboxDepthMax + 100);
+  expect(answers.length).toBeGreaterThanOrEqual(100);
+  expect(answers.every((answer) => answer.includes("WAGGLE_BACKPRESSURE"))).toBe(true);
+});
+
+it("a leader cut off from its journal refuses nobody: its successor may have accepted", async () => {
+  const second = await swarm.startAnother("c2", store.open());
+  held.journal.setCutOff(true);
+  await clock.advance(2 * limits.leaderTimeoutMs);
+  expect(await second.whenLeading()).toBe(2);
+  for (const id of ["a", "b", "c"]) {
+    submitLater(id);
+    await clock.settle();
+  }
+  // In parts that the successor keeps up with; the one cut off collects them all.
+  for (let asked = 0; asked < limits.inboxDepthMax + 500; asked += 5_000) await ask(5_000);
+  const refusals = answers.filter((answer) => answer.includes("WAGGLE_BACKPRESSURE"));
+  expect(refusals).toEqual([]);
+  held.journal.setCutOff(false);
+});
+
+it("a refused submit says nothing of another project's task", async () => {
+  const agent = await swarm.agent("a1");
+  const overheard = swarm.client.listen<object>(subjects.done("stranger"));
+  const owner = swarm.client.listen<object>(subjects.done("owner"));
+  await swarm.client.submit([{ id: "order-1", kind: "count" }], { notify: "owner" }, "acme");
+  const refused = await swarm.client.submit(
+    [{ id: "order-1", kind: "count", payload: "?" }],
+    { notify: "stranger" },
+    "other",
+  );
+  expect(refused.answers).toMatchObject([{ ok: false, code: "WAGGLE_CONFLICT" }]);
+  await agent.complete(await agent.assignment(), "a secret");
+  await owner.next();
+  expect(overheard.all).toEqual([]);
+});
+
+it("what was refused for want of room is on the record, also when there was none for the record", async () => {
+  held.hold();
+  for (const id of ["a", "b", "c"]) {
+    submitLater(id);
+    await clock.settle();
+  }
+  await ask(limits.inboxDepthMax - 3);
+  for (let n = 0; n < 10; n += 1)
+    expect(await swarm.client.submit([{ kind: "count" }])).toMatchObject({ ok: false });
+  await clock.advance(2 * limits.refusalSummaryMs);
+  held.release();
+  await clock.advance(2 * limits.refusalSummaryMs);
+  const refused = eventsIn().flatMap((event) => (event.type === "TasksRefused" ? [event.count] : []));
+  expect(refused.reduce((sum, count) => sum + count, 0)).toBe(10);
+});
+
+it("nothing follows a term's end, whatever is asked or falls due meanwhile", async () => {
+  await swarm.agent("a1");
+  await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + 500 }]);
+  held.hold();
+  const stopped = swarm.coordinator.stop();
+  await clock.settle();
+  await clock.advance(600);
+  swarm.client.status().catch(() => undefined); // nobody leads any more: no answer is due
+  await clock.settle();
+  held.release();
+  await clock.settle();
+  await stopped;
+  expect(eventsIn().at(-1)).toEqual({ type: "TermEnded" });
+  const second = await swarm.startAnother("c2", store.open());
+  expect(await second.whenLeading()).toBe(2);
+});
+
+it("a stop ends though the journal is away", async () => {
+  held.journal.setCutOff(true);
+  const stopped = swarm.coordinator.stop();
+  await clock.advance(limits.handOverMs - 100);
+  expect(await isSettled(stopped)).toBe(false);
+  await clock.advance(200);
+  expect(await isSettled(stopped)).toBe(true);
+});
+
+it("a slow journal makes no prompt agent unresponsive, and sends nothing twice", async () => {
+  const agent = await swarm.agent("a1");
+  held.hold();
+  submitLater("t1");
+  await clock.settle();
+  for (let beat = 0; beat < 4; beat += 1) {
+    agent.beat([], 0).catch(() => undefined); // renewed once the journal answers, if at all
+    await clock.advance(limits.heartbeatMs);
+  }
+  held.release();
+  await clock.advance(limits.heartbeatMs / 10);
+  expect(eventsIn().map(({ type }) => type)).not.toContain("AgentUnresponsive");
+  expect(agent.pushes.all.filter(({ type }) => type === "assign")).toHaveLength(1);
+});
+
+it("an assignment of the batch that starts a term is sent once", async () => {
+  const agent = await swarm.agent("a1");
+  await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + limits.leaderTimeoutMs }]);
+  const second: Coordinator = await swarm.startAnother("c2", store.open());
+  held.journal.setCutOff(true);
+  await clock.advance(2 * limits.leaderTimeoutMs);
+  await second.whenLeading();
+  expect(agent.pushes.all.filter(({ type }) => type === "assign")).toHaveLength(1);
+  held.journal.setCutOff(false);
+});
