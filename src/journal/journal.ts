@@ -1,5 +1,5 @@
 // The port of the journal: an append-only line of batches with one writer, fenced by position.
-// Not here: what a batch means (core/), who may lead (coordinator/leadership), when a batch counts as
+// Not here: what a batch means (core/), who may lead (coordinator/coordinator.ts), when a batch counts as
 // committed (coordinator/committer: acknowledged, and every earlier batch of its term committed).
 // The one thing to know: `append` answers `unknown` whenever it cannot prove what happened, and the
 // caller resolves it by appending the byte-identical record again.
@@ -63,6 +63,7 @@ export interface Journal {
    *  @throws JournalDamagedError, also when `fromSeq` was purged, or what was read has been replaced */
   follow(fromSeq: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
 
+  /** @throws UnreachableError */
   usage(): Promise<JournalUsage>;
 
   /** Releases sockets, files and locks. Appends under way end `unknown`. Idempotent. */
