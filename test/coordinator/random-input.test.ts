@@ -1,0 +1,264 @@
+// Ten thousand messages on every inbound subject: well-formed, mutated and nonsense, from agents and clients that
+// remember what they were told and lie about it. Whatever comes, the invariants hold, the coordinator lives, and
+// each request is answered.
+
+import { afterEach, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { AgentPush } from "../../src/protocol/schemas.ts";
+import { Dice } from "../scheduling/random-swarm.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+const messagesMax = 10_000;
+const seed = Number(process.env.WAGGLE_SEED ?? Date.now() % 1_000_000);
+let swarm: TestSwarm;
+afterEach(() => swarm.stop());
+
+const nonsense: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  -1,
+  0,
+  0.5,
+  1e300,
+  Number.MAX_SAFE_INTEGER,
+  "",
+  "x",
+  "a b",
+  ">",
+  "*",
+  "_",
+  "..",
+  "\u0000",
+  "\ud800",
+  "x".repeat(200),
+  "蜂".repeat(2_000),
+  "__proto__",
+  [],
+  {},
+  [[]],
+  { __proto__: null },
+  [null],
+];
+
+/** A party that knows what was assigned to whom, and asks for anything. */
+class Chaos {
+  readonly #dice: Dice;
+  readonly #clock: ManualClock;
+  /** What was ever assigned, as it was sent. */
+  readonly #assigned: { agent: string; incarnation: string; task: string; attempt: number; token: string }[] =
+    [];
+  #lives = 0;
+  readonly #lifeByAgent = new Map<string, string>();
+
+  constructor(dice: Dice, clock: ManualClock) {
+    this.#dice = dice;
+    this.#clock = clock;
+  }
+
+  hear(agent: string, push: AgentPush): void {
+    if (push.type !== "assign") return;
+    for (const { task, attempt, token } of push.assignments)
+      this.#assigned.push({ agent, incarnation: push.incarnation, task, attempt, token });
+    if (this.#assigned.length > 200) this.#assigned.splice(0, 100);
+  }
+
+  message(): { readonly subject: string; readonly bytes: Uint8Array } {
+    const dice = this.#dice;
+    const { subject, body } = this.#wellFormed();
+    const chance = dice.next();
+    if (chance < 0.55) return { subject, bytes: bytesOf(body) };
+    if (chance < 0.9) return { subject, bytes: bytesOf(this.#mutated(body)) };
+    if (chance < 0.95) return { subject, bytes: this.#torn(bytesOf(body)) };
+    return { subject, bytes: Buffer.from(Array.from({ length: dice.below(64) }, () => dice.below(256))) };
+  }
+
+  #wellFormed(): { readonly subject: string; readonly body: object } {
+    const dice = this.#dice;
+    const agent = this.#pick(["a1", "a2", "a3", "a4", "nobody"]);
+    const project = this.#pick(["default", "p2", "_", "no*"]);
+    switch (dice.below(14)) {
+      case 0:
+      case 1:
+      case 2:
+        return { subject: subjects.project(project, "submit"), body: this.#submission() };
+      case 3:
+        return { subject: subjects.project(project, "cancel"), body: { tasks: [this.#task()] } };
+      case 4:
+        return {
+          subject: subjects.project(project, "await"),
+          body: { tasks: [this.#task(), this.#task()], notify: "me" },
+        };
+      case 5:
+        return { subject: subjects.agent(agent, "join"), body: this.#join(agent) };
+      case 6:
+        return { subject: subjects.agent(agent, "leave"), body: { incarnation: this.#life(agent) } };
+      case 7:
+      case 8:
+        return { subject: subjects.agent(agent, "heartbeat"), body: this.#beat(agent) };
+      case 9:
+        return {
+          subject: subjects.agent(agent, "progress"),
+          body: { ...this.#attempt(), fraction: dice.next() },
+        };
+      case 10:
+      case 11:
+        return this.#result();
+      case 12:
+        return { subject: subjects.operator(this.#pick(["drain", "undrain"])), body: { agent } };
+      default:
+        return this.#query(project);
+    }
+  }
+
+  #submission(): object {
+    const dice = this.#dice;
+    const tasks = Array.from({ length: 1 + dice.below(4) }, () => ({
+      ...(dice.below(3) === 0 ? {} : { id: this.#task() }),
+      kind: this.#pick(["count", "digest", "outline", "cuont"]),
+      user: this.#pick(["ann", "bob", "cid"]),
+      priority: dice.below(200),
+      maxAttempts: 1 + dice.below(3),
+      timeoutMs: 100 + dice.below(5_000),
+      payload: this.#pick(["", "x", "\u0000\u001f", "ä".repeat(dice.below(300))]),
+      ...(dice.below(6) === 0 ? { deadline: this.#clock.now() + dice.below(3_000) - 100 } : {}),
+      ...(dice.below(6) === 0 ? { notBefore: this.#clock.now() + dice.below(2_000) } : {}),
+      ...(dice.below(6) === 0 ? { stallMs: 100 + dice.below(2_000) } : {}),
+      ...(dice.below(8) === 0 ? { role: "r" } : {}),
+    }));
+    return {
+      tasks,
+      ...(dice.below(2) === 0 ? { notify: "me" } : {}),
+      ...(dice.below(5) === 0 ? { failFast: true } : {}),
+    };
+  }
+
+  #join(agent: string): object {
+    const dice = this.#dice;
+    if (dice.below(3) > 0 || !this.#lifeByAgent.has(agent)) {
+      this.#lives += 1;
+      this.#lifeByAgent.set(agent, `${agent}-${this.#lives}`);
+    }
+    return {
+      // A life that was fenced does not join again.
+      incarnation: this.#lifeByAgent.get(agent),
+      kinds: ["count", "digest", "outline"].filter(() => dice.below(3) > 0),
+      maxConcurrent: 1 + dice.below(4),
+      prefetch: dice.below(3),
+      ...(dice.below(2) === 0 ? { role: "r" } : {}),
+      labels: { zone: "x" },
+      held: this.#held(agent),
+      seen: dice.below(20),
+    };
+  }
+
+  #beat(agent: string): object {
+    const held = this.#held(agent);
+    const draining = this.#dice.below(20) === 0 ? { draining: true } : {};
+    const seen = this.#dice.below(40);
+    return { incarnation: this.#life(agent), status: "busy", inFlight: held.length, held, seen, ...draining };
+  }
+
+  #result(): { readonly subject: string; readonly body: object } {
+    const { agent, incarnation, task, attempt, token } = this.#attempt();
+    const outcome = this.#pick(["completed", "completed", "failed", "infrastructure", "invalid", "revoked"]);
+    const results = [{ task, attempt, token, outcome, result: "ok", error: "no" }];
+    return { subject: subjects.agent(agent, "result"), body: { incarnation, results } };
+  }
+
+  #query(project: string): { readonly subject: string; readonly body: object } {
+    const what = this.#pick(["status", "task", "journal"] as const);
+    const body = { status: {}, task: { task: this.#task() }, journal: { from: 1 + this.#dice.below(2_000) } };
+    return { subject: subjects.query(project, what), body: body[what] };
+  }
+
+  #attempt() {
+    return (
+      this.#dice.of(this.#assigned.slice(this.#dice.below(4) === 0 ? 0 : -6)) ?? {
+        agent: "a1",
+        incarnation: "a1-1",
+        task: this.#task(),
+        attempt: 1,
+        token: "1.1",
+      }
+    );
+  }
+
+  #held(agent: string): object[] {
+    const own = this.#assigned.filter(
+      (each) => each.agent === agent && each.incarnation === this.#life(agent),
+    );
+    return own.filter(() => this.#dice.below(4) > 0).map(({ task, attempt }) => ({ task, attempt }));
+  }
+
+  #life(agent: string): string {
+    return this.#dice.below(15) === 0 ? `${agent}-0` : (this.#lifeByAgent.get(agent) ?? `${agent}-0`);
+  }
+
+  #task(): string {
+    return `t${this.#dice.below(150)}`;
+  }
+
+  /** The same with one value somewhere replaced by nonsense, or gone. */
+  #mutated(value: unknown): unknown {
+    const dice = this.#dice;
+    if (typeof value !== "object" || value === null || dice.below(4) === 0) return dice.of(nonsense);
+    const copy = structuredClone(value) as Record<string, unknown>;
+    const key = dice.of(Object.keys(copy));
+    if (key !== undefined) copy[key] = this.#mutated(copy[key]);
+    return copy;
+  }
+
+  /** Cut, or with a byte changed. */
+  #torn(bytes: Uint8Array): Uint8Array {
+    const at = this.#dice.below(bytes.length + 1);
+    if (this.#dice.below(2) === 0) return bytes.slice(0, at);
+    const copy = Uint8Array.from(bytes);
+    copy[at] = this.#dice.below(256);
+    return copy;
+  }
+
+  #pick<Item>(items: readonly Item[]): Item {
+    return items[this.#dice.below(items.length)] as Item;
+  }
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(body) ?? "");
+}
+
+it(`ten thousand messages leave the invariants whole and the coordinator alive (WAGGLE_SEED=${seed})`, async () => {
+  const clock = new ManualClock();
+  const dice = new Dice(seed);
+  swarm = await startTestSwarm({
+    clock,
+    random: { next: () => dice.next(), id: (length) => `r${dice.below(1e9)}`.padEnd(length, "0") },
+  });
+  const chaos = new Chaos(dice, clock);
+  const { transport } = swarm.client;
+  transport.subscribe(subjects.assign("*"), ({ subject, data }) =>
+    chaos.hear(subject.split(".")[4] ?? "", JSON.parse(Buffer.from(data).toString())),
+  );
+  let answers = 0;
+  transport.subscribe("_INBOX.chaos.*", ({ data }) => {
+    JSON.parse(Buffer.from(data).toString());
+    answers += 1;
+  });
+  let asked = 0;
+  for (let sent = 0; sent < messagesMax; sent += 1) {
+    const { subject, bytes } = chaos.message();
+    const isAsked = dice.below(10) > 0;
+    transport.publish(subject, bytes, isAsked ? `_INBOX.chaos.${sent}` : undefined);
+    // Progress is never answered, nor are heartbeats of agents that are told to join instead.
+    if (isAsked && !/\.(progress|heartbeat)$/.test(subject)) asked += 1;
+    if (dice.below(8) === 0) await clock.advance(dice.below(30) === 0 ? dice.below(6_000) : dice.below(40));
+  }
+  await clock.advance(limits.appendRetryMs);
+  expect(answers).toBeGreaterThanOrEqual(asked);
+  const { state } = swarm.watched.settled();
+  expect(state.counts.completed).toBeGreaterThan(25);
+  expect(state.counts["dead-lettered"]).toBeGreaterThan(5);
+  expect(state.counts.expired).toBeGreaterThan(5);
+  expect(await swarm.client.status()).toMatchObject({ term: 1, leader: "c1" });
+});
