@@ -103,6 +103,11 @@ export class Replay {
 
   #apply(batch: Batch, record: JournalRecord): void {
     const idx = batchIndex(batch.idx);
+    if (batch.at < this.state.at) {
+      throw new JournalDamagedError(
+        `batch ${batch.idx} (record ${record.seq}) is ${this.state.at - batch.at} ms earlier than the one before it: the journal is damaged`,
+      );
+    }
     try {
       this.state.at = batch.at;
       this.state.idx = idx;

@@ -1,0 +1,70 @@
+// Journal time: never back, never a jump, and slowly towards the wall clock when that is far off.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { JournalClock } from "../../src/coordinator/journal-clock.ts";
+import { instant } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+function started(lastAt = 0) {
+  const clock = new ManualClock();
+  const skews: number[] = [];
+  return { clock, skews, time: new JournalClock(clock, instant(lastAt), (skewMs) => skews.push(skewMs)) };
+}
+
+describe("journal time", () => {
+  it("starts at the wall clock, or where the journal is when that is later", () => {
+    expect(started().time.now()).toBe(ManualClock.startMs);
+    const ahead = ManualClock.startMs + 1_000;
+    expect(started(ahead).time.now()).toBe(ahead);
+  });
+
+  it("passes with the monotonic clock, whole milliseconds at a time", () => {
+    const { clock, time } = started();
+    clock.stall(1_234.5);
+    expect(time.now()).toBe(ManualClock.startMs + 1_234);
+  });
+
+  it("takes no notice of a wall clock that is a little off", () => {
+    const { clock, time, skews } = started();
+    clock.jumpWall(limits.clockSkewMsMax);
+    clock.stall(10_000);
+    expect(time.now()).toBe(ManualClock.startMs + 10_000);
+    expect(skews).toEqual([]);
+  });
+
+  it.each([1, -1])("approaches one that is far off by a hundredth, and says so once: %i h", (sign) => {
+    const { clock, time, skews } = started();
+    clock.jumpWall(sign * 3_600_000);
+    for (let second = 0; second < 100; second += 1) {
+      clock.stall(1_000);
+      time.now();
+    }
+    expect(time.now()).toBe(ManualClock.startMs + 100_000 + sign * 1_000);
+    expect(skews).toHaveLength(1);
+    expect(skews[0]).toBeCloseTo(sign * 3_600_000, -4);
+  });
+
+  it("never goes back, whatever the clocks do", () => {
+    const steps = fc.array(
+      fc.record({
+        passMs: fc.integer({ min: -50, max: 5_000 }),
+        jumpMs: fc.integer({ min: -1e9, max: 1e9 }),
+      }),
+    );
+    fc.assert(
+      fc.property(steps, (all) => {
+        const { clock, time } = started();
+        let before = time.now();
+        for (const { passMs, jumpMs } of all) {
+          clock.stall(passMs);
+          clock.jumpWall(jumpMs);
+          const now = time.now();
+          expect(now).toBeGreaterThanOrEqual(before);
+          before = now;
+        }
+      }),
+    );
+  });
+});
