@@ -372,10 +372,12 @@ export class Leader implements RequestTarget {
     const isLate = now - this.#pulseMonotonicMs > limits.pulseLateMs + limits.pulseMs;
     if (isLate || this.#deps.transport.status() !== "connected") this.presences.restart(this.#state);
     this.#pulseMonotonicMs = now;
-    const commands = this.presences.overdue(this.#state, this.#jitter);
-    commands.push(...this.#refusals.take(now), ...this.#beat(now));
+    // While what an earlier pulse found is undecided, finding it again would only pile up.
+    if (this.#own.length === 0) {
+      const overdue = this.presences.overdue(this.#state, this.#jitter);
+      this.#own.push(...overdue, ...this.#refusals.take(now), ...this.#beat(now));
+    }
     this.presences.sweep(this.#state);
-    this.#own.push(...commands);
     if (this.#own.length > 0) this.#scheduleTurn();
     // A suspended agent's probe falls due without any event: whatever waits is looked at again.
     if (this.#state.counts.queued > 0) this.#scheduleTurn();
