@@ -1,0 +1,160 @@
+// What may be read: the live stream of events with its gaps to be seen, pages of the journal, and how tasks stand.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { nounAndVerb } from "../../src/coordinator/event-publisher.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+interface EventPush {
+  readonly term: number;
+  readonly idx: number;
+  readonly prevIdx: number;
+  readonly at: number;
+  readonly events: readonly { readonly type: string; readonly task?: string }[];
+}
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock });
+});
+afterEach(() => swarm.stop());
+
+const page = (query: object) => swarm.client.ask(subjects.query("_", "journal"), query);
+
+describe("the live stream", () => {
+  it("has one message a batch and subject, each naming the one before, so that gaps show", async () => {
+    const submitted = swarm.client.listen<EventPush>(subjects.event("p", "task", "submitted"));
+    const joined = swarm.client.listen<EventPush>(subjects.event("_", "agent", "joined"));
+    await swarm.client.submit([{ kind: "k" }, { kind: "k" }, { kind: "k" }], {}, "p");
+    await swarm.client.submit([{ kind: "k" }], {}, "other");
+    await swarm.agent("a1");
+    await swarm.client.submit([{ kind: "k" }], {}, "p");
+    await clock.settle();
+    expect(submitted.all.map(({ idx, prevIdx, events }) => [idx, prevIdx, events.length])).toEqual([
+      [2, 0, 3],
+      [5, 2, 1],
+    ]);
+    expect(joined.all).toMatchObject([{ term: 1, idx: 4, prevIdx: 0, at: clock.now() }]);
+  });
+
+  it("says everything that the journal does", async () => {
+    const heard: EventPush[] = [];
+    swarm.client.transport.subscribe(subjects.event("*", "*", "*"), ({ data }) =>
+      heard.push(JSON.parse(Buffer.from(data).toString())),
+    );
+    const agent = await swarm.agent("a1");
+    await swarm.client.submit([
+      { id: "t1", kind: "count" },
+      { id: "t2", kind: "count" },
+    ]);
+    await agent.complete(await agent.assignment());
+    await agent.report(await agent.assignment(), "invalid");
+    await clock.settle();
+    const { batches } = await page({ from: 2 });
+    const journaled = batches.flatMap(({ events }: EventPush) => events);
+    const byText = (events: readonly object[]) => events.map((event) => JSON.stringify(event)).sort();
+    expect(byText(heard.flatMap(({ events }) => events))).toEqual(byText(journaled));
+  });
+
+  it("spells types as noun and verb", () => {
+    expect(nounAndVerb("TaskDeadLettered")).toEqual({ noun: "task", verb: "dead-lettered" });
+    expect(nounAndVerb("TasksRefused")).toEqual({ noun: "tasks", verb: "refused" });
+    expect(nounAndVerb("TermStarted")).toEqual({ noun: "term", verb: "started" });
+  });
+});
+
+describe("the journal", () => {
+  it("is read in pages that go on where the last one ended", async () => {
+    const payload = "x".repeat(100 * 1024);
+    for (let n = 0; n < 8; n += 1) await swarm.client.submit([{ id: `t${n}`, kind: "k", payload }]);
+    const tasks: string[] = [];
+    let pages = 0;
+    for (let from = 1; ; pages += 1) {
+      const { next, last, batches } = await page({ from });
+      expect(batches.map(({ idx }: { idx: number }) => idx)).toEqual(
+        Array.from({ length: next - from }, (_, at) => from + at),
+      );
+      for (const { events } of batches)
+        for (const { task } of events) if (task !== undefined) tasks.push(task.id);
+      expect(last).toBe(9);
+      if (next > last) break;
+      from = next;
+    }
+    expect(tasks).toEqual(Array.from({ length: 8 }, (_, n) => `t${n}`));
+    expect(pages).toBeGreaterThan(2);
+  });
+
+  it("beyond its end is an empty page", async () => {
+    expect(await page({ from: 50 })).toEqual({ next: 50, last: 1, batches: [] });
+  });
+
+  it("is read from a time on", async () => {
+    const at: number[] = [];
+    for (let n = 0; n < 12; n += 1) {
+      await clock.advance(100);
+      at.push(clock.now());
+      await swarm.client.submit([{ id: `t${n}`, kind: "k" }]);
+    }
+    const firstSince = async (since: number) => {
+      const { batches } = await page({ since });
+      return batches[0]?.events[0]?.task?.id;
+    };
+    expect(await firstSince(at[5] ?? 0)).toBe("t5");
+    expect(await firstSince((at[5] ?? 0) + 1)).toBe("t6");
+    expect((await page({ since: 0 })).batches[0].idx).toBe(1);
+    expect((await page({ since: clock.now() + 1 })).batches).toEqual([]);
+  });
+
+  it("with a dead record in it is read without it", async () => {
+    await swarm.client.submit([{ id: "t1", kind: "k" }]);
+    swarm.store.insertRival(Buffer.from("something alien"));
+    await swarm.client.ask(subjects.project("default", "submit"), { tasks: [{ id: "t2", kind: "k" }] });
+    const { batches, last } = await page({ from: 1 });
+    expect(last).toBe(3);
+    expect(batches.map(({ idx }: { idx: number }) => idx)).toEqual([1, 2, 3]);
+    expect((await swarm.client.status()).journal).toMatchObject({ deadRecords: 1 });
+    const outcome = await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t2"] });
+    expect(outcome.answers).toMatchObject([{ ok: true }]);
+    const awaited = await swarm.client.ask(subjects.project("default", "await"), {
+      tasks: ["t2"],
+      notify: "me",
+    });
+    expect(awaited.answers).toMatchObject([{ outcome: { task: "t2", state: "cancelled", attempts: 0 } }]);
+  });
+});
+
+describe("a task that waits", () => {
+  it("says where it stands and what keeps each agent from it", async () => {
+    await swarm.agent("full", { maxConcurrent: 1 });
+    await swarm.agent("other", { kinds: ["other"] });
+    await swarm.agent("role", { role: "r" });
+    await swarm.client.ask(subjects.operator("drain"), { agent: "role" });
+    await swarm.client.submit([{ id: "running", kind: "count" }]);
+    await swarm.client.submit([
+      { id: "t1", kind: "count" },
+      { id: "t2", kind: "count", priority: 1 },
+    ]);
+    expect(await swarm.client.task("t1")).toMatchObject({
+      state: "queued",
+      position: 2,
+      ineligible: [
+        { agent: "full", reason: "full" },
+        { agent: "other", reason: "wrong-kind" },
+        { agent: "role", reason: "draining" },
+      ],
+    });
+    expect(await swarm.client.task("running")).toMatchObject({
+      state: "assigned",
+      agent: "full",
+      attempts: 1,
+    });
+    expect((await swarm.client.status()).queues).toMatchObject([{ kind: "count", waiting: 2, agents: 2 }]);
+    await clock.advance(limits.heartbeatMs);
+    await swarm.client.submit([{ kind: "other" }]);
+    expect((await swarm.client.status()).queues).toMatchObject([{ oldestMs: limits.heartbeatMs }]);
+  });
+});
