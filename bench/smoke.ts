@@ -1,6 +1,6 @@
 // Throughput of no-op tasks against a bare NATS round trip (`request` and `respond` of the NATS client, keeping
-// nothing), in one run: one nats-server, two agent processes, a coordinator, and this process as the client. Rounds alternate, because machines are shared and noisy; only the
-// ratio within a round means anything.
+// nothing), in one run: one nats-server, two agent processes, a coordinator, and this process as the client.
+// Rounds alternate, because machines are shared and noisy; only the ratio within a round means anything.
 //   npm run bench:smoke                    the rounds and the median ratio; exits 1 below 0.35, far under what a
 //                                          quiet machine gives, so that noise passes and a loss of half does not
 //   npm run bench:smoke -- --require 0.6   holds it to more
