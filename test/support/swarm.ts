@@ -130,11 +130,14 @@ export class WireParty {
 
 export class Listening<Message> {
   readonly all: Message[] = [];
+  /** Called with each message as it comes. */
+  onPush: ((message: Message) => void) | undefined;
   #taken = 0;
   #wake: (() => void) | undefined;
 
   push(message: Message): void {
     this.all.push(message);
+    this.onPush?.(message);
     this.#wake?.();
   }
 

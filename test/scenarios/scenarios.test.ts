@@ -1,0 +1,18 @@
+// Each .txt beside this file is a story that is played and must come out as it is told. With
+// WAGGLE_TELL_SCENARIOS=1 what really happened is written into the files; the diff is the review.
+
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { play } from "./transcript.ts";
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+const stories = readdirSync(folder).filter((name) => name.endsWith(".txt"));
+
+it.each(stories)("%s", async (name) => {
+  const path = `${folder}${name}`;
+  const told = readFileSync(path, "utf8");
+  const played = await play(told);
+  if (process.env.WAGGLE_TELL_SCENARIOS === "1") writeFileSync(path, played);
+  else expect(played).toBe(told);
+});
