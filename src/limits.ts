@@ -124,6 +124,8 @@ export const limits = {
   leaseAbortShare: 0.2,
   /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
   unresponsiveHeartbeats: 2,
+  /** Silence after which nothing new goes to an agent: it may be dead, and a task would wait for H to find out. */
+  unresponsiveSilenceMs: 3_000,
   maxConcurrentMax: 1_024,
   /** Attempts that the answer to a join names as not the agent's: with the longest ids they fit one message. */
   unknownPerJoinMax: 1_024,
@@ -317,6 +319,10 @@ export const limits = {
 } as const;
 
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
+assert(
+  limits.heartbeatMs * 3 <= limits.unresponsiveSilenceMs && limits.unresponsiveSilenceMs < limits.agentLostMs,
+  "two lost heartbeats make nobody unresponsive, and the unresponsive are not yet lost",
+);
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
 assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
 assert(

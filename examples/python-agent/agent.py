@@ -3,7 +3,7 @@
 
     python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4]
 
-Without --nats it reads .waggle/broker.json of this folder. The protocol: docs/protocol.md.
+Without --nats it reads .waggle/broker.json of this folder; it ends with 3 when the connection does. See docs/protocol.md.
 """
 import argparse, json, os, signal, socket, sys, threading, time, uuid
 from urllib.parse import urlparse

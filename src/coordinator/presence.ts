@@ -96,7 +96,8 @@ export class Presences {
     this.#progressAt.set(nameOf(attempt), this.#clock.monotonicMs());
   }
 
-  /** Agents that were silent for H, and attempts that made no progress for their stall limit. */
+  /** Agents that were silent for H, or for so long that nothing new should go to them; and attempts that made no
+   *  progress for their stall limit. */
   overdue(state: SwarmState, jitter: () => number): Command[] {
     const now = this.#clock.monotonicMs();
     const commands: Command[] = [];
@@ -106,9 +107,15 @@ export class Presences {
       // The silence of the life before is not this one's.
       const presence =
         known?.incarnation === agent.incarnation ? known : this.heard(agent.id, agent.incarnation);
-      if (now - presence.heardMonotonicMs > limits.agentLostMs) {
-        commands.push({ type: "LapseAgent", agent: agent.id, incarnation: agent.incarnation });
-      } else this.#collectStalled(state, agent, now, jitter, commands);
+      const { id, incarnation } = agent;
+      const silentMs = now - presence.heardMonotonicMs;
+      if (silentMs > limits.agentLostMs) {
+        commands.push({ type: "LapseAgent", agent: id, incarnation });
+        continue;
+      }
+      const isSilent = silentMs > limits.unresponsiveSilenceMs && !agent.unresponsive;
+      if (isSilent) commands.push({ type: "MarkUnresponsive", agent: id, incarnation });
+      this.#collectStalled(state, agent, now, jitter, commands);
     }
     return commands;
   }

@@ -98,21 +98,24 @@ export class StreamJournal implements Journal {
   }
 }
 
+/** Nothing a client could check: permissions are the server's secret. */
+const ANYBODY = "Unless the server gives its users permissions, any client of it can write anything.";
+
 function durabilityOf(replicas: number): Durability {
   if (replicas >= 2) {
     return {
       class: "replicated",
       sentence:
         `Every batch is on most of ${replicas} NATS servers before it is answered; it survives the loss of one ` +
-        "of them. A power failure of most of them at once may take what they had not synced yet.",
+        `of them. A power failure of most of them at once may take what they had not synced yet. ${ANYBODY}`,
     };
   }
   return {
     class: "page-cache",
     sentence:
       "Every batch is written by one NATS server before it is answered: it survives that process, but a power " +
-      "failure may take what was not synced yet, by default the last two minutes. With `sync_interval: always` in " +
-      "the server's configuration nothing is lost; whether it is set, a client cannot see.",
+      "failure may take what was not synced yet, by default the last two minutes. A server of 2.10 or newer loses " +
+      `nothing with \`sync_interval: always\` in its configuration, which a client cannot see. ${ANYBODY}`,
   };
 }
 
