@@ -12,7 +12,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
 import { submitMany } from "./submit-many.ts";
 import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellOutcome } from "./submitted-text.ts";
-import { type TaskSource, taskSource } from "./task-source.ts";
+import { lineFields, type TaskSource, taskSource } from "./task-source.ts";
 import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
 import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
@@ -23,7 +23,7 @@ export function submitCommand(program: Program): Command {
     .summary("submit tasks, and wait for them if asked to")
     .description(
       "Submits one task of --kind with the payload of --payload, --text, @FILE or - (standard input); several " +
-        "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task a line, fields as in the flags.",
+        "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task a line.",
     )
     .argument("[sources...]", "@FILE or - (standard input)")
     .option("--kind <kind>", "what an agent must be able to do")
@@ -66,6 +66,9 @@ export function submitCommand(program: Program): Command {
 
 const examples = `
 Prints the task's id; with --wait its result instead. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
+
+Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations in ms;
+times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
 
 Examples:
   $ waggle submit --kind count --text 'how many words' --wait

@@ -8,7 +8,9 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { TaskRequest } from "../client/task-request.ts";
+import { nearMisses } from "../core/near-miss.ts";
 import { InvalidMessageError, type WaggleError } from "../errors.ts";
+import { kind } from "../ids.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import { taskInputSchema } from "../protocol/schemas.ts";
 import type { Shell } from "./shell.ts";
@@ -39,6 +41,9 @@ export interface TaskFlags {
   readonly text?: string;
   readonly ndjson?: boolean;
 }
+
+/** What a line of NDJSON may hold; help names them. */
+export const lineFields: readonly string[] = [...Object.keys(taskInputSchema.shape), "project"];
 
 export interface TaskSource {
   /** Whether more than one may come: then progress is told, and records carry on after a failure. */
@@ -182,11 +187,27 @@ function taskOfLine(line: string, base: Partial<TaskRequest>, place: string): So
   const { value } = parsed;
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return refused(place, "is no JSON object");
+  const unknown = Object.keys(value).find((field) => !lineFields.includes(field));
+  if (unknown !== undefined) return refused(place, unknownField(unknown), unknown);
   try {
     return checked({ ...base, ...readable(value as Record<string, unknown>) }, place);
   } catch (error) {
     return refused(place, (error as Error).message);
   }
+}
+
+/** The wire passes over what it does not know; a person who wrote it meant something. */
+function unknownField(field: string): string {
+  const flags = new Map([
+    ["timeout", "timeoutMs"],
+    ["stall", "stallMs"],
+    ["text", "payload"],
+  ]);
+  const wanted = field.replace(/[-_]+([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const meant = flags.get(wanted);
+  const near = meant === undefined ? nearMisses(kind(wanted), lineFields.map(kind)) : [meant];
+  const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${lineFields.join(", ")}`;
+  return `${field}: is no field of a task; ${hint}`;
 }
 
 /** What people may write in a line that the wire does not know: times as text, a payload as JSON. */

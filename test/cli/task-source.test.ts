@@ -132,8 +132,22 @@ describe("NDJSON", () => {
       expect.stringMatching(/^tasks\.ndjson:4: weight: /),
       expect.stringMatching(/^tasks\.ndjson:5: .*'soon' is no time/),
       expect.stringMatching(/^tasks\.ndjson:6: .*nested deeper/),
-      true,
+      expect.stringMatching(/^tasks\.ndjson:7: __proto__: is no field of a task/),
     ]);
+  });
+
+  it.each([
+    ["max-attempts", "did you mean maxAttempts?"],
+    ["not_before", "did you mean notBefore?"],
+    ["prio", "did you mean priority?"],
+    ["timeout", "did you mean timeoutMs?"],
+    ["text", "did you mean payload?"],
+    ["colour", "there are id, kind,"],
+  ])("refuses the field %s, which the wire would pass over", async (field, hint) => {
+    const shell = aShell({ stdin: JSON.stringify({ kind: "k", [field]: 1 }) });
+    const [task] = await tasksOf({}, ["-"], shell);
+    expect(task).toMatchObject({ ok: false, error: { code: "WAGGLE_INVALID_MESSAGE", field } });
+    expect(task?.ok === false && task.error.message).toContain(hint);
   });
 
   it("turns base64 into the bytes it stands for", async () => {
