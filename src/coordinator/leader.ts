@@ -17,36 +17,21 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
-import { type Effect, sentAgain, unconfirmedAssignments } from "../core/effect.ts";
-import type { RefusalReason } from "../core/event.ts";
+import { unconfirmedAssignments } from "../core/effect.ts";
 import { nextDueAt, type SwarmState } from "../core/state.ts";
 import { Turn } from "../core/step.ts";
 import { InvariantError, WaggleError } from "../errors.ts";
-import {
-  type AgentId,
-  type BatchIndex,
-  batchIndex,
-  type Incarnation,
-  type Instant,
-  type ProjectId,
-  type TaskId,
-  type Term,
-} from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { ChainTail, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
-import { encode } from "../protocol/codec.ts";
-import type { Heartbeat, Outcome, Progress } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
-import { backpressure, unknownTask } from "./answers.ts";
-import { awaitedAnswers, type Look } from "./awaited-answers.ts";
 import { Awaiting } from "./awaiting.ts";
 import { Committer, type PendingBatch } from "./committer.ts";
 import { EventPublisher } from "./event-publisher.ts";
-import { sendable } from "./fitting.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import { JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
@@ -54,7 +39,8 @@ import type { JournalRoom } from "./journal-room.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
 import { RefusalTally } from "./refusal-tally.ts";
-import { type AwaitRequest, type DropReason, Requests, type RequestTarget } from "./requests.ts";
+import { RequestDesk } from "./request-desk.ts";
+import { Requests } from "./requests.ts";
 
 export interface LeaderDeps {
   /** Of this coordinator, for people. */
@@ -80,13 +66,12 @@ interface Held {
   readonly entries: InboxEntry[];
 }
 
-export class Leader implements RequestTarget {
+export class Leader {
   readonly term: Term;
   readonly mirrors = new AgentMirrors();
   readonly presences: Presences;
   readonly reader: JournalReader;
-  /** Messages dropped or refused at the edge, by reason. */
-  readonly counters: Record<string, number> = {};
+  readonly desk: RequestDesk;
 
   readonly #deps: LeaderDeps;
   readonly #replay: Replay;
@@ -94,7 +79,6 @@ export class Leader implements RequestTarget {
   readonly #time: JournalClock;
   readonly #inbox = new Inbox();
   readonly #committer: Committer;
-  readonly #awaiting = new Awaiting();
   readonly #outbox: Outbox;
   readonly #publisher: EventPublisher;
   readonly #requests: Requests;
@@ -154,9 +138,22 @@ export class Leader implements RequestTarget {
       seqOf: (idx) => replay.seqOf(idx),
       deadSeqs: replay.deadSeqs,
     });
-    this.#outbox = new Outbox(transport, subjects, this.#awaiting, this.presences);
+    const awaiting = new Awaiting();
+    this.#outbox = new Outbox(transport, subjects, awaiting, this.presences);
     this.#publisher = new EventPublisher(transport, subjects);
-    this.#requests = new Requests(subjects, deps.random, this);
+    this.desk = new RequestDesk({
+      ...deps,
+      term: this.term,
+      state: this.#state,
+      presences: this.presences,
+      awaiting,
+      outbox: this.#outbox,
+      reader: this.reader,
+      refusals: this.#refusals,
+      enqueue: (entry) => this.enqueue(entry),
+      isTrusted: () => this.#isTrusted(),
+    });
+    this.#requests = new Requests(subjects, deps.random, this.desk);
     this.#committer = new Committer(journal, clock, replay.position, {
       onCommitted: (batch, _seq, sentMs) => this.#guarded(() => this.#committed(batch, sentMs)),
       onDead: (seq) => this.#sawDead(seq),
@@ -187,11 +184,6 @@ export class Leader implements RequestTarget {
     this.#inbox.push(entry);
     this.#scheduleTurn();
     return true;
-  }
-
-  /** Whether a refusal for want of room may be said: a leader that may be deposed without knowing says nothing. */
-  mayRefuse(): boolean {
-    return this.#isTrusted();
   }
 
   /** Ends the term of its own accord: takes nothing new, settles what is in flight, says so in the journal. */
@@ -401,146 +393,6 @@ export class Leader implements RequestTarget {
     this.#cancelDue = this.#deps.clock.after(waitMs, () => {
       this.#dueArmedAt = Number.POSITIVE_INFINITY;
       this.#scheduleTurn();
-    });
-  }
-
-  // --- RequestTarget ------------------------------------------------------------------------------
-
-  heard(agent: AgentId, incarnation: Incarnation): void {
-    const row = this.#state.agentById.get(agent);
-    if (row?.online === true && row.incarnation === incarnation) this.presences.heard(agent, incarnation);
-  }
-
-  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void {
-    const row = this.#state.agentById.get(agent);
-    if (row?.online !== true || row.incarnation !== beat.incarnation) {
-      return this.#dismiss(agent, beat.incarnation, row?.online === true ? "fenced" : "rejoin");
-    }
-    const { command, missing } = this.presences.beat(row, beat);
-    const renew = () => {
-      if (reply !== undefined) this.send(reply, encode({ term: this.term, renewed: true }));
-    };
-    if (command === undefined && missing.length === 0 && this.#isTrusted()) return renew();
-    const effects: Effect[] = [];
-    this.enqueue({
-      commands: command === undefined ? [] : [command],
-      replies: [],
-      look: (state) => {
-        for (const attempt of missing) {
-          if (state.agentById.get(agent)?.open.get(attempt.number) === attempt)
-            effects.push(...sentAgain(state, attempt));
-        }
-      },
-      finish: (commit) => {
-        this.#outbox.perform(effects, commit);
-        renew();
-      },
-      ...(command?.type === "ReconcileAgent"
-        ? { finish: this.#finishReconcile(agent, beat.incarnation, effects, renew) }
-        : {}),
-    });
-  }
-
-  progress(agent: AgentId, report: Progress): void {
-    const attempt = this.#state.taskById.get(report.task)?.open;
-    if (
-      attempt?.agent !== agent ||
-      attempt.incarnation !== report.incarnation ||
-      attempt.attempt !== report.attempt
-    ) {
-      return this.count("invalid-publish");
-    }
-    this.presences.heard(agent, report.incarnation);
-    this.presences.progressed(report);
-    const { task, attempt: number, fraction, message } = report;
-    const push = {
-      task,
-      attempt: number,
-      agent,
-      ...(fraction === undefined ? {} : { fraction }),
-      ...(message === undefined ? {} : { message }),
-    };
-    for (const token of this.#awaiting.of(task)) this.send(this.#deps.subjects.progress(token), encode(push));
-  }
-
-  await({ tasks, notify, project, reply }: AwaitRequest): boolean {
-    const looks: Look[] = [];
-    const bytesMax = this.#deps.transport.maxPayloadBytes / 4; // the rest is for what is not an outcome
-    return this.enqueue({
-      commands: [],
-      replies: [],
-      look: (state) => {
-        for (const task of tasks)
-          looks.push(typeof task === "string" ? this.#lookAt(state, project, task, notify) : () => task);
-      },
-      finish: (commit) => {
-        const overflow = (outcome: Outcome) => this.#outbox.announce(notify, [outcome], commit);
-        awaitedAnswers(looks, bytesMax, overflow).then(
-          (answers) => this.send(reply, encode({ ...commit, answers })),
-          (cause: unknown) =>
-            this.#deps.logger.warn({ err: cause }, "outcomes could not be read: the client asks again"),
-        );
-      },
-    });
-  }
-
-  awaitOutcome(task: TaskId, inboxToken: string): void {
-    this.#awaiting.add(task, inboxToken);
-  }
-
-  send(subject: string, message: Uint8Array): void {
-    const { transport } = this.#deps;
-    transport.publish(subject, sendable(message, transport.maxPayloadBytes));
-  }
-
-  count(what: DropReason | "invalid" | "refused" | "unanswered"): void {
-    this.counters[what] = (this.counters[what] ?? 0) + 1;
-  }
-
-  refused(project: ProjectId, reason: RefusalReason, count: number): void {
-    this.#refusals.add(project, reason, count);
-  }
-
-  closedReason(): RefusalReason | undefined {
-    return this.#deps.room.isShort ? "journal-full" : undefined;
-  }
-
-  /** How a task stands, to be answered after the commit: an ended one's result is read from the journal then. */
-  #lookAt(state: SwarmState, project: ProjectId, task: TaskId, notify: string): Look {
-    const row = state.taskById.get(task);
-    if (row?.spec.project === project) {
-      const isNoted = this.#awaiting.add(task, notify);
-      return () =>
-        isNoted ? { ok: true, live: true } : backpressure("too-many-waiting", limits.retryAfterMs);
-    }
-    const ended = state.endedById.get(task);
-    if (ended?.project !== project) return () => unknownTask(task);
-    return async () => ({ ok: true, outcome: await this.reader.outcome(ended) });
-  }
-
-  #finishReconcile(
-    agent: AgentId,
-    incarnation: Incarnation,
-    effects: readonly Effect[],
-    renew: () => void,
-  ): InboxEntry["finish"] {
-    const outbox = this.#outbox;
-    return function finish(this: InboxEntry, commit) {
-      const reply = this.replies.at(-1);
-      if (reply?.kind === "reconciled" && reply.unknown.length > 0) {
-        const reason = "the attempt is no longer yours";
-        outbox.revoke({ agent, incarnation, attempts: reply.unknown, reason }, commit);
-      }
-      outbox.perform(effects, commit);
-      renew();
-    };
-  }
-
-  #dismiss(agent: AgentId, incarnation: Incarnation, type: "fenced" | "rejoin"): void {
-    this.enqueue({
-      commands: [],
-      replies: [],
-      finish: ({ term }) => this.#outbox.tellAgent(agent, { type, term, incarnation }),
     });
   }
 

@@ -62,7 +62,7 @@ export class Queries {
   take(message: Message): void {
     const { reply } = message;
     if (reply === undefined || !isInbox(reply))
-      return this.#deps.leader()?.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
+      return this.#deps.leader()?.desk.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
     const leader = this.#deps.leader();
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
     if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
@@ -86,7 +86,7 @@ export class Queries {
         if (answer !== undefined) this.#send(reply, answer(idx));
       },
     });
-    if (!isTaken && leader.mayRefuse())
+    if (!isTaken && leader.desk.mayRefuse())
       this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
   }
 
@@ -123,7 +123,7 @@ export class Queries {
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : { presences: leader.presences }),
         journal: this.#journalStatus(leader),
-        counters: leader?.counters ?? {},
+        counters: leader?.desk.counters ?? {},
       }),
     );
   }
