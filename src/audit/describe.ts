@@ -48,7 +48,7 @@ function sentence(event: Event): string {
     case "AgentUndrained":
       return `${event.agent} takes tasks again`;
     case "AgentUnresponsive":
-      return `${event.agent} is alive but its assignments do not arrive: nothing new goes to it`;
+      return `${event.agent} is silent, or its assignments do not arrive: nothing new goes to it`;
     case "AgentResponsive":
       return `${event.agent} has caught up with its assignments`;
     case "AgentSuspended":
