@@ -33,7 +33,6 @@ import {
   projectIdSchema,
   resultRequestSchema,
   resultSchema,
-  type SubmitAnswer,
   submitRequestSchema,
   taskIdSchema,
   taskInputSchema,
@@ -124,31 +123,21 @@ export class Requests {
       this.#target.refused(project, closed, tasks.length);
       return this.#refuse(reply, backpressure(closed, limits.retryAfterMs));
     }
-    const commands: Command[] = [];
-    const answers: (SubmitAnswer | undefined)[] = [];
-    for (const [at, item] of tasks.entries()) {
-      const input = this.#checkItem(item, taskInputSchema, `tasks[${at}]`);
-      answers.push(input.ok ? undefined : input);
-      if (!input.ok) continue;
-      const spec = taskSpec(input.value, project, () => taskId(this.#random.id(20)));
-      commands.push({
-        type: "SubmitTask",
-        task: spec,
-        hash: contentHash(spec),
-        ...(failFast === true ? { failFast } : {}),
-      });
-    }
+    const inputs = tasks.map((item, at) => this.#checkItem(item, taskInputSchema, `tasks[${at}]`));
+    const commands = inputs.flatMap((input): Command[] => {
+      if (!input.ok) return [];
+      const task = taskSpec(input.value, project, () => taskId(this.#random.id(20)));
+      return [
+        { type: "SubmitTask", task, hash: contentHash(task), ...(failFast === true ? { failFast } : {}) },
+      ];
+    });
     const target = this.#target;
     this.#enqueue(reply, project, {
       commands,
       replies: [],
       finish(commit) {
-        let next = 0;
-        const filled = answers.map(
-          (answer) => answer ?? submitAnswer(this.replies[next++] ?? { kind: "none" }),
-        );
         for (const each of this.replies) if (each.kind === "refused") target.refused(project, each.reason, 1);
-        target.send(reply, answerMessage(commit, filled));
+        target.send(reply, answerMessage(commit, answersOf(inputs, this.replies, submitAnswer)));
       },
       ...(notify === undefined
         ? {}
@@ -172,11 +161,7 @@ export class Requests {
       commands,
       replies: [],
       finish(commit) {
-        let next = 0;
-        const answers = tasks.map((task) =>
-          task.ok ? cancelAnswer(this.replies[next++] ?? { kind: "none" }) : task,
-        );
-        target.send(reply, answerMessage(commit, answers));
+        target.send(reply, answerMessage(commit, answersOf(tasks, this.replies, cancelAnswer)));
       },
     });
   }
@@ -301,11 +286,7 @@ export class Requests {
       commands,
       replies: [],
       finish(commit) {
-        let next = 0;
-        const answers = reports.map((report) =>
-          report.ok ? resultAnswer(this.replies[next++] ?? { kind: "none" }) : report,
-        );
-        target.send(reply, answerMessage(commit, answers));
+        target.send(reply, answerMessage(commit, answersOf(reports, this.replies, resultAnswer)));
       },
     });
   }
@@ -377,6 +358,16 @@ export class Requests {
     if (message.reply === undefined) this.#target.count("invalid-publish");
     else this.#refuse(message.reply, error);
   }
+}
+
+/** One answer an item, in order: its own refusal, or what was decided of it. */
+function answersOf<Answer>(
+  items: readonly Decoded<unknown>[],
+  replies: readonly Reply[],
+  toAnswer: (reply: Reply) => Answer,
+): readonly (Answer | CodedError)[] {
+  let next = 0;
+  return items.map((item) => (item.ok ? toAnswer(replies[next++] ?? { kind: "none" }) : item));
 }
 
 function answerMessage({ term, idx }: Commit, answers: readonly unknown[]): Uint8Array {
