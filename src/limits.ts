@@ -205,6 +205,9 @@ export const limits = {
   awaitRefreshMs: 5_000,
   /** …but no more than so many at a time: a leader has other things to do. */
   awaitRefreshTasksMax: 4_096,
+  /** A connection that is closed lets its agents finish for so long, then stops them: a program that ends is in
+   *  no hurry, but a person is. */
+  closeDrainMs: 5_000,
   /** A follower of the journal looks by itself so often, in case nobody told it. */
   journalPollMs: 2_000,
   /** Tasks whose project a filter of events remembers. */

@@ -3,7 +3,7 @@
 
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
-import { type Agent, type AgentConnection, type AgentOptions, startAgent } from "../agent/agent.ts";
+import type { Agent, AgentConnection, AgentOptions } from "../agent/agent.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { Event } from "../core/event.ts";
@@ -33,6 +33,7 @@ import { Horizon } from "./horizon.ts";
 import { JournalNews } from "./journal-news.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { LossError } from "./loss-error.ts";
+import { OwnAgents } from "./own-agents.ts";
 import { backoffMs, pause } from "./pause.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
@@ -89,9 +90,9 @@ export interface Swarm extends AsyncDisposable {
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
   cancel(id: string, options?: ProjectOptions & AskOptions): Promise<CancelOutcome>;
 
-  /** Joins an agent to the swarm, in this process. It has a connection of its own and goes on when this one is
-   *  closed: end it with `drain()`, or declare it with `await using`. Resolves when a leader has accepted it,
-   *  waiting for one if there is none.
+  /** Joins an agent to the swarm, in this process, over a connection of its own. It ends when this connection is
+   *  closed; to end it before, call `drain()`, or declare it with `await using`. Resolves when a leader has
+   *  accepted it, waiting for one if there is none.
    *  @throws InvalidConfigError naming the option; UnreachableError; the reason of `options.signal` */
   agent(options: AgentOptions): Promise<Agent>;
 
@@ -109,7 +110,9 @@ export interface Swarm extends AsyncDisposable {
   drain(agent: string, options?: AskOptions): Promise<void>;
   undrain(agent: string, options?: AskOptions): Promise<void>;
 
-  /** Waits under way end with UnreachableError, streams without an error; the tasks go on. Idempotent. */
+  /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they
+   *  are drained, and stopped when that takes longer than `limits.closeDrainMs`, 5 s; what they then still run is
+   *  run elsewhere. After that, waits under way end with UnreachableError, streams without an error; the tasks go on. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -153,6 +156,7 @@ export class SwarmClient implements Swarm {
   readonly #stops: readonly (() => void)[];
   readonly #closed = new AbortController();
   readonly #aborts = new Aborts();
+  readonly #agents: OwnAgents;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -173,6 +177,7 @@ export class SwarmClient implements Swarm {
     this.#connectionName = random.id(CONNECTION_NAME_LENGTH);
     this.#awaited = new AwaitedTasks({ ...shared, inboxToken: this.#inboxToken });
     this.#submitter = new Submitter(shared);
+    this.#agents = new OwnAgents(shared);
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
       ...shared,
@@ -238,7 +243,7 @@ export class SwarmClient implements Swarm {
   async agent(options: AgentOptions): Promise<Agent> {
     const { swarm, transport, clock, random, logger } = this.#deps;
     const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
-    return await startAgent(options, { swarm, connection, clock, random, logger });
+    return await this.#agents.start(options, { swarm, connection, clock, random, logger });
   }
 
   events(options: EventsOptions = {}): EventStream {
@@ -293,7 +298,9 @@ export class SwarmClient implements Swarm {
   }
 
   async #close(): Promise<void> {
-    this.#closed.abort(new UnreachableError("The connection to the swarm is closed"));
+    const reason = new UnreachableError("The connection to the swarm is closed");
+    if (!this.#agents.isEmpty) await this.#agents.close(reason);
+    this.#closed.abort(reason);
     for (const stop of this.#stops) stop();
     this.#submitter.close();
     this.#awaited.close();

@@ -12,8 +12,10 @@ import { type Coordinator, startCoordinator } from "../../src/coordinator/coordi
 import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
 import { silentLogger } from "../support/swarm.ts";
+import { ManualClock } from "./manual-clock.ts";
 
 const secret = "for-tests-only";
 
@@ -82,6 +84,70 @@ describe("connect", () => {
     await agent.drain();
     await swarm.close();
     expect(transport.status()).toBe("connected");
+  });
+
+  it("ends its agents when it is closed: what they run ends first", async () => {
+    const swarm = await aConnection();
+    const other = await aConnection();
+    let finish = (): void => undefined;
+    const started = new Promise<void>((hasStarted) => {
+      void swarm.agent({
+        id: "closer",
+        kinds: ["slow"],
+        handler: () =>
+          new Promise((resolve) => {
+            finish = () => resolve("done");
+            hasStarted();
+          }),
+      });
+    });
+    const handle = await other.submit({ kind: "slow" });
+    await started;
+    const closing = swarm.close();
+    finish();
+    await closing;
+    expect((await handle.result()).text()).toBe("done");
+    const { agents } = await other.status();
+    expect(agents.find(({ id }) => id === "closer")).toMatchObject({ status: "offline" });
+  });
+
+  it("stops agents that take too long to finish when it is closed", async () => {
+    const clock = new ManualClock();
+    const swarm = await aConnection({ clock });
+    const other = await aConnection();
+    let wasAborted = false;
+    const started = new Promise<void>((hasStarted) => {
+      void swarm.agent({
+        kinds: ["endless"],
+        handler: (_, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => {
+              wasAborted = true;
+              reject(signal.reason);
+            });
+            hasStarted();
+          }),
+      });
+    });
+    const { id } = await other.submit({ kind: "endless", maxAttempts: 1 });
+    await started;
+    const closing = swarm.close();
+    await clock.advance(limits.closeDrainMs - 1);
+    expect(wasAborted).toBe(false);
+    await clock.advance(1);
+    await closing;
+    expect(wasAborted).toBe(true);
+    expect(await other.cancel(id), "it was to run elsewhere").toMatchObject({ cancelled: true });
+  });
+
+  it("gives up agents that still wait for a leader when it is closed", async () => {
+    const swarm = await aConnection({ swarm: "nobody-leads-this" });
+    const starting = swarm.agent({ kinds: ["a"], handler: () => undefined }).catch((error: unknown) => error);
+    await swarm.close();
+    expect(await starting).toBeInstanceOf(UnreachableError);
+    await expect(swarm.agent({ kinds: ["a"], handler: () => undefined })).rejects.toBeInstanceOf(
+      UnreachableError,
+    );
   });
 
   it("takes several addresses, and the one in NATS_URL", async () => {

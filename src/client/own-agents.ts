@@ -1,0 +1,70 @@
+// The agents that were started over one connection, so that they end with it and the process can.
+// Not here: how an agent ends (agent/agent.ts).
+
+import { type Agent, type AgentDeps, type AgentOptions, startAgent } from "../agent/agent.ts";
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { Aborts } from "./abort.ts";
+
+export class OwnAgents {
+  readonly #clock: Clock;
+  readonly #aborts: Aborts;
+  readonly #closing = new AbortController();
+  readonly #agents = new Set<Agent>();
+  /** Those that have not joined yet. */
+  readonly #starts = new Set<Promise<unknown>>();
+
+  constructor({ clock, aborts }: { readonly clock: Clock; readonly aborts: Aborts }) {
+    this.#clock = clock;
+    this.#aborts = aborts;
+  }
+
+  get isEmpty(): boolean {
+    return this.#agents.size === 0 && this.#starts.size === 0;
+  }
+
+  /** @throws as `startAgent`, and the reason given to `close` once that was called */
+  async start(options: AgentOptions, deps: AgentDeps): Promise<Agent> {
+    this.#closing.signal.throwIfAborted();
+    const start = this.#start(options, deps);
+    this.#starts.add(start);
+    try {
+      return await start;
+    } finally {
+      this.#starts.delete(start);
+    }
+  }
+
+  /** Gives up what is starting; drains the others, and stops those that take longer than
+   *  `limits.closeDrainMs`. Resolves when all have ended. Never rejects. */
+  async close(reason: Error): Promise<void> {
+    this.#closing.abort(reason);
+    await Promise.allSettled(this.#starts);
+    await Promise.all([...this.#agents].map((agent) => this.#end(agent)));
+  }
+
+  async #start(options: AgentOptions, deps: AgentDeps): Promise<Agent> {
+    const givenUp = this.#aborts.linkedTo(options.signal);
+    const letGo = this.#aborts.on(this.#closing.signal, () => givenUp.abort(this.#closing.signal.reason));
+    try {
+      const agent = await startAgent({ ...options, signal: givenUp.signal }, deps);
+      this.#agents.add(agent);
+      void agent.closed.then(() => {
+        this.#agents.delete(agent);
+        givenUp.abort();
+      });
+      return agent;
+    } catch (error) {
+      givenUp.abort();
+      throw error;
+    } finally {
+      letGo();
+    }
+  }
+
+  async #end(agent: Agent): Promise<void> {
+    const cancel = this.#clock.after(limits.closeDrainMs, () => void agent.stop());
+    await agent.drain();
+    cancel();
+  }
+}
