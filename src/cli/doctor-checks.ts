@@ -11,11 +11,14 @@ import { SwarmClient } from "../client/swarm.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import { WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
-import { inspectNatsJournal } from "../journal/nats.ts";
+import { inspectNatsJournal, openNatsJournal } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
+import { checkFileJournal } from "./doctor-journal.ts";
+import { type ExitCode, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { counted, formatBytes } from "./format.ts";
+import { journalFolder } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
 
 export interface Check {
@@ -24,6 +27,8 @@ export interface Check {
   readonly found: string;
   /** What to do; only where it is not ok. */
   readonly advice?: string;
+  /** What doctor is to end with for it; only where it failed. Default 1. */
+  readonly exitCode?: ExitCode;
 }
 
 export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
@@ -31,6 +36,7 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   yield await checkDataFolder(context);
   const broker = await attempt("broker", () => findFor(context));
   yield broker.check;
+  if (mayHaveFileJournal(broker.value, context)) yield* checkFile(context);
   if (broker.value === undefined) return;
   const options = connectionOf(broker.value, context);
   const connection = await attempt("connection", () => connectFor(options));
@@ -39,7 +45,8 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   try {
     yield* checkServer(broker.value, connection.value);
     if (broker.value.kind !== "development") yield* checkJournal(options, context);
-    yield* checkSwarm(connection.value, broker.value, context);
+    const isLed = yield* checkSwarm(connection.value, broker.value, context);
+    if (!isLed) yield* checkDurabilityAlone(broker.value, options, context);
   } finally {
     await connection.value.close();
   }
@@ -60,7 +67,10 @@ async function attempt<Value>(
     return { check: { name, status: "ok", found }, value };
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    return { check: { name, status: "fail", found: error.message }, value: undefined };
+    return {
+      check: { name, status: "fail", found: error.message, exitCode: exitCodeOf(error) },
+      value: undefined,
+    };
   }
 }
 
@@ -187,8 +197,21 @@ async function* checkJournal(
     }
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    yield { name, status: "fail", found: error.message };
+    yield { name, status: "fail", found: error.message, exitCode: exitCodeOf(error) };
   }
+}
+
+// --- the journal in a file --------------------------------------------------------------------------
+
+/** Without a broker it is looked at too, unless the settings name a server: then it would not be used. */
+function mayHaveFileJournal(broker: FoundBroker | undefined, { settings }: VerbContext): boolean {
+  if (broker !== undefined) return broker.kind === "development";
+  return settings.nats === undefined && settings.natsContext === undefined;
+}
+
+async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check> {
+  const check = await checkFileJournal(journalFolder(settings));
+  if (check !== undefined) yield check;
 }
 
 // --- the swarm --------------------------------------------------------------------------------------
@@ -197,7 +220,7 @@ async function* checkSwarm(
   transport: NatsTransport,
   broker: FoundBroker,
   context: VerbContext,
-): AsyncGenerator<Check> {
+): AsyncGenerator<Check, boolean> {
   const { settings, logger, signal } = context;
   const swarm = new SwarmClient({
     transport,
@@ -213,11 +236,14 @@ async function* checkSwarm(
     const status = await swarm.status({ signal, timeoutMs: limits.leaderLookMs });
     yield checkLeader(status);
     yield checkClock(status, broker);
-    yield checkDurability(status);
+    yield checkDurability(status.journal);
+    return true;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
     const found = `nobody leads the swarm ${settings.swarm}`;
-    yield { name: "leader", status: "warn", found, advice: "start a coordinator with `waggle up`" };
+    const advice = "start a coordinator with `waggle up`";
+    yield { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
+    return false;
   } finally {
     await swarm.close();
   }
@@ -228,7 +254,8 @@ function checkLeader({ leader, term, idx, agents, stale, swarm }: StatusResponse
   const found = `${leader} leads ${swarm}, term ${term}, batch ${idx}; ${counted(online, "agent")} online`;
   if (stale !== true) return { name: "leader", status: "ok", found };
   const advice = "a standby answered: wait until it leads, or look at the leader's log";
-  return { name: "leader", status: "warn", found: "none answers at the moment", advice };
+  const { unreachable: exitCode } = exitCodes;
+  return { name: "leader", status: "fail", found: "none answers at the moment", advice, exitCode };
 }
 
 /** Journal time follows the leader's clock; where it stands still it says nothing about the clock. */
@@ -240,7 +267,9 @@ function checkClock({ at, leader }: StatusResponse, { local }: FoundBroker): Che
   return { name: "clock", status: "warn", found, advice: `set this machine's clock and ${leader}'s by NTP` };
 }
 
-function checkDurability({ journal }: StatusResponse): Check {
+function checkDurability(
+  journal: Pick<StatusResponse["journal"], "durability" | "sentence" | "deadRecords">,
+): Check {
   const { durability, sentence, deadRecords } = journal;
   const dead = deadRecords === 0 ? "" : `; ${counted(deadRecords, "dead record")}`;
   const found = `${durability}${dead}. ${sentence}`;
@@ -251,4 +280,25 @@ function checkDurability({ journal }: StatusResponse): Check {
     found,
     advice: "for more than a trial use a journal that outlives its process",
   };
+}
+
+/** Where no leader tells: as the stream has it, or as a coordinator here would keep it. */
+async function* checkDurabilityAlone(
+  { kind }: FoundBroker,
+  connection: NatsOptions,
+  { settings, signal }: VerbContext,
+): AsyncGenerator<Check> {
+  if (kind === "development") {
+    const sentence = `Every batch is on the disk, in ${journalFolder(settings)}, before it is answered.`;
+    return yield checkDurability({ durability: "file", sentence, deadRecords: 0 });
+  }
+  const swarm = swarmId(settings.swarm);
+  try {
+    const journal = await openNatsJournal({ connection, swarm, create: false, signal });
+    const { class: durability, sentence } = journal.durability;
+    await journal.close();
+    yield checkDurability({ durability, sentence, deadRecords: 0 });
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error; // what is wrong with the stream stands above
+  }
 }

@@ -19,21 +19,27 @@ export function doctorCommand(program: Program): Command {
 }
 
 const examples = `
-Ends with 0 when nothing fails (warnings included), else with 1.
+Ends with 0 when nothing fails (warnings included), 7 when the journal is damaged, 3 when no broker or no leader can
+be reached, else with 1.
 
 Examples:
   $ waggle doctor
   $ waggle doctor --nats nats://127.0.0.1:4222
   $ waggle doctor --json | jq 'select(.status != "ok")'`;
 
+/** Whatever else fails, a damaged journal is what has to be seen to. */
+const worstFirst: readonly ExitCode[] = [exitCodes.journalDamaged, exitCodes.usage, exitCodes.unreachable];
+
 async function doctor(context: VerbContext): Promise<ExitCode> {
   const { output } = context;
-  let failed = false;
+  const failures = new Set<ExitCode>();
   for await (const check of runChecks(context)) {
-    failed ||= check.status === "fail";
+    if (check.status === "fail") failures.add(check.exitCode ?? exitCodes.unexpected);
     output.datum(check, () => checkText(check, output));
   }
-  return failed ? exitCodes.unexpected : exitCodes.ok;
+  return (
+    worstFirst.find((code) => failures.has(code)) ?? (failures.size > 0 ? exitCodes.unexpected : exitCodes.ok)
+  );
 }
 
 const NAME_WIDTH = 12;

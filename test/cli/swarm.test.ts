@@ -234,6 +234,7 @@ describe("a swarm on the development broker", () => {
         "runtime",
         "data folder",
         "broker",
+        "journal",
         "connection",
         "server",
         "JetStream",

@@ -1,9 +1,10 @@
 // What the command line says of itself and of command lines that make no sense. No swarm is there.
 
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openFileJournal } from "../../src/journal/file.ts";
 import { aShell, runIn } from "./shell.ts";
 
 const verbs = [
@@ -156,7 +157,28 @@ describe("without a broker", () => {
       "data folder ok",
       "broker fail",
     ]);
-    expect(code).toBe(1);
+    expect(code).toBe(3);
+  });
+
+  it("doctor reads the journal through, and ends with 7 when it is damaged", async () => {
+    const cwd = emptyFolder();
+    const folder = join(cwd, ".waggle", "journals", "default");
+    const path = join(folder, "journal.log");
+    const journal = await openFileJournal({ folder });
+    for (const seq of [0, 1, 2]) await journal.append(Buffer.from(`record ${seq}`), seq);
+    await journal.close();
+    const healthy = await runIn(aShell({ cwd }), "doctor");
+    expect(healthy.stdout).toMatch(/^ok +journal .*3 records, .* all whole$/m);
+    expect(healthy.code).toBe(3);
+
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf("record 1");
+    bytes[at] = 0x52;
+    writeFileSync(path, bytes);
+    const damaged = await runIn(aShell({ cwd }), "doctor");
+    expect(damaged.stdout).toMatch(/^fail +journal .*record 2 at byte \d+ does not match its checksum/m);
+    expect(damaged.code).toBe(7);
+    expect(readFileSync(path)).toEqual(bytes);
   });
 
   it("--verbose shows where an error comes from, and only then", async () => {
