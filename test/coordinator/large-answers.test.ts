@@ -71,12 +71,9 @@ describe("what is asked for comes, though it is more than one message holds", ()
   it("the status of agents that serve many kinds, and of many queues", async () => {
     const kinds = Array.from({ length: limits.kindsPerAgentMax }, (_, n) => longName(n));
     for (let n = 0; n < 6; n += 1) await swarm.agent(`a${n}`, { kinds });
-    for (let from = 0; from < 4_000; from += 1_000)
-      await swarm.client.submit(
-        Array.from({ length: 1_000 }, (_, n) => ({ kind: longName(1_000 + from + n) })),
-      );
+    await swarm.client.submit(Array.from({ length: 1_000 }, (_, n) => ({ kind: longName(1_000 + n) })));
     const { agents, queues, omitted } = await swarm.client.status();
-    expect([agents.length + omitted.agents, queues.length + omitted.queues]).toEqual([6, 4_000]);
+    expect([agents.length + omitted.agents, queues.length + omitted.queues]).toEqual([6, 1_000]);
     expect(agents.length).toBeGreaterThan(0);
     expect(queues.length).toBeGreaterThan(0);
   });

@@ -369,6 +369,24 @@ describe("stopping", () => {
     expect(roleOf(swarm.coordinator)).toBe("stopped");
   }, 5_000);
 
+  it("comes to an end in the middle of a campaign, which it may yet win and does not use", async () => {
+    const held = new HeldJournal(store);
+    const standby = await swarm.startAnother("c2", held.journal);
+    held.hold();
+    await swarm.coordinator.stop();
+    await clock.settle();
+    const leading = standby.whenLeading();
+    const rejected = expect(leading).rejects.toMatchObject({ code: "WAGGLE_NO_LEADER" });
+    await standby.stop();
+    held.release();
+    await rejected;
+    expect(swarm.watched.settled().state).toMatchObject({ term: 2, leader: "c2" });
+    // Nobody leads term 2: the next one waits for silence and takes term 3.
+    const { coordinator } = await aStandby("c3");
+    await clock.advance(2 * silenceMs);
+    expect(await coordinator.whenLeading()).toBe(3);
+  });
+
   it("a standby that is just looking at the journal does not lead afterwards", async () => {
     const { coordinator, journal } = await aStandby();
     let answer: () => void = () => undefined;
@@ -388,6 +406,26 @@ describe("stopping", () => {
     await clock.advance(2 * silenceMs);
     expect(store.lastSeq).toBe(before);
     expect(roleOf(coordinator)).toBe("stopped");
+  });
+});
+
+describe("starting", () => {
+  it("fails where the journal cannot be read", async () => {
+    const journal = store.open();
+    journal.setCutOff(true);
+    await expect(swarm.startAnother("c2", journal)).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+  });
+
+  it("leads an empty journal at once, and a journal that nobody else can open", async () => {
+    const alone = new MemoryJournalStore();
+    const one = await startTestSwarm({ clock, store: alone });
+    await one.stop();
+    const journal = alone.open();
+    Object.assign(journal, { sharable: false });
+    const other = await startTestSwarm({ clock, store: alone, journal });
+    expect(await other.coordinator.whenLeading()).toBe(2);
+    expect(clock.monotonicMs()).toBe(0);
+    await other.stop();
   });
 });
 
