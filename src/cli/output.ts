@@ -1,11 +1,20 @@
 // Where words go: data to stdout, everything else to stderr. With --json data are NDJSON records.
-// A reader that went away (EPIPE) is no error: writing stops, and whoever streams watches `closed`.
+// A reader that went away (EPIPE) is no error: writing stops, and whoever streams watches `closed`. A stream that
+// fails otherwise (a full disk) ends it too; what was lost is in `failure`, for the end to tell.
 
 import pc from "picocolors";
 import { limits } from "../limits.ts";
 import type { OutputStream, Shell } from "./shell.ts";
 
 export type Colors = ReturnType<typeof pc.createColors>;
+
+/** Data were printed that did not arrive. Whatever was asked of the swarm was done. */
+export class OutputError extends Error {
+  constructor(cause: Error) {
+    super(`standard output cannot be written (${cause.message}); what was to be printed is lost`, { cause });
+    this.name = "OutputError";
+  }
+}
 
 export class Output {
   /** Whether data are records for programs. */
@@ -25,6 +34,7 @@ export class Output {
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
   #isDrawn = false;
+  #failure: Error | undefined;
 
   constructor(shell: Shell, options: { readonly json: boolean }) {
     this.json = options.json;
@@ -35,8 +45,24 @@ export class Output {
     this.columns = columnsOf(shell.stdout);
     this.noteColumns = columnsOf(shell.stderr);
     this.isNoteTerminal = shell.stderr.isTTY === true;
-    this.closed = closedBy(this.#stdout);
-    closedBy(this.#stderr); // nobody reads the notes: they are not missed
+    this.closed = closedBy(this.#stdout, (error) => {
+      this.#failure ??= error;
+    });
+    closedBy(this.#stderr, () => undefined); // nobody reads the notes: they are not missed
+  }
+
+  /** Why data were lost although there was a reader. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Resolves when everything printed has left, or nothing more will. */
+  async flushed(): Promise<void> {
+    if (this.closed.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.closed.addEventListener("abort", () => resolve(), { once: true });
+      this.#stdout.write("", () => resolve());
+    });
   }
 
   /** One datum: the record for programs, or its text for people. */
@@ -44,9 +70,14 @@ export class Output {
     this.#write(this.json ? JSON.stringify(record) : text());
   }
 
-  /** A result as it is; text gets a line end if it has none. */
+  /** A result as it is; text gets a line end if it has none. A terminal is shown control characters and bytes, and
+   *  does not get to obey them. */
   raw(result: string | Uint8Array): void {
-    if (typeof result === "string") this.#write(result.endsWith("\n") ? result.slice(0, -1) : result);
+    const isTerminal = this.columns !== undefined;
+    if (typeof result === "string") {
+      const text = result.endsWith("\n") ? result.slice(0, -1) : result;
+      this.#write(isTerminal ? printableText(text) : text);
+    } else if (isTerminal) this.#write(printableText(Buffer.from(result).toString("latin1")));
     else if (!this.closed.aborted) this.#stdout.write(result);
   }
 
@@ -92,10 +123,10 @@ function wantsColor(shell: Shell, stream: OutputStream): boolean {
   return stream.isTTY === true && env["TERM"] !== "dumb";
 }
 
-function closedBy(stream: OutputStream): AbortSignal {
+function closedBy(stream: OutputStream, onFailure: (error: Error) => void): AbortSignal {
   const closed = new AbortController();
   stream.on("error", (error) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code !== "EPIPE") onFailure(error);
     closed.abort();
   });
   return closed.signal;
@@ -111,4 +142,11 @@ export function printable(text: string): string {
     if (character === "\t") return "\\t";
     return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
   });
+}
+
+/** The same for text of several lines, whose line ends and tabs stay. */
+export function printableText(text: string): string {
+  return text.replace(CONTROLS, (character) =>
+    character === "\n" || character === "\t" ? character : printable(character),
+  );
 }

@@ -3,7 +3,7 @@
 
 import { BackpressureError, WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
-import { type Output, printable } from "./output.ts";
+import { type Output, OutputError, printable } from "./output.ts";
 
 /** An error as --json prints it. */
 export interface ErrorRecord {
@@ -52,6 +52,7 @@ function errorLine(error: unknown, output: Output): string {
 function wordsOf(error: unknown): { code: string; message: string } {
   if (error instanceof WaggleError) return { code: error.code, message: oneLine(error.message) };
   if (error instanceof InterruptedError) return { code: "INTERRUPTED", message: "interrupted" };
+  if (error instanceof OutputError) return { code: "OUTPUT", message: oneLine(error.message) };
   const message = error instanceof Error ? error.message : String(error);
   return { code: "UNEXPECTED", message: `${oneLine(message)} (run it again with --verbose to see where)` };
 }

@@ -8,7 +8,7 @@ import { loadSettings, type SettingNames, type Settings } from "../config/settin
 import { WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodes, InterruptedError } from "./exit-code.ts";
 import { createLogger } from "./logger.ts";
-import { Output } from "./output.ts";
+import { Output, OutputError } from "./output.ts";
 import { reportError } from "./report-error.ts";
 import { interruptSignal, type Shell } from "./shell.ts";
 
@@ -60,6 +60,8 @@ export async function runVerb(
     const logger = createLogger(output, { level, isData: options.logIsData === true });
     program.exitCode =
       (await run({ settings, flags, output, logger, shell, signal: interrupted.signal })) ?? exitCodes.ok;
+    await output.flushed();
+    if (output.failure !== undefined) throw new OutputError(output.failure);
   } catch (error) {
     const wasInterrupted = interrupted.signal.aborted && isAbort(error);
     const told = wasInterrupted && !(error instanceof WaggleError) ? new InterruptedError() : error;

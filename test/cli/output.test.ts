@@ -69,7 +69,24 @@ describe("output", () => {
     output.datum({}, () => "lost");
     expect(output.closed.aborted).toBe(true);
     expect(shell.stdout.text).toBe("");
-    expect(() => shell.stdout.fail("ENOSPC")).toThrow("ENOSPC");
+    expect(output.failure).toBeUndefined();
+  });
+
+  it("keeps why data were lost when the stream failed", () => {
+    const shell = aShell();
+    const output = new Output(shell, { json: false });
+    shell.stdout.fail("ENOSPC");
+    expect(output.closed.aborted).toBe(true);
+    expect(output.failure).toMatchObject({ code: "ENOSPC" });
+  });
+
+  it("shows a terminal the control characters of a result, and a pipe the result", () => {
+    const terminal = aShell({ columns: 80 });
+    new Output(terminal, { json: false }).raw("a\u001b[2J\n\tb\r\n");
+    expect(terminal.stdout.text).toBe("a\\x1b[2J\n\tb\\x0d\n");
+    const pipe = aShell();
+    new Output(pipe, { json: false }).raw("a\u001b[2J\n\tb\r\n");
+    expect(pipe.stdout.text).toBe("a\u001b[2J\n\tb\r\n");
   });
 
   it("clears a line it had drawn before it prints the next", () => {
