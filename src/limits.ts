@@ -141,6 +141,9 @@ export const limits = {
   agentStopMs: 3_000,
   /** …and a leader so long to hear that it leaves, before its silence has to say it. */
   agentLeaveMs: 2_000,
+  /** How often an agent that drains looks what it waits for. One that twice found nothing left but a leader who
+   *  would hear of it leaves: with `agentLeaveMs` that is 6 s, as long as leaders may take to change. */
+  agentDrainLookMs: 2_000,
   /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
   progressMs: 250,
   /** Assignment numbers an agent takes note of beyond the first that is missing: what a leader may have sent

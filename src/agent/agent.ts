@@ -63,7 +63,8 @@ export interface AgentDeps {
 
 export interface Agent extends AsyncDisposable {
   readonly id: AgentId;
-  /** Takes nothing new, finishes what it has, leaves. Waits for a leader if there is none. */
+  /** Takes nothing new, finishes what it has, leaves. With no leader there it goes on trying while there are
+   *  results to hand over, and says so in the log; with none it ends within about six seconds. */
   drain(): Promise<void>;
   /** Aborts what runs, has it run elsewhere, leaves. Within about five seconds, leader or not. */
   stop(): Promise<void>;

@@ -71,6 +71,11 @@ export class AttemptLedger {
     return this.#running;
   }
 
+  /** Attempts that have ended and whose results no leader has answered. */
+  get unanswered(): number {
+    return this.#heldByName.size - this.#running;
+  }
+
   get isEmpty(): boolean {
     return this.#heldByName.size === 0;
   }

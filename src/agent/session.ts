@@ -7,13 +7,14 @@
 // with its ledger of attempts and its outbox. When the leader has given the life's attempts away (`rejoin`),
 // everything of it is aborted and forgotten, and the next life joins under a new incarnation.
 //
-//   serving ─drain→ draining ─nothing held, and a leader knows→ leaving ─→ closed
+//   serving ─drain→ draining ─nothing held, and a leader knows or none is there→ leaving ─→ closed
 //      └─────stop──────┴──→ stopping ─nothing held, or too late──→ leaving
 //   any: fenced, refused, connection closed → closed, with an error
 //
 // Failures. A lost assignment shows as a gap below `seen` and is sent again. A lost answer has the same result
 // sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. With no
-// leader everything waits; running attempts are aborted before their leases end.
+// leader everything waits, except an agent that drains and owes nothing: it leaves soon, heard or not. Running
+// attempts are aborted before their leases end.
 
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
@@ -369,6 +370,20 @@ export class AgentSession implements SessionLink {
     this.#chart.send({ type: "DRAIN" });
     if (this.#life.isJoined) this.#beat();
     this.#leaveIfDone();
+    this.#lookAgain({ wasDone: false, said: "" });
+  }
+
+  /** Says what the drain waits for when that changes, and ends a wait for nothing but a leader. */
+  #lookAgain({ wasDone, said }: { readonly wasDone: boolean; readonly said: string }): void {
+    this.#after(limits.agentDrainLookMs, () => {
+      if (this.#phase !== "draining") return;
+      const { isEmpty: isDone, running, unanswered } = this.#life.ledger;
+      if (isDone && wasDone) return this.#leave();
+      const waitsFor = isDone ? "a leader" : running > 0 ? "handlers" : "a leader to take its results";
+      if (waitsFor !== said)
+        this.#deps.log.info({ running, unanswered }, `draining: the agent waits for ${waitsFor}`);
+      this.#lookAgain({ wasDone: isDone, said: waitsFor });
+    });
   }
 
   #stop(): void {
@@ -401,7 +416,7 @@ export class AgentSession implements SessionLink {
     if (this.#phase === "leaving" || this.#phase === "closed") return;
     this.#phase = "leaving";
     this.#endLife("stopping");
-    this.#after(limits.agentLeaveMs, () => this.#close());
+    this.#after(limits.agentLeaveMs, () => this.#leaveUnheard());
     this.#attempted(this.#sayGoodbye(this.#life));
   }
 
@@ -411,6 +426,12 @@ export class AgentSession implements SessionLink {
       if (answer.kind !== "unanswered" || !isJoined) return this.#close();
       await this.#patience.afterFailure(failures);
     }
+  }
+
+  #leaveUnheard(): void {
+    if (this.#life.isJoined)
+      this.#deps.log.warn({}, "no leader heard that the agent left: it counts as lost until it joins again");
+    this.#close();
   }
 
   #fail(error: unknown): void {
@@ -446,7 +467,11 @@ export class AgentSession implements SessionLink {
   }
 
   #after(ms: number, run: () => void): void {
-    this.#timers.add(this.#deps.clock.after(ms, run));
+    const cancel = this.#deps.clock.after(ms, () => {
+      this.#timers.delete(cancel);
+      run();
+    });
+    this.#timers.add(cancel);
   }
 
   /** What runs on its own and should not fail; if it does, the agent is of no use any more. */

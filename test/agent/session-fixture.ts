@@ -1,12 +1,17 @@
 // A session, a leader that the test scripts, a clock that the test moves, and what the session told its agent.
 
-import type { AgentProfile, AttemptEnd, AttemptOrder, SessionNotice } from "../../src/agent/link.ts";
+import type {
+  AgentProfile,
+  AttemptEnd,
+  AttemptOrder,
+  SessionLog,
+  SessionNotice,
+} from "../../src/agent/link.ts";
 import { AgentSession } from "../../src/agent/session.ts";
 import { systemRandom } from "../../src/clock.ts";
 import { swarmId } from "../../src/ids.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
-import { silentLogger } from "../support/swarm.ts";
 import { FakeLeader } from "./fake-leader.ts";
 
 export interface SessionFixtureOptions {
@@ -24,6 +29,8 @@ export class SessionFixture {
   readonly leader: FakeLeader;
   readonly session: AgentSession;
   readonly notices: SessionNotice[] = [];
+  /** What it said of itself, at `info` and above. */
+  readonly lines: string[] = [];
 
   constructor({ profile = {}, hasLeader = true, leader, maxPayloadBytes }: SessionFixtureOptions = {}) {
     this.hub = new MemoryHub({
@@ -40,7 +47,7 @@ export class SessionFixture {
       transport: this.transport,
       clock: this.clock,
       random: systemRandom,
-      log: silentLogger,
+      log: this.#log(),
       notify: (notice) => this.notices.push(notice),
     });
     this.session.start();
@@ -68,6 +75,11 @@ export class SessionFixture {
     return this.noticesOf("abort").flatMap(({ keys, reason }) =>
       keys.map((key) => `${taskByKey.get(key)} ${reason}`),
     );
+  }
+
+  #log(): SessionLog {
+    const keep = (_fields: object, text: string) => void this.lines.push(text);
+    return { debug: () => undefined, info: keep, warn: keep, error: keep };
   }
 
   get closed(): Extract<SessionNotice, { type: "closed" }> | undefined {

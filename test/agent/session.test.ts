@@ -626,6 +626,50 @@ describe("draining of its own accord", () => {
     expect(leader.all("leave")).toHaveLength(1);
   });
 
+  it("leaves after a while although nobody hears of it, when it owes nothing", async () => {
+    const { leader, clock } = await join();
+    leader.vanish();
+    fixture.session.tell({ type: "drain" });
+    await clock.advance(2 * limits.agentDrainLookMs - 1);
+    expect(fixture.closed).toBeUndefined();
+    await clock.advance(limits.agentLeaveMs + 1);
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
+  it("leaves after a while when the connection is lost, too", async () => {
+    const { clock } = await join();
+    fixture.hub.cut(fixture.transport);
+    fixture.session.tell({ type: "drain" });
+    await clock.advance(2 * limits.agentDrainLookMs + limits.agentLeaveMs);
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
+  it("does not leave while a result is unanswered, and says what it waits for", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign();
+    leader.script.result = () => "silence";
+    await fixture.end("t1");
+    fixture.session.tell({ type: "drain" });
+    await clock.advance(60_000);
+    expect(fixture.closed).toBeUndefined();
+    expect(fixture.lines.filter((line) => line.includes("draining"))).toEqual([
+      "draining: the agent waits for a leader to take its results",
+    ]);
+    leader.script.result = () => undefined;
+    await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
+  it("does not leave while a handler runs", async () => {
+    const { clock } = await join();
+    await fixture.assign();
+    fixture.session.tell({ type: "drain" });
+    await clock.advance(60_000);
+    expect(fixture.closed).toBeUndefined();
+    await fixture.end("t1");
+    expect(fixture.closed).toEqual({ type: "closed" });
+  });
+
   it("is not undone by an operator", async () => {
     const { leader, clock } = await join();
     await fixture.assign();
@@ -683,6 +727,17 @@ describe("stopping", () => {
     await settled();
     expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
     expect(leader.reports()).toMatchObject([{ task: "t2", outcome: "infrastructure" }]);
+  });
+
+  it("after a drain that nobody hears, it still tries to say that it leaves", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => "silence";
+    fixture.session.tell({ type: "drain" });
+    await settled();
+    fixture.session.tell({ type: "stop" });
+    await clock.advance(limits.agentLeaveMs);
+    expect(leader.all("leave")).toHaveLength(1);
+    expect(fixture.closed).toEqual({ type: "closed" });
   });
 
   it("overtakes a drain", async () => {
