@@ -18,7 +18,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     "round-ms": { type: "string", default: "3000" },
     concurrency: { type: "string", default: "1024" },
-    require: { type: "string" },
+    require: { type: "string", default: "0.35" },
     json: { type: "boolean", default: false },
   },
 });
@@ -132,7 +132,7 @@ function conclude(ratios: readonly number[]): number {
     console.log(
       `tasks / bare round trips at C = ${concurrency}: median ${round2(middle)} (${spread}, ${ratios.length} rounds)`,
     );
-  const required = Number(values.require ?? 0);
+  const required = Number(values.require);
   if (middle >= required) return 0;
   console.error(`the median ratio is below ${required}`);
   return 1;
