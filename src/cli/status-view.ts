@@ -10,10 +10,15 @@ import { type Cell, type Column, renderTable } from "./table.ts";
 type Agent = StatusResponse["agents"][number];
 type View = Pick<Output, "columns" | "colors">;
 
-export function renderStatus(status: StatusResponse, view: View): string {
+export interface StatusView extends View {
+  /** Whether agents that are offline are listed, or only counted. */
+  readonly showsOffline: boolean;
+}
+
+export function renderStatus(status: StatusResponse, view: StatusView): string {
   const blocks = [
     summary(status, view),
-    section("agents", agentTable(status, view), status.agents.length, view),
+    agentSection(status, view),
     section("queues", queueTable(status, view), status.queues.length, view),
     section("projects and users", userTable(status, view), status.projects.length, view),
   ];
@@ -55,7 +60,18 @@ const agentColumns: readonly Column[] = [
   { head: "kinds (success, mean latency)" },
 ];
 
-function agentTable({ agents, at }: StatusResponse, view: View): string {
+function agentSection({ agents, at }: StatusResponse, view: StatusView): string {
+  const shown = view.showsOffline ? agents : agents.filter(({ status }) => status !== "offline");
+  const left = agents.length - shown.length;
+  const hidden = left === 0 ? "" : `${counted(left, "agent")} offline (--all lists them)`;
+  const listed = section("agents", agentTable({ agents: shown, at }, view), shown.length, view);
+  if (hidden === "") return listed;
+  return shown.length === 0
+    ? `${view.colors.bold("agents")}  ${hidden}`
+    : `${listed}\n${view.colors.dim(hidden)}`;
+}
+
+function agentTable({ agents, at }: Pick<StatusResponse, "agents" | "at">, view: View): string {
   const rows = [...agents]
     .sort(onlineFirst)
     .map((agent): Cell[] => [
@@ -70,7 +86,7 @@ function agentTable({ agents, at }: StatusResponse, view: View): string {
 
 function onlineFirst(one: Agent, other: Agent): number {
   const isOffline = (agent: Agent) => Number(agent.status === "offline");
-  return isOffline(one) - isOffline(other) || one.id.localeCompare(other.id);
+  return isOffline(one) - isOffline(other) || one.id.localeCompare(other.id, "en", { numeric: true });
 }
 
 function agentState(agent: Agent): string {

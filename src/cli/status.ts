@@ -7,13 +7,14 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { pause } from "./pause.ts";
-import { renderStatus } from "./status-view.ts";
+import { renderStatus, type StatusView } from "./status-view.ts";
 import { parseDuration } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface StatusFlags {
   readonly watch?: boolean;
   readonly interval?: number;
+  readonly all?: boolean;
 }
 
 export function statusCommand(program: Program): Command {
@@ -23,7 +24,8 @@ export function statusCommand(program: Program): Command {
       "Shows the swarm as its leader knows it: agents, queues, projects and users, leader, journal.",
     )
     .option("--watch", "show it again and again, until Ctrl-C")
-    .option("--interval <duration>", "how often with --watch; default 1s", parseDuration)
+    .option("--interval <duration>", "how often; implies --watch; default 1s", parseDuration)
+    .option("--all", "each offline agent, not only how many there are")
     .addHelpText("after", examples)
     .action((flags: StatusFlags, command: Command) =>
       runVerb(program, command, (context) => status(context, flags)),
@@ -33,33 +35,36 @@ export function statusCommand(program: Program): Command {
 const examples = `
 Examples:
   $ waggle status
+  $ waggle status --all
   $ waggle status --watch
   $ waggle status --json | jq '.agents[] | {id, load}'
   $ waggle status --watch --json         one record a second`;
 
 async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
-    if (flags.watch === true || flags.interval !== undefined)
-      return await watch(swarm, context, flags.interval);
+    if (flags.watch === true || flags.interval !== undefined) return await watch(swarm, context, flags);
     const answer = await ask(context, (options) => swarm.status(options));
-    context.output.datum(answer, () => renderStatus(answer, context.output));
+    context.output.datum(answer, () => renderStatus(answer, viewOf(context, flags)));
     return exitCodes.ok;
   });
 }
 
+function viewOf({ output }: VerbContext, { all }: StatusFlags): StatusView {
+  const { columns, colors } = output;
+  return { columns, colors, showsOffline: all === true };
+}
+
 /** Ends when the reader of the output is gone, or by the signal. */
-async function watch(
-  swarm: Swarm,
-  context: VerbContext,
-  intervalMs: number = limits.statusWatchMs,
-): Promise<ExitCode> {
+async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   const { output, signal } = context;
+  const { interval: intervalMs = limits.statusWatchMs } = flags;
+  const view = viewOf(context, flags);
   const ended = AbortSignal.any([signal, output.closed]);
   while (!output.closed.aborted) {
     const answer = await ask(context, (options) => swarm.status(options));
     if (output.json || output.columns === undefined)
-      output.datum(answer, () => `${renderStatus(answer, output)}\n`);
-    else output.page(renderStatus(answer, output));
+      output.datum(answer, () => `${renderStatus(answer, view)}\n`);
+    else output.page(renderStatus(answer, view));
     await pause(intervalMs, ended);
     signal.throwIfAborted();
   }

@@ -5,20 +5,33 @@ import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
 import type { TaskStory } from "../client/swarm.ts";
 import type { TaskSpec } from "../core/event.ts";
+import { nearMisses } from "../core/near-miss.ts";
 import type { Receipt } from "../core/receipt.ts";
+import { kind } from "../ids.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
 import { eventLine } from "./event-text.ts";
 import { counted, formatShare, formatTimeOfDay } from "./format.ts";
-import { type Output, printable } from "./output.ts";
+import { type Output, printable, printableText } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
+type Agent = StatusResponse["agents"][number];
 
-export function renderStory(id: string, story: TaskStory, view: View): string {
+const RESULT_LINES_MAX = 10;
+const RESULT_CHARACTERS_MAX = 1_000;
+
+/** @param told.agents of the swarm; looked at only where the task waits for one */
+export function renderStory(
+  id: string,
+  { story, agents }: { readonly story: TaskStory; readonly agents: readonly Agent[] },
+  view: View,
+): string {
   const { colors } = view;
   const blocks = [
     headline(id, story, view),
     ...story.attempts.map((attempt) => attemptBlock(attempt, view)),
-    waitingBlock(story, view),
+    resultBlock(story, view),
+    waitingBlock(story, agents, view),
     [colors.bold("events"), ...story.events.map((event) => `  ${eventLine(event, colors)}`)].join("\n"),
   ];
   return blocks.filter((block) => block !== "").join("\n\n");
@@ -104,16 +117,50 @@ function reasons({ decidedBy, feasible, ineligible, waiting, waitedMs }: Receipt
     .join("; ");
 }
 
-function waitingBlock({ status, waits }: TaskStory, view: View): string {
+function resultBlock({ events }: TaskStory, { colors }: View): string {
+  const completed = events.map(({ event }) => event).find((event) => event.type === "TaskCompleted");
+  if (completed === undefined) return "";
+  const { result, encoding } = completed;
+  const whole = `${counted(result.length, "character")}${encoding === undefined ? "" : " in base64"}`;
+  if (result === "") return `${colors.bold("result")}  empty`;
+  const shown = result
+    .slice(0, RESULT_CHARACTERS_MAX)
+    .replace(/\n$/, "")
+    .split("\n")
+    .slice(0, RESULT_LINES_MAX)
+    .join("\n");
+  const isCut = shown.length < result.replace(/\n$/, "").length;
+  const lines = printableText(shown).replace(/^/gm, "  ");
+  const rest = isCut ? `\n  ${colors.dim("… the whole result: --json")}` : "";
+  return `${colors.bold("result")}  ${colors.dim(whole)}\n${lines}${rest}`;
+}
+
+function waitingBlock({ status, waits }: TaskStory, agents: readonly Agent[], view: View): string {
   const wait = waits.at(-1);
   if (wait === undefined || wait.to !== undefined) return "";
   const since = `since ${formatTimeOfDay(wait.from)}`;
   if (status.position === undefined) return `${view.colors.bold(wait.state)} ${since}`;
-  const agents = status.ineligible ?? [];
-  const rows = agents.map(({ agent, reason }): Cell[] => [`  ${agent}`, reason]);
-  const table =
-    rows.length === 0
-      ? "  no agent has joined"
-      : renderTable(view, [{ head: "  agent" }, { head: "why not" }], rows);
-  return `${view.colors.bold(wait.state)} ${since}, number ${status.position} in its lane\n${table}`;
+  const place = `${view.colors.bold(wait.state)} ${since}, number ${status.position} in its lane`;
+  return `${place}\n${obstacles(status, agents, view)}`;
+}
+
+/** What keeps each agent that serves the kind from the task. */
+function obstacles(
+  { kind: wanted, ineligible = [] }: TaskStory["status"],
+  agents: readonly Agent[],
+  view: View,
+) {
+  const kindsOf = ({ kinds }: Agent) => kinds.map(({ kind }) => kind);
+  const servants = new Set(agents.filter((agent) => kindsOf(agent).includes(wanted)).map(({ id }) => id));
+  const serving = ineligible.filter(({ agent }) => servants.has(agent));
+  const online = serving.filter(({ reason }) => reason !== "offline");
+  const rows = online.map(({ agent, reason }): Cell[] => [`  ${agent}`, reason]);
+  const offline = serving.length - online.length;
+  const lines = offline === 0 ? [] : [`  ${counted(offline, "agent")} of this kind offline`];
+  if (rows.length > 0)
+    return [renderTable(view, [{ head: "  agent" }, { head: "why not" }], rows), ...lines].join("\n");
+  const known = agents.filter((agent) => agent.status !== "offline").flatMap(kindsOf);
+  const near = nearMisses(kind(wanted), new Set(known.map(kind)));
+  const hint = near.length === 0 ? "" : `; did you mean ${near.map((name) => printable(name)).join(" or ")}?`;
+  return [`  no agent serves ${printable(wanted)}${hint}`, ...lines].join("\n");
 }

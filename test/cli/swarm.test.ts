@@ -189,6 +189,7 @@ describe("a swarm on the development broker", () => {
     const told = await workplace.run("task", "told");
     expect(told.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
     expect(told.stdout).toMatch(/^attempt 1 at counter, .*: completed after /m);
+    expect(told.stdout).toMatch(/^result {2}2 characters\n {2}0$/m);
     expect(told.stdout).toMatch(/^ +the only one that could of 1; not considered: 1 wrong-kind; waited /m);
     const [story] = records(await workplace.run("task", "told", "--json"));
     expect(story).toMatchObject({
@@ -198,8 +199,10 @@ describe("a swarm on the development broker", () => {
 
     await workplace.run("submit", "--kind", "nobody", "--id", "waiting");
     const waiting = await workplace.run("task", "waiting");
-    expect(waiting.stdout).toMatch(
-      /^queued since .*, number 1 in its lane\n(.*\n)+ {2}counter +wrong-kind$/m,
+    expect(waiting.stdout).toMatch(/^queued since .*, number 1 in its lane\n {2}no agent serves nobody$/m);
+    await workplace.run("submit", "--kind", "coutn", "--id", "typo");
+    expect((await workplace.run("task", "typo")).stdout).toContain(
+      "no agent serves coutn; did you mean count?",
     );
     expect(await workplace.run("task", "nope")).toMatchObject({
       code: 5,

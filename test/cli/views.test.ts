@@ -1,0 +1,112 @@
+// What status shows people of agents, and a task's story of its result. Not here: asking (swarm.test.ts).
+
+import { describe, expect, it } from "vitest";
+import { Output } from "../../src/cli/output.ts";
+import { renderStatus } from "../../src/cli/status-view.ts";
+import { renderStory } from "../../src/cli/task-view.ts";
+import type { TaskStory } from "../../src/client/swarm.ts";
+import type { StatusResponse } from "../../src/protocol/schemas.ts";
+import { aShell } from "./shell.ts";
+
+const { colors } = new Output(aShell(), { json: false });
+const view = { colors, columns: undefined };
+
+const anAgent = (id: string, status = "online", kinds: string[] = ["count"]) =>
+  ({
+    id,
+    status,
+    draining: false,
+    unresponsive: false,
+    inFlight: 0,
+    maxConcurrent: 1,
+    prefetch: 0,
+    completed: 0,
+    kinds: kinds.map((kind) => ({ kind, attempts: 0, successRate: 1, latencyMs: 0 })),
+  }) as unknown as StatusResponse["agents"][number];
+
+const aStatus = (agents: StatusResponse["agents"]) =>
+  ({
+    swarm: "s",
+    leader: "l",
+    term: 1,
+    idx: 1,
+    at: 0,
+    tasks: {},
+    journal: { durability: "file", sentence: "", bytes: 0, deadRecords: 0 },
+    agents,
+    queues: [],
+    projects: [],
+  }) as unknown as StatusResponse;
+
+const aStory = (status: object, events: object[] = [], waits: object[] = []) =>
+  ({
+    status: { state: "queued", kind: "coutn", project: "p", user: "u", attempts: 0, ...status },
+    attempts: [],
+    waits,
+    events: events.map((event) => ({ idx: 1, term: 1, at: 0, event })),
+  }) as unknown as TaskStory;
+
+const completed = (result: string) =>
+  aStory({ state: "completed" }, [
+    { type: "TaskCompleted", task: "t", attempt: 1, agent: "a", latencyMs: 1, result },
+  ]);
+const told = (story: TaskStory, agents: StatusResponse["agents"] = []) =>
+  renderStory("t", { story, agents }, view);
+
+describe("status", () => {
+  const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
+
+  it("orders agents as people count, and counts those offline", () => {
+    const text = renderStatus(aStatus(agents), { ...view, showsOffline: false });
+    expect(text).toMatch(/^a-2 .*\na-10 .*\n1 agent offline \(--all lists them\)$/m);
+    expect(text).not.toContain("gone");
+  });
+
+  it("lists them when asked to", () => {
+    const text = renderStatus(aStatus(agents), { ...view, showsOffline: true });
+    expect(text).toMatch(/^gone +offline/m);
+    expect(text).not.toContain("--all");
+  });
+});
+
+describe("a task's story", () => {
+  it("shows the result without obeying it", () => {
+    expect(told(completed("one\u001b[2J\ntwo\n"))).toContain(
+      "result  12 characters\n  one\\x1b[2J\n  two\n\n",
+    );
+  });
+
+  it.each([
+    ["lines", "x\n".repeat(100)],
+    ["characters", "x".repeat(5_000)],
+  ])("cuts a result of many %s and says how to get it whole", (_, result) => {
+    const text = told(completed(result));
+    expect(text.length).toBeLessThan(1_500);
+    expect(text).toContain("the whole result: --json");
+  });
+
+  it("of a task that waits names who serves its kind, and counts those offline", () => {
+    const ineligible = [
+      { agent: "busy", reason: "full" },
+      { agent: "other", reason: "wrong-kind" },
+      { agent: "drained", reason: "draining" },
+      { agent: "gone", reason: "offline" },
+    ];
+    const agents = [
+      anAgent("busy", "online", ["coutn"]),
+      anAgent("other"),
+      anAgent("drained"),
+      anAgent("gone", "offline", ["coutn"]),
+    ];
+    const text = told(aStory({ position: 1, ineligible }, [], [{ state: "queued", from: 0 }]), agents);
+    expect(text).toMatch(/^ {2}busy +full\n {2}1 agent of this kind offline$/m);
+    expect(text).not.toMatch(/other|drained/);
+  });
+
+  it("of a task that nobody serves names what may have been meant", () => {
+    const story = aStory({ position: 1, ineligible: [] }, [], [{ state: "queued", from: 0 }]);
+    expect(told(story, [anAgent("a"), anAgent("b", "offline", ["coutm"])])).toContain(
+      "no agent serves coutn; did you mean count?",
+    );
+  });
+});
