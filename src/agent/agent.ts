@@ -21,6 +21,7 @@ import { agentIdSchema, joinRequestSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Handler } from "./handler.ts";
 import type { AgentProfile, SessionLink, SessionNotice } from "./link.ts";
+import { isObject, unknownOption } from "./option-names.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
@@ -82,6 +83,7 @@ export interface Agent extends AsyncDisposable {
  *  @throws UnreachableError when there is no server
  *  @throws the reason of `signal` */
 export async function startAgent(options: AgentOptions, deps: AgentDeps): Promise<Agent> {
+  checkOptions(options);
   options.signal?.throwIfAborted();
   const agent = new LinkedAgent(options, deps);
   await agent.joined;
@@ -205,6 +207,36 @@ function linkSession(
   });
   session.start();
   return session;
+}
+
+const optionNames = {
+  known: [
+    "id",
+    "kinds",
+    "handler",
+    "maxConcurrent",
+    "prefetch",
+    "role",
+    "type",
+    "labels",
+    "signal",
+  ] satisfies (keyof AgentOptions)[],
+  otherwise: { kind: "kinds", concurrency: "maxConcurrent", name: "id" },
+};
+
+/** What types say and plain JavaScript does not. @throws InvalidConfigError naming the option */
+function checkOptions(options: AgentOptions): void {
+  const refuse = (message: string, field?: string): never => {
+    throw new InvalidConfigError(`agent: ${message}`, field === undefined ? {} : { field });
+  };
+  if (!isObject(options)) refuse("must be given its options: { kinds, handler }");
+  const unknown = unknownOption(options, optionNames);
+  if (unknown !== undefined) refuse(unknown.message, unknown.name);
+  const { kinds, handler }: { readonly kinds?: unknown; readonly handler?: unknown } = options;
+  if (kinds === undefined) refuse("kinds: is missing", "kinds");
+  if (!Array.isArray(kinds)) refuse('kinds: must be a list, as ["count"]', "kinds");
+  if (handler === undefined) refuse("handler: is missing", "handler");
+  if (typeof handler !== "function") refuse("handler: must be a function of a task", "handler");
 }
 
 /** @throws InvalidConfigError naming the option */

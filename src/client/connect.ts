@@ -3,6 +3,7 @@
 
 import { resolve } from "node:path";
 import { type Logger, pino } from "pino";
+import { isObject, unknownOption } from "../agent/option-names.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
@@ -45,6 +46,7 @@ export interface ConnectOptions {
  *  @throws UnreachableError when no server is found or answers
  *  @throws InvalidConfigError when an option is wrong */
 export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
+  checkNames(options);
   const { swarm = "default", project = "default", user, logger = pino({ level: "silent" }) } = options;
   if (!SUBJECT_TOKEN_PATTERN.test(swarm)) {
     throw new InvalidConfigError("swarm: must be 1–64 characters of A–Z a–z 0–9 _ -", { field: "swarm" });
@@ -59,6 +61,32 @@ export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
     random: options.random ?? systemRandom,
     logger,
   });
+}
+
+const optionNames = {
+  known: [
+    "nats",
+    "natsContext",
+    "credentials",
+    "swarm",
+    "project",
+    "user",
+    "dataFolder",
+    "logger",
+    "signal",
+    "transport",
+    "clock",
+    "random",
+  ] satisfies (keyof ConnectOptions)[],
+  otherwise: { url: "nats", urls: "nats", server: "nats", servers: "nats" },
+};
+
+/** @throws InvalidConfigError */
+function checkNames(options: ConnectOptions): void {
+  if (!isObject(options)) throw new InvalidConfigError("connect: its options must be an object");
+  const unknown = unknownOption(options, optionNames);
+  if (unknown !== undefined)
+    throw new InvalidConfigError(`connect: ${unknown.message}`, { field: unknown.name });
 }
 
 type Wire = Pick<SwarmDeps, "transport" | "agentConnection" | "onClose">;

@@ -2,7 +2,7 @@
 // back into the line what was not answered. Its owner is submitter.ts, which says what this is for.
 
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError } from "../errors.ts";
+import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
@@ -184,10 +184,10 @@ export class SubmitLane {
       if (answer.ok) submission.accept(ackOf(answer, at));
       else if (isUndecided(answer, submission)) undecided.push(submission);
       else if (this.#mayWait(answer, submission)) {
-        submission.turnedAway(errorFrom(answer));
+        submission.turnedAway(refusalOf(answer));
         turnedAway.push(submission);
         retryAfterMs = Math.max(retryAfterMs, waitOf(answer));
-      } else submission.refuse(errorFrom(answer));
+      } else submission.refuse(refusalOf(answer));
     }
     if (turnedAway.length > 0) this.#sendLater(turnedAway, retryAfterMs);
     if (undecided.length > 0) {
@@ -240,6 +240,15 @@ function ackOf(answer: SubmitAnswer & { readonly ok: true }, at: Position | unde
 
 function waitOf(refusal: CodedError): number {
   return refusal.retryAfterMs ?? limits.retryAfterMs;
+}
+
+const PLACE = /^tasks\[\d+\]\.?/;
+
+/** Where a task stood in a message is no concern of who submitted it. */
+function refusalOf({ message, field, ...rest }: CodedError): WaggleError {
+  const text = message.replace(PLACE, (place) => (place.endsWith(".") ? "" : "the task"));
+  const name = field?.replace(PLACE, "") ?? "";
+  return errorFrom({ ...rest, message: text, ...(name === "" ? {} : { field: name }) });
 }
 
 /** The leader lost its lead on the way: the next one decides. */

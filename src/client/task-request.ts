@@ -1,6 +1,7 @@
 // A task as people write it, made ready for the wire: with an id, a project, and its JSON made once.
 // Not here: whether the coordinator will take it (protocol/schemas.ts, checked there for every submitter).
 
+import { isObject, unknownOption } from "../agent/option-names.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -57,6 +58,7 @@ export interface TaskDefaults {
 
 /** @throws InvalidMessageError naming the field */
 export function prepareTask(request: TaskRequest, defaults: TaskDefaults): PreparedTask {
+  checkShape(request);
   const { project = defaults.project, payload, deadline, notBefore, user = defaults.user, ...rest } = request;
   const id = request.id ?? defaults.nextId();
   const json = jsonOf({
@@ -68,6 +70,34 @@ export function prepareTask(request: TaskRequest, defaults: TaskDefaults): Prepa
     ...(notBefore === undefined ? {} : { notBefore: instantOf(notBefore, "notBefore") }),
   });
   return { id: taskId(id), project: checkProject(project), json, bytes: Buffer.byteLength(json) };
+}
+
+const fieldNames = {
+  known: [
+    "kind",
+    "payload",
+    "id",
+    "project",
+    "user",
+    "role",
+    "weight",
+    "priority",
+    "tokens",
+    "deadline",
+    "notBefore",
+    "maxAttempts",
+    "timeoutMs",
+    "stallMs",
+  ] satisfies (keyof TaskRequest)[],
+  otherwise: { retries: "maxAttempts", type: "kind", data: "payload" },
+};
+
+/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
+function checkShape(request: TaskRequest): void {
+  if (!isObject(request)) throw new InvalidMessageError('the task: must be an object, as { kind: "count" }');
+  const unknown = unknownOption(request, fieldNames);
+  if (unknown !== undefined) throw new InvalidMessageError(unknown.message, { field: unknown.name });
+  if (request.kind === undefined) throw new InvalidMessageError("kind: is missing", { field: "kind" });
 }
 
 /** A project is a token of the subject: what breaks the subject must not reach it. @throws InvalidMessageError */

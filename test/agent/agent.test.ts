@@ -215,6 +215,24 @@ describe("starting an agent", () => {
     expect((error as InvalidConfigError).field).toContain(field);
   });
 
+  it.each<[unknown, string | undefined, RegExp]>([
+    [undefined, undefined, /its options/],
+    [null, undefined, /its options/],
+    [{}, "kinds", /kinds: is missing/],
+    [{ kinds: "count", handler: () => 1 }, "kinds", /must be a list/],
+    [{ kinds: ["count"] }, "handler", /handler: is missing/],
+    [{ kinds: ["count"], handler: "wc" }, "handler", /must be a function/],
+    [{ kinds: ["count"], handler: () => 1, maxConcurent: 4 }, "maxConcurent", /mean maxConcurrent\?/],
+  ])("refuses what plain JavaScript may give it: %o", async (options, field, message) => {
+    const starting = startAgent(options as AgentOptions, {
+      swarm: swarmId("test"),
+      connection: { kind: "transport", transport: swarm.hub.connect() },
+    });
+    const error = await starting.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidConfigError);
+    expect(error).toMatchObject({ field, message: expect.stringMatching(message) });
+  });
+
   it("waits for a leader, until it is told not to", async () => {
     const hub = new MemoryHub();
     const abort = new AbortController();

@@ -150,6 +150,20 @@ describe("connect", () => {
     );
   });
 
+  it("names the field of a task that is wrong, whatever message the task was in", async () => {
+    const swarm = await aConnection();
+    const tasks = [{ kind: "fine" }, { kind: "a", weight: 0 }];
+    const [, wrong] = await Promise.allSettled(tasks.map((task) => swarm.submit(task)));
+    expect(wrong).toMatchObject({
+      reason: { field: "weight", message: expect.stringMatching(/^weight: /) },
+    });
+  });
+
+  it("refuses agents without options, as a coded error", async () => {
+    const swarm = await aConnection();
+    await expect(swarm.agent(undefined as never)).rejects.toBeInstanceOf(InvalidConfigError);
+  });
+
   it("takes several addresses, and the one in NATS_URL", async () => {
     const swarm = await aConnection({ nats: [url, url] });
     expect((await swarm.status()).swarm).toBe("test");
@@ -200,6 +214,17 @@ describe("connect fails", () => {
     const error = await connect({ nats: url, ...options }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(type);
     expect(error).toMatchObject({ field });
+  });
+
+  it.each([
+    [{ url: "nats://127.0.0.1:1" }, "url", /did you mean nats\?/],
+    [{ projects: "p" }, "projects", /did you mean project\?/],
+    [{ colour: "red" }, "colour", /there are nats,/],
+    [null, undefined, /must be an object/],
+  ])("with the option that there is not: %o", async (options, field, message) => {
+    const error = await connect(options as ConnectOptions).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InvalidConfigError);
+    expect(error).toMatchObject({ field, message: expect.stringMatching(message) });
   });
 
   it("with the reason of its signal", async () => {

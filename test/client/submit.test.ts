@@ -1,6 +1,7 @@
 // Submitting: what becomes one message, what is repeated, and what is said when it is given up.
 
 import { describe, expect, it } from "vitest";
+import type { TaskRequest } from "../../src/client/task-request.ts";
 import {
   BackpressureError,
   InvalidMessageError,
@@ -327,5 +328,30 @@ describe("closing", () => {
     await clock.advance(limits.requestTimeoutMs);
     expect(clock.pendingTimers).toBe(0);
     await expect(swarm.submit(aTask())).rejects.toMatchObject({ code: "WAGGLE_UNREACHABLE" });
+  });
+});
+
+describe("a task that is none", () => {
+  it.each<[unknown, string | undefined, RegExp]>([
+    [null, undefined, /the task: must be an object/],
+    ["count", undefined, /the task: must be an object/],
+    [{}, "kind", /^kind: is missing$/],
+    [{ kind: "count", maxAttempt: 1 }, "maxAttempt", /did you mean maxAttempts\?/],
+    [{ kind: "count", timeout: 1 }, "timeout", /did you mean timeoutMs\?/],
+  ])("is refused before it is sent: %o", async (task, field, message) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const error = await swarm.submit(task as TaskRequest).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidMessageError);
+    expect(error).toMatchObject({ field, message: expect.stringMatching(message) });
+    for await (const outcome of swarm.submitMany([task as TaskRequest]))
+      expect(outcome).toMatchObject({ ok: false, error: { code: "WAGGLE_INVALID_MESSAGE" } });
+    expect(leader.of("submit")).toEqual([]);
+  });
+
+  it("is not one with an option that has no value", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    await swarm.submit({ ...aTask(), colour: undefined } as TaskRequest);
   });
 });

@@ -48,7 +48,7 @@ describe("submitting", () => {
   it("of what is no task names the field", async () => {
     await expect(swarm.submit({ kind: "no spaces" })).rejects.toMatchObject({
       code: "WAGGLE_INVALID_MESSAGE",
-      field: "tasks[0].kind",
+      field: "kind",
     });
   });
 });
