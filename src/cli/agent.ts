@@ -11,7 +11,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted } from "./format.ts";
 import { joinAgent } from "./join-agent.ts";
 import { UsageError } from "./usage-error.ts";
-import { labelMap, nameList, subjectToken, wholeNumber } from "./values.ts";
+import { kindList, labelMap, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface AgentFlags {
@@ -34,7 +34,7 @@ export function agentCommand(program: Program): Command {
         "result on standard output, exit code 0 done, 65 invalid input, 75 infrastructure, else failed. --http posts the " +
         "payload to a URL: 2xx done, 400 and 422 invalid input, 429 and 502–504 infrastructure, else failed.",
     )
-    .option("--kind <kinds>", "what it can do, several with commas; may be repeated", nameList)
+    .option("--kind <kinds>", "what it can do, several with commas; may be repeated", kindList)
     .option("--exec <command>", "run this by sh -c")
     .option("--http <url>", "post to this URL")
     .option("--id <id>", "its name; default <host>-<kind>-<4 random>", subjectToken)

@@ -12,7 +12,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
 import { submitMany } from "./submit-many.ts";
 import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellOutcome } from "./submitted-text.ts";
-import { lineFields, type TaskSource, taskSource } from "./task-source.ts";
+import { checkFiles, lineFields, type TaskSource, taskSource } from "./task-source.ts";
 import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
 import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
@@ -54,7 +54,7 @@ export function submitCommand(program: Program): Command {
     .option("--wait", "wait for the end and print the result")
     .option(
       "--wait-timeout <duration>",
-      "wait no longer than this (exit code 6); the task goes on",
+      "implies --wait; no longer than this (exit code 6); the task goes on",
       parseDuration,
     )
     .option("--watch", "print what happens to it, then the result")
@@ -67,8 +67,8 @@ export function submitCommand(program: Program): Command {
 const examples = `
 Prints the task's id; with --wait its result instead. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
 
-Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations in ms;
-times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
+Fields of a line of NDJSON: ${lineFields.slice(0, 9).join(", ")},
+${lineFields.slice(9).join(", ")}. Durations in ms; times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
 
 Examples:
   $ waggle submit --kind count --text 'how many words' --wait
@@ -84,6 +84,7 @@ async function submit(
   flags: SubmitFlags,
 ): Promise<ExitCode> {
   const source = taskSource(flags, sources, context.shell);
+  await checkFiles(sources, context.shell);
   if (source.isMany) {
     const sentence = "--watch is for one task; for many, run waggle events --follow beside it";
     if (flags.watch === true) throw new UsageError(sentence);

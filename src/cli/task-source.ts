@@ -2,8 +2,8 @@
 // NDJSON. Not here: sending them (submit.ts). A line that is wrong is handed on as an error with its number,
 // so that one bad line does not lose its neighbours.
 
-import { createReadStream } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { constants, createReadStream } from "node:fs";
+import { access, readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -58,6 +58,7 @@ export function taskSource(
   shell: Pick<Shell, "stdin" | "cwd">,
 ): TaskSource {
   for (const source of sources) checkSource(source);
+  checkTimes(flags);
   if (flags.ndjson === true || flags.kind === undefined) return linesSource(flags, sources, shell);
   return payloadSource({ ...flags, kind: flags.kind }, sources, shell);
 }
@@ -67,6 +68,29 @@ function checkSource(source: string): void {
   throw new UsageError(
     `'${source}' is neither @FILE nor -. For words as the payload write --text '${source}'; see waggle submit --help`,
   );
+}
+
+/** @throws UsageError where no agent could ever begin the task */
+function checkTimes({ deadline, notBefore }: TaskFlags): void {
+  if (deadline === undefined) return;
+  const time = deadline.toISOString();
+  if (deadline.getTime() <= Date.now())
+    throw new UsageError(`--deadline is in the past (${time}): the task would expire at once`);
+  if (notBefore !== undefined && deadline <= notBefore)
+    throw new UsageError(`--deadline (${time}) must be later than --not-before (${notBefore.toISOString()})`);
+}
+
+/** Before anything else is begun. @throws UsageError naming the first file that cannot be read */
+export async function checkFiles(sources: readonly string[], { cwd }: Pick<Shell, "cwd">): Promise<void> {
+  for (const file of sources.filter((source) => source !== "-").map((source) => source.slice(1))) {
+    try {
+      const stats = await stat(resolve(cwd, file));
+      if (stats.isDirectory()) throw new Error("it is a folder");
+      await access(resolve(cwd, file), constants.R_OK);
+    } catch (cause) {
+      throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
+    }
+  }
 }
 
 // --- one task for each payload ----------------------------------------------------------------------
@@ -250,6 +274,9 @@ function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
   if (!task.ok) return refused(place, task.message, task.field);
   if (project !== undefined && typeof project !== "string")
     return refused(place, "project: must be text", "project");
+  const { deadline, notBefore } = task.value;
+  if (deadline !== undefined && notBefore !== undefined && deadline <= notBefore)
+    return refused(place, "deadline: must be later than notBefore", "deadline");
   const { encoding, payload, ...terms } = task.value;
   const request: Record<string, unknown> = terms;
   if (payload !== undefined)

@@ -3,6 +3,8 @@
 
 import { InvalidArgumentError } from "commander";
 import { SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import { check } from "../protocol/codec.ts";
+import { kindSchema } from "../protocol/schemas.ts";
 
 const unitsMs: Readonly<Record<string, number>> = {
   ms: 1,
@@ -86,6 +88,17 @@ export function nameList(text: string, before: readonly string[] | undefined): r
   const names = text.split(",").map((name) => name.trim());
   if (names.includes("")) throw new InvalidArgumentError("it holds an empty name.");
   return [...(before ?? []), ...names];
+}
+
+/** The same for kinds. */
+export function kindList(text: string, before: readonly string[] | undefined): readonly string[] {
+  const kinds = nameList(text, before);
+  for (const kind of kinds) {
+    const checked = check(kind, kindSchema);
+    if (!checked.ok)
+      throw new InvalidArgumentError(`the kind '${kind}' ${checked.message.replace(/^.*?: /, "")}.`);
+  }
+  return kinds;
 }
 
 /** Collects `--label name=value`. */

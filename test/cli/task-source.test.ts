@@ -150,6 +150,11 @@ describe("NDJSON", () => {
     expect(task?.ok === false && task.error.message).toContain(hint);
   });
 
+  it("refuses a line whose deadline comes before its beginning", async () => {
+    const shell = aShell({ stdin: '{"kind":"k","deadline":"+1h","notBefore":"+2h"}' });
+    expect(await tasksOf({}, ["-"], shell)).toMatchObject([{ ok: false, error: { field: "deadline" } }]);
+  });
+
   it("turns base64 into the bytes it stands for", async () => {
     const shell = aShell({ stdin: '{"kind":"k","encoding":"base64","payload":"/wA="}' });
     expect(await tasksOf({}, ["-"], shell)).toEqual([
