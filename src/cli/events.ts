@@ -9,6 +9,8 @@ import { withSwarm } from "./connect.ts";
 import { tellEvent } from "./event-text.ts";
 import { eventTypes } from "./event-types.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { formatCount } from "./format.ts";
+import { printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
 import { nameList, parseFrom } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -64,7 +66,7 @@ async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCod
   const { output, signal } = context;
   checkTypes(flags.type);
   return await withSwarm(context, async (swarm) => {
-    await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    const { idx } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
     const stream = swarm.events({
       follow: flags.follow === true,
       signal: AbortSignal.any([signal, output.closed]),
@@ -74,10 +76,30 @@ async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCod
       ...(flags.project === undefined ? {} : { project: flags.project }),
       ...(flags.type === undefined ? {} : { types: flags.type }),
     });
-    for await (const event of stream) if (isWanted(event, flags)) tellEvent(event, output);
+    let told = 0;
+    for await (const event of stream) {
+      if (!isWanted(event, flags)) continue;
+      tellEvent(event, output);
+      told += 1;
+    }
     signal.throwIfAborted();
+    if (told === 0 && flags.follow !== true)
+      output.note(`no event${wantedText(flags)}; the journal ends at batch ${formatCount(idx)}`);
     return exitCodes.ok;
   });
+}
+
+/** ` of task t1, from batch 12`. */
+function wantedText({ task, agent, project, type, from }: EventsFlags): string {
+  const parts = [
+    type === undefined ? "" : `of type ${type.join(" or ")}`,
+    task === undefined ? "" : `of task ${printable(task)}`,
+    agent === undefined ? "" : `of agent ${printable(agent)}`,
+    project === undefined ? "" : `of project ${printable(project)}`,
+    typeof from === "number" ? `from batch ${formatCount(from)}` : "",
+    from instanceof Date ? `since ${from.toISOString()}` : "",
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? "" : ` ${parts.join(", ")}`;
 }
 
 /** An idle leader says each second that it is alive: that is shown to who asks for it. */

@@ -176,6 +176,12 @@ describe("a swarm on the development broker", () => {
     expect(agents.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} +\d+ {2}counter joined: count; max concurrent 4$/m);
   });
 
+  it("events that finds nothing says so, and not where data go", async () => {
+    const none = await workplace.run("events", "--task", "nosuch");
+    expect(none).toMatchObject({ code: 0, stdout: "" });
+    expect(none.stderr).toMatch(/^no event of task nosuch; the journal ends at batch [\d,]+\n$/);
+  });
+
   it("events --follow goes on with what happens", async () => {
     const following = workplace.start("events", "--follow", "--from", "start", "--type", "TaskSubmitted");
     await following.says("submitted by");
