@@ -8,6 +8,7 @@ import { systemClock, systemRandom } from "../clock.ts";
 import { WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { connectNats, type NatsTransport } from "../transport/nats.ts";
+import { logStatus } from "../transport/status-log.ts";
 import type { SessionLog, SessionNotice, SessionOrder } from "./link.ts";
 import { AgentSession } from "./session.ts";
 import { logLevels, type ThreadMessage, type ThreadStart } from "./thread-link.ts";
@@ -38,6 +39,7 @@ async function main(port: MessagePort, start: ThreadStart): Promise<void> {
   } catch (error) {
     return close({ type: "closed", ...(givenUp.signal.aborted ? {} : { error: plain(error) }) });
   }
+  logStatus(transport, { address: start.server, log });
   session = new AgentSession({
     swarm: swarmId(start.swarm),
     profile: start.profile,

@@ -14,6 +14,7 @@ import { openFileJournal } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
+import { logStatus } from "../transport/status-log.ts";
 
 export interface RunningCoordinator {
   readonly id: string;
@@ -52,6 +53,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     onError: (error: Error) => logger.warn({ err: error }, "the server complains"),
   };
   const transport = await connectNats({ ...connection, name: `waggle coordinator ${id}` });
+  logStatus(transport, { address: broker.address, log: logger });
   const closing: (() => Promise<void>)[] = [() => transport.close()];
   try {
     const { journal, recovery } = await openJournal(deps, broker, {

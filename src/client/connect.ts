@@ -11,6 +11,7 @@ import { InvalidConfigError } from "../errors.ts";
 import { SUBJECT_TOKEN_PATTERN, swarmId } from "../ids.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
+import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
 import { checkProject } from "./task-request.ts";
@@ -103,6 +104,7 @@ async function openWire(options: ConnectOptions, logger: Logger): Promise<Wire> 
     ...(options.signal === undefined ? {} : { signal: options.signal }),
     onError: (error) => logger.warn({ err: error }, "the server complains"),
   });
+  logStatus(opened, { address: server, log: logger });
   return { transport: opened, agentConnection: { kind: "server", server }, onClose: () => opened.close() };
 }
 

@@ -202,7 +202,6 @@ export class SwarmClient implements Swarm {
     this.#stops = [
       () => beats.unsubscribe(),
       horizon.onLoss((loss) => deps.logger.error({ err: loss }, "the journal lost what it had acknowledged")),
-      transport.onStatus((status) => deps.logger.debug({ status }, "connection")),
     ];
   }
 

@@ -1,8 +1,11 @@
 // Connecting over a real wire: the development broker, a coordinator, and an agent in a thread of its own.
 
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
@@ -22,12 +25,13 @@ const secret = "for-tests-only";
 let broker: DevelopmentBroker;
 let transport: NatsTransport;
 let coordinator: Coordinator;
+let port: number;
 let url: string;
 const open: Swarm[] = [];
 
 beforeAll(async () => {
   broker = new DevelopmentBroker({ secret, port: 0, serverName: "waggle-test" });
-  const port = await broker.listen();
+  port = await broker.listen();
   url = `nats://${secret}@127.0.0.1:${port}`;
   const credentials = { kind: "token", token: secret } as const;
   transport = await connectNats({ urls: [`nats://127.0.0.1:${port}`], credentials, name: "test" });
@@ -189,6 +193,65 @@ describe("connect", () => {
     expect(await waiting).toBeInstanceOf(UnreachableError);
   });
 });
+
+describe("a connection that is lost and found again", () => {
+  it("is told of in the log of its owner, and of its agents, without the secret", async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: "info" }, { write: (line) => lines.push(line) });
+    const texts = () => lines.map((line) => JSON.parse(line).msg as string);
+    let relayed = new Relay(port);
+    const relayPort = await relayed.listen();
+    try {
+      const swarm = await aConnection({ nats: `nats://${secret}@127.0.0.1:${relayPort}`, logger });
+      await swarm.agent({ kinds: ["a"], handler: () => undefined });
+      await relayed.close();
+      const lost = `lost the server at 127.0.0.1:${relayPort}; reconnecting`;
+      await expect.poll(() => texts().filter((text) => text === lost).length).toBe(2);
+      relayed = new Relay(port);
+      await relayed.listen(relayPort);
+      const found = `connected again to the server at 127.0.0.1:${relayPort}`;
+      await expect.poll(() => texts().filter((text) => text === found).length, { timeout: 10_000 }).toBe(2);
+      expect(lines.join("")).not.toContain(secret);
+      await swarm.close();
+    } finally {
+      await relayed.close();
+    }
+  });
+});
+
+/** A way to the broker that a test can cut. */
+class Relay {
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  constructor(toPort: number) {
+    this.#server = createServer((near) => {
+      const far = connectSocket(toPort, "127.0.0.1");
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(from);
+        from.on("error", () => to.destroy()); // the other end was cut
+        from.pipe(to);
+      }
+    });
+  }
+
+  async listen(port = 0): Promise<number> {
+    this.#server.listen(port, "127.0.0.1");
+    await once(this.#server, "listening");
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+}
 
 describe("connect fails", () => {
   it("with UnreachableError where nothing runs, saying what to do", async () => {
