@@ -75,6 +75,8 @@ export class ProtocolParser {
 
   /** @returns where the next operation begins */
   #parseNext(buffer: Buffer, at: number): number {
+    // Before anything else, so that where a line is cut does not decide whether it is taken.
+    if (!isFirstByte(buffer[at])) return this.#violate("Unknown Protocol Operation");
     const lineFeed = buffer.indexOf(LF, at);
     if (lineFeed < 0) return this.#holdLine(buffer, at);
     if (lineFeed - at > limits.controlLineBytesMax) return this.#violate("Maximum Control Line Exceeded");
@@ -138,7 +140,6 @@ export class ProtocolParser {
   }
 
   #holdLine(buffer: Buffer, at: number): number {
-    if (!isFirstByte(buffer[at])) return this.#violate("Unknown Protocol Operation");
     if (buffer.length - at > limits.controlLineBytesMax) {
       return this.#violate("Maximum Control Line Exceeded");
     }
