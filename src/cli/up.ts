@@ -2,7 +2,8 @@
 // the broker goes on, so that agents keep their wire until the next coordinator. Twice ends at once.
 
 import { Command } from "commander";
-import { debounceTime, filter } from "rxjs";
+import { concat, distinctUntilChanged, EMPTY, filter, map, type Observable, switchMap, timer } from "rxjs";
+import { duration } from "../audit/describe.ts";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -47,13 +48,14 @@ async function up(context: VerbContext): Promise<ExitCode> {
   if (recovery !== undefined) logger.warn(recovery);
 
   const stopTelling = tellLife(running, context);
-  const standingBy = coordinator.role$
-    .pipe(
-      debounceTime(limits.standbyNoticeMs),
-      filter((role) => role === "standing-by"),
-    )
-    .subscribe(() => logger.info({ coordinator: running.id }, "standing by: another coordinator leads"));
-  const stop = () => void running.stop(); // `closed` tells when it has ended
+  const standingBy = standbyNotices(running).subscribe((notice) =>
+    logger.info({ coordinator: running.id }, notice),
+  );
+  let wasConnected: boolean | undefined;
+  const stop = () => {
+    wasConnected = running.transport.status() === "connected";
+    void running.stop(); // `closed` tells when it has ended
+  };
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
   try {
@@ -64,7 +66,7 @@ async function up(context: VerbContext): Promise<ExitCode> {
     standingBy.unsubscribe();
     await running.stop();
   }
-  logger.info(lastWords(running));
+  logger.info(lastWords(running, wasConnected === true));
   return exitCodes.ok;
 }
 
@@ -87,7 +89,25 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
   );
 }
 
-function lastWords({ broker }: RunningCoordinator): string {
-  if (broker.local === undefined) return "the coordinator has ended";
+/** That another leads is known only when nobody's silence has let this one lead; a dead leader is silent, too. */
+function standbyNotices({ coordinator, transport }: RunningCoordinator): Observable<string> {
+  const electionMs = 2 * limits.leaderTimeoutMs;
+  const waits = `standing by: it waits to see whether another coordinator leads (up to ${duration(electionMs)})`;
+  return coordinator.role$.pipe(
+    distinctUntilChanged(),
+    switchMap((role) => {
+      if (role !== "standing-by") return EMPTY;
+      const first = timer(limits.standbyNoticeMs).pipe(map(() => waits));
+      const then = timer(electionMs).pipe(
+        filter(() => transport.status() === "connected"),
+        map(() => "standing by: another coordinator leads"),
+      );
+      return concat(first, then);
+    }),
+  );
+}
+
+function lastWords({ broker }: RunningCoordinator, wasConnected: boolean): string {
+  if (broker.local === undefined || !wasConnected) return "the coordinator has ended";
   return "the coordinator has ended; the broker goes on until `waggle down`";
 }

@@ -307,7 +307,9 @@ describe("the life of a broker", () => {
     });
     expect(down.stderr).toMatch(/^the coordinator \S+ still runs and waits for a broker/);
     expect(await workplace.run("status")).toMatchObject({ code: 3 });
-    expect(await up.kill("SIGINT")).toMatchObject({ code: 0 });
+    const ended = await up.kill("SIGINT");
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("the coordinator has ended") });
+    expect(ended.stdout).not.toContain("the broker goes on");
   });
 
   it("keeps the secret out of everything that is printed", async () => {
@@ -340,6 +342,8 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       await first.says("leading");
       expect(first.said).toMatch(/^broker +nats-server [\d.]+ with JetStream/m);
       const second = workplace.start("up");
+      await second.says("standing by: it waits to see whether another coordinator leads (up to 6");
+      expect(second.said).not.toContain("standing by: another coordinator leads");
       await second.says("standing by: another coordinator leads");
 
       const checks = records(await workplace.run("doctor", "--json"));
