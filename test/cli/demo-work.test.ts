@@ -45,6 +45,24 @@ describe("outline of Markdown", () => {
     ]);
   });
 
+  it("are underlined ones, too", () => {
+    expect(headingsOf("Title\n===\n\nOf two\nlines\n---\n# Three\n")).toEqual([
+      "Title",
+      "Of two lines",
+      "Three",
+    ]);
+  });
+
+  it("are not made by a rule, a list, a table or front matter", () => {
+    const markdown =
+      "---\ntitle: x\n---\n\n---\n- item\n---\n| a |\n---\n\n    code\n---\ntext\n\n---\ntext\n- item\n---\n";
+    expect(headingsOf(markdown)).toEqual([]);
+  });
+
+  it("are found soon where front matter never ends", () => {
+    expect(headingsOf(`---\r\n${"x\r\n".repeat(5_000)}\r\n# One`)).toEqual(["One"]);
+  });
+
   it("takes nothing that only looks like one", () => {
     expect(headingsOf("#hashtag\n####### seven\n    # indented code\ntext # not\n")).toEqual([]);
   });

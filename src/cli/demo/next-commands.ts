@@ -4,8 +4,17 @@ import { commandName } from "../command-name.ts";
 import type { VerbContext } from "../verb.ts";
 import type { EndedTask } from "./asking.ts";
 
+export interface DemoEnding {
+  readonly ended: readonly EndedTask[];
+  /** Whether a broker of the data folder outlives the demo. */
+  readonly goesOn: boolean;
+}
+
 /** In the order in which they work: a coordinator first, then what needs one. */
-export function nextCommands({ shell, settings, flags }: VerbContext, ended: readonly EndedTask[]): string[] {
+export function nextCommands(
+  { shell, settings, flags }: VerbContext,
+  { ended, goesOn }: DemoEnding,
+): string[] {
   const waggle = commandName(shell);
   const where = [
     settings.swarm === "default" ? "" : ` --swarm ${settings.swarm}`,
@@ -20,6 +29,6 @@ export function nextCommands({ shell, settings, flags }: VerbContext, ended: rea
     `${waggle} task${where} ${retried?.task.id ?? ""}`,
     `${waggle} events${where} --type AttemptFailed`,
     `${waggle} status${where} --watch`,
-    `${waggle} down${where}`,
+    ...(goesOn ? [`${waggle} down${where}`] : []),
   ];
 }

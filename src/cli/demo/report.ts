@@ -116,7 +116,8 @@ const shareParts = 6;
 const ATTEMPTS_WORTH_SHARES = 60;
 
 function troubledText({ agent, attempts, failed, share, shareByCapacity, shareOverTime }: Troubled): string {
-  const failures = `${agent} fails three of ten outlines on purpose: ${failed} of its ${attempts} attempts failed, and ran again elsewhere.`;
+  const again = failed === 0 ? "" : ", and ran again elsewhere";
+  const failures = `${agent} fails three of ten outlines on purpose: ${failed} of its ${attempts} attempts failed${again}.`;
   if (attempts < share * ATTEMPTS_WORTH_SHARES) return failures;
   const verb = share < shareByCapacity ? "lost" : "did not lose";
   return (

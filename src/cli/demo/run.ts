@@ -43,19 +43,25 @@ export interface DemoRun {
 export async function runDemo(context: VerbContext, work: DemoWork): Promise<DemoRun> {
   const { output, shell } = context;
   const broker = await findBroker({ mode: "find-or-start", ...context.settings, env: shell.env });
-  output.note(labelled("broker", broker.sentence, output.noteColumns));
+  output.note(labelled("broker", brokerText(broker), output.noteColumns));
   const members: Member[] = [];
   try {
     const settings = await ownSwarm(context);
     const swarm = await startSwarm({ ...context, settings }, work, members);
     try {
-      return await carryOut({ ...context, settings }, work, { swarm, members });
+      return await carryOut({ ...context, settings }, work, { swarm, members, broker });
     } finally {
       await swarm.close();
     }
   } finally {
     await stopAll(members, broker, context);
   }
+}
+
+/** A broker that was started here is stopped here. */
+function brokerText({ sentence, local }: FoundBroker): string {
+  if (local?.wasStarted !== true) return sentence;
+  return sentence.replace(/; `waggle down` stops it$/, "; it ends with the demo");
 }
 
 /** The settings, with a swarm in which nobody leads. */
@@ -105,9 +111,11 @@ async function startSwarm(context: VerbContext, work: DemoWork, members: Member[
 interface Started {
   readonly swarm: Swarm;
   readonly members: readonly Member[];
+  readonly broker: FoundBroker;
 }
 
-async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }: Started): Promise<DemoRun> {
+async function carryOut(context: VerbContext, work: DemoWork, started: Started): Promise<DemoRun> {
+  const { swarm, members, broker } = started;
   const { output, settings } = context;
   const users = demoUsers(work.files, systemRandom.id(4)).filter(({ tasks }) => tasks.length > 0);
   const tally = new DemoTally(users.flatMap(({ tasks }) => tasks));
@@ -143,7 +151,7 @@ async function carryOut(context: VerbContext, work: DemoWork, { swarm, members }
     );
     return {
       summary: summaryOf({ tally, ended, tookMs, results, work }),
-      nextCommands: nextCommands(context, ended),
+      nextCommands: nextCommands(context, { ended, goesOn: broker.local?.wasStarted === false }),
     };
   } finally {
     stopped.abort();

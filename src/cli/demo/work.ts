@@ -39,12 +39,20 @@ export function outline(file: string, bytes: Buffer): { headings: string[]; expo
 
 const FENCE = /^\s*(?:>\s?)*(?<fence>`{3,}|~{3,})(?<rest>.*)$/;
 const HEADING = /^ {0,3}#{1,6}(?:[ \t]+(?<title>.*?))?(?:[ \t]+#+)?[ \t]*$/;
+/** Under a paragraph it makes a heading of it. */
+const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
+/** Lines that begin no paragraph: blank, quoted, of a list, a rule, indented code, HTML, of a table. */
+const NO_PARAGRAPH = /^\s*$|^ {4}|^\t|^ {0,3}(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]|<|\||(?:[-*_][ \t]*){3,}$)/;
+const FRONT_MATTER = /^---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|$)/;
 
-/** Titles of `#` headings, outside fenced code. */
+/** Titles of headings, with `#` or underlined, outside front matter and fenced code. */
 export function headingsOf(markdown: string): string[] {
   const headings: string[] = [];
   let open: string | undefined;
-  for (const line of markdown.split(/\r?\n/)) {
+  let paragraph: string[] = [];
+  for (const line of markdown.replace(FRONT_MATTER, "").split(/\r?\n/)) {
+    const above = paragraph;
+    paragraph = [];
     const { fence, rest = "" } = FENCE.exec(line)?.groups ?? {};
     if (open !== undefined) {
       if (fence?.startsWith(open) === true && rest.trim() === "") open = undefined;
@@ -53,6 +61,11 @@ export function headingsOf(markdown: string): string[] {
     } else {
       const heading = HEADING.exec(line);
       if (heading !== null) headings.push(heading.groups?.["title"] ?? "");
+      else if (above.length > 0 && UNDERLINE.test(line)) headings.push(above.join(" "));
+      else if (!NO_PARAGRAPH.test(above.length > 0 ? line.trimStart() : line)) {
+        above.push(line.trim());
+        paragraph = above;
+      }
     }
   }
   return headings;
