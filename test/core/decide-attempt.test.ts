@@ -2,7 +2,16 @@
 
 import { describe, expect, it } from "vitest";
 import type { Command, ReportedOutcome } from "../../src/core/command.ts";
-import { agentId, attemptNumber, incarnation, instant, kind, taskId, token } from "../../src/ids.ts";
+import {
+  agentId,
+  attemptNumber,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  token,
+} from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { join, submit, Turns } from "../support/turns.ts";
@@ -86,6 +95,25 @@ describe("a report", () => {
     });
     turns.passToDue();
     expect(turns.last("TaskAssigned")).toMatchObject({ agent: "a1", attempt: 3 });
+  });
+});
+
+describe("a tick", () => {
+  it("is one end of an attempt, whichever way it ended; the place it keeps is no second one", () => {
+    const turns = underWay({ timeoutMs: 5_000 });
+    turns.turn(turns.report("t1", failed));
+    expect(turns.state.tick).toBe(1);
+    turns.passToDue();
+    turns.passToDue();
+    expect([turns.last("AttemptFailed").failure.class, turns.state.tick]).toEqual(["timed-out", 2]);
+    turns.turn({ type: "LapseAgent", agent: agentId("a1"), incarnation: incarnation("a1-1") });
+    expect([turns.last("AttemptReleased").task, turns.state.tick]).toEqual(["t1", 2]);
+    turns.turn(submit({ id: taskId("t2") }), {
+      type: "CancelTask",
+      project: projectId("p"),
+      task: taskId("t2"),
+    });
+    expect(turns.state.tick).toBe(2);
   });
 });
 
