@@ -91,6 +91,8 @@ export const limits = {
   // --- leadership (design section 6) ----------------------------------------------------------
   /** T: silence after which a standby campaigns. */
   leaderTimeoutMs: 3_000,
+  /** T·(1 + jitter) at its longest: after that much silence somebody leads. */
+  electionMsMax: 6_000,
   /** The leader appends at least once per T / this, so that two losses do not depose it. */
   leaderBeatsPerTimeout: 3,
   /** How often the leader looks at what only time brings: silent agents, its own beat, refusals to sum up. */
@@ -329,6 +331,7 @@ assert(
   limits.heartbeatMs * 3 <= limits.unresponsiveSilenceMs && limits.unresponsiveSilenceMs < limits.agentLostMs,
   "two lost heartbeats make nobody unresponsive, and the unresponsive are not yet lost",
 );
+assert(limits.electionMsMax === 2 * limits.leaderTimeoutMs, "the jitter of an election is below T");
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
 assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
 assert(

@@ -15,21 +15,12 @@ import { inspectNatsJournal, openNatsJournal } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
+import type { Check } from "./doctor-check.ts";
 import { checkFileJournal } from "./doctor-journal.ts";
 import { type ExitCode, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { counted, formatBytes } from "./format.ts";
 import { journalFolder } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
-
-export interface Check {
-  readonly name: string;
-  readonly status: "ok" | "warn" | "fail";
-  readonly found: string;
-  /** What to do; only where it is not ok. */
-  readonly advice?: string;
-  /** What doctor is to end with for it; only where it failed. Default 1. */
-  readonly exitCode?: ExitCode;
-}
 
 export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   yield checkRuntime();

@@ -7,7 +7,7 @@ import { JournalDamagedError } from "../errors.ts";
 import type { JournalFile } from "../journal/file-handle.ts";
 import { FILE_HEADER_BYTES } from "../journal/file-record.ts";
 import { scanJournalFile } from "../journal/file-scan.ts";
-import type { Check } from "./doctor-checks.ts";
+import type { Check } from "./doctor-check.ts";
 import { exitCodes } from "./exit-code.ts";
 import { counted, formatBytes } from "./format.ts";
 

@@ -91,14 +91,13 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
 
 /** That another leads is known only when nobody's silence has let this one lead; a dead leader is silent, too. */
 function standbyNotices({ coordinator, transport }: RunningCoordinator): Observable<string> {
-  const electionMs = 2 * limits.leaderTimeoutMs;
-  const waits = `standing by: it waits to see whether another coordinator leads (up to ${duration(electionMs)})`;
+  const waits = `standing by: it waits to see whether another coordinator leads (up to ${duration(limits.electionMsMax)})`;
   return coordinator.role$.pipe(
     distinctUntilChanged(),
     switchMap((role) => {
       if (role !== "standing-by") return EMPTY;
       const first = timer(limits.standbyNoticeMs).pipe(map(() => waits));
-      const then = timer(electionMs).pipe(
+      const then = timer(limits.electionMsMax).pipe(
         filter(() => transport.status() === "connected"),
         map(() => "standing by: another coordinator leads"),
       );
