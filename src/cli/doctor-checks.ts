@@ -17,7 +17,7 @@ import type { StatusResponse } from "../protocol/schemas.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import type { Check } from "./doctor-check.ts";
 import { checkFileJournal } from "./doctor-journal.ts";
-import { type ExitCode, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { exitCodeOf, exitCodes } from "./exit-code.ts";
 import { counted, formatBytes } from "./format.ts";
 import { journalFolder } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
