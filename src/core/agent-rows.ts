@@ -77,11 +77,8 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
 
 export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): void {
   const agent = agentOf(state, event.agent);
-  const attempt = findOpen(state, agent, event.task, event.attempt);
-  assert(
-    attempt?.state === "revoked",
-    `attempt ${event.task}#${event.attempt} is released after it was revoked`,
-  );
+  const attempt = findRevoked(agent, event.task, event.attempt);
+  assert(attempt !== undefined, `attempt ${event.task}#${event.attempt} is released after it was revoked`);
   agent.open.delete(attempt.number);
 }
 
@@ -95,6 +92,12 @@ export function findOpen(
 ): OpenAttempt | undefined {
   const current = state.taskById.get(task)?.open;
   if (current !== undefined && current.attempt === attempt && current.agent === agent.id) return current;
+  return findRevoked(agent, task, attempt);
+}
+
+/** The revoked attempt of that name that still holds a place. A task that was forgotten and submitted again may
+ *  have a live attempt of the same name: that one is not meant. */
+function findRevoked(agent: AgentRow, task: TaskId, attempt: number): OpenAttempt | undefined {
   for (const open of agent.open.values()) {
     if (open.state === "revoked" && open.task === task && open.attempt === attempt) return open;
   }

@@ -269,6 +269,26 @@ function heldBy(row: AgentRow | undefined, detail: number, number: number) {
   return { held, seen: assignmentNumber(Math.max(0, (row?.lastNumber ?? 0) + 1 - (detail % 4))) };
 }
 
+/** A task is revoked at an agent that never confirms it, forgotten, and submitted again under its id. */
+const forgottenAndSubmittedAgain: { isExperienced: boolean; turns: { wishes: Wish[]; passMs: number }[] } = {
+  isExperienced: false,
+  turns: [
+    {
+      wishes: [
+        { what: "join", pick: 27, detail: 826, number: 0 },
+        { what: "submit", pick: 7, detail: 0, number: 0 },
+        { what: "submit", pick: 0, detail: 388, number: 0 },
+      ],
+      passMs: 0,
+    },
+    { wishes: [], passMs: 50 },
+    { wishes: [{ what: "result", pick: 0, detail: 439, number: 2 }], passMs: 90_000_000 },
+    { wishes: [{ what: "submit", pick: 7, detail: 496, number: 0 }], passMs: 0 },
+    { wishes: [{ what: "join", pick: 11, detail: 0, number: 0 }], passMs: 0 },
+    { wishes: [], passMs: 0 },
+  ],
+};
+
 it("every history leaves the invariants whole, loses no task, and replays to the same state", () => {
   const seen = new Map<string, number>();
   fc.assert(
@@ -288,7 +308,7 @@ it("every history leaves the invariants whole, loses no task, and replays to the
         expect(describeState(replayed)).toEqual(describeState(turns.state));
       for (const { type } of turns.events) seen.set(type, (seen.get(type) ?? 0) + 1);
     }),
-    { numRuns: 1_500 },
+    { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain]] },
   );
   // The histories were worth it: all that can happen happened (but for what is rare, or the shell's to decide).
   expect(eventTypes.filter((type) => !seen.has(type))).toEqual([]);
