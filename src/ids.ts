@@ -57,3 +57,8 @@ export const batchIndex: (value: number) => BatchIndex = brandingAs<BatchIndex>(
 export const attemptNumber: (value: number) => AttemptNumber = brandingAs<AttemptNumber>();
 export const assignmentNumber: (value: number) => AssignmentNumber = brandingAs<AssignmentNumber>();
 export const instant: (value: number) => Instant = brandingAs<Instant>();
+
+/** The key under which maps and sets keep an attempt. */
+export function attemptKey({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
+  return `${task}#${attempt}`;
+}

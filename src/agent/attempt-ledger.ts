@@ -10,6 +10,7 @@ import {
   type AssignmentNumber,
   type AttemptNumber,
   assignmentNumber,
+  attemptKey,
   attemptNumber,
   type TaskId,
   type Token,
@@ -101,7 +102,7 @@ export class AttemptLedger {
     const arrivals: Arrival[] = [];
     for (const assignment of assignments) {
       if (!this.#note(assignment.number)) continue;
-      const name = nameOf(assignment);
+      const name = attemptKey(assignment);
       if (this.#heldByName.has(name)) continue;
       const held: HeldAttempt = {
         key: `${this.#incarnation}.${assignment.number}`,
@@ -125,8 +126,8 @@ export class AttemptLedger {
   revoke(attempts: readonly AttemptName[]): HeldAttempt[] {
     const told: HeldAttempt[] = [];
     for (const attempt of attempts) {
-      const held = this.#heldByName.get(nameOf(attempt));
-      if (held === undefined) this.#rememberRevoke(nameOf(attempt));
+      const held = this.#heldByName.get(attemptKey(attempt));
+      if (held === undefined) this.#rememberRevoke(attemptKey(attempt));
       else if (held.isRunning && !held.isRevoked) {
         held.isRevoked = true;
         held.isAborted = true;
@@ -151,7 +152,7 @@ export class AttemptLedger {
     if (held === undefined) return;
     this.end(key);
     this.#heldByKey.delete(key);
-    this.#heldByName.delete(nameOf(held));
+    this.#heldByName.delete(attemptKey(held));
   }
 
   /** @returns whether the number had not arrived before */
@@ -173,8 +174,4 @@ export class AttemptLedger {
     }
     this.#earlyRevokes.add(name);
   }
-}
-
-function nameOf({ task, attempt }: AttemptName): string {
-  return `${attempt} ${task}`;
 }

@@ -4,7 +4,7 @@
 import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import type { AgentRow, OpenAttempt, SwarmState } from "../core/state.ts";
-import type { AgentId, Incarnation } from "../ids.ts";
+import { type AgentId, attemptKey, type Incarnation } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Heartbeat } from "../protocol/schemas.ts";
 
@@ -93,7 +93,7 @@ export class Presences {
   }
 
   progressed(attempt: { readonly task: string; readonly attempt: number }): void {
-    this.#progressAt.set(nameOf(attempt), this.#clock.monotonicMs());
+    this.#progressAt.set(attemptKey(attempt), this.#clock.monotonicMs());
   }
 
   /** Agents that were silent for H, or for so long that nothing new should go to them; and attempts that made no
@@ -139,7 +139,7 @@ export class Presences {
     if (this.#progressAt.size === 0) return;
     const open = new Set<string>();
     for (const agent of state.agentById.values())
-      for (const attempt of agent.open.values()) open.add(nameOf(attempt));
+      for (const attempt of agent.open.values()) open.add(attemptKey(attempt));
     for (const key of this.#progressAt.keys()) if (!open.has(key)) this.#progressAt.delete(key);
   }
 
@@ -154,7 +154,7 @@ export class Presences {
       const stallMs =
         attempt.state === "running" ? state.taskById.get(attempt.task)?.spec.stallMs : undefined;
       if (stallMs === undefined) continue;
-      const since = this.#progressAt.get(nameOf(attempt));
+      const since = this.#progressAt.get(attemptKey(attempt));
       if (since === undefined) this.progressed(attempt);
       else if (now - since > stallMs) {
         commands.push({
@@ -178,16 +178,12 @@ function missingAssignments(row: AgentRow, seen: number, sentByPreviousBeat: num
 function agrees(row: AgentRow, { held, seen, draining }: Heartbeat): boolean {
   if (row.unresponsive && seen >= row.lastNumber) return false;
   if (draining === true && !row.draining) return false;
-  const holds = new Set(held.map(nameOf));
+  const holds = new Set(held.map(attemptKey));
   let expected = 0;
   for (const attempt of row.open.values()) {
     if (attempt.number > seen) break;
-    if (attempt.state !== "running" || !holds.has(nameOf(attempt))) return false;
+    if (attempt.state !== "running" || !holds.has(attemptKey(attempt))) return false;
     expected += 1;
   }
   return expected === holds.size;
-}
-
-function nameOf({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
-  return `${task}#${attempt}`;
 }

@@ -2,7 +2,7 @@
 // The one thing to know: an attempt the agent was sent (its number ≤ `seen`) and does not hold is lost, because
 // an agent holds an attempt until its result was answered; one it has not seen yet is sent again instead.
 
-import { type AgentId, assignmentNumber, type Incarnation, type Instant } from "../ids.ts";
+import { type AgentId, assignmentNumber, attemptKey, type Incarnation, type Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { findOpen } from "./agent-rows.ts";
 import type { Command, HeldAttempt, Reply } from "./command.ts";
@@ -168,11 +168,11 @@ function lostAttempts(
   { held, seen }: { readonly held: readonly HeldAttempt[]; readonly seen: number },
   at: Instant,
 ): Event[] {
-  const holds = new Set(held.map(nameOf));
+  const holds = new Set(held.map(attemptKey));
   const events: Event[] = [];
   for (const attempt of row.open.values()) {
     if (attempt.number > seen || events.length >= limits.closuresPerCommandMax) break;
-    if (!holds.has(nameOf(attempt)))
+    if (!holds.has(attemptKey(attempt)))
       events.push(closeAsLost(state, attempt, "the agent no longer holds the attempt", at));
   }
   return events;
@@ -184,8 +184,4 @@ function unknownAttempts(state: SwarmState, row: AgentRow, held: readonly HeldAt
     const open = findOpen(state, row, task, attempt);
     return open === undefined || open.state === "revoked";
   });
-}
-
-function nameOf({ task, attempt }: { readonly task: string; readonly attempt: number }): string {
-  return `${task}#${attempt}`;
 }
