@@ -16,6 +16,8 @@ export type UserId = Brand<string, "UserId">;
 export type TaskId = Brand<string, "TaskId">;
 /** What a task needs done and an agent can do; 1–128 printable characters without spaces. */
 export type Kind = Brand<string, "Kind">;
+/** Something shared that has slots (an LLM quota); 1–128 printable characters without spaces. */
+export type ResourceName = Brand<string, "ResourceName">;
 /** One life of an agent; 1–64 characters of `[A-Za-z0-9_-]`, unique for each start. */
 export type Incarnation = Brand<string, "Incarnation">;
 /** Names one granted attempt: `<term>.<agent's assignment number>`. */
@@ -49,6 +51,7 @@ export const projectId: (value: string) => ProjectId = brandingAs<ProjectId>();
 export const agentId: (value: string) => AgentId = brandingAs<AgentId>();
 export const userId: (value: string) => UserId = brandingAs<UserId>();
 export const taskId: (value: string) => TaskId = brandingAs<TaskId>();
+export const resourceName: (value: string) => ResourceName = brandingAs<ResourceName>();
 export const kind: (value: string) => Kind = brandingAs<Kind>();
 export const incarnation: (value: string) => Incarnation = brandingAs<Incarnation>();
 export const token: (value: string) => Token = brandingAs<Token>();

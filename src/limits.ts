@@ -218,6 +218,16 @@ export const limits = {
   /** Tasks whose project a filter of events remembers. */
   projectMemoryTasksMax: 100_000,
 
+  // --- whose turn (design section 7.2) --------------------------------------------------------
+  /** A project granted nothing for so long goes first, once: the window of the budget document's guarantee. */
+  guaranteeMs: 3_600_000,
+  /** Ticks of waiting, for each one that waits beside it, after which somebody goes next. */
+  ceilingTicksPerWaiting: 20,
+  /** What nobody said and nothing taught, for a first attempt of a kind. */
+  tokensPerAttemptDefault: 1_000,
+  /** Steps in which a budget's window rolls: its error is one of them at most. */
+  windowBuckets: 60,
+
   // --- learning (design section 7.3, 7.1) -----------------------------------------------------
   /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
   priorAttempts: 8,

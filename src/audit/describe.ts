@@ -57,6 +57,26 @@ function sentence(event: Event): string {
       return `${event.agent} is trusted with ${event.kind} again`;
     case "AgentForgotten":
       return `${event.agent} left long ago and is forgotten`;
+    case "PolicyChanged":
+      return `policy set: ${pairs(event.policy)}`;
+    case "ProjectConfigured":
+      return `project ${event.project} set: ${pairs(event.settings)}`;
+    case "KindConfigured":
+      return `kind ${event.kind} set: ${pairs(event.settings)}`;
+    case "ResourceConfigured":
+      return `resource ${event.resource} set: ${pairs(event.settings)}`;
+    case "RateConfigured":
+      return `rate of agents of type ${event.agentType} set: ${pairs(event.settings)}`;
+    case "RateRemoved":
+      return `agents of type ${event.agentType} are no longer limited by rate`;
+    case "ProjectPaused":
+      return `project ${event.project} paused: nothing of it is assigned`;
+    case "ProjectResumed":
+      return `project ${event.project} resumed`;
+    case "SwarmPaused":
+      return "the swarm is paused: nothing is assigned";
+    case "SwarmResumed":
+      return "the swarm goes on";
     case "TasksRefused":
       return `${event.count} ${event.count === 1 ? "task" : "tasks"} of ${event.project} refused: ${event.reason.replaceAll("-", " ")}`;
     default:
@@ -150,6 +170,17 @@ function nextTry({ retryAt }: EventOf<"AttemptFailed">): string {
   return retryAt === undefined
     ? "it waits for an agent again"
     : `tried again from ${new Date(retryAt).toISOString()}`;
+}
+
+/** `rules waggle, lambda 0.25, budget tokens 100 windowMs 60000 mode reject`. */
+function pairs(settings: object): string {
+  return Object.entries(settings)
+    .map(([name, value]) =>
+      typeof value === "object" && value !== null
+        ? `${name} ${pairs(value).replaceAll(",", "")}`
+        : `${name} ${String(value)}`,
+    )
+    .join(", ");
 }
 
 function tokens(used: number | undefined): string {

@@ -26,6 +26,16 @@ const known: Readonly<Record<EventType, true>> = {
   AgentSuspended: true,
   AgentReinstated: true,
   AgentForgotten: true,
+  PolicyChanged: true,
+  ProjectConfigured: true,
+  KindConfigured: true,
+  ResourceConfigured: true,
+  RateConfigured: true,
+  RateRemoved: true,
+  ProjectPaused: true,
+  ProjectResumed: true,
+  SwarmPaused: true,
+  SwarmResumed: true,
   TasksRefused: true,
 };
 

@@ -93,6 +93,7 @@ export function backpressure(reason: RefusalReason | "too-many-waiting", retryAf
     "inbox-full": "the coordinator has more messages waiting than it may",
     "too-many-users": "as many users or projects have live tasks as may",
     "journal-full": "the journal is short of room",
+    "user-queue-full": "the project is half full and the user has more waiting tasks than the others have",
     "too-many-waiting": "as many clients wait for tasks as may",
   };
   return codedError("WAGGLE_BACKPRESSURE", `${sentences[reason]}: try again later`, { retryAfterMs });

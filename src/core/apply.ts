@@ -15,6 +15,13 @@ import {
   releaseAttempt,
 } from "./agent-rows.ts";
 import type { Event, EventOf, FailureClass } from "./event.ts";
+import {
+  configureKind,
+  configureProject,
+  configureRate,
+  configureResource,
+  pauseProject,
+} from "./settings-rows.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
 import {
   addFailedBy,
@@ -101,6 +108,27 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return;
     case "AgentForgotten":
       return forgetRow(state, event.agent);
+    case "PolicyChanged":
+      state.policy = event.policy;
+      return;
+    case "ProjectConfigured":
+      return configureProject(state, event);
+    case "KindConfigured":
+      return configureKind(state, event);
+    case "ResourceConfigured":
+      return configureResource(state, event);
+    case "RateConfigured":
+      return configureRate(state, event);
+    case "RateRemoved":
+      state.rateByType.delete(event.agentType);
+      return;
+    case "ProjectPaused":
+    case "ProjectResumed":
+      return pauseProject(state, event);
+    case "SwarmPaused":
+    case "SwarmResumed":
+      state.isPaused = event.type === "SwarmPaused";
+      return;
     default:
       unreachable(event);
   }

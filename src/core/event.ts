@@ -10,12 +10,15 @@ import type {
   Instant,
   Kind,
   ProjectId,
+  ResourceName,
   TaskId,
   Term,
   Token,
   UserId,
 } from "../ids.ts";
+import type { Policy } from "../scheduling/policy.ts";
 import type { Receipt } from "./receipt.ts";
+import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
 
 /** How `payload` and `result` are to be read; absent means text. */
 export type Encoding = "base64";
@@ -170,6 +173,23 @@ export type Event =
     }
   | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
   | { readonly type: "AgentForgotten"; readonly agent: AgentId }
+  // what operators set, each whole: it replaces what was set before
+  | { readonly type: "PolicyChanged"; readonly policy: Policy }
+  | { readonly type: "ProjectConfigured"; readonly project: ProjectId; readonly settings: ProjectSettings }
+  | { readonly type: "KindConfigured"; readonly kind: Kind; readonly settings: KindSettings }
+  | {
+      readonly type: "ResourceConfigured";
+      readonly resource: ResourceName;
+      readonly settings: ResourceSettings;
+    }
+  | { readonly type: "RateConfigured"; readonly agentType: string; readonly settings: RateSettings }
+  /** Agents of this type are limited no longer. */
+  | { readonly type: "RateRemoved"; readonly agentType: string }
+  /** Nothing of the project is assigned until it is resumed; what runs goes on. */
+  | { readonly type: "ProjectPaused"; readonly project: ProjectId }
+  | { readonly type: "ProjectResumed"; readonly project: ProjectId }
+  | { readonly type: "SwarmPaused" }
+  | { readonly type: "SwarmResumed" }
   // admission
   /** One summary a second of what was refused, so that refusals are on the record without filling it. */
   | {
@@ -184,7 +204,8 @@ export type RefusalReason =
   | "swarm-queue-full"
   | "inbox-full"
   | "journal-full"
-  | "too-many-users";
+  | "too-many-users"
+  | "user-queue-full";
 
 export type EventType = Event["type"];
 

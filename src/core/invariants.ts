@@ -20,6 +20,7 @@ import {
   type TaskState,
   type Timer,
 } from "./state.ts";
+import { isKept } from "./task-rows.ts";
 
 /** One broken invariant. */
 export interface Violation {
@@ -300,15 +301,16 @@ function* onlineByKind(state: SwarmState): Generator<string> {
 }
 
 function* idleOnesAreListed(state: SwarmState): Generator<string> {
-  for (const { project, counts, live, userByName, idleUsers } of state.projectById.values()) {
+  for (const row of state.projectById.values()) {
+    const { project, counts, live, userByName, idleUsers } = row;
     if (live !== liveIn(counts)) yield `project ${project} counts ${live} live tasks, of ${liveIn(counts)}`;
-    if (state.idleProjects.has(project) !== (live === 0))
+    if (state.idleProjects.has(project) !== (live === 0 && !isKept(row)))
       yield `project ${project} with ${live} live tasks is listed wrongly`;
-    for (const row of userByName.values()) {
-      if (row.live !== liveIn(row.counts))
-        yield `user ${row.user} counts ${row.live} live tasks, of ${liveIn(row.counts)}`;
-      if (idleUsers.has(row.user) !== (row.live === 0))
-        yield `user ${row.user} with ${row.live} live tasks is listed wrongly`;
+    for (const user of userByName.values()) {
+      if (user.live !== liveIn(user.counts))
+        yield `user ${user.user} counts ${user.live} live tasks, of ${liveIn(user.counts)}`;
+      if (idleUsers.has(user.user) !== (user.live === 0))
+        yield `user ${user.user} with ${user.live} live tasks is listed wrongly`;
     }
   }
 }

@@ -12,13 +12,17 @@ import type {
   Instant,
   Kind,
   ProjectId,
+  ResourceName,
   TaskId,
   Term,
   Token,
   UserId,
 } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
 import type { TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
+import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
 
 export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
 export type EndedTaskState = "completed" | "failed" | "cancelled" | "expired" | "dead-lettered";
@@ -159,6 +163,24 @@ export interface EndedTask {
 /** Live tasks by state and ended ones by outcome: counters, never recounts. */
 export type TaskCounts = Record<TaskState, number>;
 
+/** What the swarm knows of a kind beyond its agents and its queue. */
+export interface KindRow {
+  readonly kind: Kind;
+  /** Absent while nothing was set. */
+  settings: KindSettings | undefined;
+}
+
+export interface ResourceRow {
+  readonly resource: ResourceName;
+  settings: ResourceSettings;
+}
+
+/** Tokens used by agents of one type. */
+export interface RateRow {
+  readonly agentType: string;
+  settings: RateSettings;
+}
+
 export interface UserRow {
   readonly user: UserId;
   readonly counts: TaskCounts;
@@ -172,6 +194,9 @@ export interface UserRow {
 
 export interface ProjectRow {
   readonly project: ProjectId;
+  /** Absent while nothing was set: the defaults hold (`settingsOf`). A row with settings is never evicted. */
+  settings: ProjectSettings | undefined;
+  isPaused: boolean;
   readonly counts: TaskCounts;
   /** Tasks that have not ended. */
   live: number;
@@ -203,9 +228,14 @@ export interface SwarmState {
   readonly timers: IndexedHeap<Timer>;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly projectById: Map<ProjectId, ProjectRow>;
-  /** Projects without live tasks, idle longest first: they give way to new ones. */
+  /** Projects without live tasks and settings, idle longest first: they give way to new ones. */
   readonly idleProjects: Set<ProjectId>;
   readonly counts: TaskCounts;
+  policy: Policy;
+  isPaused: boolean;
+  readonly kindByName: Map<Kind, KindRow>;
+  readonly resourceByName: Map<ResourceName, ResourceRow>;
+  readonly rateByType: Map<string, RateRow>;
 }
 
 export function emptyCounts(): TaskCounts {
@@ -243,8 +273,22 @@ export function emptyState(): SwarmState {
     projectById: new Map(),
     idleProjects: new Set(),
     counts: emptyCounts(),
+    policy: defaultPolicy,
+    isPaused: false,
+    kindByName: new Map(),
+    resourceByName: new Map(),
+    rateByType: new Map(),
   };
 }
+
+/** What holds for a project of which nothing was set. */
+export const defaultProjectSettings: ProjectSettings = {
+  creditWeight: 1,
+  queueMax: limits.queuedTasksPerProjectMax,
+};
+
+/** What holds for a kind of which nothing was set. */
+export const defaultKindSettings: KindSettings = { importance: 1 };
 
 export function isDueEarlier(a: Timer, b: Timer): boolean {
   return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.order < b.order;

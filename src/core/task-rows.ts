@@ -179,7 +179,7 @@ function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 
 function countLive(state: SwarmState, { projectRow, userRow }: TaskRow, change: 1 | -1): void {
   projectRow.live += change;
   userRow.live += change;
-  noteIdle(state.idleProjects, projectRow.project, projectRow.live);
+  if (!isKept(projectRow)) noteIdle(state.idleProjects, projectRow.project, projectRow.live);
   noteIdle(projectRow.idleUsers, userRow.user, userRow.live);
 }
 
@@ -197,12 +197,20 @@ export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId):
   );
 }
 
-function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
+/** Whether a project's row must outlive its tasks: an operator's word is not forgotten. */
+export function isKept(row: ProjectRow): boolean {
+  return row.settings !== undefined || row.isPaused;
+}
+
+/** The row of a project, made when it is not there. */
+export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow {
   const known = state.projectById.get(project);
   if (known !== undefined) return known;
   evictIdle(state.projectById, state.idleProjects, limits.projectsMax);
   const row: ProjectRow = {
     project,
+    settings: undefined,
+    isPaused: false,
     counts: emptyCounts(),
     live: 0,
     userByName: new Map(),

@@ -14,7 +14,7 @@ import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } f
 import { Contender } from "./candidate.ts";
 import { excludedByFailure, isFree, isFull } from "./eligibility.ts";
 import { fittedReceipt, jsonBytes } from "./fitted-receipt.ts";
-import { defaultPolicy, type SchedulingPolicy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 import { Pool, type Ranking } from "./pool.ts";
 import { nothingToPlan, type Survey, surveyOf } from "./survey.ts";
 import { SubmissionOrder, type TurnOrder } from "./turn-order.ts";
@@ -38,7 +38,7 @@ interface Granted {
 export class Round {
   readonly #state: SwarmState;
   readonly #at: Instant;
-  readonly #policy: SchedulingPolicy;
+  readonly #policy: Policy;
   readonly #survey: Survey;
   readonly #poolsByKind = new Map<Kind, Pool[]>();
   readonly #openByLane = new Map<Lane, OpenLane>();
@@ -49,10 +49,10 @@ export class Round {
   #pending: Granted | undefined;
 
   /** @param at the instant of the assignments; no instant in the state is later */
-  constructor(state: SwarmState, at: Instant, policy: Partial<SchedulingPolicy> = {}) {
+  constructor(state: SwarmState, at: Instant, policy: Partial<Policy> = {}) {
     this.#state = state;
     this.#at = at;
-    this.#policy = { ...defaultPolicy, ...policy };
+    this.#policy = { ...state.policy, ...policy };
     this.#survey = state.laneByKey.size === 0 ? nothingToPlan : surveyOf(state, this.#policy);
     if (this.#survey.free.length > 0) this.#open();
     this.#turns = new SubmissionOrder(this.#openByLane.keys());

@@ -1,17 +1,80 @@
-// The constants of the rules that an operator may set for a swarm. Not bounds: those stand in src/limits.ts.
+// What an operator may set for the swarm as a whole (design section 7): which rule decides at each joint, and the
+// constants of the rules. Not bounds: those stand in src/limits.ts. What is set for a project, a kind, a resource
+// or an agent type stands in core/settings.ts.
 
-/** How agents are ranked (design section 7.3). */
-export interface SchedulingPolicy {
+import type { BudgetSettings } from "../core/settings.ts";
+import { limits } from "../limits.ts";
+
+/** The published rule sets, and ours. Each is a choice of the five settings after it. */
+export type RulesName = "waggle" | "budget" | "loco" | "vapora" | "lucio";
+
+/** What orders those that wait at one level.
+ *  `clock`: virtual clocks on cost, with the ceiling · `recency`: Lucio's score · `deficit`: the budget document's
+ *  key · `load`: LOCO's L over the queues that compete · `fifo`: (priority, submission). */
+export type TurnRule = "clock" | "recency" | "deficit" | "load" | "fifo";
+
+/** As `TurnRule`; `none`: there is no such level, users of all projects compete with each other. */
+export type ProjectTurnRule = TurnRule | "none";
+
+/** `score`: success rate over load · `first-idle`: whoever holds nothing, in order of joining, then the others. */
+export type AgentRule = "score" | "first-idle";
+
+export interface Policy {
+  /** The set last chosen; single settings may differ from it since. */
+  readonly rules: RulesName;
+  readonly projectTurn: ProjectTurnRule;
+  readonly userTurn: TurnRule;
+  readonly agentRule: AgentRule;
   /** λ: what an agent's own backlog costs it, as a share of what being full costs. 0 gives VAPORA's formula. */
   readonly lambda: number;
-  /** α of LOCO's load function over the agents' backlogs, [0, 1]. */
+  /** Exponent of the factor for speed, (swarm's latency / agent's)^e; 0 is off. One of 0, 0.5, 1, 2: others
+   *  would need a power function, whose last digits engines disagree on. */
+  readonly speedExponent: number;
+  /** α of LOCO's load function, [0, 1]. */
   readonly alpha: number;
+  /** Whether α follows what is observed, at each release (design section 7, "auto-tune"). */
+  readonly autoTune: boolean;
+  /** Ticks of its kind after which somebody that waits goes next, for each one that waits beside it; ≥ 1. */
+  readonly ceiling: number;
+  /** A project that was granted nothing for so long goes first, once; ms. */
+  readonly guaranteeMs: number;
+  /** TopN: attempts open at once in the whole swarm; absent is no limit. */
+  readonly topN?: number;
+  /** Of the swarm's tokens; absent is no limit. */
+  readonly budget?: BudgetSettings;
+  /** What a first attempt of a kind is taken to use when nobody said and nothing was learnt, tokens. */
+  readonly tokensDefault: number;
+  /** `declared`: only projects that an operator has set exist. */
+  readonly projects: "open" | "declared";
 }
 
-export const defaultPolicy: SchedulingPolicy = {
-  // The load already counts prefetched tasks; a quarter more breaks ties between equally full agents in favour
-  // of the one that gets through its backlog, and never outweighs a clearly better success rate.
-  lambda: 0.25,
+/** What choosing a rule set chooses. */
+export type RuleSet = Pick<Policy, "projectTurn" | "userTurn" | "agentRule" | "lambda" | "speedExponent">;
+
+export const ruleSets: Readonly<Record<RulesName, RuleSet>> = {
+  // The load already counts prefetched tasks; a quarter more breaks ties between equally full agents in favour of
+  // the one that gets through its backlog, and never outweighs a clearly better success rate.
+  waggle: { projectTurn: "clock", userTurn: "clock", agentRule: "score", lambda: 0.25, speedExponent: 1 },
+  budget: {
+    projectTurn: "deficit",
+    userTurn: "fifo",
+    agentRule: "first-idle",
+    lambda: 0,
+    speedExponent: 0,
+  },
+  loco: { projectTurn: "none", userTurn: "load", agentRule: "score", lambda: 0, speedExponent: 0 },
+  vapora: { projectTurn: "none", userTurn: "fifo", agentRule: "score", lambda: 0, speedExponent: 0 },
+  lucio: { projectTurn: "none", userTurn: "recency", agentRule: "score", lambda: 0, speedExponent: 0 },
+};
+
+export const defaultPolicy: Policy = {
+  rules: "waggle",
+  ...ruleSets.waggle,
   // LOCO's "balanced", its default for most workloads.
   alpha: 0.25,
+  autoTune: false,
+  ceiling: limits.ceilingTicksPerWaiting,
+  guaranteeMs: limits.guaranteeMs,
+  tokensDefault: limits.tokensPerAttemptDefault,
+  projects: "open",
 };

@@ -4,7 +4,7 @@
 import type { AgentRow, SwarmState } from "../core/state.ts";
 import { isFree } from "./eligibility.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import type { SchedulingPolicy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 
 /** Agents of the whole swarm by the two filters that look at nothing but the agent. */
 export interface Census {
@@ -29,7 +29,7 @@ export const nothingToPlan: Survey = {
   backlogByAgent: new Map(),
 };
 
-export function surveyOf(state: SwarmState, policy: SchedulingPolicy): Survey {
+export function surveyOf(state: SwarmState, policy: Policy): Survey {
   const isBacklogCounted = policy.lambda !== 0;
   let offline = 0;
   let draining = 0;
@@ -63,7 +63,7 @@ export function backlogOf(agent: AgentRow, tick: number): Queue {
   return { queueDepth, oldestAge };
 }
 
-function loadByAgent(queueByAgent: Map<AgentRow, Queue>, policy: SchedulingPolicy): Map<AgentRow, number> {
+function loadByAgent(queueByAgent: Map<AgentRow, Queue>, policy: Policy): Map<AgentRow, number> {
   const maxima = maximaOf(queueByAgent.values());
   const loads = new Map<AgentRow, number>();
   for (const [agent, queue] of queueByAgent) loads.set(agent, loadOf(queue, maxima, policy.alpha));

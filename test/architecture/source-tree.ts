@@ -33,6 +33,8 @@ export interface Tree {
 export const repositoryRoot: string = fileURLToPath(new URL("../..", import.meta.url));
 
 const skippedFolders = new Set(["node_modules", "dist", "coverage"]);
+/** In a linked working tree of git this is a file that says where the repository is. */
+const skippedFiles = new Set([".git"]);
 const readExtensions = /\.(ts|js|mjs|json|ya?ml|md|py|sh|txt)$|(^|\/)(Dockerfile|LICENSE|run|\.[a-z]+)$/;
 
 /** Every text file of the checkout, tracked or not; nothing that is generated or installed. */
@@ -43,7 +45,7 @@ export function readTree(root: string = repositoryRoot): Tree {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       const hidden = entry.name.startsWith(".") && entry.name !== ".ci" && entry.isDirectory();
       if (entry.isDirectory() && !hidden && !skippedFolders.has(entry.name)) visit(path);
-      if (entry.isFile() && readExtensions.test(path)) {
+      if (entry.isFile() && readExtensions.test(path) && !skippedFiles.has(path)) {
         files.push(sourceFile(path, readFileSync(join(root, path), "utf8")));
       }
     }

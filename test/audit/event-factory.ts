@@ -11,11 +11,13 @@ import {
   instant,
   kind,
   projectId,
+  resourceName,
   taskId,
   term,
   token,
   userId,
 } from "../../src/ids.ts";
+import { defaultPolicy } from "../../src/scheduling/policy.ts";
 
 export function aSpec(overrides: Partial<TaskSpec> = {}): TaskSpec {
   return {
@@ -96,6 +98,36 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   },
   AgentReinstated: { type: "AgentReinstated", agent: agentId("a1"), kind: kind("count") },
   AgentForgotten: { type: "AgentForgotten", agent: agentId("a1") },
+  PolicyChanged: { type: "PolicyChanged", policy: defaultPolicy },
+  ProjectConfigured: {
+    type: "ProjectConfigured",
+    project: projectId("acme"),
+    settings: {
+      creditWeight: 2,
+      budget: { tokens: 1_000, windowMs: 60_000, mode: "reject" },
+      queueMax: 10,
+    },
+  },
+  KindConfigured: {
+    type: "KindConfigured",
+    kind: kind("count"),
+    settings: { importance: 2, cheaper: kind("guess") },
+  },
+  ResourceConfigured: {
+    type: "ResourceConfigured",
+    resource: resourceName("gpt-4o"),
+    settings: { slots: 3, maxWaiters: 100 },
+  },
+  RateConfigured: {
+    type: "RateConfigured",
+    agentType: "claude",
+    settings: { window: "per_minute", tokensMax: 1_000, sliding: true },
+  },
+  RateRemoved: { type: "RateRemoved", agentType: "claude" },
+  ProjectPaused: { type: "ProjectPaused", project: projectId("acme") },
+  ProjectResumed: { type: "ProjectResumed", project: projectId("acme") },
+  SwarmPaused: { type: "SwarmPaused" },
+  SwarmResumed: { type: "SwarmResumed" },
   TasksRefused: { type: "TasksRefused", project: projectId("acme"), reason: "project-queue-full", count: 3 },
 };
 

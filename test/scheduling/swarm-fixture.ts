@@ -21,7 +21,7 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { Round } from "../../src/scheduling/planner.ts";
-import type { SchedulingPolicy } from "../../src/scheduling/policy.ts";
+import type { Policy } from "../../src/scheduling/policy.ts";
 
 export interface AgentOverrides {
   readonly kinds?: readonly string[];
@@ -182,7 +182,7 @@ export class SwarmFixture {
   }
 
   /** One whole round, applied. */
-  plan(policy?: Partial<SchedulingPolicy>): EventOf<"TaskAssigned">[] {
+  plan(policy?: Partial<Policy>): EventOf<"TaskAssigned">[] {
     const round = new Round(this.state, this.at, policy);
     const assigned: EventOf<"TaskAssigned">[] = [];
     for (let event = round.next(); event !== undefined; event = round.next()) {

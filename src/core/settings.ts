@@ -1,0 +1,50 @@
+// What an operator sets for one project, kind, resource or agent type. Journaled whole at each change, so that a
+// row's settings are those of the last event. What is set for the swarm is scheduling/policy.ts.
+
+import type { Kind } from "../ids.ts";
+
+/** What happens to a task that does not fit a budget any more.
+ *  `reject`: it waits until it fits, and what could never fit is refused at submission · `alert`: it runs, and the
+ *  record says that the budget is exceeded · `downgrade`: it runs as the kind named cheaper. */
+export type BudgetMode = "reject" | "alert" | "downgrade";
+
+/** Tokens in a window that rolls in `limits.windowBuckets` steps. */
+export interface BudgetSettings {
+  readonly tokens: number;
+  readonly windowMs: number;
+  readonly mode: BudgetMode;
+}
+
+export interface ProjectSettings {
+  /** Its share when others wait too, > 0; default 1. */
+  readonly creditWeight: number;
+  /** Attempts open at once, ≥ 1; absent is no limit. */
+  readonly maxConcurrent?: number;
+  readonly budget?: BudgetSettings;
+  /** Tasks that may wait; default and most `limits.queuedTasksPerProjectMax`. */
+  readonly queueMax: number;
+}
+
+export interface KindSettings {
+  /** How fast its tasks rise (Lucio's task weight), > 0; default 1. */
+  readonly importance: number;
+  /** Runs in its place where a budget in mode `downgrade` is used up. */
+  readonly cheaper?: Kind;
+}
+
+export interface ResourceSettings {
+  readonly slots: number;
+  /** Requests that may wait; one more is refused. */
+  readonly maxWaiters: number;
+}
+
+/** As in the budget document: a minute, an hour, a day. */
+export type RateWindow = "per_minute" | "per_hour" | "per_day";
+
+/** Tokens that agents of one type may use in a window. */
+export interface RateSettings {
+  readonly window: RateWindow;
+  readonly tokensMax: number;
+  /** Whether the window truly slides, or starts anew with the first use after it expired (the document's). */
+  readonly sliding: boolean;
+}
