@@ -5,6 +5,7 @@
 export type WaggleErrorCode =
   | "WAGGLE_INVALID_MESSAGE"
   | "WAGGLE_INVALID_CONFIG"
+  | "WAGGLE_INVALID_VALUE"
   | "WAGGLE_USAGE"
   | "WAGGLE_UNKNOWN_TASK"
   | "WAGGLE_UNKNOWN_AGENT"
@@ -58,6 +59,13 @@ export class InvalidMessageError extends WaggleError {
 export class InvalidConfigError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_INVALID_CONFIG", message, options);
+  }
+}
+
+/** A value that a rule of scheduling cannot work with: α above 1, a weight that is no number. Nothing was changed. */
+export class InvalidValueError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_INVALID_VALUE", message, options);
   }
 }
 

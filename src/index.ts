@@ -41,6 +41,7 @@ export {
   BrokerError,
   InvalidConfigError,
   InvalidMessageError,
+  InvalidValueError,
   InvariantError,
   JournalDamagedError,
   NoLeaderError,

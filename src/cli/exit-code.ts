@@ -49,6 +49,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_USAGE":
     case "WAGGLE_INVALID_CONFIG":
     case "WAGGLE_INVALID_MESSAGE":
+    case "WAGGLE_INVALID_VALUE":
     case "WAGGLE_JOURNAL_SETTINGS":
       return exitCodes.usage;
     case "WAGGLE_UNREACHABLE":

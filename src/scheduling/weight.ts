@@ -1,0 +1,71 @@
+// What a task costs when nobody said so: from the name of the model it will ask and the length of its prompt.
+// Tiers are LOCO's ("Task Weight", within its ranges), the formula is ours (design section 7, "Cost").
+// Integer thousandths, so that sums of weights are exact and the same everywhere.
+
+import { InvalidValueError } from "../errors.ts";
+
+/** Of a model of the cheapest tier with a prompt of up to 1,000 tokens. */
+export const thousandthsPerWeight = 1_000;
+
+/** Price classes by the words of a model's name, thousandths. */
+const tierThousandthsByName: ReadonlyMap<string, number> = new Map([
+  ["haiku", 1_000],
+  ["gpt-4o-mini", 1_000],
+  ["gemini-flash", 1_000],
+  ["gemini-pro", 2_000],
+  ["gpt-4o", 2_500],
+  ["sonnet", 3_000],
+  ["opus", 5_000],
+  ["o1", 5_000],
+]);
+const unknownTierThousandths = 2_000;
+
+/** Of common text in common tokenizers. */
+const charactersPerToken = 4;
+/** A shorter prompt costs as much: the answer, not the prompt, is what is paid for. */
+const tokensPerTier = 1_000;
+
+/**
+ * `tier × max(prompt tokens / 1000, 1)`, prompt tokens ≈ characters / 4.
+ *
+ * @param model as its vendor writes it: `claude-3-5-haiku-20241022`, `openai/gpt-4o`
+ * @param promptCharacters ≥ 0
+ * @returns thousandths, a whole number ≥ 1,000
+ * @throws InvalidValueError for a length that is none
+ */
+export function weightThousandthsOf(model: string, promptCharacters: number): number {
+  if (!(Number.isFinite(promptCharacters) && promptCharacters >= 0)) {
+    const sentence = `the length of a prompt is a number of characters, not ${promptCharacters}`;
+    throw new InvalidValueError(sentence, { field: "promptCharacters" });
+  }
+  const promptTokens = promptCharacters / charactersPerToken;
+  return Math.round(tierThousandthsOf(model) * Math.max(promptTokens / tokensPerTier, 1));
+}
+
+/**
+ * The tier whose dash-separated words all stand in the model's name, in their order: `gemini-2.5-flash` is a
+ * `gemini-flash`. The longest such name decides, so that `gpt-4o-mini` is no `gpt-4o`. Whole words only: there
+ * is a "mini" in "ge*mini*".
+ *
+ * @returns thousandths; 2,000 for a model nobody knows
+ */
+export function tierThousandthsOf(model: string): number {
+  const words = wordsOf(model);
+  let longest = "";
+  for (const name of tierThousandthsByName.keys()) {
+    if (name.length > longest.length && standsIn(words, name.split("-"))) longest = name;
+  }
+  return tierThousandthsByName.get(longest) ?? unknownTierThousandths;
+}
+
+/** Without the route before a slash and the tag after a colon, which some providers add. */
+function wordsOf(model: string): string[] {
+  const name = model.toLowerCase().split("/").at(-1) ?? "";
+  return (name.split(":")[0] ?? "").split("-");
+}
+
+function standsIn(words: readonly string[], wanted: readonly string[]): boolean {
+  let found = 0;
+  for (const word of words) if (word === wanted[found]) found += 1;
+  return found === wanted.length;
+}

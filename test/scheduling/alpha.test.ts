@@ -1,0 +1,103 @@
+// What may be said of α, and how it moves by itself.
+
+import { describe, expect, it } from "vitest";
+import {
+  type AlphaChoice,
+  alphaOf,
+  alphaTrendTicks,
+  depthsWith,
+  nextAlpha,
+} from "../../src/scheduling/alpha.ts";
+
+describe("alphaOf", () => {
+  it.each([
+    [{}, 0.25],
+    [{ preset: "latency" }, 0],
+    [{ preset: "balanced" }, 0.25],
+    [{ preset: "throughput" }, 0.5],
+    [{ alpha: 0 }, 0],
+    [{ alpha: 0.7 }, 0.7],
+    [{ alpha: 1 }, 1],
+    [{ alpha: 0.5, autoTune: true }, 0.5],
+  ] as const)("of %j is %d", (choice, alpha) => expect(alphaOf(choice)).toBe(alpha));
+
+  it.each<[AlphaChoice, string]>([
+    [{ preset: "latency", alpha: 0 }, "alpha"],
+    [{ preset: "fastest" }, "preset"],
+    [{ preset: "constructor" }, "preset"],
+    [{ alpha: -0.01 }, "alpha"],
+    [{ alpha: 1.01 }, "alpha"],
+    [{ alpha: Number.NaN }, "alpha"],
+    [{ alpha: "0.5" as unknown as number }, "alpha"],
+    [{ alpha: 0.51, autoTune: true }, "alpha"],
+  ])("refuses %j", (choice, field) => {
+    expect(() => alphaOf(choice)).toThrow(expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field }));
+  });
+});
+
+describe("α that moves by itself", () => {
+  const steady = Array.from({ length: alphaTrendTicks + 1 }, () => 10);
+  const grown = [...steady.slice(1), 13];
+  const even = [5, 5, 5];
+  const uneven = [0, 0, 9];
+
+  it("goes down by 0.01 where waits are uneven", () => {
+    expect(nextAlpha({ alpha: 0.25, oldestAges: uneven, depths: steady })).toEqual({
+      from: 0.25,
+      to: 0.24,
+      reason: "uneven-waits",
+      measured: expect.closeTo(Math.SQRT2, 12),
+    });
+  });
+
+  it("goes up by 0.01 where the queue grew by more than a fifth in 10 ticks", () => {
+    expect(nextAlpha({ alpha: 0.25, oldestAges: even, depths: grown })).toEqual({
+      from: 0.25,
+      to: 0.26,
+      reason: "growing-queue",
+      measured: expect.closeTo(0.3, 12),
+    });
+  });
+
+  it("looks at waits first", () => {
+    expect(nextAlpha({ alpha: 0.25, oldestAges: uneven, depths: grown })?.reason).toBe("uneven-waits");
+  });
+
+  it.each([
+    ["exactly the thresholds", { alpha: 0.25, oldestAges: [1, 3], depths: [10, ...steady.slice(2), 12] }],
+    ["nothing waiting", { alpha: 0.25, oldestAges: [], depths: [] }],
+    ["nothing older than this tick", { alpha: 0.25, oldestAges: [0, 0], depths: steady }],
+    ["too few ticks known", { alpha: 0.25, oldestAges: even, depths: [1, 100] }],
+    ["0 and uneven", { alpha: 0, oldestAges: uneven, depths: grown }],
+    ["0.5 and growing", { alpha: 0.5, oldestAges: even, depths: grown }],
+  ])("stays at %s", (_, facts) => expect(nextAlpha(facts)).toBeUndefined());
+
+  it("takes a queue that was empty as growing", () => {
+    expect(nextAlpha({ alpha: 0.25, oldestAges: even, depths: [0, ...steady.slice(1)] })?.to).toBe(0.26);
+  });
+
+  it("walks from 0.25 to 0 in 25 even steps, and stops", () => {
+    let alpha = 0.25;
+    let steps = 0;
+    for (;;) {
+      const change = nextAlpha({ alpha, oldestAges: uneven, depths: steady });
+      if (change === undefined) break;
+      alpha = change.to;
+      steps += 1;
+    }
+    expect({ alpha, steps }).toEqual({ alpha: 0, steps: 25 });
+  });
+
+  it("is refused above 0.5", () => {
+    expect(() => nextAlpha({ alpha: 0.6, oldestAges: [], depths: [] })).toThrow(
+      expect.objectContaining({ code: "WAGGLE_INVALID_VALUE" }),
+    );
+  });
+
+  it("remembers no more depths than it compares", () => {
+    let depths: number[] = [];
+    for (let depth = 1; depth <= 40; depth += 1) depths = depthsWith(depths, depth);
+    expect(depths).toHaveLength(alphaTrendTicks + 1);
+    expect([depths[0], depths.at(-1)]).toEqual([30, 40]);
+  });
+});
