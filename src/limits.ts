@@ -244,6 +244,8 @@ export const limits = {
   /** First probe of a suspended agent; doubled on each failed probe. */
   suspendMs: 5_000,
   suspendMsMax: 10 * 60_000,
+  /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
+  waitersPerResourceMax: 100,
   /** Bytes of a receipt (design section 10). */
   receiptBytesMax: 512,
   /** As much of a lane's name stands in a receipt before a candidate more does. */
