@@ -21,6 +21,7 @@ const instead: Readonly<Record<string, string>> = {
  *  `new Worker`, a field `data: Uint8Array`) is no declaration and needs none. */
 const exceptions: readonly (readonly [phrase: RegExp, reason: string])[] = [
   [/^infoIn$/g, "INFO is a message of the NATS protocol"],
+  [/^BudgetManager$/g, "the public name that the budget document gives it"],
   [/data[- ]?folder/gi, "the folder `.waggle`: what --data-folder and the design call it"],
 ];
 
