@@ -1,0 +1,172 @@
+// Lucio's scheduler, to the letter ("No Customer Left Behind"): users by how long ago they were served, times the
+// weight of the task, re-ranked each cycle, no more at once than TopN. One thing is mended, because the original
+// leaks there: the death of an agent gives back what its tasks took of TopN.
+// A model in one process, for simulations; live, `recency` orders what passed the filters (planner.ts).
+
+import { InvalidValueError } from "../../errors.ts";
+
+export interface LucioTask {
+  readonly id: string;
+  readonly user: string;
+  /** "Each task type has a static weight that reflects its importance", > 0. */
+  readonly taskWeight: number;
+}
+
+export interface LucioPick {
+  readonly task: LucioTask;
+  /** What it was picked for, at that moment. */
+  readonly score: number;
+}
+
+/** Whose user was never scheduled: as if at the beginning of the clock. The document does not say. */
+const neverScheduledAt = 0;
+
+/**
+ * `task_weight * (current_time - user_last_scheduled_time)`.
+ *
+ * @param lastScheduledAt of the user; undefined when never
+ */
+export function priorityScore(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {
+  return taskWeight * (now - (lastScheduledAt ?? neverScheduledAt));
+}
+
+interface PendingTask {
+  readonly task: LucioTask;
+  readonly sequence: number;
+}
+
+interface LucioUser {
+  lastScheduledAt: number | undefined;
+  /** What waits, in order of submission, by weight: tasks of a type weigh the same, so there are few lists. */
+  readonly pendingByWeight: Map<number, PendingTask[]>;
+}
+
+interface Ranked {
+  readonly user: LucioUser;
+  readonly pending: PendingTask;
+  readonly score: number;
+}
+
+export class LucioScheduler {
+  #topN: number;
+  readonly #userByName = new Map<string, LucioUser>();
+  /** Scheduled tasks that have not ended, with the agent once it is known. */
+  readonly #agentByTask = new Map<string, string | undefined>();
+  readonly #pendingIds = new Set<string>();
+  #submissions = 0;
+  #now = neverScheduledAt;
+
+  /** @param topN tasks that may run at once, ≥ 1 @throws InvalidValueError */
+  constructor(topN: number) {
+    if (!(Number.isSafeInteger(topN) && topN >= 1)) {
+      throw new InvalidValueError(`TopN is a whole number from 1, not ${topN}`, { field: "topN" });
+    }
+    this.#topN = topN;
+  }
+
+  /** How many more tasks may be scheduled. */
+  get topN(): number {
+    return this.#topN;
+  }
+
+  /** @throws InvalidValueError for a weight that is not above 0, or an id that is pending or runs already */
+  submit(task: LucioTask): void {
+    if (!(Number.isFinite(task.taskWeight) && task.taskWeight > 0)) {
+      const sentence = `a task's weight is a number above 0, not ${task.taskWeight}`;
+      throw new InvalidValueError(sentence, { field: "taskWeight" });
+    }
+    if (this.#pendingIds.has(task.id) || this.#agentByTask.has(task.id)) {
+      throw new InvalidValueError(`there is a task ${task.id} already`, { field: "id" });
+    }
+    this.#submissions += 1;
+    this.#pendingIds.add(task.id);
+    const { pendingByWeight } = this.#userOf(task.user);
+    const pending = { task, sequence: this.#submissions };
+    const alike = pendingByWeight.get(task.taskWeight);
+    if (alike === undefined) pendingByWeight.set(task.taskWeight, [pending]);
+    else alike.push(pending);
+  }
+
+  /**
+   * One cycle: the highest scores first, equal ones in order of submission, up to TopN. Scheduling a task resets
+   * its user's score at once, so that the rest of a burst stands behind everybody else within the same cycle.
+   *
+   * @param now in any unit, ≥ 0 and not before the last cycle
+   * @throws InvalidValueError for a time that went back
+   */
+  schedule(now: number): LucioPick[] {
+    if (!(Number.isFinite(now) && now >= this.#now)) {
+      throw new InvalidValueError(`time does not go back: ${now} after ${this.#now}`, { field: "now" });
+    }
+    this.#now = now;
+    const picks: LucioPick[] = [];
+    while (this.#topN > 0) {
+      const ranked = this.#highest(now);
+      if (ranked === undefined) break;
+      this.#take(ranked, now);
+      picks.push({ task: ranked.pending.task, score: ranked.score });
+    }
+    return picks;
+  }
+
+  /** Says which agent runs a scheduled task, so that its death can be told. @throws InvalidValueError */
+  started(task: string, agent: string): void {
+    this.#checkScheduled(task);
+    this.#agentByTask.set(task, agent);
+  }
+
+  /** The task succeeded or failed: either gives back one of TopN, once. @throws InvalidValueError */
+  ended(task: string): void {
+    this.#checkScheduled(task);
+    this.#agentByTask.delete(task);
+    this.#topN += 1;
+  }
+
+  /** @returns the tasks that died with the agent, each of which gave back one of TopN */
+  agentDied(agent: string): string[] {
+    const died = [...this.#agentByTask].filter(([, runs]) => runs === agent).map(([task]) => task);
+    for (const task of died) this.ended(task);
+    return died;
+  }
+
+  #highest(now: number): Ranked | undefined {
+    let highest: Ranked | undefined;
+    for (const user of this.#userByName.values()) {
+      for (const [pending] of user.pendingByWeight.values()) {
+        if (pending === undefined) continue;
+        const score = priorityScore(pending.task.taskWeight, now, user.lastScheduledAt);
+        const ranked = { user, pending, score };
+        if (highest === undefined || isBefore(ranked, highest)) highest = ranked;
+      }
+    }
+    return highest;
+  }
+
+  #take({ user, pending }: Ranked, now: number): void {
+    const { id, taskWeight } = pending.task;
+    const alike = user.pendingByWeight.get(taskWeight) as PendingTask[];
+    alike.shift();
+    if (alike.length === 0) user.pendingByWeight.delete(taskWeight);
+    user.lastScheduledAt = now;
+    this.#pendingIds.delete(id);
+    this.#agentByTask.set(id, undefined);
+    this.#topN -= 1;
+  }
+
+  #userOf(name: string): LucioUser {
+    const known = this.#userByName.get(name);
+    if (known !== undefined) return known;
+    const user: LucioUser = { lastScheduledAt: undefined, pendingByWeight: new Map() };
+    this.#userByName.set(name, user);
+    return user;
+  }
+
+  #checkScheduled(task: string): void {
+    if (this.#agentByTask.has(task)) return;
+    throw new InvalidValueError(`task ${task} is not scheduled, or has ended`, { field: "task" });
+  }
+}
+
+function isBefore(a: Ranked, b: Ranked): boolean {
+  return a.score !== b.score ? a.score > b.score : a.pending.sequence < b.pending.sequence;
+}
