@@ -12,6 +12,7 @@ export type WaggleErrorCode =
   | "WAGGLE_CONFLICT"
   | "WAGGLE_BACKPRESSURE"
   | "WAGGLE_NO_CAPABLE_AGENT"
+  | "WAGGLE_NO_AGENTS_AVAILABLE"
   | "WAGGLE_NO_LEADER"
   | "WAGGLE_UNREACHABLE"
   | "WAGGLE_OUTCOME_UNKNOWN"
@@ -66,6 +67,13 @@ export class InvalidConfigError extends WaggleError {
 export class InvalidValueError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_INVALID_VALUE", message, options);
+  }
+}
+
+/** Nobody is online to take a task: VAPORA's NoAgentsAvailable. In a live swarm the task waits instead. */
+export class NoAgentsAvailableError extends WaggleError {
+  constructor(message: string) {
+    super("WAGGLE_NO_AGENTS_AVAILABLE", message);
   }
 }
 

@@ -246,6 +246,8 @@ export const limits = {
   suspendMsMax: 10 * 60_000,
   /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
   waitersPerResourceMax: 100,
+  /** Assignments of a kind after which it can be said that they go to one agent too often. */
+  concentrationAssignments: 1_000,
   /** Bytes of a receipt (design section 10). */
   receiptBytesMax: 512,
   /** As much of a lane's name stands in a receipt before a candidate more does. */

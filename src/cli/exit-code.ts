@@ -63,6 +63,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
       return exitCodes.taskFailed;
     case "WAGGLE_BACKPRESSURE":
     case "WAGGLE_NO_CAPABLE_AGENT":
+    case "WAGGLE_NO_AGENTS_AVAILABLE":
     case "WAGGLE_UNKNOWN_TASK":
     case "WAGGLE_UNKNOWN_AGENT":
     case "WAGGLE_CONFLICT":

@@ -1,0 +1,116 @@
+// VAPORA's selection and swarm metrics, to the letter (ADR-018, "Task Assignment Logic", "Real-Time Metrics"), with
+// the formulas of score.ts. Gaps included: an agent that is full is still selected when it scores best. Live, the
+// filters come first (eligibility.ts).
+
+import { InvalidValueError, NoAgentsAvailableError } from "../../errors.ts";
+import { type ScoreTerms, vaporaLoad, vaporaScore } from "../score.ts";
+
+/** The document's AgentState. */
+export interface VaporaAgent extends ScoreTerms {
+  readonly id: string;
+  readonly role?: string;
+  readonly status: "ready" | "busy" | "offline";
+}
+
+export interface VaporaAssignment<Agent extends VaporaAgent> {
+  readonly agent: string;
+  /** Of the agent before it got the task. */
+  readonly score: number;
+  /** All agents as they are afterwards: the selected one has one more in flight. */
+  readonly agents: readonly Agent[];
+}
+
+/**
+ * The document's `assign_task_to_best_agent`: of those ready or busy, the one with the highest score; of equals,
+ * the first.
+ *
+ * @param role that the agent must have, as the document's comment says; its code asks for none
+ * @throws NoAgentsAvailableError when all are offline, or none has the role
+ * @throws InvalidValueError for an agent whose success rate, in flight or max concurrent is out of range
+ */
+export function assignTaskToBestAgent<Agent extends VaporaAgent>(
+  agents: readonly Agent[],
+  role?: string,
+): VaporaAssignment<Agent> {
+  let best: { readonly agent: Agent; readonly score: number } | undefined;
+  for (const [at, agent] of agents.entries()) {
+    checkAgent(agent, at);
+    if (agent.status === "offline" || (role !== undefined && agent.role !== role)) continue;
+    const score = vaporaScore(agent);
+    if (best === undefined || score > best.score) best = { agent, score };
+  }
+  if (best === undefined) {
+    throw new NoAgentsAvailableError(
+      role === undefined ? "no agent is online: start one" : `no agent of role ${role} is online: start one`,
+    );
+  }
+  const { agent: selected, score } = best;
+  const after = agents.map((agent) =>
+    agent === selected ? { ...agent, inFlight: agent.inFlight + 1 } : agent,
+  );
+  return { agent: selected.id, score, agents: after };
+}
+
+/** The document's SwarmMetrics. Offline agents count as idle or busy too, and in the means, as there. */
+export interface SwarmMetrics {
+  readonly totalAgents: number;
+  /** With nothing in flight. */
+  readonly idleAgents: number;
+  readonly busyAgents: number;
+  readonly offlineAgents: number;
+  readonly totalInFlight: number;
+  /** [0, 1]; 0 without agents, where the document divides by zero. */
+  readonly avgSuccessRate: number;
+  /** 0 without agents. */
+  readonly avgLoad: number;
+}
+
+/** @throws InvalidValueError for an agent whose success rate, in flight or max concurrent is out of range */
+export function collectSwarmMetrics(agents: readonly VaporaAgent[]): SwarmMetrics {
+  for (const [at, agent] of agents.entries()) checkAgent(agent, at);
+  const idleAgents = agents.filter(({ inFlight }) => inFlight === 0).length;
+  return {
+    totalAgents: agents.length,
+    idleAgents,
+    busyAgents: agents.length - idleAgents,
+    offlineAgents: agents.filter(({ status }) => status === "offline").length,
+    totalInFlight: agents.reduce((total, { inFlight }) => total + inFlight, 0),
+    avgSuccessRate: meanOf(agents, ({ successRate }) => successRate),
+    avgLoad: meanOf(agents, vaporaLoad),
+  };
+}
+
+/** What a metric is called and means, before anything exposes it. */
+export interface MetricDefinition {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+}
+
+/** The three metrics of the document's "Prometheus Metrics". */
+export const vaporaMetrics: readonly MetricDefinition[] = [
+  { name: "vapora_task_assignments_total", type: "counter", help: "Total task assignments" },
+  { name: "vapora_agent_current_load", type: "gauge", help: "Current agent load (0-1)" },
+  { name: "vapora_assignment_score", type: "histogram", help: "Assignment score distribution" },
+];
+
+function meanOf<Item>(items: readonly Item[], measure: (item: Item) => number): number {
+  if (items.length === 0) return 0;
+  return items.reduce((total, item) => total + measure(item), 0) / items.length;
+}
+
+function checkAgent({ successRate, inFlight, maxConcurrent }: VaporaAgent, at: number): void {
+  if (!(successRate >= 0 && successRate <= 1)) {
+    refuse(`agents[${at}].successRate`, `must be from 0 to 1, not ${successRate}`);
+  }
+  if (!(Number.isSafeInteger(inFlight) && inFlight >= 0)) {
+    refuse(`agents[${at}].inFlight`, `must be a whole number from 0, not ${inFlight}`);
+  }
+  if (!(Number.isSafeInteger(maxConcurrent) && maxConcurrent >= 1)) {
+    refuse(`agents[${at}].maxConcurrent`, `must be a whole number from 1, not ${maxConcurrent}`);
+  }
+}
+
+function refuse(field: string, sentence: string): never {
+  throw new InvalidValueError(`${field}: ${sentence}`, { field });
+}
