@@ -227,6 +227,12 @@ export const limits = {
   tokensPerAttemptDefault: 1_000,
   /** Steps in which a budget's window rolls: its error is one of them at most. */
   windowBuckets: 60,
+  /** Weight of the newest report in a kind's mean of tokens. */
+  tokensLearningShare: 0.3,
+  /** An attempt costs at most so many times its weight, however wrong its estimate of tokens was. */
+  costRatioMax: 1_000,
+  /** Lost attempts whose report, should it come after all, is still charged. */
+  unchargedAttemptsMax: 100_000,
 
   // --- learning (design section 7.3, 7.1) -----------------------------------------------------
   /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */

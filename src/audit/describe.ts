@@ -22,21 +22,25 @@ function sentence(event: Event): string {
     case "TaskReleased":
       return `${event.task} is due and waits for an agent`;
     case "TaskAssigned":
-      return `${attemptOf(event)} → ${event.agent} · ${describeReceipt(event.receipt)}`;
+      return `${attemptOf(event)}${event.runsAs === undefined ? "" : ` as ${event.runsAs}`} → ${event.agent} · ${describeReceipt(event.receipt)}`;
     case "TaskCompleted":
       return `${attemptOf(event)} completed by ${event.agent} in ${duration(event.latencyMs)}${tokens(event.tokens)}`;
     case "AttemptFailed":
-      return `${attemptOf(event)} ${failure(event)}; ${nextTry(event)}`;
+      return `${attemptOf(event)} ${failure(event)}${tokens(event.tokens)}; ${nextTry(event)}`;
     case "TaskFailed":
-      return `${attemptOf(event)} ${failure(event)}; the task failed`;
+      return `${attemptOf(event)} ${failure(event)}${tokens(event.tokens)}; the task failed`;
     case "TaskDeadLettered":
-      return `${attemptOf(event)} ${failure(event)}; dead-lettered: ${event.reason.replace("-", " ")}`;
+      return `${attemptOf(event)} ${failure(event)}${tokens(event.tokens)}; dead-lettered: ${event.reason.replace("-", " ")}`;
     case "TaskCancelled":
       return `${event.task} cancelled: ${event.reason}`;
     case "TaskExpired":
       return `${event.task} expired: its deadline passed`;
     case "AttemptReleased":
-      return `${attemptOf(event)} holds no place at ${event.agent} any more: ${event.reason.replace("-", " ")}`;
+      return `${attemptOf(event)} holds no place at ${event.agent} any more: ${event.reason.replace("-", " ")}${tokens(event.tokens)}`;
+    case "TokensCharged":
+      return `${attemptOf(event)} was lost and reported all the same: ${event.tokens} tokens charged to ${event.project}`;
+    case "BudgetExceeded":
+      return `the budget of ${event.project ?? "the swarm"} is exceeded: ${event.spent} tokens spent, ${event.reserved} reserved, of ${event.budget.tokens} in ${duration(event.budget.windowMs)}`;
     case "AgentJoined":
       return `${event.agent} joined: ${describeAgent(event)}`;
     case "AssignmentsConfirmed":

@@ -32,6 +32,7 @@ const toneByType: Readonly<Record<string, "green" | "red" | "yellow" | "cyan" | 
   AgentLeft: "cyan",
   AgentUnresponsive: "yellow",
   AgentSuspended: "yellow",
+  BudgetExceeded: "yellow",
   TasksRefused: "red",
   TermStarted: "cyan",
 };

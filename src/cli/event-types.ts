@@ -16,6 +16,8 @@ const known: Readonly<Record<EventType, true>> = {
   TaskCancelled: true,
   TaskExpired: true,
   AttemptReleased: true,
+  TokensCharged: true,
+  BudgetExceeded: true,
   AgentJoined: true,
   AssignmentsConfirmed: true,
   AgentLeft: true,

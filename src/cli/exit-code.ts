@@ -64,6 +64,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_BACKPRESSURE":
     case "WAGGLE_NO_CAPABLE_AGENT":
     case "WAGGLE_NO_AGENTS_AVAILABLE":
+    case "WAGGLE_OVER_BUDGET":
     case "WAGGLE_UNKNOWN_TASK":
     case "WAGGLE_UNKNOWN_AGENT":
     case "WAGGLE_CONFLICT":

@@ -47,7 +47,12 @@ export function tellLife({ transport }: RunningCoordinator, { logger, settings }
   };
 }
 
-const troubles: ReadonlySet<string> = new Set(["AgentUnresponsive", "AgentSuspended", "TasksRefused"]);
+const troubles: ReadonlySet<string> = new Set([
+  "AgentUnresponsive",
+  "AgentSuspended",
+  "BudgetExceeded",
+  "TasksRefused",
+]);
 
 function tasksText({ tasks }: StatusResponse): string {
   const parts = Object.entries(tasks).filter(([, count]) => count > 0);

@@ -28,7 +28,7 @@ export class TaskProjects {
    *  @throws NoLeaderError, UnreachableError */
   async projectOf(event: Event): Promise<string | undefined> {
     if (event.type === "TaskSubmitted") return event.task.project;
-    if (event.type === "TasksRefused") return event.project;
+    if ("project" in event && event.project !== undefined) return event.project;
     const task = taskOf(event);
     if (task === undefined) return undefined;
     const project = this.#projectByTask.get(task) ?? (await this.#ask(task));

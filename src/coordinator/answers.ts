@@ -37,6 +37,12 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
           field: "kind",
         },
       );
+    case "over-budget":
+      return codedError(
+        "WAGGLE_OVER_BUDGET",
+        `an attempt is estimated at ${reply.tokens} tokens, and the budget of ${reply.reason === "project-budget" ? "the project" : "the swarm"} holds ${reply.tokensMax} in all: it could never run`,
+        { field: "tokens" },
+      );
     case "conflict":
       return codedError(
         "WAGGLE_CONFLICT",

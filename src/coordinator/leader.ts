@@ -27,6 +27,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { ChainTail, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
+import { nextOpeningAt } from "../scheduling/gates.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
@@ -385,8 +386,10 @@ export class Leader {
   }
 
   #armDueTimer(now: Instant): void {
-    const dueAt = nextDueAt(this.#state);
-    if (dueAt === undefined || dueAt >= this.#dueArmedAt) return;
+    const timerAt = nextDueAt(this.#state) ?? Number.POSITIVE_INFINITY;
+    const openingAt = nextOpeningAt(this.#state, now) ?? Number.POSITIVE_INFINITY;
+    const dueAt = Math.min(timerAt, openingAt);
+    if (dueAt >= this.#dueArmedAt) return;
     this.#cancelDue?.();
     this.#dueArmedAt = dueAt;
     const waitMs = Math.min(Math.max(0, dueAt - now), limits.timerMsMax);

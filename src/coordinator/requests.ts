@@ -405,20 +405,25 @@ function joinAnswer(reply: InboxEntry["replies"][number] | undefined, { term, id
 function reportedOutcome(
   report: typeof resultSchema._output,
 ): Extract<Command, { type: "ReportResult" }>["outcome"] {
+  const spent = report.tokens === undefined ? {} : { tokens: report.tokens };
   switch (report.outcome) {
     case "completed":
       return {
         kind: "completed",
         result: report.result ?? "",
         ...(report.encoding === undefined ? {} : { encoding: report.encoding }),
-        ...(report.tokens === undefined ? {} : { tokens: report.tokens }),
+        ...spent,
       };
     case "revoked":
-      return { kind: "revoked" };
+      return { kind: "revoked", ...spent };
     case "failed":
     case "infrastructure":
     case "invalid":
-      return { kind: report.outcome, error: (report.error ?? "").slice(0, limits.errorCharactersMax) };
+      return {
+        kind: report.outcome,
+        error: (report.error ?? "").slice(0, limits.errorCharactersMax),
+        ...spent,
+      };
   }
 }
 

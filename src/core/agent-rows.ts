@@ -75,11 +75,13 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
   else agent.open.delete(attempt.number);
 }
 
-export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): void {
+/** Frees the place of a revoked attempt. */
+export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptReleased">): OpenAttempt {
   const agent = agentOf(state, event.agent);
   const attempt = findRevoked(agent, event.task, event.attempt);
   assert(attempt !== undefined, `attempt ${event.task}#${event.attempt} is released after it was revoked`);
   agent.open.delete(attempt.number);
+  return attempt;
 }
 
 /** The attempt of a task that occupies a place of this agent, if any. A live task knows its own; only a revoked

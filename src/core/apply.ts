@@ -3,7 +3,9 @@
 // May mutate the one state it is given; pure means that the same journal gives the same state.
 
 import { assert, unreachable } from "../assert.ts";
-import type { Instant } from "../ids.ts";
+import type { Instant, ProjectId } from "../ids.ts";
+import { learnTokens } from "../scheduling/estimate.ts";
+import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
   closeAttempt,
@@ -14,15 +16,18 @@ import {
   openAttempt,
   releaseAttempt,
 } from "./agent-rows.ts";
+import { awaitCharge, chargeLate, reserve, settle, usedTokens } from "./budget-rows.ts";
 import type { Event, EventOf, FailureClass } from "./event.ts";
 import {
+  changePolicy,
   configureKind,
   configureProject,
   configureRate,
   configureResource,
+  kindRowOf,
   pauseProject,
 } from "./settings-rows.ts";
-import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
+import type { OpenAttempt, SwarmState, TaskRow, TokenLedger } from "./state.ts";
 import {
   addFailedBy,
   countFirstStart,
@@ -63,7 +68,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "TaskSubmitted":
       return submitRow(state, event.task, event.hash, context);
     case "TaskReleased":
-      return release(state, event, context.at);
+      return releaseTask(state, event, context.at);
     case "TaskAssigned":
       return assign(state, event, context.at);
     case "TaskCompleted":
@@ -78,7 +83,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "TaskExpired":
       return revokeAndEnd(state, event, "expired", context);
     case "AttemptReleased":
-      return releaseAttempt(state, event);
+      return release(state, event, context.at);
     case "AgentJoined":
       return joinRow(state, event, context);
     case "AssignmentsConfirmed":
@@ -108,17 +113,21 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return;
     case "AgentForgotten":
       return forgetRow(state, event.agent);
-    case "PolicyChanged":
-      state.policy = event.policy;
+    case "TokensCharged":
+      return chargeLate(state, event, context.at);
+    case "BudgetExceeded":
+      ledgerOf(state, event.project).exceededAt = context.at;
       return;
+    case "PolicyChanged":
+      return changePolicy(state, event, context.at);
     case "ProjectConfigured":
-      return configureProject(state, event);
+      return configureProject(state, event, context.at);
     case "KindConfigured":
       return configureKind(state, event);
     case "ResourceConfigured":
       return configureResource(state, event);
     case "RateConfigured":
-      return configureRate(state, event);
+      return configureRate(state, event, context.at);
     case "RateRemoved":
       state.rateByType.delete(event.agentType);
       return;
@@ -134,7 +143,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
   }
 }
 
-function release(state: SwarmState, event: EventOf<"TaskReleased">, at: Instant): void {
+function releaseTask(state: SwarmState, event: EventOf<"TaskReleased">, at: Instant): void {
   const row = liveTask(state, event);
   assert(row.state === "delayed", `task ${event.task} is released from delayed, not ${row.state}`);
   stopReleaseTimer(state, row);
@@ -145,11 +154,14 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   const row = liveTask(state, event);
   assert(row.state === "queued", `task ${event.task} is assigned from queued, not ${row.state}`);
   assert(event.attempt === row.attempt + 1, `attempts of ${event.task} grow by one`);
+  const agent = agentOf(state, event.agent);
   const attempt: OpenAttempt = {
     task: event.task,
     project: row.spec.project,
-    kind: row.spec.kind,
+    kind: event.runsAs ?? row.spec.kind,
     weight: row.spec.weight,
+    tokensReserved: event.tokensReserved ?? 0,
+    agentType: agent.agentType,
     attempt: event.attempt,
     agent: event.agent,
     incarnation: event.incarnation,
@@ -160,7 +172,9 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     state: "assigned",
     timeoutTimer: undefined,
   };
-  openAttempt(state, agentOf(state, event.agent), attempt);
+  openAttempt(state, agent, attempt);
+  reserve(state, row.projectRow, attempt, at);
+  if (event.tokensReserved !== undefined) assertWithinBudgets(state, row, at);
   attempt.timeoutTimer = startTimer(state, (at + row.spec.timeoutMs) as Instant, {
     kind: "timeout",
     attempt,
@@ -191,6 +205,7 @@ function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: E
   const { row, attempt } = openAttemptOf(state, event);
   learn(state, attempt, "success", context.at, event.latencyMs);
   closeAttempt(state, attempt, false);
+  takeReport(state, attempt, "completed", event.tokens, context.at);
   agentOf(state, event.agent).completed += 1;
   row.open = undefined;
   end(state, row, "completed", context, event.agent);
@@ -222,9 +237,52 @@ function closeFailed(
   if (effects.attempt) row.failures += 1;
   else row.infrastructureFailures += 1;
   if (effects.attempt) addFailedBy(row, event.agent);
-  closeAttempt(state, attempt, event.type !== "TaskFailed" && event.revoked === true);
+  const isRevoked = event.type !== "TaskFailed" && event.revoked === true;
+  closeAttempt(state, attempt, isRevoked);
+  if (!isRevoked) takeReport(state, attempt, event.failure.class, event.tokens, at);
   row.open = undefined;
   return row;
+}
+
+/** A revoked attempt holds its place, and its reservation, no longer. */
+function release(state: SwarmState, event: EventOf<"AttemptReleased">, at: Instant): void {
+  const verdict = event.reason === "agent-gone" ? "lost" : "revoked";
+  takeReport(state, releaseAttempt(state, event), verdict, event.tokens, at);
+}
+
+/** Settles what an attempt reserved, and learns from what it reported. */
+function takeReport(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  verdict: FailureClass | "completed" | "revoked",
+  tokens: number | undefined,
+  at: Instant,
+): void {
+  settle(state, attempt, usedTokens(attempt, verdict, tokens), at);
+  if (verdict === "lost") awaitCharge(state, attempt, at);
+  const isWhole = verdict === "completed" || verdict === "failed";
+  if (isWhole && tokens !== undefined) learnTokens(kindRowOf(state, attempt.kind), tokens);
+}
+
+/** Promise P7: whoever assigns has asked the gates, in mode `reject`. */
+function assertWithinBudgets(state: SwarmState, { projectRow, spec }: TaskRow, at: Instant): void {
+  const own = projectRow.settings?.budget;
+  const global = state.policy.budget;
+  assert(
+    own?.mode !== "reject" || budgetRoom(projectRow.ledger, own, at) >= 0,
+    `the assignment of ${spec.id} fits the budget of ${spec.project}`,
+  );
+  assert(
+    global?.mode !== "reject" || budgetRoom(state.ledger, global, at) >= 0,
+    `the assignment of ${spec.id} fits the swarm's budget`,
+  );
+}
+
+function ledgerOf(state: SwarmState, project: ProjectId | undefined): TokenLedger {
+  if (project === undefined) return state.ledger;
+  const row = state.projectById.get(project);
+  assert(row !== undefined, `project ${project} has a budget`);
+  return row.ledger;
 }
 
 function revokeAndEnd(

@@ -29,9 +29,13 @@ export type ReportedOutcome =
       readonly encoding?: Encoding;
       readonly tokens?: number;
     }
-  | { readonly kind: "failed" | "infrastructure" | "invalid"; readonly error: string }
+  | {
+      readonly kind: "failed" | "infrastructure" | "invalid";
+      readonly error: string;
+      readonly tokens?: number;
+    }
   /** It stopped because it was told to. */
-  | { readonly kind: "revoked" };
+  | { readonly kind: "revoked"; readonly tokens?: number };
 
 export type Command =
   | { readonly type: "StartTerm"; readonly term: Term; readonly leader: string }
@@ -111,6 +115,13 @@ export type Reply =
       readonly warnings: readonly SubmitWarning[];
     }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly retryAfterMs: number }
+  /** It could never be assigned: its estimate is above a budget in mode `reject`. */
+  | {
+      readonly kind: "over-budget";
+      readonly reason: "project-budget" | "global-budget";
+      readonly tokens: number;
+      readonly tokensMax: number;
+    }
   | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
   | { readonly kind: "conflict"; readonly task: TaskId }
   | { readonly kind: "unknown-task"; readonly task: TaskId }

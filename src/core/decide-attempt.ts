@@ -1,10 +1,11 @@
 // How an attempt ends: by its agent's report, or by the coordinator's verdict (time-out, stall, lost agent).
 // A report about an attempt that was closed before changes nothing but frees the place it still held.
 
-import type { AttemptNumber, Instant } from "../ids.ts";
+import type { AttemptNumber, Instant, Kind } from "../ids.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "./agent-rows.ts";
 import type { Command, Reply } from "./command.ts";
+import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { AttemptFailure, Event, EventOf } from "./event.ts";
 import { decideRetry } from "./retry.ts";
@@ -16,10 +17,10 @@ export function decideResult(state: SwarmState, command: ReportResult, at: Insta
   const agent = state.agentById.get(command.agent);
   const attempt = agent === undefined ? undefined : findOpen(state, agent, command.task, command.attempt);
   if (attempt === undefined || attempt.incarnation !== command.incarnation)
-    return answered(replyToClosed(state, command));
+    return { events: decideLateCharge(state, command), reply: replyToClosed(state, command) };
   if (attempt.token !== command.token) return answered({ kind: "stale-token" });
   if (attempt.state === "revoked") {
-    return { events: [released(attempt, "confirmed")], reply: { kind: "stale" } };
+    return { events: [released(attempt, "confirmed", command.outcome.tokens)], reply: { kind: "stale" } };
   }
   return { events: [endOfAttempt(state, attempt, command, at)], reply: { kind: "ok" } };
 }
@@ -58,17 +59,38 @@ export function closeAsLost(state: SwarmState, attempt: OpenAttempt, error: stri
   return failed(state, attempt, { class: "lost", error }, at, 0);
 }
 
-/** What follows from an event once it is applied: suspensions and their end. */
-export function reactTo(state: SwarmState, event: Event, at: Instant): readonly Event[] {
+/** As what the attempt ran that `event` is about to close, looked up before it is applied. */
+export function kindClosedBy(state: SwarmState, event: Event): Kind | undefined {
   switch (event.type) {
-    case "TaskCompleted": {
-      const kind = state.endedById.get(event.task)?.kind;
-      if (kind === undefined || !isReinstatedBySuccess(agentOf(state, event.agent), kind, at)) return [];
-      return [{ type: "AgentReinstated", agent: event.agent, kind }];
-    }
+    case "TaskCompleted":
     case "AttemptFailed":
     case "TaskDeadLettered":
-      return suspend(state, event, at);
+      return state.taskById.get(event.task)?.open?.kind;
+    default:
+      return undefined;
+  }
+}
+
+/** What follows from an event once it is applied: suspensions and their end, budgets that are exceeded.
+ *  @param ranAs what `kindClosedBy` said before */
+export function reactTo(
+  state: SwarmState,
+  event: Event,
+  { at, ranAs }: { readonly at: Instant; readonly ranAs: Kind | undefined },
+): readonly Event[] {
+  const exceeded = budgetsExceeded(state, event, at);
+  const judged = ranAs === undefined ? [] : judge(state, event, ranAs, at);
+  return exceeded.length === 0 ? judged : [...judged, ...exceeded];
+}
+
+function judge(state: SwarmState, event: Event, kind: Kind, at: Instant): readonly Event[] {
+  switch (event.type) {
+    case "TaskCompleted":
+      if (!isReinstatedBySuccess(agentOf(state, event.agent), kind, at)) return [];
+      return [{ type: "AgentReinstated", agent: event.agent, kind }];
+    case "AttemptFailed":
+    case "TaskDeadLettered":
+      return suspend(state, event, kind, at);
     default:
       return [];
   }
@@ -77,11 +99,11 @@ export function reactTo(state: SwarmState, event: Event, at: Instant): readonly 
 function suspend(
   state: SwarmState,
   event: EventOf<"AttemptFailed" | "TaskDeadLettered">,
+  kind: Kind,
   at: Instant,
 ): readonly Event[] {
-  const kind = state.taskById.get(event.task)?.spec.kind ?? state.endedById.get(event.task)?.kind;
   const countsAgainstAgent = event.failure.class !== "infrastructure" && event.failure.class !== "lost";
-  if (kind === undefined || !countsAgainstAgent) return [];
+  if (!countsAgainstAgent) return [];
   const suspension = suspensionOnFailure(state, agentOf(state, event.agent), kind, at);
   return suspension === undefined
     ? []
@@ -89,7 +111,7 @@ function suspend(
 }
 
 function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportResult, at: Instant): Event {
-  const { outcome } = command;
+  const { outcome, jitter } = command;
   switch (outcome.kind) {
     case "completed":
       return {
@@ -102,30 +124,28 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
         latencyMs: at - attempt.assignedAt,
         ...(outcome.tokens === undefined ? {} : { tokens: outcome.tokens }),
       };
-    case "revoked":
-      return failed(
-        state,
-        attempt,
-        { class: "infrastructure", error: "the agent gave the attempt up" },
-        at,
-        command.jitter,
-        true,
-      );
+    case "revoked": {
+      const failure = { class: "infrastructure", error: "the agent gave the attempt up" } as const;
+      return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
+    }
     case "failed":
     case "infrastructure":
-    case "invalid":
-      return failed(state, attempt, { class: outcome.kind, error: outcome.error }, at, command.jitter, true);
+    case "invalid": {
+      const failure = { class: outcome.kind, error: outcome.error };
+      return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
+    }
   }
 }
 
-/** @param hasEnded the agent itself said so; otherwise it must be told, and keeps the place until it confirms */
+/** @param reported what the agent itself said of the end; without, it must be told, and unless it is lost keeps
+ *  the place until it confirms */
 function failed(
   state: SwarmState,
   attempt: OpenAttempt,
   failure: AttemptFailure,
   at: Instant,
   jitter: number,
-  hasEnded = failure.class === "lost",
+  reported?: { readonly tokens: number | undefined },
 ): Event {
   const row = state.taskById.get(attempt.task) as TaskRow;
   const closing = {
@@ -134,7 +154,9 @@ function failed(
     agent: attempt.agent,
     failure,
     latencyMs: at - attempt.assignedAt,
+    ...(reported?.tokens === undefined ? {} : { tokens: reported.tokens }),
   };
+  const hasEnded = reported !== undefined || failure.class === "lost";
   const revoked = hasEnded ? {} : ({ revoked: true } as const);
   const retry = decideRetry(row, failure.class, at, jitter);
   switch (retry.kind) {
@@ -152,13 +174,14 @@ function failed(
   }
 }
 
-function released(attempt: OpenAttempt, reason: "confirmed" | "agent-gone"): Event {
+function released(attempt: OpenAttempt, reason: "confirmed" | "agent-gone", tokens?: number): Event {
   return {
     type: "AttemptReleased",
     task: attempt.task,
     attempt: attempt.attempt,
     agent: attempt.agent,
     reason,
+    ...(tokens === undefined ? {} : { tokens }),
   };
 }
 

@@ -5,6 +5,8 @@
 import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { tokensEstimate } from "../scheduling/estimate.ts";
+import { neverFits } from "../scheduling/gates.ts";
 import type { Command } from "./command.ts";
 import {
   decideDrain,
@@ -86,6 +88,9 @@ function decideSubmit(state: SwarmState, command: Extract<Command, { type: "Subm
     return refused("project-queue-full");
 
   if (!hasRoomFor(state, task.project, task.user)) return refused("too-many-users");
+  const tokens = tokensEstimate(state, task);
+  const tooSmall = neverFits(state, project, tokens);
+  if (tooSmall !== undefined) return answered({ kind: "over-budget", tokens, ...tooSmall });
   const event: Event = { type: "TaskSubmitted", task, hash };
   if (state.onlineByKind.has(task.kind)) {
     return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [] } };

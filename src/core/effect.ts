@@ -96,7 +96,7 @@ export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
 /** The project an event belongs to, `_` when to none; asked right after the event was applied. */
 export function projectOf(state: SwarmState, event: Event): ProjectId | typeof NO_PROJECT {
   if (event.type === "TaskSubmitted") return event.task.project;
-  if ("project" in event) return event.project;
+  if ("project" in event && event.project !== undefined) return event.project;
   if (!("task" in event)) return NO_PROJECT;
   return (
     state.taskById.get(event.task)?.spec.project ?? state.endedById.get(event.task)?.project ?? NO_PROJECT

@@ -18,7 +18,13 @@ import type {
 } from "../ids.ts";
 import type { Policy } from "../scheduling/policy.ts";
 import type { Receipt } from "./receipt.ts";
-import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
+import type {
+  BudgetSettings,
+  KindSettings,
+  ProjectSettings,
+  RateSettings,
+  ResourceSettings,
+} from "./settings.ts";
 
 /** How `payload` and `result` are to be read; absent means text. */
 export type Encoding = "base64";
@@ -82,6 +88,10 @@ export type Event =
       readonly incarnation: Incarnation;
       readonly number: AssignmentNumber;
       readonly token: Token;
+      /** The cheaper kind that it runs as, where a budget in mode `downgrade` is used up. */
+      readonly runsAs?: Kind;
+      /** The estimate, held back from the budgets until the attempt's end. */
+      readonly tokensReserved?: number;
       readonly receipt: Receipt;
     }
   | {
@@ -102,6 +112,8 @@ export type Event =
       readonly agent: AgentId;
       readonly failure: AttemptFailure;
       readonly latencyMs: number;
+      /** As reported; a revoked attempt's come with its release. */
+      readonly tokens?: number;
       readonly retryAt?: Instant;
       /** The agent was told to stop and keeps the place until it confirms (`AttemptReleased`). */
       readonly revoked?: true;
@@ -114,6 +126,7 @@ export type Event =
       readonly agent: AgentId;
       readonly failure: AttemptFailure;
       readonly latencyMs: number;
+      readonly tokens?: number;
     }
   /** Ended because no attempt is left; closes the last attempt. */
   | {
@@ -124,6 +137,7 @@ export type Event =
       readonly reason: DeadLetterReason;
       readonly failure: AttemptFailure;
       readonly latencyMs: number;
+      readonly tokens?: number;
       readonly revoked?: true;
     }
   /** Ended by request or by its deadline; an open attempt is revoked and keeps its place until released. */
@@ -136,6 +150,28 @@ export type Event =
       readonly attempt: AttemptNumber;
       readonly agent: AgentId;
       readonly reason: ReleaseReason;
+      readonly tokens?: number;
+    }
+  // budgets
+  /** A lost attempt's report came after all: what it used is charged, once. */
+  | {
+      readonly type: "TokensCharged";
+      readonly task: TaskId;
+      readonly attempt: AttemptNumber;
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly token: Token;
+      readonly project: ProjectId;
+      readonly tokens: number;
+    }
+  /** More is spent and reserved than the budget holds; said at most once a window. */
+  | {
+      readonly type: "BudgetExceeded";
+      /** Absent: the swarm's. */
+      readonly project?: ProjectId;
+      readonly spent: number;
+      readonly reserved: number;
+      readonly budget: BudgetSettings;
     }
   // agents
   | {

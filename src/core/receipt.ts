@@ -10,11 +10,29 @@ export const ineligibleReasons = [
   "wrong-kind",
   "wrong-role",
   "full",
+  "rate-limited",
   "unresponsive",
   "suspended",
   "failed-this-task",
 ] as const;
 export type IneligibleReason = (typeof ineligibleReasons)[number];
+
+/**
+ * Why a task is given to no agent at all, whoever is free (scheduling/gates.ts). A closed set, shared by
+ * explanations and docs.
+ * `swarm-paused`, `project-paused`: an operator's word · `swarm-limit`: as many attempts are open as `topN` allows ·
+ * `project-concurrency`: as many of the project's as it may have · `project-budget`, `global-budget`: its estimate
+ * does not fit what is left.
+ */
+export const waitingReasons = [
+  "swarm-paused",
+  "swarm-limit",
+  "project-paused",
+  "project-concurrency",
+  "project-budget",
+  "global-budget",
+] as const;
+export type WaitingReason = (typeof waitingReasons)[number];
 
 /** What decided between the winner and the next: the score, or the first tie-break that differed. */
 export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "id" | "probe";

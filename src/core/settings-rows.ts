@@ -1,13 +1,28 @@
 // How what operators set changes the state: policy, projects, kinds, resources, rates, pauses.
 
-import type { Kind } from "../ids.ts";
+import type { Instant, Kind } from "../ids.ts";
+import { emptyUse, useUnder } from "../scheduling/rate.ts";
+import { rescaled } from "../scheduling/rolling-window.ts";
+import { adoptBudget } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
-import type { KindRow, ProjectRow, SwarmState } from "./state.ts";
-import { isKept, projectRowOf } from "./task-rows.ts";
+import type { KindRow, SwarmState } from "./state.ts";
+import { noteKept, projectRowOf } from "./task-rows.ts";
 
-export function configureProject(state: SwarmState, event: EventOf<"ProjectConfigured">): void {
+export function changePolicy(state: SwarmState, { policy }: EventOf<"PolicyChanged">, at: Instant): void {
+  const before = state.policy;
+  state.policy = policy;
+  adoptBudget(state.ledger, { before: before.budget, after: policy.budget }, at);
+  if (policy.guaranteeMs === before.guaranteeMs) return;
+  for (const { ledger } of [state, ...state.projectById.values()])
+    ledger.usage = rescaled(ledger.usage, policy.guaranteeMs, at);
+}
+
+export function configureProject(state: SwarmState, event: EventOf<"ProjectConfigured">, at: Instant): void {
   const row = projectRowOf(state, event.project);
+  adoptBudget(row.ledger, { before: row.settings?.budget, after: event.settings.budget }, at);
   row.settings = event.settings;
+  if (event.settings.budget === undefined) state.budgetedProjects.delete(row.project);
+  else state.budgetedProjects.add(row.project);
   noteKept(state, row);
 }
 
@@ -27,10 +42,15 @@ export function configureResource(state: SwarmState, event: EventOf<"ResourceCon
   else state.resourceByName.set(event.resource, { resource: event.resource, settings: event.settings });
 }
 
-export function configureRate(state: SwarmState, event: EventOf<"RateConfigured">): void {
-  const known = state.rateByType.get(event.agentType);
-  if (known !== undefined) known.settings = event.settings;
-  else state.rateByType.set(event.agentType, { agentType: event.agentType, settings: event.settings });
+export function configureRate(state: SwarmState, event: EventOf<"RateConfigured">, at: Instant): void {
+  const { agentType, settings } = event;
+  const known = state.rateByType.get(agentType);
+  if (known === undefined) {
+    state.rateByType.set(agentType, { agentType, settings, use: emptyUse(settings, at) });
+    return;
+  }
+  known.use = useUnder(known.use, { before: known.settings, after: settings }, at);
+  known.settings = settings;
 }
 
 /** The row of a kind, made when it is not there. */
@@ -40,9 +60,4 @@ export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
   const row: KindRow = { kind, settings: undefined };
   state.kindByName.set(kind, row);
   return row;
-}
-
-function noteKept(state: SwarmState, row: ProjectRow): void {
-  if (row.live > 0 || isKept(row)) state.idleProjects.delete(row.project);
-  else state.idleProjects.add(row.project);
 }

@@ -20,6 +20,8 @@ import type {
 } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
+import type { RateUse } from "../scheduling/rate.ts";
+import { emptyWindow, type RollingWindow } from "../scheduling/rolling-window.ts";
 import type { TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
@@ -61,8 +63,13 @@ export interface TaskRow extends HeapItem {
 export interface OpenAttempt {
   readonly task: TaskId;
   readonly project: ProjectId;
+  /** What it runs as: the task's own kind, or the cheaper one that a budget made of it. */
   readonly kind: Kind;
   readonly weight: number;
+  /** Held back from the budgets until it is settled. */
+  readonly tokensReserved: number;
+  /** Of its agent when it was assigned: whose rate its tokens count for. */
+  readonly agentType: string | undefined;
   readonly attempt: AttemptNumber;
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -168,6 +175,8 @@ export interface KindRow {
   readonly kind: Kind;
   /** Absent while nothing was set. */
   settings: KindSettings | undefined;
+  /** Mean tokens of its attempts that reported any, exponentially weighted; absent before the first. */
+  tokensMean?: number;
 }
 
 export interface ResourceRow {
@@ -179,6 +188,30 @@ export interface ResourceRow {
 export interface RateRow {
   readonly agentType: string;
   settings: RateSettings;
+  use: RateUse;
+}
+
+/** Tokens of a project, or of the swarm (core/budget-rows.ts keeps it). */
+export interface TokenLedger {
+  /** Held back for open attempts, revoked ones included: the sum of what each reserved. */
+  reserved: number;
+  /** Spent in the last `policy.guaranteeMs`, with or without a budget: what shares are compared by. */
+  usage: RollingWindow;
+  /** Spent in the budget's own window; absent without a budget. */
+  spent: RollingWindow | undefined;
+  /** When it was last put on record that the budget is exceeded. */
+  exceededAt: Instant | undefined;
+}
+
+/** An attempt whose reservation was returned because its agent was lost: what it used all the same is charged
+ *  when its report comes after all, once. */
+export interface UnchargedAttempt {
+  readonly task: TaskId;
+  readonly attempt: AttemptNumber;
+  readonly project: ProjectId;
+  readonly agentType: string | undefined;
+  readonly tokensReserved: number;
+  readonly lostAt: Instant;
 }
 
 export interface UserRow {
@@ -198,6 +231,9 @@ export interface ProjectRow {
   settings: ProjectSettings | undefined;
   isPaused: boolean;
   readonly counts: TaskCounts;
+  readonly ledger: TokenLedger;
+  /** Attempts that occupy a place, revoked ones included. */
+  openAttempts: number;
   /** Tasks that have not ended. */
   live: number;
   readonly userByName: Map<UserId, UserRow>;
@@ -231,6 +267,13 @@ export interface SwarmState {
   /** Projects without live tasks and settings, idle longest first: they give way to new ones. */
   readonly idleProjects: Set<ProjectId>;
   readonly counts: TaskCounts;
+  readonly ledger: TokenLedger;
+  /** Attempts that occupy a place, revoked ones included. */
+  openAttempts: number;
+  /** Those with a budget. */
+  readonly budgetedProjects: Set<ProjectId>;
+  /** By `unchargedKey`, lost longest ago first. */
+  readonly uncharged: Map<string, UnchargedAttempt>;
   policy: Policy;
   isPaused: boolean;
   readonly kindByName: Map<Kind, KindRow>;
@@ -250,6 +293,11 @@ export function emptyCounts(): TaskCounts {
     expired: 0,
     "dead-lettered": 0,
   };
+}
+
+/** @param usageMs `policy.guaranteeMs` */
+export function emptyLedger(usageMs: number): TokenLedger {
+  return { reserved: 0, usage: emptyWindow(usageMs), spent: undefined, exceededAt: undefined };
 }
 
 /** The state before the first batch. */
@@ -273,6 +321,10 @@ export function emptyState(): SwarmState {
     projectById: new Map(),
     idleProjects: new Set(),
     counts: emptyCounts(),
+    ledger: emptyLedger(defaultPolicy.guaranteeMs),
+    openAttempts: 0,
+    budgetedProjects: new Set(),
+    uncharged: new Map(),
     policy: defaultPolicy,
     isPaused: false,
     kindByName: new Map(),

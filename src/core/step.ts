@@ -9,7 +9,7 @@ import { Round } from "../scheduling/planner.ts";
 import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
 import { decide } from "./decide.ts";
-import { reactTo } from "./decide-attempt.ts";
+import { kindClosedBy, reactTo } from "./decide-attempt.ts";
 import { type Effect, effectOf, projectOf, revokedBy } from "./effect.ts";
 import type { Event } from "./event.ts";
 import type { SwarmState } from "./state.ts";
@@ -75,6 +75,7 @@ export class Turn {
 
   #record(event: Event): void {
     const revoked = revokedBy(this.#state, event);
+    const ranAs = kindClosedBy(this.#state, event);
     this.#state.at = this.#at;
     this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
@@ -83,6 +84,6 @@ export class Turn {
     this.recorded.push({ event, json, project: projectOf(this.#state, event) });
     if ("agent" in event) this.touchedAgents.add(event.agent);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
-    for (const reaction of reactTo(this.#state, event, this.#at)) this.#record(reaction);
+    for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
   }
 }

@@ -9,6 +9,7 @@ import { IndexedHeap } from "./indexed-heap.ts";
 import {
   type EndedTaskState,
   emptyCounts,
+  emptyLedger,
   isServedEarlier,
   type Lane,
   type LiveTaskState,
@@ -197,9 +198,15 @@ export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId):
   );
 }
 
-/** Whether a project's row must outlive its tasks: an operator's word is not forgotten. */
+/** Whether a project's row must outlive its tasks: an operator's word is not forgotten, nor what open attempts hold. */
 export function isKept(row: ProjectRow): boolean {
-  return row.settings !== undefined || row.isPaused;
+  return row.settings !== undefined || row.isPaused || row.openAttempts > 0;
+}
+
+/** Lists a project as idle or not, after what keeps its row has changed. */
+export function noteKept(state: SwarmState, row: ProjectRow): void {
+  if (row.live > 0 || isKept(row)) state.idleProjects.delete(row.project);
+  else state.idleProjects.add(row.project);
 }
 
 /** The row of a project, made when it is not there. */
@@ -212,6 +219,8 @@ export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow 
     settings: undefined,
     isPaused: false,
     counts: emptyCounts(),
+    ledger: emptyLedger(state.policy.guaranteeMs),
+    openAttempts: 0,
     live: 0,
     userByName: new Map(),
     idleUsers: new Set(),

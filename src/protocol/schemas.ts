@@ -177,7 +177,7 @@ export const resultSchema = z
     result: text.optional(),
     encoding: encoding.optional(),
     error: z.string().optional(),
-    tokens: z.int().min(0).optional().describe("tokens used"),
+    tokens: z.int().min(0).optional().describe("tokens used, whatever the outcome"),
   })
   .refine((report) => report.encoding === undefined || BASE64_PATTERN.test(report.result ?? ""), {
     path: ["result"],

@@ -166,6 +166,7 @@ export class Pool implements Ranks {
       unresponsive: 0,
       suspended: 0,
       "failed-this-task": 0,
+      "rate-limited": 0,
     };
     for (const agent of this.#state.onlineByKind.get(this.kind)?.values() ?? []) {
       if (!isLive(agent)) continue;

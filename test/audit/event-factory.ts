@@ -128,6 +128,21 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   ProjectResumed: { type: "ProjectResumed", project: projectId("acme") },
   SwarmPaused: { type: "SwarmPaused" },
   SwarmResumed: { type: "SwarmResumed" },
+  TokensCharged: {
+    type: "TokensCharged",
+    ...attempt,
+    incarnation: life.incarnation,
+    token: token("2.1"),
+    project: projectId("acme"),
+    tokens: 700,
+  },
+  BudgetExceeded: {
+    type: "BudgetExceeded",
+    project: projectId("acme"),
+    spent: 900,
+    reserved: 200,
+    budget: { tokens: 1_000, windowMs: 3_600_000, mode: "alert" },
+  },
   TasksRefused: { type: "TasksRefused", project: projectId("acme"), reason: "project-queue-full", count: 3 },
 };
 

@@ -26,6 +26,7 @@ describe("a filter", () => {
       "TaskCancelled",
       "TaskExpired",
       "AttemptReleased",
+      "TokensCharged",
     ]);
     expect(typesThat({ task: "t2" })).toEqual([]);
   });

@@ -1,0 +1,69 @@
+// When a budget is put on record as exceeded, and what a report that comes too late is charged.
+// Not here: how ledgers change (budget-rows.ts), whether a task may run (scheduling/gates.ts).
+
+import type { Instant, ProjectId } from "../ids.ts";
+import { budgetRoom } from "../scheduling/gates.ts";
+import { totalAt } from "../scheduling/rolling-window.ts";
+import { unchargedKey, usedTokens } from "./budget-rows.ts";
+import type { Command } from "./command.ts";
+import type { Event } from "./event.ts";
+import type { BudgetSettings } from "./settings.ts";
+import type { SwarmState, TokenLedger } from "./state.ts";
+
+/** The charge for a report about an attempt that was lost; none when it was charged before, or used nothing. */
+export function decideLateCharge(
+  state: SwarmState,
+  { agent, incarnation, token, task, attempt, outcome }: Extract<Command, { type: "ReportResult" }>,
+): readonly Event[] {
+  const uncharged = state.uncharged.get(unchargedKey({ agent, incarnation, token }));
+  if (uncharged === undefined || uncharged.task !== task || uncharged.attempt !== attempt) return [];
+  const tokens = usedTokens(uncharged, outcome.kind, outcome.tokens);
+  if (tokens === 0) return [];
+  const { project } = uncharged;
+  return [{ type: "TokensCharged", task, attempt, agent, incarnation, token, project, tokens }];
+}
+
+/** What is to be said of budgets after an assignment or a settlement: which of them it left exceeded, unless that
+ *  was said within the budget's window. In whatever mode: a report may name more than was reserved. */
+export function budgetsExceeded(state: SwarmState, event: Event, at: Instant): readonly Event[] {
+  const project = concernedBy(state, event);
+  if (project === undefined) return [];
+  const row = state.projectById.get(project);
+  const own = row?.settings?.budget;
+  const global = state.policy.budget;
+  if (own === undefined && global === undefined) return [];
+  const events: Event[] = [];
+  if (row !== undefined && own !== undefined && isNews(row.ledger, own, at))
+    events.push({ type: "BudgetExceeded", project, ...levels(row.ledger, own, at) });
+  if (global !== undefined && isNews(state.ledger, global, at))
+    events.push({ type: "BudgetExceeded", ...levels(state.ledger, global, at) });
+  return events;
+}
+
+/** Whose tokens an event reserved or spent. */
+function concernedBy(state: SwarmState, event: Event): ProjectId | undefined {
+  switch (event.type) {
+    case "TokensCharged":
+      return event.project;
+    case "TaskAssigned":
+    case "TaskCompleted":
+    case "AttemptFailed":
+    case "TaskFailed":
+    case "TaskDeadLettered":
+    case "AttemptReleased":
+      return (state.taskById.get(event.task)?.spec ?? state.endedById.get(event.task))?.project;
+    default:
+      return undefined;
+  }
+}
+
+function isNews(ledger: TokenLedger, budget: BudgetSettings, at: Instant): boolean {
+  const { exceededAt } = ledger;
+  const isSaid = exceededAt !== undefined && at - exceededAt < budget.windowMs;
+  return !isSaid && budgetRoom(ledger, budget, at) < 0;
+}
+
+function levels(ledger: TokenLedger, budget: BudgetSettings, at: Instant) {
+  const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
+  return { spent, reserved: ledger.reserved, budget };
+}

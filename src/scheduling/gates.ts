@@ -1,0 +1,158 @@
+// What stands between a task that waits and any agent at all (design section 7.1): the swarm, its project, the
+// budgets; and between an agent and any task: the rate of its type. Each gate is read in constant time from what
+// the state counts. Reads only: who opens and closes them is core/budget-rows.ts and settings-rows.ts.
+
+import type { TaskSpec } from "../core/event.ts";
+import type { WaitingReason } from "../core/receipt.ts";
+import type { BudgetMode, BudgetSettings } from "../core/settings.ts";
+import type { ProjectRow, SwarmState, TokenLedger } from "../core/state.ts";
+import type { Instant, Kind } from "../ids.ts";
+import { tokensEstimate } from "./estimate.ts";
+import { opensAt, usedOf } from "./rate.ts";
+import { nextChangeAt, totalAt } from "./rolling-window.ts";
+
+type ReasonOf<Reason extends WaitingReason> = Reason | undefined;
+type BudgetReason = "project-budget" | "global-budget";
+
+/** What keeps the whole swarm from assigning anything. */
+export function swarmGate(state: SwarmState): ReasonOf<"swarm-paused" | "swarm-limit"> {
+  if (state.isPaused) return "swarm-paused";
+  const { topN } = state.policy;
+  return topN !== undefined && state.openAttempts >= topN ? "swarm-limit" : undefined;
+}
+
+/** What keeps a project from being assigned anything, its budget apart. */
+export function projectGate(row: ProjectRow): ReasonOf<"project-paused" | "project-concurrency"> {
+  if (row.isPaused) return "project-paused";
+  const maxConcurrent = row.settings?.maxConcurrent;
+  return maxConcurrent !== undefined && row.openAttempts >= maxConcurrent ? "project-concurrency" : undefined;
+}
+
+/**
+ * Whether so many more tokens fit the project's budget and the swarm's. A budget in mode `alert` keeps nothing
+ * back. `downgrade`: the task is to run as a cheaper kind (`budgetVerdict` says which).
+ *
+ * @param tokens a whole number ≥ 0: the estimate, and what is kept for others that go before
+ */
+export function budgetGate(
+  state: SwarmState,
+  row: ProjectRow,
+  tokens: number,
+  at: Instant,
+): BudgetReason | "downgrade" | undefined {
+  return (
+    rejection(state, row, tokens, at) ??
+    (isClosed(row.ledger, row.settings?.budget, "downgrade", tokens, at) ||
+    isClosed(state.ledger, state.policy.budget, "downgrade", tokens, at)
+      ? "downgrade"
+      : undefined)
+  );
+}
+
+export type BudgetVerdict =
+  | { readonly kind: "waits"; readonly reason: BudgetReason }
+  /** `runsAs`: absent is its own kind. `tokens` is what its assignment reserves. */
+  | { readonly kind: "runs"; readonly runsAs?: Kind; readonly tokens: number };
+
+/**
+ * Whether, and as what, a task may run now as far as budgets go. Where one in mode `downgrade` is used up it runs
+ * as the kind named cheaper than its own; a kind without a cheaper one runs as it is, for there is nothing less
+ * to run.
+ *
+ * @param kept tokens that are kept for others that go before
+ */
+export function budgetVerdict(
+  state: SwarmState,
+  row: ProjectRow,
+  spec: TaskSpec,
+  at: Instant,
+  kept = 0,
+): BudgetVerdict {
+  const tokens = tokensEstimate(state, spec);
+  const isDowngraded =
+    isClosed(row.ledger, row.settings?.budget, "downgrade", tokens + kept, at) ||
+    isClosed(state.ledger, state.policy.budget, "downgrade", tokens + kept, at);
+  const runsAs = isDowngraded ? state.kindByName.get(spec.kind)?.settings?.cheaper : undefined;
+  const needed = runsAs === undefined ? tokens : tokensEstimate(state, spec, runsAs);
+  const reason = rejection(state, row, needed + kept, at);
+  if (reason !== undefined) return { kind: "waits", reason };
+  return { kind: "runs", ...(runsAs === undefined ? {} : { runsAs }), tokens: needed };
+}
+
+/** The budget in mode `reject` that a task could never fit, whatever is returned to it. */
+export function neverFits(
+  state: SwarmState,
+  row: ProjectRow | undefined,
+  tokens: number,
+): { readonly reason: BudgetReason; readonly tokensMax: number } | undefined {
+  const own = row?.settings?.budget;
+  if (own?.mode === "reject" && tokens > own.tokens)
+    return { reason: "project-budget", tokensMax: own.tokens };
+  const global = state.policy.budget;
+  if (global?.mode === "reject" && tokens > global.tokens)
+    return { reason: "global-budget", tokensMax: global.tokens };
+  return undefined;
+}
+
+/** Whether agents of a type have used up their rate. Types without one have none to use up. */
+export function rateGate(state: SwarmState, agentType: string | undefined, at: Instant): boolean {
+  const row = agentType === undefined ? undefined : state.rateByType.get(agentType);
+  return row !== undefined && usedOf(row.use, row.settings, at) >= row.settings.tokensMax;
+}
+
+/**
+ * The earliest instant after `at` at which a gate that is closed may open by time alone: something leaves a
+ * budget's window whose project waits, or the rate of a type is no longer used up. Undefined when time alone
+ * opens none.
+ */
+export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefined {
+  if (state.counts.queued === 0) return undefined;
+  let earliest: Instant | undefined;
+  const note = (opening: Instant | undefined) => {
+    if (opening !== undefined && opening > at && (earliest === undefined || opening < earliest))
+      earliest = opening;
+  };
+  if (holdsBack(state.policy.budget)) note(nextLeaving(state.ledger, at));
+  for (const project of state.budgetedProjects) {
+    const row = state.projectById.get(project);
+    if (row !== undefined && row.counts.queued > 0 && holdsBack(row.settings?.budget))
+      note(nextLeaving(row.ledger, at));
+  }
+  for (const row of state.rateByType.values()) note(opensAt(row.use, row.settings, at));
+  return earliest;
+}
+
+/** What is left of a budget at an instant; below 0 when it is exceeded. */
+export function budgetRoom(ledger: TokenLedger, { tokens }: BudgetSettings, at: Instant): number {
+  const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
+  return tokens - spent - ledger.reserved;
+}
+
+function rejection(
+  state: SwarmState,
+  row: ProjectRow,
+  tokens: number,
+  at: Instant,
+): BudgetReason | undefined {
+  if (isClosed(row.ledger, row.settings?.budget, "reject", tokens, at)) return "project-budget";
+  if (isClosed(state.ledger, state.policy.budget, "reject", tokens, at)) return "global-budget";
+  return undefined;
+}
+
+function isClosed(
+  ledger: TokenLedger,
+  budget: BudgetSettings | undefined,
+  mode: BudgetMode,
+  tokens: number,
+  at: Instant,
+): boolean {
+  return budget?.mode === mode && budgetRoom(ledger, budget, at) < tokens;
+}
+
+function holdsBack(budget: BudgetSettings | undefined): boolean {
+  return budget !== undefined && budget.mode !== "alert";
+}
+
+function nextLeaving({ spent }: TokenLedger, at: Instant): Instant | undefined {
+  return spent === undefined ? undefined : nextChangeAt(spent, at);
+}

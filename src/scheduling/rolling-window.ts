@@ -1,0 +1,104 @@
+// Tokens used in the last so many milliseconds, in a bounded number of steps: a plain value that the state keeps,
+// and the functions that change it. A budget's window; the document's rate limit, which does not slide, is in
+// rate.ts.
+//
+// The error: tokens count for at least the window and, where `limits.windowBuckets` divides it, at most one step
+// longer (two steps else). Never shorter, so that no span as long as the window holds more than a hard limit.
+
+import { assert } from "../assert.ts";
+import { type Instant, instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+
+/** What was used in one step of time. */
+export interface WindowBucket {
+  /** Which step since the epoch: `floor(at / stepMs)`. */
+  readonly step: number;
+  tokens: number;
+}
+
+export interface RollingWindow {
+  readonly windowMs: number;
+  /** Σ of the buckets, those that have left since the last change included. */
+  held: number;
+  /** Oldest first, none empty, at most `limits.windowBuckets` + 1. */
+  readonly buckets: WindowBucket[];
+}
+
+/** @param windowMs a whole number ≥ 1 */
+export function emptyWindow(windowMs: number): RollingWindow {
+  assert(Number.isSafeInteger(windowMs) && windowMs >= 1, "a window lasts whole milliseconds");
+  return { windowMs, held: 0, buckets: [] };
+}
+
+/** Counts tokens at an instant that is not before the last one. @param tokens a whole number ≥ 0 */
+export function addTokens(window: RollingWindow, tokens: number, at: Instant): void {
+  assert(Number.isSafeInteger(tokens) && tokens >= 0, "tokens are counted in whole numbers");
+  roll(window, at);
+  if (tokens === 0) return;
+  const step = Math.floor(at / stepMsOf(window.windowMs));
+  const newest = window.buckets.at(-1);
+  if (newest?.step === step) newest.tokens += tokens;
+  else window.buckets.push({ step, tokens });
+  window.held += tokens;
+}
+
+/** Lets go of what left the window. Changes no answer; each bucket is let go once. */
+export function roll(window: RollingWindow, at: Instant): void {
+  for (let oldest = window.buckets[0]; oldest !== undefined; oldest = window.buckets[0]) {
+    if (leavesAt(window.windowMs, oldest) > at) return;
+    window.held -= oldest.tokens;
+    window.buckets.shift();
+  }
+}
+
+/** Tokens that count at an instant, without changing anything. */
+export function totalAt({ windowMs, held, buckets }: RollingWindow, at: Instant): number {
+  let left = 0;
+  for (const bucket of buckets) {
+    if (leavesAt(windowMs, bucket) > at) break;
+    left += bucket.tokens;
+  }
+  return held - left;
+}
+
+/** The next instant after `at` at which the total falls by time alone; undefined when it is 0. */
+export function nextChangeAt({ windowMs, buckets }: RollingWindow, at: Instant): Instant | undefined {
+  const next = buckets.find((bucket) => leavesAt(windowMs, bucket) > at);
+  return next === undefined ? undefined : leavesAt(windowMs, next);
+}
+
+/** The first instant after `at` at which no more than `tokensMax` count, if nothing is added; `at` when so now. */
+export function fallsTo(window: RollingWindow, tokensMax: number, at: Instant): Instant {
+  let total = totalAt(window, at);
+  if (total <= tokensMax) return at;
+  for (const bucket of window.buckets) {
+    const leaves = leavesAt(window.windowMs, bucket);
+    if (leaves <= at) continue;
+    total -= bucket.tokens;
+    if (total <= tokensMax) return leaves;
+  }
+  return at; // unreachable while tokensMax ≥ 0: an empty window holds nothing
+}
+
+/** The same tokens in a window of another length, each as if used at the end of its step: what is not known any
+ *  more does not come back, and what is known leaves no earlier than it should. */
+export function rescaled(window: RollingWindow, windowMs: number, at: Instant): RollingWindow {
+  const changed = emptyWindow(windowMs);
+  const stepMs = stepMsOf(window.windowMs);
+  for (const { step, tokens } of window.buckets) {
+    const usedBy = instant(Math.min(at, (step + 1) * stepMs - 1));
+    addTokens(changed, tokens, usedBy);
+  }
+  roll(changed, at);
+  return changed;
+}
+
+function leavesAt(windowMs: number, { step }: WindowBucket): Instant {
+  const stepMs = stepMsOf(windowMs);
+  const steps = Math.ceil(windowMs / stepMs);
+  return instant((step + steps + 1) * stepMs);
+}
+
+function stepMsOf(windowMs: number): number {
+  return Math.ceil(windowMs / limits.windowBuckets);
+}

@@ -1,0 +1,161 @@
+// A swarm whose assignments the test makes itself, as a planner does that asks every gate: events are applied
+// one by one, with what follows from each, and every state between two of them is checked.
+
+import { apply } from "../../src/core/apply.ts";
+import type { Command, Reply, ReportedOutcome } from "../../src/core/command.ts";
+import { decide } from "../../src/core/decide.ts";
+import { kindClosedBy, reactTo } from "../../src/core/decide-attempt.ts";
+import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
+import { checkInvariants } from "../../src/core/invariants.ts";
+import type { BudgetSettings, KindSettings, ProjectSettings, RateSettings } from "../../src/core/settings.ts";
+import {
+  defaultProjectSettings,
+  emptyState,
+  type ProjectRow,
+  type SwarmState,
+} from "../../src/core/state.ts";
+import {
+  agentId,
+  assignmentNumber,
+  attemptNumber,
+  batchIndex,
+  instant,
+  kind,
+  projectId,
+  taskId,
+  term,
+  token,
+} from "../../src/ids.ts";
+import { budgetVerdict, projectGate, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
+import type { Policy } from "../../src/scheduling/policy.ts";
+import { aReceipt } from "../audit/event-factory.ts";
+import { join, submit } from "../support/turns.ts";
+
+export class LedgerSwarm {
+  readonly state: SwarmState = emptyState();
+  readonly events: Event[] = [];
+  at = instant(1_000_000_000);
+
+  constructor() {
+    this.record({ type: "TermStarted", term: term(1), leader: "c1" });
+  }
+
+  /** @throws Error when an invariant does not hold after it */
+  record(event: Event): void {
+    const ranAs = kindClosedBy(this.state, event);
+    this.state.at = this.at;
+    this.state.idx = batchIndex(this.state.idx + 1);
+    apply(this.state, event, { at: this.at, idx: this.state.idx });
+    this.events.push(event);
+    const [broken] = checkInvariants(this.state);
+    if (broken !== undefined) throw new Error(`${broken.number} after ${event.type}: ${broken.sentence}`);
+    for (const reaction of reactTo(this.state, event, { at: this.at, ranAs })) this.record(reaction);
+  }
+
+  ask(command: Command): Reply {
+    const { events, reply } = decide(this.state, command, this.at);
+    for (const event of events) this.record(event);
+    return reply;
+  }
+
+  pass(ms: number): void {
+    this.at = instant(this.at + ms);
+    while ((this.state.timers.peek()?.dueAt ?? Number.POSITIVE_INFINITY) <= this.at)
+      this.ask({ type: "Tick", jitter: 0 });
+  }
+
+  join(id: string, overrides: Parameters<typeof join>[1] = {}): void {
+    this.ask(join(id, { maxConcurrent: 10, kinds: [kind("k"), kind("cheap")], ...overrides }));
+  }
+
+  submit(id: string, overrides: Partial<TaskSpec> = {}): Reply {
+    return this.ask(submit({ id: taskId(id), ...overrides }));
+  }
+
+  /** Assigns a queued task if every gate lets it pass. @returns what kept it, `assigned` when nothing did */
+  assign(id: string, agent: string): string {
+    const row = this.state.taskById.get(taskId(id));
+    const agentRow = this.state.agentById.get(agentId(agent));
+    if (row?.state !== "queued" || agentRow?.online !== true) return "not there";
+    if (agentRow.open.size >= agentRow.maxConcurrent) return "full";
+    if (rateGate(this.state, agentRow.agentType, this.at)) return "rate-limited";
+    const closed = swarmGate(this.state) ?? projectGate(row.projectRow);
+    if (closed !== undefined) return closed;
+    const verdict = budgetVerdict(this.state, row.projectRow, row.spec, this.at);
+    if (verdict.kind === "waits") return verdict.reason;
+    const number = assignmentNumber(agentRow.lastNumber + 1);
+    this.record({
+      type: "TaskAssigned",
+      task: row.spec.id,
+      attempt: attemptNumber(row.attempt + 1),
+      agent: agentRow.id,
+      incarnation: agentRow.incarnation,
+      number,
+      token: token(`1.${number}`),
+      ...(verdict.runsAs === undefined ? {} : { runsAs: verdict.runsAs }),
+      tokensReserved: verdict.tokens,
+      receipt: aReceipt(),
+    });
+    return "assigned";
+  }
+
+  /** The report of an assignment there was, late or not. */
+  report(assigned: EventOf<"TaskAssigned">, outcome: ReportedOutcome): Reply {
+    const { agent, incarnation, task, attempt, token: granted } = assigned;
+    return this.ask({
+      type: "ReportResult",
+      agent,
+      incarnation,
+      task,
+      attempt,
+      token: granted,
+      outcome,
+      jitter: 0,
+    });
+  }
+
+  project(id = "p"): ProjectRow {
+    const row = this.state.projectById.get(projectId(id));
+    if (row === undefined) throw new Error(`no project ${id}`);
+    return row;
+  }
+
+  setProject(settings: Partial<ProjectSettings>, id = "p"): void {
+    const project = projectId(id);
+    this.record({
+      type: "ProjectConfigured",
+      project,
+      settings: { ...defaultProjectSettings, ...settings },
+    });
+  }
+
+  setBudget(budget: Partial<BudgetSettings> = {}, id = "p"): void {
+    this.setProject({ budget: { tokens: 1_000, windowMs: 60_000, mode: "reject", ...budget } }, id);
+  }
+
+  setPolicy(policy: Partial<Policy>): void {
+    this.record({ type: "PolicyChanged", policy: { ...this.state.policy, ...policy } });
+  }
+
+  setKind(name: string, settings: Partial<KindSettings>): void {
+    this.record({ type: "KindConfigured", kind: kind(name), settings: { importance: 1, ...settings } });
+  }
+
+  setRate(agentType: string, settings: Partial<RateSettings> = {}): void {
+    this.record({
+      type: "RateConfigured",
+      agentType,
+      settings: { window: "per_minute", tokensMax: 1_000, sliding: true, ...settings },
+    });
+  }
+
+  all<Type extends EventType>(type: Type): EventOf<Type>[] {
+    return this.events.filter((event): event is EventOf<Type> => event.type === type);
+  }
+
+  last<Type extends EventType>(type: Type): EventOf<Type> {
+    const found = this.all(type).at(-1);
+    if (found === undefined) throw new Error(`no ${type} was recorded`);
+    return found;
+  }
+}

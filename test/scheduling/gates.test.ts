@@ -1,0 +1,219 @@
+// What keeps a task from any agent at all, and an agent from any task: each gate closed, and opened again.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { agentId, incarnation, instant, kind, projectId, taskId } from "../../src/ids.ts";
+import { budgetGate, budgetVerdict, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
+import { totalAt } from "../../src/scheduling/rolling-window.ts";
+import { LedgerSwarm } from "../core/ledger-fixture.ts";
+import { aTask } from "../support/turns.ts";
+
+let swarm: LedgerSwarm;
+
+beforeEach(() => {
+  swarm = new LedgerSwarm();
+  swarm.join("a1", { agentType: "claude" });
+});
+
+/** Submits a task that is estimated at so many tokens, and tries to have it assigned. */
+function attempt(id: string, tokens: number): string {
+  swarm.submit(id, { tokens });
+  return swarm.assign(id, "a1");
+}
+
+function complete(tokens?: number): void {
+  swarm.report(swarm.last("TaskAssigned"), {
+    kind: "completed",
+    result: "",
+    ...(tokens === undefined ? {} : { tokens }),
+  });
+}
+
+describe("the swarm's and the project's gates", () => {
+  it("are closed by a pause, and opened by its end", () => {
+    swarm.submit("t1");
+    swarm.record({ type: "SwarmPaused" });
+    expect(swarm.assign("t1", "a1")).toBe("swarm-paused");
+    swarm.record({ type: "SwarmResumed" });
+    swarm.record({ type: "ProjectPaused", project: projectId("p") });
+    expect(swarm.assign("t1", "a1")).toBe("project-paused");
+    swarm.record({ type: "ProjectResumed", project: projectId("p") });
+    expect(swarm.assign("t1", "a1")).toBe("assigned");
+  });
+
+  it("hold TopN until an attempt ends, in whatever way, its agent's death included", () => {
+    swarm.setPolicy({ topN: 1 });
+    expect([attempt("t1", 0), attempt("t2", 0)]).toEqual(["assigned", "swarm-limit"]);
+    swarm.ask({ type: "LapseAgent", agent: agentId("a1"), incarnation: incarnation("a1-1") });
+    expect(swarmGate(swarm.state)).toBeUndefined();
+    expect(swarm.state.openAttempts).toBe(0);
+  });
+
+  it("count a revoked attempt against a project's concurrency until its agent let go of it", () => {
+    swarm.setProject({ maxConcurrent: 1 });
+    expect([attempt("t1", 0), attempt("t2", 0)]).toEqual(["assigned", "project-concurrency"]);
+    swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId("t1") });
+    expect(swarm.assign("t2", "a1")).toBe("project-concurrency");
+    swarm.report(swarm.last("TaskAssigned"), { kind: "revoked" });
+    expect(swarm.assign("t2", "a1")).toBe("assigned");
+  });
+});
+
+describe("the budgets' gate", () => {
+  it("counts what is reserved and what is spent, and lets pass exactly what fits", () => {
+    swarm.setBudget({ tokens: 1_000 });
+    expect(attempt("t1", 600)).toBe("assigned");
+    expect(attempt("t2", 401)).toBe("project-budget");
+    expect(attempt("t3", 400)).toBe("assigned");
+    complete(100);
+    expect(swarm.assign("t2", "a1")).toBe("project-budget");
+    expect(budgetGate(swarm.state, swarm.project(), 300, swarm.at)).toBeUndefined();
+    expect(budgetGate(swarm.state, swarm.project(), 301, swarm.at)).toBe("project-budget");
+  });
+
+  it("names the swarm's budget where that is what is used up", () => {
+    swarm.setPolicy({ budget: { tokens: 500, windowMs: 60_000, mode: "reject" } });
+    expect([attempt("t1", 400), attempt("t2", 200)]).toEqual(["assigned", "global-budget"]);
+  });
+
+  it("keeps nothing back in mode alert, and says once a window that it is exceeded", () => {
+    swarm.setBudget({ tokens: 500, mode: "alert" });
+    expect([attempt("t1", 400), attempt("t2", 400), attempt("t3", 400)]).toEqual(Array(3).fill("assigned"));
+    const [exceeded, ...others] = swarm.all("BudgetExceeded");
+    expect(exceeded).toMatchObject({ project: "p", spent: 0, reserved: 800 });
+    expect(others).toEqual([]);
+    swarm.pass(60_000);
+    attempt("t4", 1);
+    expect(swarm.all("BudgetExceeded")).toHaveLength(2);
+  });
+
+  it("has tasks run as the cheaper kind in mode downgrade, while the budget does not fit", () => {
+    swarm.setBudget({ tokens: 500, mode: "downgrade" });
+    swarm.setKind("k", { cheaper: kind("cheap") });
+    expect([attempt("t1", 400), attempt("t2", 400)]).toEqual(["assigned", "assigned"]);
+    expect(swarm.all("TaskAssigned").map(({ runsAs }) => runsAs)).toEqual([undefined, "cheap"]);
+    expect(swarm.state.taskById.get(taskId("t2"))?.open?.kind).toBe("cheap");
+    expect(budgetGate(swarm.state, swarm.project(), 1, swarm.at)).toBe("downgrade");
+  });
+
+  it("estimates a downgraded task as its cheaper kind, and asks the other budget for that", () => {
+    swarm.setBudget({ tokens: 500, mode: "downgrade" });
+    swarm.setPolicy({ tokensDefault: 900, budget: { tokens: 1_500, windowMs: 60_000, mode: "reject" } });
+    swarm.setKind("k", { cheaper: kind("cheap") });
+    swarm.submit("taught", { kind: kind("cheap") });
+    swarm.assign("taught", "a1");
+    complete(700);
+    const verdict = () => budgetVerdict(swarm.state, swarm.project(), aTask(), swarm.at);
+    expect(verdict()).toEqual({ kind: "runs", runsAs: "cheap", tokens: 700 });
+    swarm.setPolicy({ budget: { tokens: 1_399, windowMs: 60_000, mode: "reject" } });
+    expect(verdict()).toEqual({ kind: "waits", reason: "global-budget" });
+  });
+
+  it("runs a kind without a cheaper one as it is in mode downgrade", () => {
+    swarm.setBudget({ tokens: 100, mode: "downgrade" });
+    expect(attempt("t1", 400)).toBe("assigned");
+    expect(swarm.last("TaskAssigned").runsAs).toBeUndefined();
+    expect(swarm.all("BudgetExceeded")).toHaveLength(1);
+  });
+
+  it("stays closed under a budget set below what is spent, until that has left the window", () => {
+    attempt("t1", 900);
+    complete();
+    swarm.setBudget({ tokens: 100, windowMs: 60_000 });
+    expect(attempt("t2", 50)).toBe("project-budget");
+    const opening = nextOpeningAt(swarm.state, swarm.at);
+    expect(opening).toBeDefined();
+    swarm.pass((opening ?? 0) - swarm.at - 1);
+    expect(swarm.assign("t2", "a1")).toBe("project-budget");
+    swarm.pass(1);
+    expect(swarm.assign("t2", "a1")).toBe("assigned");
+  });
+
+  it("keeps room for those that go before", () => {
+    swarm.setBudget({ tokens: 1_000 });
+    const spec = aTask({ tokens: 300 });
+    swarm.submit("t1");
+    expect(budgetVerdict(swarm.state, swarm.project(), spec, swarm.at, 700).kind).toBe("runs");
+    expect(budgetVerdict(swarm.state, swarm.project(), spec, swarm.at, 701).kind).toBe("waits");
+  });
+
+  it("refuses at submission what could never fit, by anybody's estimate", () => {
+    swarm.setBudget({ tokens: 1_000 });
+    expect(swarm.submit("big", { tokens: 1_001 })).toEqual({
+      kind: "over-budget",
+      reason: "project-budget",
+      tokens: 1_001,
+      tokensMax: 1_000,
+    });
+    swarm.setPolicy({ tokensDefault: 600, budget: { tokens: 500, windowMs: 60_000, mode: "reject" } });
+    expect(swarm.submit("unknown")).toMatchObject({ kind: "over-budget", reason: "global-budget" });
+    expect(swarm.submit("small", { tokens: 500 })).toMatchObject({ kind: "accepted" });
+    swarm.setPolicy({ budget: { tokens: 500, windowMs: 60_000, mode: "alert" } });
+    expect(swarm.submit("unknown")).toMatchObject({ kind: "accepted" });
+  });
+});
+
+describe("the rate's gate", () => {
+  it.each([true, false])("closes at the limit and opens when the window is over (sliding: %s)", (sliding) => {
+    swarm.setRate("claude", { tokensMax: 1_000, sliding });
+    attempt("t1", 0);
+    complete(999);
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+    attempt("t2", 0);
+    complete(1);
+    swarm.submit("t3");
+    expect(swarm.assign("t3", "a1")).toBe("rate-limited");
+    const opening = nextOpeningAt(swarm.state, swarm.at) ?? swarm.at;
+    expect(opening - swarm.at).toBeGreaterThan(60_000 - 1_000);
+    expect(opening - swarm.at).toBeLessThanOrEqual(61_000);
+    expect(rateGate(swarm.state, "claude", instant(opening - 1))).toBe(true);
+    expect(rateGate(swarm.state, "claude", opening)).toBe(false);
+  });
+
+  it("is open for types nobody limited, and for agents without a type", () => {
+    swarm.setRate("claude", { tokensMax: 0 });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+    expect(rateGate(swarm.state, "other", swarm.at)).toBe(false);
+    expect(rateGate(swarm.state, undefined, swarm.at)).toBe(false);
+    swarm.record({ type: "RateRemoved", agentType: "claude" });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+  });
+
+  it("keeps what was used when the limit changes, and begins anew with another sort of window", () => {
+    swarm.setRate("claude", { tokensMax: 1_000 });
+    attempt("t1", 0);
+    complete(800);
+    swarm.setRate("claude", { tokensMax: 500 });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+    swarm.setRate("claude", { tokensMax: 500, window: "per_hour" });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+    swarm.setRate("claude", { tokensMax: 500, sliding: false });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+  });
+});
+
+describe("the next opening", () => {
+  it("is none while nothing waits, or time alone opens nothing", () => {
+    swarm.setBudget({ tokens: 1_000 });
+    expect(nextOpeningAt(swarm.state, swarm.at)).toBeUndefined();
+    attempt("t1", 900);
+    attempt("t2", 900);
+    expect(nextOpeningAt(swarm.state, swarm.at)).toBeUndefined();
+    complete(900);
+    expect(nextOpeningAt(swarm.state, swarm.at)).toBeGreaterThan(swarm.at);
+  });
+
+  it("is in the future, however long nothing happened", () => {
+    swarm.setBudget({ tokens: 1_000 });
+    attempt("t1", 900);
+    attempt("t2", 900);
+    complete(900);
+    const { spent } = swarm.project().ledger;
+    for (let step = 0; step < 70; step += 1) {
+      const opening = nextOpeningAt(swarm.state, swarm.at);
+      if (opening === undefined) break;
+      expect(opening).toBeGreaterThan(swarm.at);
+      swarm.pass(opening - swarm.at);
+    }
+    expect(spent === undefined ? -1 : totalAt(spent, swarm.at)).toBe(0);
+  });
+});
