@@ -2,11 +2,6 @@
 // NDJSON. Not here: sending them (submit.ts). A line that is wrong is handed on as an error with its number,
 // so that one bad line does not lose its neighbours.
 
-import { constants, createReadStream } from "node:fs";
-import { access, readFile, stat } from "node:fs/promises";
-import { resolve } from "node:path";
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import type { TaskRequest } from "../client/task-request.ts";
 import { nearMisses } from "../core/near-miss.ts";
 import { InvalidMessageError, type WaggleError } from "../errors.ts";
@@ -14,6 +9,7 @@ import { kind } from "../ids.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import { taskInputSchema } from "../protocol/schemas.ts";
 import type { Shell } from "./shell.ts";
+import { linesOf, nameOf, readSource } from "./source.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseTime } from "./values.ts";
 
@@ -80,19 +76,6 @@ function checkTimes({ deadline, notBefore }: TaskFlags): void {
     throw new UsageError(`--deadline (${time}) must be later than --not-before (${notBefore.toISOString()})`);
 }
 
-/** Before anything else is begun. @throws UsageError naming the first file that cannot be read */
-export async function checkFiles(sources: readonly string[], { cwd }: Pick<Shell, "cwd">): Promise<void> {
-  for (const file of sources.filter((source) => source !== "-").map((source) => source.slice(1))) {
-    try {
-      const stats = await stat(resolve(cwd, file));
-      if (stats.isDirectory()) throw new Error("it is a folder");
-      await access(resolve(cwd, file), constants.R_OK);
-    } catch (cause) {
-      throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
-    }
-  }
-}
-
 // --- one task for each payload ----------------------------------------------------------------------
 
 function payloadSource(
@@ -143,22 +126,6 @@ function asPayload(bytes: Buffer): { payload: string; encoding?: "base64" } {
   return { payload: bytes.toString("base64"), encoding: "base64" };
 }
 
-async function readSource(source: string, shell: Pick<Shell, "stdin" | "cwd">): Promise<Buffer> {
-  if (source === "-") return await readAll(shell.stdin);
-  const file = source.slice(1);
-  try {
-    return await readFile(resolve(shell.cwd, file));
-  } catch (cause) {
-    throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
-  }
-}
-
-async function readAll(stream: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array));
-  return Buffer.concat(chunks);
-}
-
 // --- one task for each line -------------------------------------------------------------------------
 
 function linesSource(
@@ -188,19 +155,8 @@ async function* lineTasks(
     let number = 0;
     for await (const line of linesOf(source, shell)) {
       number += 1;
-      if (line.trim() !== "")
-        yield taskOfLine(line, base, `${source === "-" ? "standard input" : source.slice(1)}:${number}`);
+      if (line.trim() !== "") yield taskOfLine(line, base, `${nameOf(source)}:${number}`);
     }
-  }
-}
-
-async function* linesOf(source: string, shell: Pick<Shell, "stdin" | "cwd">): AsyncGenerator<string> {
-  const file = source.slice(1);
-  const input = source === "-" ? shell.stdin : createReadStream(resolve(shell.cwd, file));
-  try {
-    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  } catch (cause) {
-    throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
   }
 }
 
