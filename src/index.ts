@@ -44,6 +44,7 @@ export {
   InvalidValueError,
   InvariantError,
   JournalDamagedError,
+  NoAgentsAvailableError,
   NoLeaderError,
   OutcomeUnknownError,
   UnreachableError,
@@ -51,3 +52,41 @@ export {
   type WaggleErrorCode,
 } from "./errors.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
+export {
+  type AlphaChange,
+  type AlphaChoice,
+  type AlphaPreset,
+  alphaByPreset,
+  alphaOf,
+  nextAlpha,
+  type TuningFacts,
+} from "./scheduling/alpha.ts";
+export { schedule } from "./scheduling/exact/budget-scheduler.ts";
+export type {
+  AssignAction,
+  BudgetSnapshot,
+  CountByProject,
+  SnapshotAgent,
+  SnapshotProject,
+  SnapshotTask,
+} from "./scheduling/exact/budget-snapshot.ts";
+export { BudgetManager } from "./scheduling/exact/fair-share.ts";
+export { type LucioPick, LucioScheduler, type LucioTask, priorityScore } from "./scheduling/exact/lucio.ts";
+export { RateLimitWindow, type RateLimitWindowOptions } from "./scheduling/exact/rate-limit-window.ts";
+export {
+  type Released,
+  SharedResource,
+  type SharedResourceOptions,
+} from "./scheduling/exact/shared-resource.ts";
+export {
+  assignTaskToBestAgent,
+  collectSwarmMetrics,
+  type SwarmMetrics,
+  type VaporaAgent,
+  type VaporaAssignment,
+} from "./scheduling/exact/vapora.ts";
+export { loads, type Queue } from "./scheduling/load.ts";
+export { type ScoreTerms, vaporaLoad, vaporaScore } from "./scheduling/score.ts";
+export { SlidingWindow, type SlidingWindowOptions } from "./scheduling/sliding-window.ts";
+export { planSnapshot } from "./scheduling/snapshot-plan.ts";
+export { weightThousandthsOf } from "./scheduling/weight.ts";

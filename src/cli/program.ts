@@ -10,6 +10,7 @@ import { downCommand } from "./down.ts";
 import { drainCommand, undrainCommand } from "./drain.ts";
 import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
+import { planCommand } from "./plan.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
 import { taskCommand } from "./task.ts";
@@ -42,6 +43,7 @@ const verbs: readonly ((program: Program) => Command)[] = [
   cancelCommand,
   drainCommand,
   undrainCommand,
+  planCommand,
   downCommand,
   doctorCommand,
 ];

@@ -18,6 +18,7 @@ const verbs = [
   "cancel",
   "drain",
   "undrain",
+  "plan",
   "down",
   "doctor",
 ];
