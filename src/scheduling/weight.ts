@@ -4,6 +4,9 @@
 
 import { InvalidValueError } from "../errors.ts";
 
+/** Of a model of the cheapest tier with a prompt of up to 1,000 tokens. */
+export const thousandthsPerWeight = 1_000;
+
 /** Price classes by the words of a model's name, thousandths. */
 const tierThousandthsByName: ReadonlyMap<string, number> = new Map([
   ["haiku", 1_000],
