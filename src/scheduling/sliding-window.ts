@@ -1,93 +1,71 @@
-// Use within the last so many seconds, at any moment: a window that slides, unlike the budget document's
-// (exact/rate-limit-window.ts). It counts in `limits.windowBuckets` buckets and keeps one more, so it never counts
-// too little: what it says was used is what was used in the window and at most one bucket (1/60) before it.
-// So no true window ever holds more than was let through, and a full one frees at most 1/60 of its length late.
+// A rate limit whose window truly slides: beside the budget document's (exact/rate-limit-window.ts), which begins
+// anew and lets nearly twice the limit through around a reset. The counting is rolling-window.ts, with its bound:
+// what it says was used is never too little, and too much by at most what was used in one step (1/60 of the
+// window, rounded up to a millisecond; two steps for a window that 60 does not divide) before the window began.
+// So no true window ever holds more than was let through.
 
 import { InvalidValueError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import type { Instant } from "../ids.ts";
+import { checkAmount } from "./exact/budget-snapshot.ts";
+import { addTokens, emptyWindow, fallsTo, totalAt } from "./rolling-window.ts";
 
 export interface SlidingWindowOptions {
-  /** Length, in whatever unit `now` has; > 0. */
-  readonly length: number;
-  /** What may be used within it, ≥ 0. */
-  readonly most: number;
+  /** A whole number ≥ 1. */
+  readonly windowMs: number;
+  /** Tokens in any window, a whole number ≥ 0. */
+  readonly maxTokens: number;
 }
 
-/** Stateful: `record` alone changes it. A `now` before the newest recorded one counts as that. */
+/** Stateful: `record` alone changes it. A time before the newest recorded one counts as that. */
 export class SlidingWindow {
-  readonly length: number;
-  readonly most: number;
-  /** Bucket n holds what was recorded in [n · bucketLength, (n + 1) · bucketLength). Oldest first. */
-  readonly #usedByBucket = new Map<number, number>();
-  #newest = Number.NEGATIVE_INFINITY;
+  readonly windowMs: number;
+  readonly maxTokens: number;
+  readonly #window;
+  #newest = 0;
 
-  /** @throws InvalidValueError for a length that is not above 0, or a bound that is negative or no number */
-  constructor({ length, most }: SlidingWindowOptions) {
-    if (!(Number.isFinite(length) && length > 0)) {
-      throw new InvalidValueError(`a window's length is a number above 0, not ${length}`, {
-        field: "length",
-      });
-    }
-    if (!(Number.isFinite(most) && most >= 0)) {
-      throw new InvalidValueError(`a window's bound is 0 or more, not ${most}`, { field: "most" });
-    }
-    this.length = length;
-    this.most = most;
+  /** @throws InvalidValueError for a length or a bound that is no whole number in its range */
+  constructor({ windowMs, maxTokens }: SlidingWindowOptions) {
+    checkWhole(windowMs, "windowMs", 1);
+    checkWhole(maxTokens, "maxTokens", 0);
+    this.windowMs = windowMs;
+    this.maxTokens = maxTokens;
+    this.#window = emptyWindow(windowMs);
   }
 
-  /** @throws InvalidValueError for an amount that is negative or no number */
-  record(amount: number, now: number): void {
-    if (!(Number.isFinite(amount) && amount >= 0)) {
-      throw new InvalidValueError(`what is used is 0 or more, not ${amount}`, { field: "amount" });
-    }
-    const bucket = this.#bucketOf(now);
-    this.#newest = bucket;
-    for (const old of this.#usedByBucket.keys()) {
-      if (old >= this.#oldestCounted(bucket)) break;
-      this.#usedByBucket.delete(old);
-    }
-    this.#usedByBucket.set(bucket, (this.#usedByBucket.get(bucket) ?? 0) + amount);
+  /**
+   * @param tokens a whole number ≥ 0
+   * @param now milliseconds since the epoch
+   * @throws InvalidValueError for tokens or a time that are none
+   */
+  record(tokens: number, now: number): void {
+    checkWhole(tokens, "tokens", 0);
+    checkAmount(now, "now");
+    this.#newest = Math.max(this.#newest, now);
+    addTokens(this.#window, tokens, this.#newest as Instant);
   }
 
-  /** Within `length` before `now`, and at most 1/60 of it longer. */
+  /** Tokens of the window that ends now, and of at most a step or two before it. */
   usedAt(now: number): number {
-    const oldest = this.#oldestCounted(this.#bucketOf(now));
-    let used = 0;
-    for (const [bucket, amount] of this.#usedByBucket) if (bucket >= oldest) used += amount;
-    return used;
+    return totalAt(this.#window, this.#noEarlier(now));
   }
 
   isExceeded(now: number): boolean {
-    return this.usedAt(now) >= this.most;
+    return this.usedAt(now) >= this.maxTokens;
   }
 
-  /** How long until `isExceeded` is false, when nothing more is used; 0 when it is, infinite when it never is. */
-  untilFree(now: number): number {
-    let used = this.usedAt(now);
-    if (used < this.most) return 0;
-    const oldest = this.#oldestCounted(this.#bucketOf(now));
-    for (const [bucket, amount] of this.#usedByBucket) {
-      if (bucket < oldest) continue;
-      used -= amount;
-      if (used < this.most) return Math.max(0, this.#leavesAt(bucket) - now);
-    }
-    return Number.POSITIVE_INFINITY;
+  /** When `isExceeded` becomes false by time alone: `now` when it is, infinity when a bound of 0 never lets it. */
+  freeAt(now: number): number {
+    if (this.maxTokens === 0) return Number.POSITIVE_INFINITY;
+    const at = this.#noEarlier(now);
+    return this.isExceeded(at) ? fallsTo(this.#window, this.maxTokens - 1, at) : now;
   }
 
-  /** The first moment at which a bucket is not counted any more. */
-  #leavesAt(bucket: number): number {
-    return (bucket + limits.windowBuckets + 1) * this.#bucketLength;
+  #noEarlier(now: number): Instant {
+    return Math.max(this.#newest, now) as Instant;
   }
+}
 
-  #oldestCounted(bucket: number): number {
-    return bucket - limits.windowBuckets;
-  }
-
-  #bucketOf(now: number): number {
-    return Math.max(this.#newest, Math.floor(now / this.#bucketLength));
-  }
-
-  get #bucketLength(): number {
-    return this.length / limits.windowBuckets;
-  }
+function checkWhole(value: number, field: string, least: number): void {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  throw new InvalidValueError(`${field}: must be a whole number from ${least}, not ${value}`, { field });
 }
