@@ -20,6 +20,9 @@ export type Kind = Brand<string, "Kind">;
 export type ResourceName = Brand<string, "ResourceName">;
 /** One life of an agent; 1–64 characters of `[A-Za-z0-9_-]`, unique for each start. */
 export type Incarnation = Brand<string, "Incarnation">;
+/** Names one acquisition of slots within its agent, from the request to the release; 1–64 characters of
+ *  `[A-Za-z0-9_-]`, chosen by the agent and never used again. */
+export type SlotHandle = Brand<string, "SlotHandle">;
 /** Names one granted attempt: `<term>.<agent's assignment number>`. */
 export type Token = Brand<string, "Token">;
 
@@ -54,6 +57,7 @@ export const taskId: (value: string) => TaskId = brandingAs<TaskId>();
 export const resourceName: (value: string) => ResourceName = brandingAs<ResourceName>();
 export const kind: (value: string) => Kind = brandingAs<Kind>();
 export const incarnation: (value: string) => Incarnation = brandingAs<Incarnation>();
+export const slotHandle: (value: string) => SlotHandle = brandingAs<SlotHandle>();
 export const token: (value: string) => Token = brandingAs<Token>();
 export const term: (value: number) => Term = brandingAs<Term>();
 export const batchIndex: (value: number) => BatchIndex = brandingAs<BatchIndex>();

@@ -252,6 +252,17 @@ export const limits = {
   suspendMsMax: 10 * 60_000,
   /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
   waitersPerResourceMax: 100,
+
+  // --- slots (design section 7.4) -------------------------------------------------------------
+  /** Slots one acquisition may ask for, repeated names included: each is looked at whenever one is free. */
+  slotsPerAcquisitionMax: 16,
+  /** Acquisitions one agent may hold or wait for: a heartbeat lists them all. */
+  acquisitionsPerAgentMax: 1_024,
+  /** Ended handles that are remembered, so that releasing twice is told from releasing what never was. */
+  endedHandlesMax: 65_536,
+  /** An agent that gives up waiting by its own clock does so this much after the journal's should have: the
+   *  journal's verdict comes first where a leader is there to give it. */
+  acquireGraceMs: 2_000,
   /** Assignments of a kind after which it can be said that they go to one agent too often. */
   concentrationAssignments: 1_000,
   /** Bytes of a receipt (design section 10). */

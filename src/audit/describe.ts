@@ -2,7 +2,7 @@
 // Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
 
 import type { Event, EventOf, TaskSpec } from "../core/event.ts";
-import type { CandidateTerms, Receipt } from "../core/receipt.ts";
+import type { CandidateTerms, Receipt, SlotReceipt } from "../core/receipt.ts";
 
 /** What happened, without a line end. An event of a newer version is told by its type alone. */
 export function describe(event: Event): string {
@@ -77,6 +77,16 @@ function sentence(event: Event): string {
       return `project ${event.project} paused: nothing of it is assigned`;
     case "ProjectResumed":
       return `project ${event.project} resumed`;
+    case "SlotAwaited":
+      return `${event.agent} waits for ${slotsOf(event)}${event.deadline === undefined ? "" : `, until ${new Date(event.deadline).toISOString()}`}`;
+    case "SlotGranted":
+      return `${slotsOf(event)} → ${event.agent} · ${describeGrant(event.receipt)}`;
+    case "SlotReleased":
+      return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}`;
+    case "SlotWaitEnded":
+      return `${event.agent} waits no longer for slots (${event.handles.join(", ")}): ${event.reason.replace("-", " ")}`;
+    case "AlphaTuned":
+      return `α of ${event.resource} moved from ${event.from} to ${event.to} at tick ${event.tick}: ${event.reason.replace("-", " ")} (${event.measured.toFixed(2)})`;
     case "SwarmPaused":
       return "the swarm is paused: nothing is assigned";
     case "SwarmResumed":
@@ -125,6 +135,31 @@ const decisions = {
 
 function scoreOf({ score }: CandidateTerms): string {
   return score.toFixed(2);
+}
+
+const slotReleases = {
+  released: "released by",
+  lost: "no longer held by",
+  "agent-gone": "taken back from",
+} as const;
+
+/** `slot of gpt-4o (x1, weight 2.5)`: the names in brackets are the handle's. */
+function slotsOf(event: {
+  readonly resources: readonly string[];
+  readonly handle: string;
+  readonly weightThousandths?: number;
+}): string {
+  const weight = event.weightThousandths ?? 1_000;
+  const named = weight === 1_000 ? event.handle : `${event.handle}, weight ${weight / 1_000}`;
+  return `${event.resources.length === 1 ? "slot" : "slots"} of ${event.resources.join(" + ")} (${named})`;
+}
+
+/** Why now, and why this one: `L 0.90, a2 0.40; of 2; waited 12 ms`. */
+function describeGrant({ by, load, runnerUp, waiting, waitedMs }: SlotReceipt): string {
+  if (by === "free") return "free at once";
+  const next = runnerUp === undefined ? "" : `, ${runnerUp.agent} ${runnerUp.load.toFixed(2)}`;
+  const why = by === "ceiling" ? "past the ceiling" : `L ${(load ?? 0).toFixed(2)}${next}`;
+  return `${why}; of ${waiting}; waited ${duration(waitedMs)}`;
 }
 
 function describeSpec(task: TaskSpec): string {

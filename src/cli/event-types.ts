@@ -38,6 +38,11 @@ const known: Readonly<Record<EventType, true>> = {
   ProjectResumed: true,
   SwarmPaused: true,
   SwarmResumed: true,
+  SlotAwaited: true,
+  SlotGranted: true,
+  SlotReleased: true,
+  SlotWaitEnded: true,
+  AlphaTuned: true,
   TasksRefused: true,
 };
 

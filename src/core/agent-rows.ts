@@ -27,6 +27,7 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   const row = agentOf(state, event.agent);
   assert(row.online && row.incarnation === event.incarnation, `agent ${row.id} leaves the life it is in`);
   assert(row.open.size === 0, `agent ${row.id} leaves with every attempt closed`);
+  assert(!state.slotsByAgent.has(row.id), `agent ${row.id} leaves without slots`);
   row.online = false;
   row.draining = false;
   row.unresponsive = false;

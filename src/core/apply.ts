@@ -27,6 +27,7 @@ import {
   kindRowOf,
   pauseProject,
 } from "./settings-rows.ts";
+import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";
 import type { OpenAttempt, SwarmState, TaskRow, TokenLedger } from "./state.ts";
 import {
   addFailedBy,
@@ -125,7 +126,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "KindConfigured":
       return configureKind(state, event);
     case "ResourceConfigured":
-      return configureResource(state, event);
+      return configureResource(state, event, context.at);
     case "RateConfigured":
       return configureRate(state, event, context.at);
     case "RateRemoved":
@@ -134,6 +135,16 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "ProjectPaused":
     case "ProjectResumed":
       return pauseProject(state, event);
+    case "SlotAwaited":
+      return awaitSlot(state, event, context.at);
+    case "SlotGranted":
+      return grantSlot(state, event, context.at);
+    case "SlotReleased":
+      return releaseSlot(state, event, context.at);
+    case "SlotWaitEnded":
+      return endWaits(state, event);
+    case "AlphaTuned":
+      return tuneAlpha(state, event);
     case "SwarmPaused":
     case "SwarmResumed":
       state.isPaused = event.type === "SwarmPaused";

@@ -9,16 +9,24 @@ import type {
   Incarnation,
   Kind,
   ProjectId,
+  ResourceName,
+  SlotHandle,
   TaskId,
   Term,
   Token,
 } from "../ids.ts";
-import type { Encoding, RefusalReason, TaskSpec } from "./event.ts";
+import type { Encoding, RefusalReason, SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 
 /** One attempt as an agent names it. */
 export interface HeldAttempt {
   readonly task: TaskId;
   readonly attempt: AttemptNumber;
+}
+
+/** The acquisitions that an agent's heartbeat lists. */
+export interface ListedSlots {
+  readonly held: readonly SlotHandle[];
+  readonly waiting: readonly SlotHandle[];
 }
 
 /** What an agent reports of an attempt's end. */
@@ -72,6 +80,8 @@ export type Command =
       readonly seen: AssignmentNumber;
       /** It takes nothing new, of its own accord. */
       readonly draining?: boolean;
+      /** Absent is none. */
+      readonly slots?: ListedSlots;
     }
   | {
       readonly type: "ReportResult";
@@ -83,6 +93,26 @@ export type Command =
       readonly outcome: ReportedOutcome;
       /** [0, 1), spreads the retry's back-off. */
       readonly jitter: number;
+    }
+  | {
+      readonly type: "AcquireSlots";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handle: SlotHandle;
+      /** One slot for each mention, in any order; 1 to `limits.slotsPerAcquisitionMax`. */
+      readonly resources: readonly ResourceName[];
+      /** ≥ 1,000 */
+      readonly weightThousandths: number;
+      readonly holder?: string;
+      /** Longest it waits, ≥ 0; absent is for ever. Counted from when it was first decided. */
+      readonly timeoutMs?: number;
+    }
+  /** Gives slots back, or gives up waiting for them. */
+  | {
+      readonly type: "ReleaseSlots";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handle: SlotHandle;
     }
   | { readonly type: "DrainAgent"; readonly agent: AgentId }
   | { readonly type: "UndrainAgent"; readonly agent: AgentId }
@@ -130,7 +160,11 @@ export type Reply =
   | { readonly kind: "already-ended"; readonly task: TaskId; readonly state: string }
   | { readonly kind: "joined"; readonly unknownAttempts: readonly HeldAttempt[]; readonly resumed: boolean }
   /** Attempts the agent holds and should not: it is told to stop them. */
-  | { readonly kind: "reconciled"; readonly unknown: readonly HeldAttempt[] }
+  | {
+      readonly kind: "reconciled";
+      readonly unknown: readonly HeldAttempt[];
+      readonly slots?: SlotCorrections;
+    }
   /** Carried out in part: the same command is to be decided again, in the next batch. */
   | { readonly kind: "again" }
   | { readonly kind: "ok" }
@@ -142,7 +176,48 @@ export type Reply =
   | { readonly kind: "unknown-agent"; readonly agent: AgentId }
   /** The incarnation left, lapsed or was fenced: a life does not begin twice. */
   | { readonly kind: "life-over"; readonly agent: AgentId }
-  | { readonly kind: "too-many-agents"; readonly retryAfterMs: number };
+  | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
+  // acquisitions
+  | { readonly kind: "slot-granted" | "slot-awaited"; readonly handle: SlotHandle }
+  /** It ended before; asked for or released again, it stays so. */
+  | {
+      readonly kind: "slot-ended";
+      readonly handle: SlotHandle;
+      readonly reason: SlotReleaseReason | SlotWaitEndReason;
+    }
+  /** Given back now (`held`), or given up now (`waiting`). */
+  | { readonly kind: "slot-released"; readonly handle: SlotHandle; readonly was: "held" | "waiting" }
+  | { readonly kind: "unknown-handle"; readonly handle: SlotHandle }
+  /** The handle stands for other resources, another weight or another holder. */
+  | { readonly kind: "handle-in-use"; readonly handle: SlotHandle }
+  | {
+      readonly kind: "unknown-resource";
+      readonly resource: ResourceName;
+      readonly nearMisses: readonly string[];
+    }
+  | {
+      readonly kind: "above-capacity";
+      readonly resource: ResourceName;
+      readonly wanted: number;
+      readonly slots: number;
+    }
+  /** Its holder has slots of `held`, which comes later in name order, or is the same where it must not be. */
+  | { readonly kind: "out-of-order"; readonly resource: ResourceName; readonly held: ResourceName }
+  | { readonly kind: "too-many-waiters"; readonly resource: ResourceName; readonly retryAfterMs: number }
+  | { readonly kind: "too-many-acquisitions"; readonly retryAfterMs: number };
+
+/** What an agent believes of its acquisitions and is not so. */
+export interface SlotCorrections {
+  /** It waits for them, and they were granted. */
+  readonly granted: readonly SlotHandle[];
+  /** It waits for them, and the wait has ended, or was never heard of (`unknown`). */
+  readonly ended: readonly {
+    readonly handle: SlotHandle;
+    readonly reason: SlotReleaseReason | SlotWaitEndReason | "unknown";
+  }[];
+  /** It holds them, and they are not its own. */
+  readonly revoked: readonly SlotHandle[];
+}
 
 export interface SubmitWarning {
   readonly code: "no-agent-serves-kind";

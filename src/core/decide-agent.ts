@@ -5,11 +5,14 @@
 import { type AgentId, assignmentNumber, attemptKey, type Incarnation, type Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { findOpen } from "./agent-rows.ts";
-import type { Command, HeldAttempt, Reply } from "./command.ts";
+import type { Command, HeldAttempt, ListedSlots, Reply } from "./command.ts";
 import { closeAsLost } from "./decide-attempt.ts";
+import { endSlotsOf, reconcileSlots } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event, LeaveReason } from "./event.ts";
 import type { AgentRow, SwarmState } from "./state.ts";
+
+const noSlots: ListedSlots = { held: [], waiting: [] };
 
 type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
 
@@ -61,7 +64,15 @@ export function decideReconcile(
   if (row.unresponsive && command.seen >= row.lastNumber)
     events.push({ type: "AgentResponsive", agent: row.id });
   if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
-  return { events, reply: { kind: "reconciled", unknown: unknownAttempts(state, row, command.held) } };
+  const slots = reconcileSlots(state, row.id, command.slots ?? noSlots);
+  return {
+    events: [...events, ...slots.events],
+    reply: {
+      kind: "reconciled",
+      unknown: unknownAttempts(state, row, command.held),
+      ...(slots.corrections === undefined ? {} : { slots: slots.corrections }),
+    },
+  };
 }
 
 export function decideUnresponsive(state: SwarmState, agent: AgentId, incarnation: Incarnation): Decision {
@@ -148,9 +159,12 @@ function endLife(
     lapsed: "nothing was heard from the agent for too long",
     fenced: "the agent was started again under the same id",
   };
-  const closing = [...row.open.values()].slice(0, limits.closuresPerCommandMax);
-  const events = closing.map((attempt) => closeAsLost(state, attempt, errors[reason], at));
-  const isComplete = closing.length === row.open.size;
+  const slots = endSlotsOf(state, row.id, limits.closuresPerCommandMax);
+  const room = Math.max(0, limits.closuresPerCommandMax - slots.events.length);
+  const closing = [...row.open.values()].slice(0, room);
+  const closures = closing.map((attempt) => closeAsLost(state, attempt, errors[reason], at));
+  const events = [...slots.events, ...closures];
+  const isComplete = slots.isComplete && closing.length === row.open.size;
   if (isComplete) events.push({ type: "AgentLeft", agent: row.id, incarnation: row.incarnation, reason });
   else if (!row.draining) events.push({ type: "AgentDrained", agent: row.id });
   return { events, isComplete };

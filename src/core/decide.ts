@@ -18,6 +18,7 @@ import {
   decideUnresponsive,
 } from "./decide-agent.ts";
 import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
+import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event, RefusalReason } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
@@ -47,6 +48,10 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
       return decideReconcile(state, command, at);
     case "ReportResult":
       return decideResult(state, command, at);
+    case "AcquireSlots":
+      return decideAcquire(state, command, at);
+    case "ReleaseSlots":
+      return decideRelease(state, command);
     case "DrainAgent":
       return decideDrain(state, command.agent);
     case "UndrainAgent":
@@ -138,6 +143,8 @@ function eventsOfTimer(state: SwarmState, { due }: Timer, at: Instant, jitter: n
       return [{ type: "TaskExpired", task: due.task.spec.id }];
     case "timeout":
       return decideTimeout(state, due.attempt, at, jitter);
+    case "acquire-timeout":
+      return decideAcquireTimeout(due.slot);
     case "forget":
       return [{ type: "AgentForgotten", agent: due.agent }];
   }

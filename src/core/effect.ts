@@ -2,9 +2,9 @@
 // after the event was applied, held back until its batch is committed, and safe to repeat.
 
 import { assert } from "../assert.ts";
-import type { AgentId, Incarnation, ProjectId, TaskId } from "../ids.ts";
+import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId } from "../ids.ts";
 import { NO_PROJECT } from "../ids.ts";
-import type { Event, TaskSpec } from "./event.ts";
+import type { Event, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import type { OpenAttempt, SwarmState } from "./state.ts";
 
 export type Effect =
@@ -16,6 +16,21 @@ export type Effect =
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly what: "drain" | "undrain" | "fenced" | "rejoin";
+    }
+  /** Slots that the agent waits for are its own now. */
+  | {
+      readonly kind: "slots-granted";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handles: readonly SlotHandle[];
+    }
+  /** The agent waits for them no longer, and has none of them. */
+  | {
+      readonly kind: "slot-waits-ended";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handles: readonly SlotHandle[];
+      readonly reason: SlotWaitEndReason;
     }
   /** Whoever awaits the task is told how it ended. */
   | { readonly kind: "ended"; readonly task: TaskId; readonly event: Event; readonly attempts: number };
@@ -42,6 +57,16 @@ export function effectOf(
     case "AgentDrained":
     case "AgentUndrained":
       return tell(state, event.agent, event.type === "AgentDrained" ? "drain" : "undrain");
+    case "SlotGranted": {
+      if (event.receipt.by === "free") return []; // the answer to whoever asked says so
+      const { agent, incarnation, handle } = event;
+      return [{ kind: "slots-granted", agent, incarnation, handles: [handle] }];
+    }
+    case "SlotWaitEnded": {
+      if (event.reason !== "timed-out") return []; // the agent ended it, or is gone
+      const { agent, incarnation, handles, reason } = event;
+      return [{ kind: "slot-waits-ended", agent, incarnation, handles, reason }];
+    }
     case "AgentLeft":
       if (event.reason === "left") return [];
       return [
@@ -80,6 +105,17 @@ export function unconfirmedAssignments(state: SwarmState): Effect[] {
     }
   }
   return effects;
+}
+
+/** Every slot that is held, by agent: said again on taking over, for it is not known which grants arrived. */
+export function standingGrants(state: SwarmState): Effect[] {
+  return [...state.slotsByAgent].flatMap(([agent, slots]): Effect[] => {
+    const held = [...slots.values()].filter((slot) => slot.state === "held");
+    const [first] = held;
+    if (first === undefined) return [];
+    const { incarnation } = first;
+    return [{ kind: "slots-granted", agent, incarnation, handles: held.map(({ handle }) => handle) }];
+  });
 }
 
 /** What tells an agent of an attempt it may not have heard of. A revoked one is assigned once more, as revoked, so

@@ -11,13 +11,15 @@ import type {
   Kind,
   ProjectId,
   ResourceName,
+  SlotHandle,
   TaskId,
   Term,
   Token,
   UserId,
 } from "../ids.ts";
+import type { AlphaChange } from "../scheduling/alpha.ts";
 import type { Policy } from "../scheduling/policy.ts";
-import type { Receipt } from "./receipt.ts";
+import type { Receipt, SlotReceipt } from "./receipt.ts";
 import type {
   BudgetSettings,
   KindSettings,
@@ -65,10 +67,26 @@ export type LeaveReason = "left" | "lapsed" | "fenced";
 /** How the slot of a revoked attempt became free again. */
 export type ReleaseReason = "confirmed" | "agent-gone";
 
+/** `lost`: the agent's heartbeat no longer listed it · `agent-gone`: its agent left, fell silent or was replaced. */
+export type SlotReleaseReason = "released" | "lost" | "agent-gone";
+export type SlotWaitEndReason = "aborted" | "timed-out" | "lost" | "agent-gone";
+
 export interface AttemptFailure {
   readonly class: FailureClass;
   /** For people; at most `limits.errorCharactersMax` characters. */
   readonly error: string;
+}
+
+/** Slots that an agent asks for under a handle of its own. */
+export interface Acquisition {
+  readonly agent: AgentId;
+  readonly incarnation: Incarnation;
+  readonly handle: SlotHandle;
+  /** One slot for each mention, in name order. */
+  readonly resources: readonly ResourceName[];
+  readonly weightThousandths: number;
+  /** The line of work within the agent that acquires; absent when the agent as a whole does. */
+  readonly holder?: string;
 }
 
 export type Event =
@@ -226,6 +244,29 @@ export type Event =
   | { readonly type: "ProjectResumed"; readonly project: ProjectId }
   | { readonly type: "SwarmPaused" }
   | { readonly type: "SwarmResumed" }
+  // slots of resources
+  /** Not enough slots are free, or somebody comes first: it waits until all of its slots are granted at once. */
+  | ({ readonly type: "SlotAwaited"; readonly deadline?: Instant } & Acquisition)
+  | ({ readonly type: "SlotGranted"; readonly receipt: SlotReceipt } & Acquisition)
+  /** Frees all slots of one acquisition: a tick for each of its resources. */
+  | {
+      readonly type: "SlotReleased";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handle: SlotHandle;
+      readonly resources: readonly ResourceName[];
+      readonly reason: SlotReleaseReason;
+    }
+  /** These acquisitions of one agent end without a slot. */
+  | {
+      readonly type: "SlotWaitEnded";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handles: readonly SlotHandle[];
+      readonly reason: SlotWaitEndReason;
+    }
+  /** α of one resource moved by itself, at the release before. */
+  | ({ readonly type: "AlphaTuned"; readonly resource: ResourceName; readonly tick: number } & AlphaChange)
   // admission
   /** One summary a second of what was refused, so that refusals are on the record without filling it. */
   | {

@@ -6,6 +6,9 @@
 import { limits } from "../limits.ts";
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import type { HeapItem, IndexedHeap } from "./indexed-heap.ts";
+import type { Invariant, Violation } from "./invariant.ts";
+import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
+import { findSlot } from "./slot-rows.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -22,21 +25,6 @@ import {
 } from "./state.ts";
 import { isKept } from "./task-rows.ts";
 
-/** One broken invariant. */
-export interface Violation {
-  /** As in docs/invariants.md. */
-  readonly number: number;
-  readonly name: string;
-  /** What was found, naming what it was found of. */
-  readonly sentence: string;
-}
-
-interface Invariant {
-  readonly number: number;
-  readonly name: string;
-  readonly find: (state: SwarmState) => Iterable<string>;
-}
-
 const betweenEvents: readonly Invariant[] = [
   { number: 1, name: "one-state", find: oneState },
   { number: 2, name: "structures-of-the-state", find: structuresOfTheState },
@@ -50,11 +38,13 @@ const betweenEvents: readonly Invariant[] = [
   { number: 10, name: "online-by-kind", find: onlineByKind },
   { number: 11, name: "caps", find: caps },
   { number: 12, name: "what-was-learnt-is-sane", find: whatWasLearntIsSane },
+  ...slotInvariants,
 ];
 
 const afterTurns: readonly Invariant[] = [
   { number: 13, name: "work-conserving", find: workConserving },
   { number: 14, name: "nothing-is-overdue", find: nothingIsOverdue },
+  ...slotInvariantsAfterTurns,
 ];
 
 /** Everything that does not hold of a state between two events; empty when all is well. */
@@ -224,6 +214,8 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
       return liveRow(state, due.task)?.deadlineTimer;
     case "timeout":
       return state.taskById.get(due.attempt.task)?.open?.timeoutTimer;
+    case "acquire-timeout":
+      return findSlot(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
     case "forget":
       return state.agentById.get(due.agent)?.forgetTimer;
   }
@@ -239,6 +231,8 @@ function* knownTimers(state: SwarmState): Generator<Timer> {
       if (timer !== undefined) yield timer;
   }
   for (const { forgetTimer } of state.agentById.values()) if (forgetTimer !== undefined) yield forgetTimer;
+  for (const slots of state.slotsByAgent.values())
+    for (const { timeoutTimer } of slots.values()) if (timeoutTimer !== undefined) yield timeoutTimer;
 }
 
 /** Live states exactly, of the swarm, each project and each user. Ended ones only in sum: what ended beyond the

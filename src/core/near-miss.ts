@@ -1,25 +1,24 @@
-// Which known kinds a mistyped one may have meant.
+// Which known names a mistyped one may have meant: kinds, resources, options.
 
-import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 
 const SUGGESTIONS_MAX = 3;
 const EDITS_MAX = 2;
 
-/** Known kinds within two edits of the wanted one (case aside), or that one is a prefix of; nearest first. Looks at
+/** Known names within two edits of the wanted one (case aside), or that one is a prefix of; nearest first. Looks at
  *  the first `limits.nearMissKindsMax` of them. */
-export function nearMisses(wanted: Kind, known: Iterable<Kind>): Kind[] {
+export function nearMisses<Name extends string>(wanted: Name, known: Iterable<Name>): Name[] {
   const target = wanted.toLowerCase();
-  const scored: { kind: Kind; distance: number }[] = [];
+  const scored: { name: Name; distance: number }[] = [];
   let seen = 0;
-  for (const kind of known) {
+  for (const name of known) {
     seen += 1;
     if (seen > limits.nearMissKindsMax) break;
-    const distance = distanceBetween(target, kind.toLowerCase());
-    if (distance <= EDITS_MAX) scored.push({ kind, distance });
+    const distance = distanceBetween(target, name.toLowerCase());
+    if (distance <= EDITS_MAX) scored.push({ name, distance });
   }
-  scored.sort((a, b) => a.distance - b.distance || (a.kind < b.kind ? -1 : 1));
-  return scored.slice(0, SUGGESTIONS_MAX).map(({ kind }) => kind);
+  scored.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1));
+  return scored.slice(0, SUGGESTIONS_MAX).map(({ name }) => name);
 }
 
 function distanceBetween(a: string, b: string): number {

@@ -1,7 +1,7 @@
 // Why a task went where it went: small enough to stand in every assignment (design section 10).
 // The full table of candidates comes by replaying the journal to that batch.
 
-import type { AgentId } from "../ids.ts";
+import type { AgentId, ResourceName } from "../ids.ts";
 
 /** Why an agent was not a candidate (design section 7.1). A closed set, shared by receipts, status and docs. */
 export const ineligibleReasons = [
@@ -63,4 +63,20 @@ export interface Receipt {
   readonly waiting: number;
   /** Journal time since it was last queued. */
   readonly waitedMs: number;
+}
+
+/** Why an acquisition got its slots when it did. `free`: at once, nobody was there to overtake · `load`: the
+ *  highest L at the resource whose slot was free · `ceiling`: it had waited so long that it came next. */
+export interface SlotReceipt {
+  readonly by: "free" | "load" | "ceiling";
+  /** Waiters of `resource` at that moment, itself included; 0 when it did not wait. */
+  readonly waiting: number;
+  readonly waitedMs: number;
+  /** Where it was decided, and that resource's clock; absent when it did not wait. */
+  readonly resource?: ResourceName;
+  readonly tick?: number;
+  /** L of the agent, [0, 1], rounded to 4 decimals; with `load` only. */
+  readonly load?: number;
+  /** The highest of the other agents; absent when nobody else could have had it. */
+  readonly runnerUp?: { readonly agent: AgentId; readonly load: number };
 }

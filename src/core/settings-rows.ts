@@ -5,12 +5,14 @@ import { emptyUse, useUnder } from "../scheduling/rate.ts";
 import { rescaled } from "../scheduling/rolling-window.ts";
 import { adoptBudget } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
+import { forgetTunedAlpha, measure, newResourceRow } from "./slot-rows.ts";
 import type { KindRow, SwarmState } from "./state.ts";
 import { noteKept, projectRowOf } from "./task-rows.ts";
 
 export function changePolicy(state: SwarmState, { policy }: EventOf<"PolicyChanged">, at: Instant): void {
   const before = state.policy;
   state.policy = policy;
+  if (policy.alpha !== before.alpha || !policy.autoTune) forgetTunedAlpha(state);
   adoptBudget(state.ledger, { before: before.budget, after: policy.budget }, at);
   if (policy.guaranteeMs === before.guaranteeMs) return;
   for (const { ledger } of [state, ...state.projectById.values()])
@@ -36,10 +38,19 @@ export function configureKind(state: SwarmState, event: EventOf<"KindConfigured"
   kindRowOf(state, event.kind).settings = event.settings;
 }
 
-export function configureResource(state: SwarmState, event: EventOf<"ResourceConfigured">): void {
-  const known = state.resourceByName.get(event.resource);
-  if (known !== undefined) known.settings = event.settings;
-  else state.resourceByName.set(event.resource, { resource: event.resource, settings: event.settings });
+/** Slots that are held stay held where there are fewer now: nothing is granted until it fits. */
+export function configureResource(
+  state: SwarmState,
+  { resource, settings }: EventOf<"ResourceConfigured">,
+  at: Instant,
+): void {
+  const known = state.resourceByName.get(resource);
+  if (known === undefined) {
+    state.resourceByName.set(resource, newResourceRow(resource, settings, at));
+    return;
+  }
+  measure(known, at);
+  known.settings = settings;
 }
 
 export function configureRate(state: SwarmState, event: EventOf<"RateConfigured">, at: Instant): void {

@@ -13,6 +13,7 @@ import type {
   Kind,
   ProjectId,
   ResourceName,
+  SlotHandle,
   TaskId,
   Term,
   Token,
@@ -22,7 +23,7 @@ import { limits } from "../limits.ts";
 import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
 import type { RateUse } from "../scheduling/rate.ts";
 import { emptyWindow, type RollingWindow } from "../scheduling/rolling-window.ts";
-import type { TaskSpec } from "./event.ts";
+import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
 
@@ -147,6 +148,7 @@ export interface Timer extends HeapItem {
   readonly due:
     | { readonly kind: "release" | "deadline"; readonly task: TaskRow }
     | { readonly kind: "timeout"; readonly attempt: OpenAttempt }
+    | { readonly kind: "acquire-timeout"; readonly slot: SlotRow }
     | { readonly kind: "forget"; readonly agent: AgentId };
 }
 
@@ -182,7 +184,53 @@ export interface KindRow {
 export interface ResourceRow {
   readonly resource: ResourceName;
   settings: ResourceSettings;
+  /** Releases so far: LOCO's clock. Ages of what waits here are in these ticks. */
+  tick: number;
+  /** Slots held; more than there are only after their number was lowered. */
+  inUse: number;
+  /** What holds and what waits for slots of it, in order of granting and of asking, by `slotKey`. */
+  readonly holdings: Map<string, SlotRow>;
+  readonly waiting: Map<string, SlotRow>;
+  /** Sum of what waits. */
+  waitingWeightThousandths: number;
+  /** α as it has moved by itself since the policy last set it; absent until it moves. */
+  tunedAlpha: number | undefined;
+  /** Weights that waited after each of the last ticks, oldest first (`depthsWith`). */
+  depths: readonly number[];
+  /** Grants ever made. */
+  grants: number;
+  /** Integrals over time since it was first set: slots held, and slots there were; slot-milliseconds. */
+  heldSlotMs: number;
+  slotMs: number;
+  /** Up to when. */
+  measuredAt: Instant;
 }
+
+/** One acquisition, from the request to the release: all of its slots wait, or all are held. */
+export interface SlotRow {
+  readonly handle: SlotHandle;
+  readonly agent: AgentId;
+  readonly incarnation: Incarnation;
+  /** The line of work within the agent that holds it; absent when the agent as a whole does. */
+  readonly holder: string | undefined;
+  /** Slots wanted by resource, in name order. */
+  readonly needs: ReadonlyMap<ResourceName, number>;
+  readonly weightThousandths: number;
+  /** Order of asking, from 1, unique in the journal. */
+  readonly order: number;
+  readonly requestedAt: Instant;
+  /** Each resource's tick when it was asked for. */
+  readonly requestedTicks: ReadonlyMap<ResourceName, number>;
+  state: "waiting" | "held";
+  /** Absent while it waits. */
+  grantedAt: Instant | undefined;
+  /** When the wait ends without a slot. */
+  readonly deadline: Instant | undefined;
+  timeoutTimer: Timer | undefined;
+}
+
+/** What remains of an acquisition that ended: how. */
+export type SlotEnding = SlotReleaseReason | SlotWaitEndReason;
 
 /** Tokens used by agents of one type. */
 export interface RateRow {
@@ -278,6 +326,14 @@ export interface SwarmState {
   isPaused: boolean;
   readonly kindByName: Map<Kind, KindRow>;
   readonly resourceByName: Map<ResourceName, ResourceRow>;
+  /** Resources that somebody waits for. */
+  readonly contendedByName: Map<ResourceName, ResourceRow>;
+  /** Acquisitions that wait or are held; agents without any are not in it. */
+  readonly slotsByAgent: Map<AgentId, Map<SlotHandle, SlotRow>>;
+  /** By `slotKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
+  readonly endedSlotByKey: Map<string, SlotEnding>;
+  /** Acquisitions ever begun; the last one's `order`. */
+  acquisitions: number;
   readonly rateByType: Map<string, RateRow>;
 }
 
@@ -329,6 +385,10 @@ export function emptyState(): SwarmState {
     isPaused: false,
     kindByName: new Map(),
     resourceByName: new Map(),
+    contendedByName: new Map(),
+    slotsByAgent: new Map(),
+    endedSlotByKey: new Map(),
+    acquisitions: 0,
     rateByType: new Map(),
   };
 }

@@ -6,6 +6,7 @@
 import type { AgentId, BatchIndex, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Round } from "../scheduling/planner.ts";
+import { slotReactions } from "../scheduling/slot-planner.ts";
 import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
 import { decide } from "./decide.ts";
@@ -85,5 +86,6 @@ export class Turn {
     if ("agent" in event) this.touchedAgents.add(event.agent);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
+    for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);
   }
 }

@@ -4,7 +4,8 @@
 
 import type { AgentId, Incarnation, TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { Violation } from "./invariants.ts";
+import type { Violation } from "./invariant.ts";
+import { SlotSuccession } from "./slot-invariants.ts";
 import { type EndedTask, placesOf, type SwarmState } from "./state.ts";
 
 interface SeenAgent {
@@ -21,6 +22,7 @@ export class Succession {
   #endedById: ReadonlyMap<TaskId, EndedTask> = new Map();
   #attemptById: ReadonlyMap<TaskId, number> = new Map();
   #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
+  readonly #slots = new SlotSuccession();
 
   /** What changed since the last call in a way in which it never may. */
   check(state: SwarmState): readonly Violation[] {
@@ -29,6 +31,7 @@ export class Succession {
       ...named(16, "attempts-grow-by-one", this.#leaps(state)),
       ...named(17, "capacity", this.#overfilled(state)),
       ...named(18, "never-back", this.#steppedBack(state)),
+      ...this.#slots.check(state),
     ];
     this.#remember(state);
     return violations;
@@ -99,8 +102,8 @@ function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {
 }
 
 function numbersOf(state: SwarmState): [what: string, now: number][] {
-  const { term, idx, at, tick, submissions, assignments, timersEver } = state;
-  return Object.entries({ term, idx, at, tick, submissions, assignments, timersEver });
+  const { term, idx, at, tick, submissions, assignments, acquisitions, timersEver } = state;
+  return Object.entries({ term, idx, at, tick, submissions, assignments, acquisitions, timersEver });
 }
 
 function* named(number: number, name: string, sentences: Iterable<string>): Generator<Violation> {

@@ -12,6 +12,7 @@ import {
   kind,
   projectId,
   resourceName,
+  slotHandle,
   taskId,
   term,
   token,
@@ -53,6 +54,12 @@ export function aReceipt(overrides: Partial<Receipt> = {}): Receipt {
 const attempt = { task: taskId("t1"), attempt: attemptNumber(1), agent: agentId("a1") };
 const failure = { class: "failed", error: "exit 1" } as const;
 const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
+const acquisition = {
+  ...life,
+  handle: slotHandle("h1"),
+  resources: [resourceName("gpt-4o")],
+  weightThousandths: 2_500,
+};
 
 /** One of each type: the compiler sees to it that none is missing. */
 export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
@@ -142,6 +149,37 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     spent: 900,
     reserved: 200,
     budget: { tokens: 1_000, windowMs: 3_600_000, mode: "alert" },
+  },
+  SlotAwaited: { type: "SlotAwaited", ...acquisition, deadline: instant(60_000) },
+  SlotGranted: {
+    type: "SlotGranted",
+    ...acquisition,
+    receipt: {
+      by: "load",
+      waiting: 3,
+      waitedMs: 12,
+      resource: resourceName("gpt-4o"),
+      tick: 7,
+      load: 0.9,
+      runnerUp: { agent: agentId("a2"), load: 0.4 },
+    },
+  },
+  SlotReleased: {
+    type: "SlotReleased",
+    ...life,
+    handle: slotHandle("h1"),
+    resources: [resourceName("gpt-4o")],
+    reason: "released",
+  },
+  SlotWaitEnded: { type: "SlotWaitEnded", ...life, handles: [slotHandle("h1")], reason: "timed-out" },
+  AlphaTuned: {
+    type: "AlphaTuned",
+    resource: resourceName("gpt-4o"),
+    tick: 7,
+    from: 0.25,
+    to: 0.24,
+    reason: "uneven-waits",
+    measured: 0.71,
   },
   TasksRefused: { type: "TasksRefused", project: projectId("acme"), reason: "project-queue-full", count: 3 },
 };

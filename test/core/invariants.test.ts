@@ -4,7 +4,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { checkAfterTurn, checkInvariants, type Violation } from "../../src/core/invariants.ts";
+import type { Violation } from "../../src/core/invariant.ts";
+import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/core/state.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {

@@ -32,6 +32,7 @@ function describeTimer({ dueAt, order, due }: Timer): string {
     release: () => ("task" in due ? due.task.spec.id : ""),
     deadline: () => ("task" in due ? due.task.spec.id : ""),
     timeout: () => ("attempt" in due ? `${due.attempt.task}#${due.attempt.attempt}` : ""),
+    "acquire-timeout": () => ("slot" in due ? `${due.slot.agent} ${due.slot.handle}` : ""),
     forget: () => ("agent" in due ? due.agent : ""),
   };
   return `${dueAt} ${order} ${due.kind} ${of[due.kind]()}`;

@@ -2,10 +2,12 @@
 // checked against the invariants; `replayed` folds the batches anew.
 
 import { hash } from "node:crypto";
+import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
-import { checkAfterTurn, type Violation } from "../../src/core/invariants.ts";
+import type { Violation } from "../../src/core/invariant.ts";
+import { checkAfterTurn } from "../../src/core/invariants.ts";
 import {
   type AgentRow,
   type EndedTask,
@@ -31,6 +33,7 @@ import {
 import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { Replay } from "../../src/journal/replay.ts";
+import { slotReactions } from "../../src/scheduling/slot-planner.ts";
 
 type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
@@ -90,6 +93,21 @@ export class Turns {
     if (isComplete) this.#check(checkAfterTurn(this.state));
     this.#check(this.#succession.check(this.state));
     return replies;
+  }
+
+  /** What an operator set, and what follows from it for slots. */
+  configure(event: Event): void {
+    const context = { at: this.at, idx: batchIndex(this.records.length + 1) };
+    const happened: Event[] = [];
+    const happen = (each: Event) => {
+      apply(this.state, each, context);
+      happened.push(each);
+      for (const reaction of slotReactions(this.state, each, this.at)) happen(reaction);
+    };
+    happen(event);
+    this.#record(happened.map((each) => JSON.stringify(each)));
+    this.events.push(...happened);
+    this.turn();
   }
 
   /** Journal time passes; a turn may see it. */
@@ -169,6 +187,12 @@ export class Turns {
 
   #append(turn: Turn): void {
     if (turn.recorded.length === 0) return;
+    this.#record(turn.recorded.map(({ json }) => json));
+    for (const { event } of turn.recorded) this.events.push(event);
+    this.effects.push(...turn.effects);
+  }
+
+  #record(jsons: readonly string[]): void {
     const seq = this.records.length + 1;
     const header = {
       journal: "j",
@@ -177,14 +201,11 @@ export class Turns {
       prev: this.#prev,
       at: this.at,
     };
-    const bytes = encodeBatch(
-      header,
-      turn.recorded.map(({ json }) => json),
-    );
+    this.state.at = this.at;
+    this.state.idx = header.idx;
+    const bytes = encodeBatch(header, jsons);
     this.#prev = hashOf(bytes);
     this.records.push({ seq, bytes });
-    for (const { event } of turn.recorded) this.events.push(event);
-    this.effects.push(...turn.effects);
   }
 
   #check(violations: readonly Violation[]): void {

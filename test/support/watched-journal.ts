@@ -1,7 +1,8 @@
 // Reads a memory journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. What it finds is thrown by `settled`.
 
-import { checkAfterTurn, checkInvariants, type Violation } from "../../src/core/invariants.ts";
+import type { Violation } from "../../src/core/invariant.ts";
+import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { Succession } from "../../src/core/succession.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import type { MemoryJournalStore } from "../../src/journal/memory.ts";

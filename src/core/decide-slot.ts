@@ -1,0 +1,206 @@
+// Acquiring and releasing slots, and what an agent believes of them. A handle stands for one acquisition for ever:
+// whatever is asked of it twice is done once, and answered with how it stands.
+
+import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { isVacant } from "../scheduling/slot-planner.ts";
+import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
+import { answered, type Decision } from "./decision.ts";
+import type { Acquisition, Event, SlotReleaseReason, SlotWaitEndReason } from "./event.ts";
+import { nearMisses } from "./near-miss.ts";
+import { findSlot, mentionsOf, needsOf, slotKey, slotsOf } from "./slot-rows.ts";
+import type { ResourceRow, SlotRow, SwarmState } from "./state.ts";
+
+type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
+
+export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Instant): Decision {
+  const { agent, incarnation, handle } = command;
+  if (!isAlive(state, agent, incarnation)) return answered({ kind: "life-over", agent });
+  const needs = needsOf(command.resources);
+  const known = asBefore(state, command, needs);
+  if (known !== undefined) return answered(known);
+  const refusal = refusalOf(state, command, needs);
+  if (refusal !== undefined) return answered(refusal);
+  const acquisition = acquisitionOf(command, needs);
+  if (isVacant(state, needs)) {
+    const receipt = { by: "free", waiting: 0, waitedMs: 0 } as const;
+    return {
+      events: [{ type: "SlotGranted", ...acquisition, receipt }],
+      reply: { kind: "slot-granted", handle },
+    };
+  }
+  const crowded = rowsOf(state, needs).find((row) => row.waiting.size >= row.settings.maxWaiters);
+  if (crowded !== undefined) {
+    const { resource } = crowded;
+    return answered({ kind: "too-many-waiters", resource, retryAfterMs: limits.retryAfterMs });
+  }
+  const { timeoutMs } = command;
+  const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
+  return {
+    events: [{ type: "SlotAwaited", ...acquisition, ...deadline }],
+    reply: { kind: "slot-awaited", handle },
+  };
+}
+
+export function decideRelease(
+  state: SwarmState,
+  { agent, incarnation, handle }: Extract<Command, { type: "ReleaseSlots" }>,
+): Decision {
+  const slot = findSlot(state, agent, handle);
+  if (slot === undefined) {
+    const reason = state.endedSlotByKey.get(slotKey({ agent, handle }));
+    return answered(
+      reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason },
+    );
+  }
+  if (slot.incarnation !== incarnation) return answered({ kind: "life-over", agent });
+  const event = slot.state === "held" ? released(slot, "released") : waitsEnded([slot], "aborted");
+  return { events: [event], reply: { kind: "slot-released", handle, was: slot.state } };
+}
+
+/** Ends a wait whose time is up. */
+export function decideAcquireTimeout(slot: SlotRow): Event[] {
+  return [waitsEnded([slot], "timed-out")];
+}
+
+/** Ends what a life that is over holds and waits for, at most `releasesMax` releases. Waits end first, and all at
+ *  once: nothing that it held may be granted to itself. */
+export function endSlotsOf(
+  state: SwarmState,
+  agent: AgentId,
+  releasesMax: number,
+): { readonly events: readonly Event[]; readonly isComplete: boolean } {
+  const slots = slotsOf(state, agent);
+  const held = slots.filter((slot) => slot.state === "held");
+  const events = ended(slots, held.slice(0, releasesMax), "agent-gone");
+  return { events, isComplete: held.length <= releasesMax };
+}
+
+/** Brings the journal in line with what an agent lists, and says where the agent is wrong. What it lists neither
+ *  as held nor as waiting it has let go: it lists a handle from before it asks until it knows how it ended. */
+export function reconcileSlots(
+  state: SwarmState,
+  agent: AgentId,
+  { held, waiting }: ListedSlots,
+): { readonly events: readonly Event[]; readonly corrections: SlotCorrections | undefined } {
+  const listed = new Set([...held, ...waiting]);
+  const unlisted = slotsOf(state, agent).filter(({ handle }) => !listed.has(handle));
+  const lost = unlisted.filter((slot) => slot.state === "held").slice(0, limits.closuresPerCommandMax);
+  const stateOf = (handle: SlotHandle) => findSlot(state, agent, handle)?.state;
+  const corrections: SlotCorrections = {
+    granted: waiting.filter((handle) => stateOf(handle) === "held"),
+    ended: waiting
+      .filter((handle) => stateOf(handle) === undefined)
+      .map((handle) => ({
+        handle,
+        reason: state.endedSlotByKey.get(slotKey({ agent, handle })) ?? "unknown",
+      })),
+    revoked: held.filter((handle) => stateOf(handle) !== "held"),
+  };
+  const isRight = Object.values(corrections).every((list: readonly unknown[]) => list.length === 0);
+  return { events: ended(unlisted, lost, "lost"), corrections: isRight ? undefined : corrections };
+}
+
+function isAlive(state: SwarmState, agent: AgentId, incarnation: Incarnation): boolean {
+  const row = state.agentById.get(agent);
+  return row?.online === true && row.incarnation === incarnation;
+}
+
+/** How a handle that was asked for before stands now. */
+function asBefore(
+  state: SwarmState,
+  { agent, handle, weightThousandths, holder }: AcquireSlots,
+  needs: ReadonlyMap<ResourceName, number>,
+): Reply | undefined {
+  const slot = findSlot(state, agent, handle);
+  if (slot !== undefined) {
+    const isSame =
+      slot.weightThousandths === weightThousandths && slot.holder === holder && isSameNeed(slot.needs, needs);
+    if (!isSame) return { kind: "handle-in-use", handle };
+    return { kind: slot.state === "held" ? "slot-granted" : "slot-awaited", handle };
+  }
+  const reason = state.endedSlotByKey.get(slotKey({ agent, handle }));
+  return reason === undefined ? undefined : { kind: "slot-ended", handle, reason };
+}
+
+function refusalOf(
+  state: SwarmState,
+  { agent, holder }: AcquireSlots,
+  needs: ReadonlyMap<ResourceName, number>,
+): Reply | undefined {
+  for (const [resource, wanted] of needs) {
+    const row = state.resourceByName.get(resource);
+    if (row === undefined) {
+      const near = nearMisses(resource, state.resourceByName.keys());
+      return { kind: "unknown-resource", resource, nearMisses: near };
+    }
+    const { slots } = row.settings;
+    if (wanted > slots) return { kind: "above-capacity", resource, wanted, slots };
+  }
+  const own = slotsOf(state, agent);
+  if (own.length >= limits.acquisitionsPerAgentMax)
+    return { kind: "too-many-acquisitions", retryAfterMs: limits.retryAfterMs };
+  return disorder(own, needs, holder);
+}
+
+/** Whoever holds and waits for more can be part of a ring in which everybody waits for the next; where all acquire
+ *  in name order there is no ring. One line of work must not even wait for what it has; an agent as a whole may,
+ *  for it is rarely one line of work: many calls that share one quota is what a resource is for. */
+function disorder(
+  own: readonly SlotRow[],
+  needs: ReadonlyMap<ResourceName, number>,
+  holder: string | undefined,
+): Reply | undefined {
+  const [first] = needs.keys();
+  if (first === undefined) return undefined;
+  for (const slot of own) {
+    if (slot.holder !== holder || (slot.state === "waiting" && holder === undefined)) continue;
+    const last = [...slot.needs.keys()].at(-1);
+    if (last === undefined || last < first || (holder === undefined && last === first)) continue;
+    return { kind: "out-of-order", resource: first, held: last };
+  }
+  return undefined;
+}
+
+function acquisitionOf(
+  { agent, incarnation, handle, weightThousandths, holder }: AcquireSlots,
+  needs: ReadonlyMap<ResourceName, number>,
+): Acquisition {
+  return {
+    agent,
+    incarnation,
+    handle,
+    resources: mentionsOf(needs),
+    weightThousandths,
+    ...(holder === undefined ? {} : { holder }),
+  };
+}
+
+function ended(
+  slots: readonly SlotRow[],
+  held: readonly SlotRow[],
+  reason: SlotReleaseReason & SlotWaitEndReason,
+): Event[] {
+  const waiting = slots.filter((slot) => slot.state === "waiting");
+  const waits = waiting.length === 0 ? [] : [waitsEnded(waiting, reason)];
+  return [...waits, ...held.map((slot) => released(slot, reason))];
+}
+
+function released(slot: SlotRow, reason: SlotReleaseReason): Event {
+  const { agent, incarnation, handle, needs } = slot;
+  return { type: "SlotReleased", agent, incarnation, handle, resources: mentionsOf(needs), reason };
+}
+
+/** @param slots of one agent, at least one */
+function waitsEnded(slots: readonly SlotRow[], reason: SlotWaitEndReason): Event {
+  const [{ agent, incarnation }] = slots as readonly [SlotRow, ...SlotRow[]];
+  return { type: "SlotWaitEnded", agent, incarnation, handles: slots.map(({ handle }) => handle), reason };
+}
+
+function rowsOf(state: SwarmState, needs: ReadonlyMap<ResourceName, number>): ResourceRow[] {
+  return [...needs.keys()].flatMap((resource) => state.resourceByName.get(resource) ?? []);
+}
+
+function isSameNeed(a: ReadonlyMap<ResourceName, number>, b: ReadonlyMap<ResourceName, number>): boolean {
+  return a.size === b.size && [...a].every(([resource, count]) => b.get(resource) === count);
+}

@@ -1,0 +1,19 @@
+// What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, slot-invariants.ts and
+// succession.ts.
+
+import type { SwarmState } from "./state.ts";
+
+/** One broken invariant. */
+export interface Violation {
+  /** As in docs/invariants.md. */
+  readonly number: number;
+  readonly name: string;
+  /** What was found, naming what it was found of. */
+  readonly sentence: string;
+}
+
+export interface Invariant {
+  readonly number: number;
+  readonly name: string;
+  readonly find: (state: SwarmState) => Iterable<string>;
+}

@@ -1,0 +1,130 @@
+// What must be true of slots and of those who wait for them, as numbered checks (docs/invariants.md). As in
+// invariants.ts, whose lists these belong to, they recount what the core only counts.
+
+import { limits } from "../limits.ts";
+import { nextGrant } from "../scheduling/slot-planner.ts";
+import type { Invariant, Violation } from "./invariant.ts";
+import { findSlot, slotKey } from "./slot-rows.ts";
+import type { ResourceRow, SlotRow, SwarmState } from "./state.ts";
+
+export const slotInvariants: readonly Invariant[] = [
+  { number: 28, name: "slots-equal-a-recount", find: slotsEqualARecount },
+  { number: 29, name: "one-state-a-handle", find: oneStateAHandle },
+  { number: 30, name: "slots-belong-to-the-living", find: slotsBelongToTheLiving },
+];
+
+export const slotInvariantsAfterTurns: readonly Invariant[] = [
+  { number: 31, name: "no-idle-slot", find: noIdleSlot },
+];
+
+/** Looks at one state after each of its batches, in order. */
+export class SlotSuccession {
+  #before: ReadonlyMap<string, { readonly inUse: number; readonly waiting: number; readonly tick: number }> =
+    new Map();
+
+  /** What changed since the last call in a way in which it never may. */
+  check(state: SwarmState): readonly Violation[] {
+    const violations = [...this.#overfilled(state)].map((sentence) => ({
+      number: 32,
+      name: "slot-capacity",
+      sentence,
+    }));
+    this.#before = new Map(
+      [...state.resourceByName.values()].map(({ resource, inUse, waiting, tick }) => [
+        resource,
+        { inUse, waiting: waiting.size, tick },
+      ]),
+    );
+    return violations;
+  }
+
+  /** Beyond its slots only a resource whose slots were lowered, and then with fewer and fewer held; the same of
+   *  those that wait. */
+  *#overfilled(state: SwarmState): Generator<string> {
+    for (const { resource, settings, inUse, waiting, tick } of state.resourceByName.values()) {
+      const before = this.#before.get(resource) ?? { inUse: 0, waiting: 0, tick: 0 };
+      if (inUse > settings.slots && inUse > before.inUse)
+        yield `${resource} has ${inUse} of ${settings.slots} slots in use, ${before.inUse} before`;
+      if (waiting.size > settings.maxWaiters && waiting.size > before.waiting)
+        yield `${waiting.size} wait for ${resource}, at most ${settings.maxWaiters}`;
+      if (tick < before.tick) yield `the clock of ${resource} went from ${before.tick} to ${tick}`;
+    }
+  }
+}
+
+function* slotsEqualARecount(state: SwarmState): Generator<string> {
+  for (const [name, row] of state.resourceByName) {
+    if (row.resource !== name) yield `resource ${row.resource} is kept as ${name}`;
+    const held = sum(row.holdings.values(), ({ needs }) => needs.get(name) ?? 0);
+    if (row.inUse !== held) yield `${name} counts ${row.inUse} slots in use, ${held} are held`;
+    const weight = sum(row.waiting.values(), ({ weightThousandths }) => weightThousandths);
+    if (row.waitingWeightThousandths !== weight)
+      yield `${name} counts a weight of ${row.waitingWeightThousandths} that waits, it is ${weight}`;
+    if (state.contendedByName.has(name) !== row.waiting.size > 0)
+      yield `that ${name} is waited for is ${state.contendedByName.has(name)}`;
+    yield* strangers(state, row);
+  }
+}
+
+/** Whoever holds or waits somewhere is known to its agent, and needs what it holds or waits for. */
+function* strangers(state: SwarmState, row: ResourceRow): Generator<string> {
+  for (const [expected, list] of [
+    ["held", row.holdings],
+    ["waiting", row.waiting],
+  ] as const) {
+    for (const [key, slot] of list) {
+      if (slotKey(slot) !== key || findSlot(state, slot.agent, slot.handle) !== slot)
+        yield `${row.resource} lists ${key}, which nobody asked for`;
+      if (slot.state !== expected || !slot.needs.has(row.resource))
+        yield `${row.resource} lists ${key} as ${expected}, it is ${slot.state}`;
+    }
+  }
+}
+
+/** Held whole or waiting whole, in every resource it needs, and not ended. */
+function* oneStateAHandle(state: SwarmState): Generator<string> {
+  for (const [agent, slots] of state.slotsByAgent) {
+    if (slots.size === 0) yield `agent ${agent} is listed without slots`;
+    if (slots.size > limits.acquisitionsPerAgentMax) yield `agent ${agent} has ${slots.size} acquisitions`;
+    for (const [handle, slot] of slots) {
+      const key = slotKey({ agent, handle });
+      if (slot.handle !== handle || slot.agent !== agent)
+        yield `acquisition ${slotKey(slot)} is kept as ${key}`;
+      if (state.endedSlotByKey.has(key)) yield `acquisition ${key} is ${slot.state} and has ended`;
+      for (const resource of slot.needs.keys()) {
+        const row = state.resourceByName.get(resource);
+        const isHeld = row?.holdings.get(key) === slot;
+        const isWaiting = row?.waiting.get(key) === slot;
+        if (isHeld !== (slot.state === "held") || isWaiting !== (slot.state === "waiting"))
+          yield `acquisition ${key} is ${slot.state}, ${resource} knows it as held: ${isHeld}, waiting: ${isWaiting}`;
+      }
+      const isTimed = slot.state === "waiting" && slot.deadline !== undefined;
+      if (isTimed !== (slot.timeoutTimer !== undefined))
+        yield `that acquisition ${key} ends by time is ${!isTimed}`;
+    }
+  }
+  if (state.endedSlotByKey.size > limits.endedHandlesMax)
+    yield `${state.endedSlotByKey.size} ended handles, at most ${limits.endedHandlesMax}`;
+}
+
+function* slotsBelongToTheLiving(state: SwarmState): Generator<string> {
+  for (const [id, slots] of state.slotsByAgent) {
+    const agent = state.agentById.get(id);
+    for (const slot of slots.values()) {
+      if (agent?.online !== true || agent.incarnation !== slot.incarnation)
+        yield `acquisition ${slotKey(slot)} is ${slot.state} by a life that is over`;
+    }
+  }
+}
+
+function* noIdleSlot(state: SwarmState): Generator<string> {
+  const grant = nextGrant(state, state.at);
+  if (grant !== undefined)
+    yield `${grant.agent} waits for ${grant.resources.join(" and ")} though it is free`;
+}
+
+function sum(slots: Iterable<SlotRow>, of: (slot: SlotRow) => number): number {
+  let total = 0;
+  for (const slot of slots) total += of(slot);
+  return total;
+}

@@ -1,0 +1,239 @@
+// Who gets the slot that became free (design section 7.4): the live form of LOCO's contention, over the journaled
+// rows of resources. The score and the pick are those of the exact model (contention.ts); what is added is sets of
+// resources, granted whole, and the ceiling, so that a set does not wait for ever for two slots to be free at once.
+//
+// The rule, for as long as a slot is free that somebody could use:
+//   1. Who waits past the ceiling comes first, in order of asking: it reserves free slots in name order, until one
+//      is missing; if none is missing, it is granted. The ceiling: older, in ticks of one of its resources, than
+//      policy.ceiling × the number that waits there. Under the published rules, which know no ceiling, only sets
+//      have one.
+//   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
+// Nobody else may take what is reserved. A reservation is not kept anywhere: it follows from the state, anew each
+// time. Bound: a waiter past the ceiling is overtaken only by those past it that asked before; each slot it lacks
+// is the next of its resource to be free that those do not take.
+
+import type { Event, EventOf } from "../core/event.ts";
+import type { SlotReceipt } from "../core/receipt.ts";
+import { mentionsOf, resourceRowOf } from "../core/slot-rows.ts";
+import type { ResourceRow, SlotRow, SwarmState } from "../core/state.ts";
+import type { AgentId, Instant, ResourceName } from "../ids.ts";
+import { nextAlpha } from "./alpha.ts";
+import { pickWaiter } from "./contention.ts";
+import type { Queue } from "./load.ts";
+
+type SlotGranted = EventOf<"SlotGranted">;
+
+/** What follows from an event that may have made a slot available to somebody. Each is to be applied before the
+ *  next is asked for: the order at a release is tick and ageing (in the event itself), α, scores, grant. */
+export function* slotReactions(state: SwarmState, event: Event, at: Instant): Generator<Event> {
+  switch (event.type) {
+    case "SlotReleased":
+      yield* tunings(state, new Set(event.resources));
+      return yield* grants(state, at);
+    case "SlotGranted":
+      // Others are granted in the middle of what follows from something else, which goes on.
+      if (event.receipt.by === "free") yield* grants(state, at);
+      return;
+    case "SlotAwaited":
+    case "SlotWaitEnded":
+    case "ResourceConfigured":
+    case "PolicyChanged":
+      return yield* grants(state, at);
+    default:
+  }
+}
+
+/** The next grant, or undefined when no free slot is of use to anybody that waits. */
+export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefined {
+  const left = vacancies(state);
+  if (left.size === 0) return undefined;
+  const overdue = overdueAt(state, left);
+  for (const slot of overdue) if (reserve(left, slot)) return granted(state, slot, at, "ceiling");
+  const isOverdue = new Set(overdue);
+  for (const resource of [...left.keys()].toSorted()) {
+    const row = resourceRowOf(state, resource);
+    const able = [...row.waiting.values()].filter((slot) => !isOverdue.has(slot) && fits(left, slot));
+    const grant = able.length === 0 ? undefined : highest(state, row, able, at);
+    if (grant !== undefined) return grant;
+  }
+  return undefined;
+}
+
+/** Whether somebody who asks now is to wait for nobody: enough slots are free that nobody reserved. Whoever
+ *  waits at that moment could not use them. */
+export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, number>): boolean {
+  const left = vacancies(state);
+  for (const slot of overdueAt(state, left)) reserve(left, slot);
+  for (const [resource, wanted] of needs) {
+    const row = resourceRowOf(state, resource);
+    if (wanted > (row.waiting.size > 0 ? (left.get(resource) ?? 0) : freeSlots(row))) return false;
+  }
+  return true;
+}
+
+/** α at a resource: what the policy says, or what it has moved to since. [0, 1] */
+export function alphaAt({ policy }: SwarmState, { tunedAlpha }: ResourceRow): number {
+  return policy.autoTune ? (tunedAlpha ?? policy.alpha) : policy.alpha;
+}
+
+const nothingWaits: Queue = { queueDepth: 0, oldestAge: 0 };
+
+/** What one agent waits for, over all resources: the sum of the weights (thousandths) and the greatest age of a
+ *  request in ticks of its resource. For L(agent): tasks that wait for a slot are backlog of their agent. */
+export function slotBacklogOf(state: SwarmState, agent: AgentId): Queue {
+  const own = state.slotsByAgent.get(agent);
+  if (own === undefined) return nothingWaits;
+  let queueDepth = 0;
+  let oldestAge = 0;
+  for (const slot of own.values()) {
+    if (slot.state !== "waiting") continue;
+    queueDepth += slot.weightThousandths;
+    for (const resource of slot.needs.keys())
+      oldestAge = Math.max(oldestAge, ageAt(resourceRowOf(state, resource), slot));
+  }
+  return { queueDepth, oldestAge };
+}
+
+function* grants(state: SwarmState, at: Instant): Generator<SlotGranted> {
+  for (let grant = nextGrant(state, at); grant !== undefined; grant = nextGrant(state, at)) yield grant;
+}
+
+function* tunings(state: SwarmState, released: ReadonlySet<ResourceName>): Generator<EventOf<"AlphaTuned">> {
+  const { autoTune, alpha } = state.policy;
+  if (!autoTune || alpha > 0.5) return;
+  for (const resource of released) {
+    const row = resourceRowOf(state, resource);
+    const oldestAges = [...queuesAt(row).values()].map(({ oldestAge }) => oldestAge);
+    const change = nextAlpha({ alpha: alphaAt(state, row), oldestAges, depths: row.depths });
+    if (change !== undefined) yield { type: "AlphaTuned", resource, tick: row.tick, ...change };
+  }
+}
+
+function freeSlots({ settings, inUse }: ResourceRow): number {
+  return Math.max(0, settings.slots - inUse);
+}
+
+/** Free slots of the resources that somebody waits for, where there are any. */
+function vacancies(state: SwarmState): Map<ResourceName, number> {
+  const free = new Map<ResourceName, number>();
+  for (const [resource, row] of state.contendedByName) {
+    const slots = freeSlots(row);
+    if (slots > 0) free.set(resource, slots);
+  }
+  return free;
+}
+
+/** Those past the ceiling who wait for one of these resources, in order of asking. Others have nothing to
+ *  reserve. */
+function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): SlotRow[] {
+  const overdue = new Set<SlotRow>();
+  for (const resource of resources.keys()) {
+    for (const slot of resourceRowOf(state, resource).waiting.values())
+      if (isPastCeiling(state, slot)) overdue.add(slot);
+  }
+  return [...overdue].sort((a, b) => a.order - b.order);
+}
+
+function isPastCeiling(state: SwarmState, slot: SlotRow): boolean {
+  if (state.policy.rules !== "waggle" && slot.needs.size === 1) return false;
+  for (const [resource, wanted] of slot.needs) {
+    const row = resourceRowOf(state, resource);
+    // Slots were taken away: it waits for more than there are, and must not keep those from others.
+    if (wanted > row.settings.slots) return false;
+  }
+  for (const resource of slot.needs.keys()) {
+    const row = resourceRowOf(state, resource);
+    if (ageAt(row, slot) > state.policy.ceiling * row.waiting.size) return true;
+  }
+  return false;
+}
+
+/** Takes what it needs out of `left`, in name order until something is missing. @returns whether nothing was */
+function reserve(left: Map<ResourceName, number>, { needs }: SlotRow): boolean {
+  for (const [resource, wanted] of needs) {
+    const free = left.get(resource) ?? 0;
+    left.set(resource, Math.max(0, free - wanted));
+    if (free < wanted) return false;
+  }
+  return true;
+}
+
+function fits(left: ReadonlyMap<ResourceName, number>, { needs }: SlotRow): boolean {
+  for (const [resource, wanted] of needs) if (wanted > (left.get(resource) ?? 0)) return false;
+  return true;
+}
+
+function highest(
+  state: SwarmState,
+  row: ResourceRow,
+  able: readonly SlotRow[],
+  at: Instant,
+): SlotGranted | undefined {
+  const queues = queuesAt(row);
+  const pickAmong = (waiters: readonly SlotRow[]) =>
+    pickWaiter({
+      waiters,
+      queueOf: ({ agent }) => queues.get(agent) ?? nothingWaits,
+      queues: queues.values(),
+      alpha: alphaAt(state, row),
+    });
+  const winner = pickAmong(able);
+  if (winner === undefined) return undefined;
+  const next = pickAmong(able.filter(({ agent }) => agent !== winner.waiter.agent));
+  return granted(state, winner.waiter, at, "load", {
+    resource: row.resource,
+    tick: row.tick,
+    waiting: row.waiting.size,
+    load: rounded(winner.load),
+    ...(next === undefined ? {} : { runnerUp: { agent: next.waiter.agent, load: rounded(next.load) } }),
+  });
+}
+
+function granted(
+  state: SwarmState,
+  slot: SlotRow,
+  at: Instant,
+  by: SlotReceipt["by"],
+  decided: Omit<SlotReceipt, "by" | "waitedMs"> = atFirst(state, slot),
+): SlotGranted {
+  return {
+    type: "SlotGranted",
+    agent: slot.agent,
+    incarnation: slot.incarnation,
+    handle: slot.handle,
+    resources: mentionsOf(slot.needs),
+    weightThousandths: slot.weightThousandths,
+    ...(slot.holder === undefined ? {} : { holder: slot.holder }),
+    receipt: { by, waitedMs: at - slot.requestedAt, ...decided },
+  };
+}
+
+/** Past the ceiling it is one of several resources that counts; the first in name order stands for them. */
+function atFirst(state: SwarmState, slot: SlotRow): Omit<SlotReceipt, "by" | "waitedMs"> {
+  const rows = [...slot.needs.keys()].map((resource) => resourceRowOf(state, resource));
+  const row = rows.find((each) => ageAt(each, slot) > state.policy.ceiling * each.waiting.size) ?? rows[0];
+  return row === undefined
+    ? { waiting: 0 }
+    : { resource: row.resource, tick: row.tick, waiting: row.waiting.size };
+}
+
+/** Q and D of every agent that waits for a resource, at its present tick. */
+function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
+  const queues = new Map<AgentId, Queue>();
+  for (const slot of row.waiting.values()) {
+    const { queueDepth, oldestAge } = queues.get(slot.agent) ?? nothingWaits;
+    queues.set(slot.agent, {
+      queueDepth: queueDepth + slot.weightThousandths,
+      oldestAge: Math.max(oldestAge, ageAt(row, slot)),
+    });
+  }
+  return queues;
+}
+
+function ageAt(row: ResourceRow, slot: SlotRow): number {
+  return row.tick - (slot.requestedTicks.get(row.resource) ?? row.tick);
+}
+
+function rounded(load: number): number {
+  return Math.round(load * 1e4) / 1e4;
+}

@@ -1,0 +1,461 @@
+// Slots, decision by decision: who is granted at once, who waits, who is next, who is refused; and each of the ways
+// in which a slot comes back.
+
+import { describe, expect, it } from "vitest";
+import { utilisationOf } from "../../src/core/slot-rows.ts";
+import { agentId, assignmentNumber, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { slotBacklogOf } from "../../src/scheduling/slot-planner.ts";
+import { describeState } from "../support/fingerprint.ts";
+import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
+import { join } from "../support/turns.ts";
+
+const agents = ["a1", "a2", "a3", "a4"];
+const kindsOf = (replies: readonly { readonly kind: string }[]) => replies.map(({ kind }) => kind);
+
+describe("acquiring", () => {
+  it("is granted at once while slots are free, and waits after that", () => {
+    const turns = SlotTurns.of({ gpu: 2 }, ...agents);
+    const replies = turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu"), acquire("a3-x", "gpu"));
+    expect(kindsOf(replies)).toEqual(["slot-granted", "slot-granted", "slot-awaited"]);
+    expect(turns.holders("gpu")).toEqual(["a1-x", "a2-x"]);
+    expect(turns.all("SlotGranted").map(({ receipt }) => receipt.by)).toEqual(["free", "free"]);
+  });
+
+  it("asked again is done once, and answered with how it stands", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu"));
+    expect(kindsOf(turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu")))).toEqual([
+      "slot-granted",
+      "slot-awaited",
+    ]);
+    turns.turn(release("a1-x"));
+    expect(turns.turn(acquire("a1-x", "gpu"))).toEqual([
+      { kind: "slot-ended", handle: "a1-x", reason: "released" },
+    ]);
+    expect(kindsOf(turns.turn(acquire("a2-x", "gpu", { weightThousandths: 2_000 })))).toEqual([
+      "handle-in-use",
+    ]);
+    expect(turns.resource("gpu").inUse).toBe(1);
+  });
+
+  it.each([
+    ["an unknown resource, naming what may be meant", acquire("a1-x", "gpuu"), "unknown-resource"],
+    ["more slots than there are", acquire("a1-x", ["gpu", "gpu", "gpu"]), "above-capacity"],
+    ["of a life that is over", acquire("a1-x", "gpu", { incarnation: incarnation("old") }), "life-over"],
+    ["of an agent that never joined", acquire("a9-x", "gpu"), "life-over"],
+  ])("refuses %s, and changes nothing", (_, command, kind) => {
+    const turns = SlotTurns.of({ gpu: 2 }, ...agents);
+    const before = describeState(turns.state);
+    expect(kindsOf(turns.turn(command))).toEqual([kind]);
+    expect(describeState(turns.state)).toEqual(before);
+  });
+
+  it("refuses waiter number 101, and takes it once another is gone", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-held", "gpu"));
+    for (let n = 1; n <= 100; n += 1) turns.turn(acquire(`a2-${n}`, "gpu"));
+    expect(turns.turn(acquire("a3-x", "gpu"))).toEqual([
+      { kind: "too-many-waiters", resource: "gpu", retryAfterMs: limits.retryAfterMs },
+    ]);
+    turns.turn(release("a1-held"));
+    expect(kindsOf(turns.turn(acquire("a3-x", "gpu")))).toEqual(["slot-awaited"]);
+  });
+
+  it("refuses an agent with more acquisitions than it may have", () => {
+    const turns = SlotTurns.of({ gpu: 5_000 }, ...agents);
+    for (let n = 1; n <= limits.acquisitionsPerAgentMax; n += 1) turns.turn(acquire(`a1-${n}`, "gpu"));
+    expect(kindsOf(turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu")))).toEqual([
+      "too-many-acquisitions",
+      "slot-granted",
+    ]);
+  });
+});
+
+describe("acquiring while holding", () => {
+  const turnsOf = () => {
+    const turns = SlotTurns.of({ a: 2, b: 2, c: 2 }, ...agents);
+    turns.turn(acquire("a1-b", "b"));
+    return turns;
+  };
+
+  it.each([
+    ["earlier", "a", "out-of-order"],
+    ["later", "c", "slot-granted"],
+    ["the same, for an agent that names no line of work", "b", "slot-granted"],
+  ])("in name order, %s: %s is %s", (_, resource, kind) => {
+    expect(kindsOf(turnsOf().turn(acquire("a1-next", resource)))).toEqual([kind]);
+  });
+
+  it("one line of work must not wait for what it has, nor for what comes before what it waits for", () => {
+    const turns = SlotTurns.of({ a: 2, b: 1 }, ...agents);
+    const line = { holder: "t1#1" };
+    turns.turn(acquire("a1-a", "a", line), acquire("a2-b", "b"), acquire("a1-b", "b", line));
+    expect(turns.turn(acquire("a1-aa", "a", line))).toEqual([
+      { kind: "out-of-order", resource: "a", held: "a" },
+    ]);
+    expect(kindsOf(turns.turn(acquire("a1-other", "a", { holder: "t2#1" })))).toEqual(["slot-granted"]);
+  });
+
+  it("is no question of what others hold", () => {
+    expect(kindsOf(turnsOf().turn(acquire("a2-a", "a")))).toEqual(["slot-granted"]);
+  });
+});
+
+describe("a release", () => {
+  it("is a tick, and grants the highest L: who has more, where all came at once", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"));
+    turns.turn(
+      acquire("a2-light", "gpu"),
+      acquire("a3-heavy", "gpu", { weightThousandths: 5_000 }),
+      release("a1-x"),
+    );
+    expect(turns.holders("gpu")).toEqual(["a3-heavy"]);
+    expect(turns.last("SlotGranted").receipt).toEqual({
+      by: "load",
+      resource: "gpu",
+      tick: 1,
+      waiting: 2,
+      waitedMs: 0,
+      load: 1,
+      runnerUp: { agent: "a2", load: 0.8 },
+    });
+  });
+
+  it("comes one by one: between two releases in one turn the first slot is granted", () => {
+    const turns = SlotTurns.of({ gpu: 2 }, ...agents);
+    turns.turn(
+      acquire("a1-x", "gpu"),
+      acquire("a2-x", "gpu"),
+      acquire("a3-x", "gpu"),
+      acquire("a4-x", "gpu"),
+    );
+    turns.turn(release("a1-x"), release("a2-x"));
+    const types = turns.events.map(({ type }) => type).slice(-4);
+    expect(types).toEqual(["SlotReleased", "SlotGranted", "SlotReleased", "SlotGranted"]);
+    expect(turns.resource("gpu").tick).toBe(2);
+  });
+
+  it("twice is once; of what never was it is another answer", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"));
+    expect(turns.turn(release("a1-x"), release("a1-x"), release("a1-never"))).toEqual([
+      { kind: "slot-released", handle: "a1-x", was: "held" },
+      { kind: "slot-ended", handle: "a1-x", reason: "released" },
+      { kind: "unknown-handle", handle: "a1-never" },
+    ]);
+    expect(turns.resource("gpu")).toMatchObject({ inUse: 0, tick: 1 });
+  });
+
+  it("of another agent's handle is of a handle that never was", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"));
+    const theft = { ...release("a1-x"), agent: agentId("a2"), incarnation: incarnation("a2-1") };
+    expect(kindsOf(turns.turn(theft))).toEqual(["unknown-handle"]);
+    expect(turns.holders("gpu")).toEqual(["a1-x"]);
+  });
+});
+
+describe("the slot comes back", () => {
+  const contended = () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu", { timeoutMs: 1_000 }), acquire("a3-x", "gpu"));
+    return turns;
+  };
+
+  it("from a waiter that gives up, which takes no tick", () => {
+    const turns = contended();
+    expect(turns.turn(release("a2-x"))).toEqual([{ kind: "slot-released", handle: "a2-x", was: "waiting" }]);
+    expect(turns.resource("gpu").tick).toBe(0);
+    turns.turn(release("a1-x"));
+    expect(turns.holders("gpu")).toEqual(["a3-x"]);
+  });
+
+  it("from a waiter whose time is up", () => {
+    const turns = contended();
+    turns.passToDue();
+    expect(turns.last("SlotWaitEnded")).toMatchObject({ handles: ["a2-x"], reason: "timed-out" });
+    expect(turns.effects.at(-1)).toMatchObject({ kind: "slot-waits-ended", handles: ["a2-x"] });
+    turns.turn(release("a1-x"));
+    expect(turns.holders("gpu")).toEqual(["a3-x"]);
+    expect(turns.turn(acquire("a2-x", "gpu", { timeoutMs: 1_000 }))).toEqual([
+      { kind: "slot-ended", handle: "a2-x", reason: "timed-out" },
+    ]);
+  });
+
+  it("in one turn with a time-out that is due: the grant is first in the journal, and the time-out is nothing", () => {
+    const turns = contended();
+    turns.pass(1_000);
+    turns.turn(release("a1-x"));
+    expect(turns.holders("gpu")).toEqual(["a2-x"]);
+    expect(turns.all("SlotWaitEnded")).toEqual([]);
+    turns.pass(5_000);
+    turns.turn();
+    expect(turns.holders("gpu")).toEqual(["a2-x"]);
+  });
+
+  it("in the turn after a time-out: the time-out is first, and the next one is granted", () => {
+    const turns = contended();
+    turns.passToDue();
+    turns.turn(release("a1-x"), release("a2-x"));
+    expect(turns.holders("gpu")).toEqual(["a3-x"]);
+  });
+
+  it.each([
+    ["a dead holder", lapse("a1"), ["a2-x"], ["a3-x"]],
+    ["a dead waiter", lapse("a2"), ["a1-x"], ["a3-x"]],
+    ["a holder that left", { ...lapse("a1"), type: "LeaveAgent" as const }, ["a2-x"], ["a3-x"]],
+    [
+      "a holder that was started again",
+      join("a1", { kinds: [], incarnation: incarnation("a1-2") }),
+      ["a2-x"],
+      ["a3-x"],
+    ],
+  ])("from %s", (_, command, held, waiting) => {
+    const turns = contended();
+    turns.turn(command);
+    expect(turns.holders("gpu")).toEqual(held);
+    expect(turns.waiters("gpu")).toEqual(waiting);
+    expect(turns.resource("gpu").inUse).toBe(1);
+  });
+
+  it("from a dead agent to another, never to what the dead one waits for itself", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"), acquire("a1-y", "gpu", { weightThousandths: 9_000 }));
+    turns.turn(acquire("a2-x", "gpu"), lapse("a1"));
+    expect(turns.holders("gpu")).toEqual(["a2-x"]);
+    expect(turns.waiters("gpu")).toEqual([]);
+  });
+
+  it("from an agent with more than one batch may close, over several", () => {
+    const turns = SlotTurns.of({ gpu: 1_000 }, ...agents);
+    for (let n = 0; n < 600; n += 1) turns.turn(acquire(`a1-${n}`, "gpu"));
+    let rounds = 0;
+    while (turns.turn(lapse("a1"))[0]?.kind === "again") rounds += 1;
+    expect(rounds).toBe(2);
+    expect(turns.resource("gpu")).toMatchObject({ inUse: 0, tick: 600 });
+  });
+
+  it("from an agent that no longer lists it, and waits nowhere it does not list", () => {
+    const turns = contended();
+    const beat = (agent: string, held: string[], waiting: string[]) =>
+      ({
+        type: "ReconcileAgent",
+        agent: agentId(agent),
+        incarnation: incarnation(`${agent}-1`),
+        held: [],
+        seen: assignmentNumber(0),
+        slots: { held: held.map(slotHandle), waiting: waiting.map(slotHandle) },
+      }) as const;
+    turns.turn(beat("a2", [], []));
+    expect(turns.last("SlotWaitEnded")).toMatchObject({ handles: ["a2-x"], reason: "lost" });
+    turns.turn(beat("a1", [], []));
+    expect(turns.last("SlotReleased").reason).toBe("lost");
+    expect(turns.holders("gpu")).toEqual(["a3-x"]);
+    expect(turns.turn(beat("a3", [], ["a3-x"]))).toMatchObject([{ slots: { granted: ["a3-x"] } }]);
+    expect(turns.turn(beat("a1", ["a1-x", "a1-never"], ["a1-y"]))).toMatchObject([
+      {
+        slots: { revoked: ["a1-x", "a1-never"], ended: [{ handle: "a1-y", reason: "unknown" }] },
+      },
+    ]);
+    expect(turns.turn(beat("a3", ["a3-x"], []))).toEqual([{ kind: "reconciled", unknown: [] }]);
+  });
+});
+
+describe("the number of slots", () => {
+  it("raised is granted as far as it goes", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(...agents.map((agent) => acquire(`${agent}-x`, "gpu")));
+    turns.setResource("gpu", { slots: 3 });
+    expect(turns.holders("gpu")).toHaveLength(3);
+  });
+
+  it("lowered below what is held takes nothing away, and grants nothing until it fits", () => {
+    const turns = SlotTurns.of({ gpu: 3 }, ...agents);
+    turns.turn(...agents.map((agent) => acquire(`${agent}-x`, "gpu")));
+    turns.setResource("gpu", { slots: 1 });
+    expect(turns.resource("gpu").inUse).toBe(3);
+    turns.turn(release("a1-x"), release("a2-x"));
+    expect(turns.holders("gpu")).toEqual(["a3-x"]);
+    turns.turn(release("a3-x"));
+    expect(turns.holders("gpu")).toEqual(["a4-x"]);
+  });
+
+  it("and time make the utilisation", () => {
+    const turns = SlotTurns.of({ gpu: 2 }, ...agents);
+    turns.pass(1_000);
+    turns.turn(acquire("a1-x", "gpu"));
+    turns.pass(1_000);
+    turns.turn(release("a1-x"));
+    expect(utilisationOf(turns.resource("gpu"), turns.at)).toBe(0.25);
+    expect(utilisationOf(turns.resource("gpu"), instant(turns.at + 2_000))).toBe(0.125);
+  });
+});
+
+describe("a set of resources", () => {
+  it("is granted whole or not at all", () => {
+    const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
+    turns.turn(acquire("a1-b", "b"), acquire("a2-ab", ["b", "a"]));
+    expect(turns.holders("a")).toEqual([]);
+    expect(kindsOf(turns.turn(acquire("a3-a", "a")))).toEqual(["slot-granted"]);
+    turns.turn(release("a1-b"));
+    expect(turns.holders("b")).toEqual([]);
+    turns.turn(release("a3-a"));
+    expect([turns.holders("a"), turns.holders("b")]).toEqual([["a2-ab"], ["a2-ab"]]);
+    turns.turn(release("a2-ab"));
+    expect([turns.resource("a").tick, turns.resource("b").tick]).toEqual([2, 2]);
+  });
+
+  it("with a name twice takes two slots", () => {
+    const turns = SlotTurns.of({ gpu: 3 }, ...agents);
+    turns.turn(acquire("a1-x", ["gpu", "gpu"]));
+    expect(turns.resource("gpu").inUse).toBe(2);
+    expect(kindsOf(turns.turn(acquire("a2-x", ["gpu", "gpu"])))).toEqual(["slot-awaited"]);
+    expect(kindsOf(turns.turn(acquire("a3-x", "gpu")))).toEqual(["slot-granted"]);
+  });
+
+  /** Two users of `a` and two of `b` hand them over so that they are never free at the same time. */
+  function starve(turns: SlotTurns, rounds: number): void {
+    for (let round = 0; round < rounds; round += 1) {
+      turns.turn(acquire(`a1-a${round}`, "a"), acquire(`a2-b${round}`, "b"));
+      if (round > 0) turns.turn(release(`a1-a${round - 1}`), release(`a2-b${round - 1}`));
+    }
+  }
+
+  it("past the ceiling reserves what is free until it is whole", () => {
+    const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
+    turns.turn(acquire("a1-first", "a"), acquire("a2-first", "b"), acquire("a3-set", ["a", "b"]));
+    turns.turn(acquire("a1-a0", "a"), acquire("a2-b0", "b"), release("a1-first"), release("a2-first"));
+    expect(turns.waiters("a")).toContain("a3-set");
+    for (let round = 1; turns.waiters("a").includes("a3-set") && round < 200; round += 1) {
+      turns.turn(acquire(`a1-a${round}`, "a"), acquire(`a2-b${round}`, "b"));
+      for (const holder of [...turns.holders("a"), ...turns.holders("b")])
+        if (holder !== "a3-set") turns.turn(release(holder));
+    }
+    expect(turns.last("SlotGranted")).toMatchObject({ handle: "a3-set", receipt: { by: "ceiling" } });
+    const { tick } = turns.last("SlotGranted").receipt;
+    // 20 ticks for each of the two that wait, and one more release of each resource.
+    expect(tick).toBeGreaterThan(defaultPolicy.ceiling * 2);
+    expect(tick).toBeLessThanOrEqual(defaultPolicy.ceiling * 2 + 2);
+  });
+
+  it("that waits for more slots than there are left keeps nothing from others", () => {
+    const turns = SlotTurns.of({ a: 2, b: 1 }, ...agents);
+    turns.turn(acquire("a1-b", "b"), acquire("a3-set", ["a", "a", "b"]));
+    turns.setResource("a", { slots: 1 });
+    turns.turn(release("a1-b"));
+    for (let round = 0; round < 60; round += 1)
+      turns.turn(
+        acquire(`a2-${round}`, "a"),
+        release(`a2-${round}`),
+        acquire(`a4-${round}`, "b"),
+        release(`a4-${round}`),
+      );
+    expect(turns.all("SlotGranted").filter(({ receipt }) => receipt.by === "free")).toHaveLength(121);
+    turns.setResource("a", { slots: 2 });
+    expect(turns.holders("b")).toEqual(["a3-set"]);
+  });
+
+  it("is reserved for in name order: nothing of b is kept while a is missing", () => {
+    const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
+    turns.turn(acquire("a1-a", "a"), acquire("a2-b", "b"), acquire("a3-set", ["a", "b"]));
+    // b's clock alone takes the set past the ceiling; a stays in use.
+    turns.turn(release("a2-b"));
+    for (let round = 0; round < 50; round += 1)
+      turns.turn(acquire(`a4-${round}`, "b"), release(`a4-${round}`));
+    expect(turns.waiters("b")).toEqual(["a3-set"]);
+    expect(kindsOf(turns.turn(acquire("a4-x", "b")))).toEqual(["slot-granted"]);
+    turns.turn(release("a1-a"));
+    expect(kindsOf(turns.turn(acquire("a1-again", "a")))).toEqual(["slot-awaited"]);
+    turns.turn(release("a4-x"));
+    expect(turns.holders("a")).toEqual(["a3-set"]);
+  });
+
+  it("starves under nobody's rules: sets have a ceiling in each", () => {
+    const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, rules: "loco", ceiling: 2 } });
+    starve(turns, 1);
+    turns.turn(acquire("a3-set", ["a", "b"]));
+    for (let round = 1; round < 30 && turns.waiters("a").includes("a3-set"); round += 1) {
+      turns.turn(acquire(`a1-a${round}`, "a"), acquire(`a2-b${round}`, "b"));
+      for (const holder of [...turns.holders("a"), ...turns.holders("b")])
+        if (holder !== "a3-set") turns.turn(release(holder));
+    }
+    expect(turns.all("SlotGranted").some(({ handle }) => handle === "a3-set")).toBe(true);
+  });
+});
+
+describe("the ceiling", () => {
+  /** A heavy agent comes again and again; α = 1 asks for nothing but the backlog. */
+  function ticksUntilLight(rules: "waggle" | "loco"): number | undefined {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, rules, alpha: 1 } });
+    turns.turn(acquire("a1-0", "gpu"), acquire("a2-light", "gpu"));
+    for (let round = 1; round < 200; round += 1) {
+      turns.turn(acquire(`a1-${round}`, "gpu", { weightThousandths: 9_000 }));
+      turns.turn(release(turns.holders("gpu")[0] ?? ""));
+      if (turns.holders("gpu")[0] === "a2-light") return turns.resource("gpu").tick;
+    }
+    return undefined;
+  }
+
+  it("bounds a wait that L alone would not, by 20 ticks for each that waits", () => {
+    expect(ticksUntilLight("waggle")).toBe(41);
+  });
+
+  it("is not among the published rules", () => {
+    expect(ticksUntilLight("loco")).toBeUndefined();
+  });
+});
+
+describe("α", () => {
+  const tuned = () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, autoTune: true, alpha: 0.5 } });
+    turns.turn(acquire("a1-0", "gpu"), acquire("a2-old", "gpu"));
+    // The heavy one goes first while the light one grows old.
+    for (let round = 1; round < 6; round += 1) {
+      turns.turn(acquire(`a1-${round}`, "gpu", { weightThousandths: 9_000 }));
+      turns.turn(release(`a1-${round - 1}`));
+    }
+    return turns;
+  };
+
+  it("moves by itself where the policy lets it, each time with its reason", () => {
+    const turns = tuned();
+    const moves = turns.all("AlphaTuned");
+    expect(moves.length).toBeGreaterThan(0);
+    expect(moves[0]).toMatchObject({ resource: "gpu", from: 0.5, to: 0.49, reason: "uneven-waits" });
+    expect(turns.resource("gpu").tunedAlpha).toBe(moves.at(-1)?.to);
+  });
+
+  it("begins anew when an operator sets another", () => {
+    const turns = tuned();
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, autoTune: true, alpha: 0.3 } });
+    expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
+  });
+});
+
+it("what an agent waits for is known at once", () => {
+  const turns = SlotTurns.of({ gpu: 1, tpu: 1 }, ...agents);
+  turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu", { weightThousandths: 2_500 }));
+  turns.turn(acquire("a3-y", "tpu"), acquire("a2-y", "tpu"), release("a3-y"), acquire("a4-y", "tpu"));
+  expect(slotBacklogOf(turns.state, agentId("a2"))).toEqual({ queueDepth: 2_500, oldestAge: 0 });
+  expect(slotBacklogOf(turns.state, agentId("a1"))).toEqual({ queueDepth: 0, oldestAge: 0 });
+  turns.turn(acquire("a3-z", "tpu"), release("a2-y"));
+  expect(slotBacklogOf(turns.state, agentId("a3"))).toEqual({ queueDepth: 1_000, oldestAge: 1 });
+  expect(turns.resource("tpu").waiting.size).toBe(1);
+  expect([...turns.state.contendedByName.keys()]).toEqual([resourceName("gpu"), resourceName("tpu")]);
+});
+
+it("a history of slots replays to the same state", () => {
+  const turns = SlotTurns.of({ a: 1, b: 2 }, ...agents);
+  turns.turn(acquire("a1-x", ["a", "b"]), acquire("a2-x", "a", { timeoutMs: 50, holder: "h" }));
+  turns.pass(20);
+  turns.turn(acquire("a3-x", ["b", "a"]), release("a1-x"));
+  turns.pass(100);
+  turns.turn(lapse("a2"));
+  expect(describeState(turns.replayed().state)).toEqual(describeState(turns.state));
+});

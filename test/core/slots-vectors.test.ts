@@ -1,0 +1,71 @@
+// The live slots held to LOCO's contention vectors: the transcripts, played as commands of agents, are granted as
+// the transcripts say. In them every task is submitted right before its slot is acquired, as it is live.
+
+import { describe, expect, it } from "vitest";
+import { agentId, slotHandle } from "../../src/ids.ts";
+import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { acquire, release, SlotTurns } from "../support/slots.ts";
+import { readVectors } from "../support/vectors.ts";
+
+type Op =
+  | { readonly op: "submit"; readonly agent: string; readonly weight: number }
+  | { readonly op: "acquire"; readonly agent: string; readonly granted: boolean }
+  | {
+      readonly op: "release";
+      readonly agent: string;
+      readonly tick: number;
+      readonly granted: string | null;
+    };
+
+interface Vector {
+  readonly capacity: number;
+  readonly alpha: number;
+  readonly agents: readonly string[];
+  readonly ops: readonly Op[];
+}
+
+/** The transcript with what the live slots say in the place of what they should. */
+function played({ capacity, alpha, agents, ops }: Vector, rules: "waggle" | "loco"): Op[] {
+  const turns = SlotTurns.of({ r: capacity }, ...agents);
+  turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, rules, alpha } });
+  let weight = 1;
+  return ops.map((op, at) => {
+    if (op.op === "submit") {
+      weight = op.weight;
+      return op;
+    }
+    if (op.op === "acquire") {
+      const [reply] = turns.turn(acquire(`${op.agent}-${at}`, "r", { weightThousandths: weight * 1_000 }));
+      return { ...op, granted: reply?.kind === "slot-granted" };
+    }
+    const held = turns.holders("r").find((handle) => handle.startsWith(`${op.agent}-`));
+    const grants = turns.all("SlotGranted").length;
+    turns.turn(release(held ?? `${op.agent}-none`));
+    const granted = turns.all("SlotGranted")[grants];
+    return { ...op, tick: turns.resource("r").tick, granted: granted?.agent ?? null };
+  });
+}
+
+describe.each(["waggle", "loco"] as const)("live slots under the rules %s", (rules) => {
+  const vectors = readVectors<Vector>("contention.jsonl");
+
+  it("have vectors to be held to, with an acquisition right after each submission", () => {
+    expect(vectors.some(({ ops }) => ops.some((op) => op.op === "release" && op.granted !== null))).toBe(
+      true,
+    );
+    for (const { ops } of vectors)
+      for (const [at, op] of ops.entries())
+        if (op.op === "submit") expect(ops[at + 1]).toMatchObject({ op: "acquire", agent: op.agent });
+  });
+
+  it.each(vectors.map((vector, at) => [at, vector] as const))("transcript %i", (_, vector) => {
+    expect(played(vector, rules)).toEqual(vector.ops);
+  });
+});
+
+it("an agent's waiters are granted in the order in which they asked", () => {
+  const turns = SlotTurns.of({ r: 1 }, "a1", "a2");
+  turns.turn(acquire("a1-0", "r"), acquire("a2-1", "r"), acquire("a2-2", "r", { weightThousandths: 9_000 }));
+  turns.turn(release("a1-0"));
+  expect(turns.last("SlotGranted")).toMatchObject({ agent: agentId("a2"), handle: slotHandle("a2-1") });
+});
