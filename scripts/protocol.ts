@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import * as schemas from "../src/protocol/schemas.ts";
+import * as settings from "../src/protocol/settings-schemas.ts";
 
 /** A message of the wire: where it travels, in which direction, and its shape. */
 interface WireMessage {
@@ -67,12 +68,76 @@ const messages: readonly WireMessage[] = [
     answer: schemas.journalPageSchema,
   },
   {
+    name: "query-settings",
+    subject: "project.{project}.query.settings",
+    direction: "receive",
+    summary: "What operators have set.",
+    schema: settings.settingsQuerySchema,
+    answer: settings.settingsResponseSchema,
+  },
+  {
     name: "operator",
     subject: "operator.{verb}",
     direction: "receive",
     summary: "`drain` or `undrain` an agent.",
     schema: schemas.agentRequestSchema,
     answer: schemas.okResponseSchema,
+  },
+  {
+    name: "policy",
+    subject: "operator.policy",
+    direction: "receive",
+    summary: "Set rules and limits of the swarm.",
+    schema: settings.policyRequestSchema,
+    answer: settings.policyAnswerSchema,
+  },
+  {
+    name: "project",
+    subject: "operator.project",
+    direction: "receive",
+    summary: "Set a project, and bring it into being.",
+    schema: settings.projectRequestSchema,
+    answer: settings.projectAnswerSchema,
+  },
+  {
+    name: "kind",
+    subject: "operator.kind",
+    direction: "receive",
+    summary: "Set a kind.",
+    schema: settings.kindRequestSchema,
+    answer: settings.kindAnswerSchema,
+  },
+  {
+    name: "resource",
+    subject: "operator.resource",
+    direction: "receive",
+    summary: "Set a resource.",
+    schema: settings.resourceRequestSchema,
+    answer: settings.resourceAnswerSchema,
+  },
+  {
+    name: "rate",
+    subject: "operator.rate",
+    direction: "receive",
+    summary: "Set, or remove, the rate of agents of one type.",
+    schema: settings.rateRequestSchema,
+    answer: settings.rateAnswerSchema,
+  },
+  {
+    name: "pause",
+    subject: "operator.pause",
+    direction: "receive",
+    summary: "Assign nothing, of a project or at all; what runs goes on.",
+    schema: settings.pauseRequestSchema,
+    answer: settings.pauseAnswerSchema,
+  },
+  {
+    name: "resume",
+    subject: "operator.resume",
+    direction: "receive",
+    summary: "End a pause.",
+    schema: settings.pauseRequestSchema,
+    answer: settings.pauseAnswerSchema,
   },
   {
     name: "join",
@@ -208,7 +273,8 @@ function typeOf(field: JsonSchema): string {
 function notes(field: JsonSchema): string {
   const facts: string[] = [];
   if (typeof field["description"] === "string") facts.push(field["description"]);
-  const { minimum, maximum, maxLength, maxItems } = field as Record<string, number | undefined>;
+  const bounded = field.anyOf?.find(({ type }) => type !== "null") ?? field;
+  const { minimum, maximum, maxLength, maxItems } = bounded as Record<string, number | undefined>;
   if (minimum !== undefined && minimum > -1e15) facts.push(`≥ ${minimum}`);
   if (maximum !== undefined && maximum < 1e15) facts.push(`≤ ${maximum}`);
   if (maxLength !== undefined) facts.push(`at most ${maxLength} characters`);

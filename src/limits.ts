@@ -234,6 +234,33 @@ export const limits = {
   /** Lost attempts whose report, should it come after all, is still charged. */
   unchargedAttemptsMax: 100_000,
 
+  // --- what operators set (design section 7) --------------------------------------------------
+  /** Credit weights and importances: a share below a thousandth of the usual is better said with `pause`, and
+   *  the quotient of any cost and weight keeps its digits. */
+  settingWeightMin: 0.001,
+  settingWeightMax: 1_000_000,
+  /** Of a budget or a rate, and of an estimate: sums over a window stay exact integers. */
+  tokensMax: 1_000_000_000_000,
+  /** A step of the window (`windowBuckets`) takes several turns… */
+  budgetWindowMsMin: 1_000,
+  /** …and nobody budgets for more than a year. */
+  budgetWindowMsMax: 366 * 24 * 3_600_000,
+  /** More than all places of all agents: a limit above it limits nothing. */
+  openAttemptsMax: 100_000_000,
+  slotsPerResourceMax: 100_000,
+  /** The most that `maxWaiters` may be set to: each waiter is scored at each release. */
+  maxWaitersMax: 10_000,
+  /** λ beyond it scores every agent with a backlog as good as nothing. */
+  lambdaMax: 100,
+  /** Longer than a queue as long as may be takes to pass. */
+  ceilingTicksMax: 1_000_000,
+  guaranteeMsMin: 1_000,
+  guaranteeMsMax: 31 * 24 * 3_600_000,
+  /** Rows that are kept for ever because somebody set something: bounds on what can be set. */
+  kindsSetMax: 10_000,
+  resourcesMax: 1_000,
+  ratesMax: 1_000,
+
   // --- learning (design section 7.3, 7.1) -----------------------------------------------------
   /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
   priorAttempts: 8,
@@ -373,6 +400,11 @@ assert(
   limits.turnBytesMax + limits.batchBytesMax <= limits.maxPayloadBytesDefault - 64 * 1024,
   "a full turn and its last command fit one append",
 );
+assert(
+  limits.agentsMax * limits.maxConcurrentMax * 2 <= limits.openAttemptsMax,
+  "every place there can be is within what may be set",
+);
+assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
 assert(limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax, "a file takes what a server takes");
 assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse rarer heartbeats");

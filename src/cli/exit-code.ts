@@ -67,6 +67,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_OVER_BUDGET":
     case "WAGGLE_UNKNOWN_TASK":
     case "WAGGLE_UNKNOWN_AGENT":
+    case "WAGGLE_UNKNOWN_PROJECT":
     case "WAGGLE_CONFLICT":
     case "WAGGLE_JOURNAL_FULL":
     case "WAGGLE_JOURNAL_LOCKED":

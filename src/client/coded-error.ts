@@ -3,6 +3,7 @@
 import {
   BackpressureError,
   InvalidMessageError,
+  InvalidValueError,
   NoLeaderError,
   OutcomeUnknownError,
   WaggleError,
@@ -20,6 +21,8 @@ export function errorFrom(refusal: CodedError): WaggleError {
       return new BackpressureError(refusal.message, refusal.retryAfterMs ?? limits.retryAfterMs);
     case "WAGGLE_INVALID_MESSAGE":
       return new InvalidMessageError(refusal.message, options);
+    case "WAGGLE_INVALID_VALUE":
+      return new InvalidValueError(refusal.message, options);
     case "WAGGLE_NO_LEADER":
       return new NoLeaderError(refusal.message, options);
     case "WAGGLE_OUTCOME_UNKNOWN":

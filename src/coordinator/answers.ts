@@ -37,10 +37,13 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
           field: "kind",
         },
       );
+    case "unknown-project":
+      return unknownProject(reply.project);
     case "over-budget":
       return codedError(
         "WAGGLE_OVER_BUDGET",
-        `an attempt is estimated at ${reply.tokens} tokens, and the budget of ${reply.reason === "project-budget" ? "the project" : "the swarm"} holds ${reply.tokensMax} in all: it could never run`,
+        `tokens: an attempt is estimated at ${reply.tokens}, and the ${budgetOwners[reply.reason]}'s budget holds ` +
+          `${reply.tokensMax} in a window, so it could never run: split the task, or raise the budget`,
         { field: "tokens" },
       );
     case "conflict":
@@ -53,6 +56,8 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
       return unexpected(reply);
   }
 }
+
+const budgetOwners = { "project-budget": "project", "global-budget": "swarm" } as const;
 
 export function cancelAnswer(reply: Reply): CancelAnswer {
   switch (reply.kind) {
@@ -89,6 +94,14 @@ export function unknownTask(task: string): CodedError {
     "WAGGLE_UNKNOWN_TASK",
     `task ${task} is not known here: it was never accepted, or ended too long ago`,
     { field: "task" },
+  );
+}
+
+export function unknownProject(project: string): CodedError {
+  return codedError(
+    "WAGGLE_UNKNOWN_PROJECT",
+    `project ${project} does not exist, and projects must be declared here: \`waggle project set ${project}\``,
+    { field: "project" },
   );
 }
 

@@ -1,4 +1,4 @@
-// Answers `project.<p>.query.*`: status, one task, a page of the journal. The leader answers with the commit that
+// Answers `project.<p>.query.*`: status, one task, what is set, a page of the journal. The leader answers with the commit that
 // its answer contains; a standby waits a moment, so that the leader comes first, and marks its answer as stale.
 
 import type { Logger } from "pino";
@@ -15,6 +15,7 @@ import {
   statusQuerySchema,
   taskQuerySchema,
 } from "../protocol/schemas.ts";
+import { settingsQuerySchema } from "../protocol/settings-schemas.ts";
 import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
@@ -23,6 +24,7 @@ import { sendable } from "./fitting.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import type { Leader } from "./leader.ts";
+import { settingsOf } from "./settings-view.ts";
 import { statusOf, taskStatusOf } from "./status.ts";
 
 export interface QueriesDeps {
@@ -105,6 +107,8 @@ export class Queries {
         return this.#status(message, view);
       case "task":
         return this.#task(message, view);
+      case "settings":
+        return this.#settings(message, view);
       case "journal":
         return this.#page(message, view, last);
       default:
@@ -146,6 +150,13 @@ export class Queries {
   #task(message: Message, view: View): Uint8Array {
     const query = decode(message.data, taskQuerySchema);
     return encode(query.ok ? taskStatusOf(view.state, query.value.task, view.isStale) : query);
+  }
+
+  #settings(message: Message, { state, isStale }: View): Uint8Array {
+    const query = decode(message.data, settingsQuerySchema);
+    if (!query.ok) return encode(query);
+    const bytesMax = this.#deps.transport.maxPayloadBytes;
+    return encode(settingsOf(state, { name: query.value.name, bytesMax, isStale }));
   }
 
   async #page(message: Message, { reader }: View, last: BatchIndex): Promise<Uint8Array> {

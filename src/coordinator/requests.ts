@@ -20,7 +20,6 @@ import { limits } from "../limits.ts";
 import { check, type Decoded, decode, encode, invalid } from "../protocol/codec.ts";
 import {
   agentIdSchema,
-  agentRequestSchema,
   awaitRequestSchema,
   type CodedError,
   cancelRequestSchema,
@@ -41,6 +40,7 @@ import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message } from "../transport/transport.ts";
 import { backpressure, cancelAnswer, codedError, resultAnswer, submitAnswer } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
+import { takeOperator } from "./operator-requests.ts";
 import { contentHash, taskSpec } from "./task-spec.ts";
 
 /** What the edge hands to the leader. */
@@ -253,7 +253,14 @@ export class Requests {
     if (reply === undefined) return;
     const request = decode(message.data, leaveRequestSchema);
     if (!request.ok) return this.#refuse(reply, request);
-    this.#enqueueSimple(reply, { type: "LeaveAgent", agent, incarnation: request.value.incarnation });
+    const target = this.#target;
+    this.#enqueue(reply, undefined, {
+      commands: [{ type: "LeaveAgent", agent, incarnation: request.value.incarnation }],
+      replies: [],
+      finish(commit) {
+        target.send(reply, encode({ ok: true, ...commit }));
+      },
+    });
   }
 
   #result(agent: AgentId, message: Message): void {
@@ -294,33 +301,10 @@ export class Requests {
   #takeOperator(verb: string, message: Message): void {
     const reply = this.#replyOf(message);
     if (reply === undefined) return;
-    if (verb !== "drain" && verb !== "undrain")
-      return this.#refuse(reply, invalid(`operator: there is no verb ${verb}`));
-    const request = decode(message.data, agentRequestSchema);
-    if (!request.ok) return this.#refuse(reply, request);
-    this.#enqueueSimple(reply, {
-      type: verb === "drain" ? "DrainAgent" : "UndrainAgent",
-      agent: request.value.agent,
-    });
-  }
-
-  #enqueueSimple(reply: string, command: Command): void {
-    const target = this.#target;
-    this.#enqueue(reply, undefined, {
-      commands: [command],
-      replies: [],
-      finish(commit) {
-        const last = this.replies.at(-1);
-        const answer =
-          last?.kind === "unknown-agent"
-            ? codedError(
-                "WAGGLE_UNKNOWN_AGENT",
-                `agent ${last.agent} is not online here: see \`waggle status\``,
-                { field: "agent" },
-              )
-            : { ok: true, ...commit };
-        target.send(reply, encode(answer));
-      },
+    takeOperator(verb, message.data, reply, {
+      enqueue: (to, entry) => this.#enqueue(to, undefined, entry),
+      refuse: (to, error) => this.#refuse(to, error),
+      send: (to, answer) => this.#target.send(to, answer),
     });
   }
 

@@ -16,6 +16,7 @@ import type {
   Token,
 } from "../ids.ts";
 import type { Encoding, RefusalReason, SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
+import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 
 /** One attempt as an agent names it. */
 export interface HeldAttempt {
@@ -133,7 +134,19 @@ export type Command =
       readonly project: ProjectId;
       readonly reason: RefusalReason;
       readonly count: number;
-    };
+    }
+  | SettingsCommand;
+
+/** What an operator sets. */
+export type SettingsCommand =
+  | { readonly type: "SetPolicy"; readonly patch: PolicyPatch }
+  | { readonly type: "SetProject"; readonly project: ProjectId; readonly patch: ProjectPatch }
+  | { readonly type: "SetKind"; readonly kind: Kind; readonly patch: KindPatch }
+  | { readonly type: "SetResource"; readonly resource: ResourceName; readonly patch: ResourcePatch }
+  | { readonly type: "SetRate"; readonly agentType: string; readonly patch: RatePatch }
+  | { readonly type: "RemoveRate"; readonly agentType: string }
+  /** Nothing is assigned, of one project or at all; what runs goes on. */
+  | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId };
 
 /** Answers of `decide`, one member a command type that has an asker; `none` for the shell's own. */
 export type Reply =
@@ -177,6 +190,11 @@ export type Reply =
   /** The incarnation left, lapsed or was fenced: a life does not begin twice. */
   | { readonly kind: "life-over"; readonly agent: AgentId }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
+  /** The complete settings that hold now; null where none do any more. */
+  | { readonly kind: "set"; readonly settings: object | null; readonly changed: boolean }
+  | { readonly kind: "invalid-setting"; readonly field: string; readonly sentence: string }
+  /** Projects must be declared, and this one is not. */
+  | { readonly kind: "unknown-project"; readonly project: ProjectId }
   // acquisitions
   | { readonly kind: "slot-granted" | "slot-awaited"; readonly handle: SlotHandle }
   /** It ended before; asked for or released again, it stays so. */

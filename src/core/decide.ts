@@ -4,9 +4,7 @@
 
 import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
-import { limits } from "../limits.ts";
-import { tokensEstimate } from "../scheduling/estimate.ts";
-import { neverFits } from "../scheduling/gates.ts";
+import { refusalOf } from "./admission.ts";
 import type { Command } from "./command.ts";
 import {
   decideDrain,
@@ -18,12 +16,12 @@ import {
   decideUnresponsive,
 } from "./decide-agent.ts";
 import { decideResult, decideStall, decideTimeout } from "./decide-attempt.ts";
+import { decideSettings } from "./decide-settings.ts";
 import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { Event, RefusalReason } from "./event.ts";
+import type { Event } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
-import { type SwarmState, type Timer, waitingCount } from "./state.ts";
-import { hasRoomFor } from "./task-rows.ts";
+import type { SwarmState, Timer } from "./state.ts";
 
 const NOTHING = answered({ kind: "none" });
 
@@ -71,6 +69,15 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
         reason: command.reason,
         count: command.count,
       });
+    case "SetPolicy":
+    case "SetProject":
+    case "SetKind":
+    case "SetResource":
+    case "SetRate":
+    case "RemoveRate":
+    case "Pause":
+    case "Resume":
+      return decideSettings(state, command);
     default:
       unreachable(command);
   }
@@ -87,15 +94,8 @@ function decideSubmit(state: SwarmState, command: Extract<Command, { type: "Subm
     if (known.hash !== hash) return answered({ kind: "conflict", task: task.id });
     return answered({ kind: "accepted", task: task.id, duplicate: true, warnings: [] });
   }
-  if (waitingCount(state.counts) >= limits.queuedTasksMax) return refused("swarm-queue-full");
-  const project = state.projectById.get(task.project);
-  if (project !== undefined && waitingCount(project.counts) >= limits.queuedTasksPerProjectMax)
-    return refused("project-queue-full");
-
-  if (!hasRoomFor(state, task.project, task.user)) return refused("too-many-users");
-  const tokens = tokensEstimate(state, task);
-  const tooSmall = neverFits(state, project, tokens);
-  if (tooSmall !== undefined) return answered({ kind: "over-budget", tokens, ...tooSmall });
+  const refusal = refusalOf(state, task);
+  if (refusal !== undefined) return answered(refusal);
   const event: Event = { type: "TaskSubmitted", task, hash };
   if (state.onlineByKind.has(task.kind)) {
     return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [] } };
@@ -108,10 +108,6 @@ function decideSubmit(state: SwarmState, command: Extract<Command, { type: "Subm
     events: [event],
     reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [warning] },
   };
-}
-
-function refused(reason: RefusalReason): Decision {
-  return answered({ kind: "refused", reason, retryAfterMs: limits.retryAfterMs });
 }
 
 function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {

@@ -22,6 +22,7 @@ import {
   type TaskRow,
   type TaskState,
   type Timer,
+  waitingCount,
 } from "./state.ts";
 import { isKept } from "./task-rows.ts";
 
@@ -296,7 +297,10 @@ function* onlineByKind(state: SwarmState): Generator<string> {
 
 function* idleOnesAreListed(state: SwarmState): Generator<string> {
   for (const row of state.projectById.values()) {
-    const { project, counts, live, userByName, idleUsers } = row;
+    const { project, counts, live, usersWaiting, userByName, idleUsers } = row;
+    const waiting = [...userByName.values()].filter((user) => waitingCount(user.counts) > 0).length;
+    if (usersWaiting !== waiting)
+      yield `project ${project} counts ${usersWaiting} users that wait, there are ${waiting}`;
     if (live !== liveIn(counts)) yield `project ${project} counts ${live} live tasks, of ${liveIn(counts)}`;
     if (state.idleProjects.has(project) !== (live === 0 && !isKept(row)))
       yield `project ${project} with ${live} live tasks is listed wrongly`;

@@ -284,6 +284,8 @@ export interface ProjectRow {
   openAttempts: number;
   /** Tasks that have not ended. */
   live: number;
+  /** Users with tasks that are queued or delayed. */
+  usersWaiting: number;
   readonly userByName: Map<UserId, UserRow>;
   /** Users without live tasks, idle longest first: they give way to new ones. */
   readonly idleUsers: Set<UserId>;

@@ -19,6 +19,7 @@ import {
   type TaskState,
   type Timer,
   type UserRow,
+  waitingCount,
 } from "./state.ts";
 
 /** Where and when in the journal an event stands. */
@@ -172,9 +173,12 @@ function laneOf(state: SwarmState, row: TaskRow): Lane {
 }
 
 function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 | -1): void {
+  const { projectRow, userRow } = row;
   state.counts[taskState] += change;
-  row.projectRow.counts[taskState] += change;
-  row.userRow.counts[taskState] += change;
+  projectRow.counts[taskState] += change;
+  userRow.counts[taskState] += change;
+  if (taskState !== "queued" && taskState !== "delayed") return;
+  if (waitingCount(userRow.counts) === (change === 1 ? 1 : 0)) projectRow.usersWaiting += change;
 }
 
 function countLive(state: SwarmState, { projectRow, userRow }: TaskRow, change: 1 | -1): void {
@@ -192,10 +196,15 @@ function noteIdle<Key>(idle: Set<Key>, key: Key, live: number): void {
 /** Whether a task of this project and user can be counted: their rows are there, or there is room for them. */
 export function hasRoomFor(state: SwarmState, project: ProjectId, user: UserId): boolean {
   const row = state.projectById.get(project);
-  if (row === undefined) return state.projectById.size < limits.projectsMax || state.idleProjects.size > 0;
+  if (row === undefined) return hasRoomForProject(state, project);
   return (
     row.userByName.has(user) || row.userByName.size < limits.usersPerProjectMax || row.idleUsers.size > 0
   );
+}
+
+export function hasRoomForProject(state: SwarmState, project: ProjectId): boolean {
+  const { projectById, idleProjects } = state;
+  return projectById.has(project) || projectById.size < limits.projectsMax || idleProjects.size > 0;
 }
 
 /** Whether a project's row must outlive its tasks: an operator's word is not forgotten, nor what open attempts hold. */
@@ -222,6 +231,7 @@ export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow 
     ledger: emptyLedger(state.policy.guaranteeMs),
     openAttempts: 0,
     live: 0,
+    usersWaiting: 0,
     userByName: new Map(),
     idleUsers: new Set(),
   };

@@ -17,10 +17,10 @@ import type {
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 
-const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
+export const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
 
 const subjectToken = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -");
-const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces");
+export const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces");
 
 export const agentIdSchema = branded<AgentId>(subjectToken);
 export const incarnationSchema = branded<Incarnation>(subjectToken);
@@ -56,7 +56,7 @@ function fitsBatch(value: string): boolean {
 const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Optional protocol version: absent or 1. */
-const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
+export const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
 
 export const labelsSchema = z
   .record(
@@ -80,7 +80,11 @@ export const taskInputSchema = z
     priority: z.int().min(-1_000_000).max(1_000_000).optional().describe("lower goes first; default 100"),
     payload: text.optional(),
     encoding: encoding.optional(),
-    tokens: z.int().min(0).optional().describe("estimate of tokens"),
+    tokens: z
+      .int()
+      .min(0)
+      .optional()
+      .describe("estimate of tokens; above a budget that rejects, it is refused"),
     deadline: instantSchema.optional(),
     notBefore: instantSchema.optional(),
     maxAttempts: z.int().min(1).max(limits.maxAttemptsMax).optional(),

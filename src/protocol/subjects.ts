@@ -12,9 +12,25 @@ export function swarmPrefix(swarm: SwarmId): string {
 }
 
 export type ProjectVerb = "submit" | "cancel" | "await";
-export type QueryName = "status" | "task" | "journal";
-export type OperatorVerb = "drain" | "undrain";
+export type QueryName = "status" | "task" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result";
+
+const operatorVerbs = [
+  "drain",
+  "undrain",
+  "policy",
+  "project",
+  "kind",
+  "resource",
+  "rate",
+  "pause",
+  "resume",
+] as const;
+export type OperatorVerb = (typeof operatorVerbs)[number];
+
+export function isOperatorVerb(verb: string): verb is OperatorVerb {
+  return (operatorVerbs as readonly string[]).includes(verb);
+}
 
 /** Builders of every subject of one swarm. */
 export function subjectsOf(swarm: SwarmId) {

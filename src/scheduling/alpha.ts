@@ -51,7 +51,7 @@ export function alphaOf({ preset, alpha, autoTune }: AlphaChoice): number {
 function presetAlpha(preset: string): number {
   if (isPreset(preset)) return alphaByPreset[preset];
   const known = Object.keys(alphaByPreset).join(", ");
-  throw new InvalidValueError(`there is no preset '${preset}'; there are ${known}`, { field: "preset" });
+  throw new InvalidValueError(`there is no preset '${preset}'; there are ${known}`, { field: "optimizeFor" });
 }
 
 function isPreset(name: string): name is AlphaPreset {

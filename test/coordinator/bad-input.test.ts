@@ -65,6 +65,14 @@ const on = {
   result: subjects.agent("a1", "result"),
   drain: subjects.operator("drain"),
   undrain: subjects.operator("undrain"),
+  project: subjects.operator("project"),
+  kind: subjects.operator("kind"),
+  resource: subjects.operator("resource"),
+  rate: subjects.operator("rate"),
+  policy: subjects.operator("policy"),
+  pause: subjects.operator("pause"),
+  resume: subjects.operator("resume"),
+  settings: subjects.query("_", "settings"),
   status: subjects.query("_", "status"),
   task: subjects.query("_", "task"),
   journal: subjects.query("_", "journal"),
@@ -157,11 +165,46 @@ const refused: readonly (readonly [
   ["an agent to drain with a dot", on.drain, { agent: "a.b" }, "agent"],
   ["no agent to drain", on.undrain, {}, "agent"],
   ["a verb nobody knows", subjects.operator("explode" as "drain"), {}, undefined],
+  ["a credit weight of 0", on.project, { project: "p", creditWeight: 0 }, "creditWeight"],
+  ["a credit weight of nothing", on.project, { project: "p", creditWeight: null }, "creditWeight"],
+  [
+    "a credit weight beyond numbers",
+    on.project,
+    Buffer.from('{"project":"p","creditWeight":1e999}'),
+    "creditWeight",
+  ],
+  ["max concurrent 0", on.project, { project: "p", maxConcurrent: 0 }, "maxConcurrent"],
+  ["a budget of 0", on.project, { project: "p", budget: { tokens: 0, windowMs: 60_000 } }, "budget.tokens"],
+  ["a budget in a mode unknown", on.project, { project: "p", budget: { mode: "beg" } }, "budget.mode"],
+  ["settings of no project", on.project, { creditWeight: 2 }, "project"],
+  ["settings of the project that is none", on.project, { project: "_", creditWeight: 2 }, "project"],
+  ["settings of a project with a dot", on.project, { project: "a.b" }, "project"],
+  ["an importance of 0", on.kind, { kind: "k", importance: 0 }, "importance"],
+  ["no slots", on.resource, { resource: "gpt", slots: 0 }, "slots"],
+  ["a rate window of an unknown type", on.rate, { type: "t", window: "per_year", tokensMax: 5 }, "window"],
+  ["a rate of no type", on.rate, { window: "per_day", tokensMax: 5 }, "type"],
+  ["α above 1", on.policy, { alpha: 1.5 }, "alpha"],
+  ["a preset unknown", on.policy, { optimizeFor: "speed" }, "optimizeFor"],
+  ["rules unknown", on.policy, { rules: "luck" }, "rules"],
+  ["a pause of a project with a wildcard", on.pause, { project: "*" }, "project"],
+  ["a pause of the project that is none", on.resume, { project: "_" }, "project"],
+  ["settings of a name with a space", on.settings, { name: "a b" }, "name"],
   ["a question nobody knows", subjects.query("_", "everything" as "status"), {}, undefined],
   ["a question about no task", on.task, {}, "task"],
   ["a page before the first", on.journal, { from: 0 }, "from"],
   ["a page since no time", on.journal, { since: "yesterday" }, "since"],
   ["a question of a later version", on.status, { v: 3 }, "v"],
+];
+
+/** Settings that could be, were it not for what else is set: subject, message, the field that is named. */
+const impossible: readonly (readonly [what: string, subject: string, message: object, field: string])[] = [
+  ["a budget without a window", on.project, { project: "p", budget: { tokens: 5 } }, "budget.windowMs"],
+  ["a kind cheaper than itself", on.kind, { kind: "k", cheaper: "k" }, "cheaper"],
+  ["a resource without slots", on.resource, { resource: "gpt" }, "slots"],
+  ["a rate without tokens", on.rate, { type: "t", window: "per_day" }, "tokensMax"],
+  ["α with a preset", on.policy, { alpha: 0.25, optimizeFor: "balanced" }, "alpha"],
+  ["auto-tune above its range", on.policy, { alpha: 0.75, autoTune: true }, "alpha"],
+  ["deficits of users", on.policy, { userTurn: "deficit" }, "userTurn"],
 ];
 
 /** An item that is refused in its place; its neighbours are not looked at here. */
@@ -340,6 +383,13 @@ describe("refused, and nothing changed", () => {
     const answer = await swarm.client.ask(subject, message);
     expect(answer).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", message: expect.any(String) });
     expect(answer.field).toBe(field);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  it.each(impossible)("%s", async (_, subject, message, field) => {
+    const before = await snapshot();
+    const answer = await swarm.client.ask(subject, message);
+    expect(answer).toMatchObject({ ok: false, code: "WAGGLE_INVALID_VALUE", field });
     expect(await snapshot()).toEqual(before);
   });
 

@@ -23,8 +23,8 @@ describe("alphaOf", () => {
 
   it.each<[AlphaChoice, string]>([
     [{ preset: "latency", alpha: 0 }, "alpha"],
-    [{ preset: "fastest" }, "preset"],
-    [{ preset: "constructor" }, "preset"],
+    [{ preset: "fastest" }, "optimizeFor"],
+    [{ preset: "constructor" }, "optimizeFor"],
     [{ alpha: -0.01 }, "alpha"],
     [{ alpha: 1.01 }, "alpha"],
     [{ alpha: Number.NaN }, "alpha"],

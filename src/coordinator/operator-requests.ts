@@ -1,0 +1,92 @@
+// From a message on `operator.<verb>` to a command, and from what was decided of it to the answer. One request a
+// setting; nothing here knows what a setting means. Not here: the other requests (requests.ts).
+
+import type { z } from "zod";
+import type { Command, Reply } from "../core/command.ts";
+import { type Decoded, decode, encode, invalid } from "../protocol/codec.ts";
+import { agentRequestSchema, type CodedError } from "../protocol/schemas.ts";
+import {
+  kindRequestSchema,
+  pauseRequestSchema,
+  policyRequestSchema,
+  projectRequestSchema,
+  rateRequestSchema,
+  resourceRequestSchema,
+} from "../protocol/settings-schemas.ts";
+import { isOperatorVerb, type OperatorVerb } from "../protocol/subjects.ts";
+import { codedError, unknownProject } from "./answers.ts";
+import type { Commit, InboxEntry } from "./inbox.ts";
+
+/** What the edge does for it. */
+export interface OperatorEdge {
+  enqueue(reply: string, entry: InboxEntry): void;
+  /** Answers with a refusal, and counts it. */
+  refuse(reply: string, error: CodedError): void;
+  send(subject: string, message: Uint8Array): void;
+}
+
+/** Takes one message of `verb`, to be answered on `reply`. */
+export function takeOperator(verb: string, data: Uint8Array, reply: string, edge: OperatorEdge): void {
+  if (!isOperatorVerb(verb)) return edge.refuse(reply, invalid(`operator: there is no verb ${verb}`));
+  const command = commandOf[verb](data);
+  if (!command.ok) return edge.refuse(reply, command);
+  edge.enqueue(reply, {
+    commands: [command.value],
+    replies: [],
+    finish(commit) {
+      edge.send(reply, encode(operatorAnswer(this.replies.at(-1), commit)));
+    },
+  });
+}
+
+const commandOf: Readonly<Record<OperatorVerb, (data: Uint8Array) => Decoded<Command>>> = {
+  drain: reading(agentRequestSchema, ({ agent }) => ({ type: "DrainAgent", agent })),
+  undrain: reading(agentRequestSchema, ({ agent }) => ({ type: "UndrainAgent", agent })),
+  policy: reading(policyRequestSchema, ({ v: _, ...patch }) => ({ type: "SetPolicy", patch })),
+  project: reading(projectRequestSchema, ({ v: _, project, ...patch }) => ({
+    type: "SetProject",
+    project,
+    patch,
+  })),
+  kind: reading(kindRequestSchema, ({ v: _, kind, ...patch }) => ({ type: "SetKind", kind, patch })),
+  resource: reading(resourceRequestSchema, ({ v: _, resource, ...patch }) => ({
+    type: "SetResource",
+    resource,
+    patch,
+  })),
+  rate: reading(rateRequestSchema, ({ v: _, type, remove, ...patch }) =>
+    remove === true ? { type: "RemoveRate", agentType: type } : { type: "SetRate", agentType: type, patch },
+  ),
+  pause: reading(pauseRequestSchema, ({ project }) => ({
+    type: "Pause",
+    ...(project === undefined ? {} : { project }),
+  })),
+  resume: reading(pauseRequestSchema, ({ project }) => ({
+    type: "Resume",
+    ...(project === undefined ? {} : { project }),
+  })),
+};
+
+function reading<Schema extends z.ZodType>(schema: Schema, toCommand: (request: z.infer<Schema>) => Command) {
+  return (data: Uint8Array): Decoded<Command> => {
+    const request = decode(data, schema);
+    return request.ok ? { ok: true, value: toCommand(request.value) } : request;
+  };
+}
+
+function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object {
+  switch (reply?.kind) {
+    case "unknown-agent": {
+      const sentence = `agent ${reply.agent} is not online here: see \`waggle status\``;
+      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "agent" });
+    }
+    case "invalid-setting":
+      return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });
+    case "unknown-project":
+      return unknownProject(reply.project);
+    case "set":
+      return { ok: true, term, idx, changed: reply.changed, settings: reply.settings };
+    default:
+      return { ok: true, term, idx };
+  }
+}

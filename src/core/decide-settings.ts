@@ -1,0 +1,127 @@
+// What an operator's word leads to: the event with the complete new settings, or nothing where nothing changes.
+// The one thing to know: less than what is in use may be set; nothing is taken from anybody, and nothing is
+// assigned until it fits. What the values may be stands in next-settings.ts.
+
+import { InvalidValueError } from "../errors.ts";
+import type { Kind, ProjectId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Command, SettingsCommand } from "./command.ts";
+import { answered, type Decision } from "./decision.ts";
+import type { Event } from "./event.ts";
+import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
+import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "./state.ts";
+import { hasRoomForProject } from "./task-rows.ts";
+
+type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
+
+/** Decides any command about settings. A value that cannot be is answered, and changes nothing. */
+export function decideSettings(state: SwarmState, command: SettingsCommand): Decision {
+  try {
+    return decisionOn(state, command);
+  } catch (error) {
+    if (!(error instanceof InvalidValueError)) throw error;
+    return answered({ kind: "invalid-setting", field: error.field ?? "", sentence: error.message });
+  }
+}
+
+function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
+  switch (command.type) {
+    case "SetPolicy": {
+      const policy = nextPolicy(state.policy, command.patch);
+      return set(policy, state.policy, { type: "PolicyChanged", policy });
+    }
+    case "SetProject":
+      return setProject(state, command);
+    case "SetKind":
+      return setKind(state, command);
+    case "SetResource":
+      return setResource(state, command);
+    case "SetRate":
+      return setRate(state, command);
+    case "RemoveRate": {
+      const { agentType } = command;
+      const event: Event = { type: "RateRemoved", agentType };
+      return changed(null, state.rateByType.has(agentType) ? [event] : []);
+    }
+    case "Pause":
+    case "Resume":
+      return setPause(state, command);
+  }
+}
+
+/** A project of which nothing was set comes to exist by this, even with the defaults. */
+function setProject(state: SwarmState, { project, patch }: CommandOf<"SetProject">): Decision {
+  const row = state.projectById.get(project);
+  const settings = nextProject(row?.settings ?? defaultProjectSettings, patch);
+  if (row === undefined) requireRoomForProject(state, project);
+  return set(settings, row?.settings, { type: "ProjectConfigured", project, settings });
+}
+
+function setKind(state: SwarmState, { kind, patch }: CommandOf<"SetKind">): Decision {
+  const now = state.kindByName.get(kind)?.settings;
+  const cheaperOf = (of: Kind) => state.kindByName.get(of)?.settings?.cheaper;
+  const settings = nextKind(now ?? defaultKindSettings, patch, { kind, cheaperOf });
+  if (now === undefined) requireRoom(kindsSet(state), limits.kindsSetMax, "kind", "kinds");
+  return set(settings, now ?? defaultKindSettings, { type: "KindConfigured", kind, settings });
+}
+
+function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResource">): Decision {
+  const now = state.resourceByName.get(resource)?.settings;
+  const settings = nextResource(now, patch);
+  if (now === undefined) requireRoom(state.resourceByName.size, limits.resourcesMax, "resource", "resources");
+  return set(settings, now, { type: "ResourceConfigured", resource, settings });
+}
+
+function setRate(state: SwarmState, { agentType, patch }: CommandOf<"SetRate">): Decision {
+  const now = state.rateByType.get(agentType)?.settings;
+  const settings = nextRate(now, patch);
+  if (now === undefined) requireRoom(state.rateByType.size, limits.ratesMax, "type", "rates");
+  return set(settings, now, { type: "RateConfigured", agentType, settings });
+}
+
+function setPause(state: SwarmState, { type, project }: CommandOf<"Pause" | "Resume">): Decision {
+  const paused = type === "Pause";
+  if (project === undefined) {
+    const event: Event = { type: paused ? "SwarmPaused" : "SwarmResumed" };
+    return changed({ paused }, paused === state.isPaused ? [] : [event]);
+  }
+  const row = state.projectById.get(project);
+  const isKnown = row !== undefined && (row.settings !== undefined || row.isPaused || row.live > 0);
+  if (!isKnown && state.policy.projects === "declared") return answered({ kind: "unknown-project", project });
+  if (row === undefined && paused) requireRoomForProject(state, project);
+  const event: Event = { type: paused ? "ProjectPaused" : "ProjectResumed", project };
+  return changed({ project, paused }, paused === (row?.isPaused ?? false) ? [] : [event]);
+}
+
+function set(settings: object, now: object | undefined, event: Event): Decision {
+  return changed(settings, isSame(settings, now) ? [] : [event]);
+}
+
+function changed(settings: object | null, events: readonly Event[]): Decision {
+  return { events, reply: { kind: "set", settings, changed: events.length > 0 } };
+}
+
+/** Settings are flat but for a budget. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
+    return one === other;
+  const names = Object.keys({ ...one, ...other });
+  return names.every((name) => isSame(Reflect.get(one, name), Reflect.get(other, name)));
+}
+
+function requireRoomForProject(state: SwarmState, project: ProjectId): void {
+  if (hasRoomForProject(state, project)) return;
+  const sentence = `project: ${limits.projectsMax} projects are kept already, as many as may`;
+  throw new InvalidValueError(sentence, { field: "project" });
+}
+
+function requireRoom(size: number, max: number, field: string, what: string): void {
+  if (size < max) return;
+  throw new InvalidValueError(`${field}: ${max} ${what} are set already, as many as may`, { field });
+}
+
+function kindsSet(state: SwarmState): number {
+  let set = 0;
+  for (const { settings } of state.kindByName.values()) if (settings !== undefined) set += 1;
+  return set;
+}

@@ -1,0 +1,188 @@
+// From the settings that hold and what an operator says of them to the settings that are to hold: complete, and
+// checked. Pure functions; each throws InvalidValueError that names the field, and then nothing is changed.
+// Not here: whether anything differs, and the events (decide-settings.ts).
+
+import { InvalidValueError } from "../errors.ts";
+import type { Kind } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { alphaOf } from "../scheduling/alpha.ts";
+import { type Policy, ruleSets } from "../scheduling/policy.ts";
+import type {
+  BudgetSettings,
+  KindSettings,
+  ProjectSettings,
+  RateSettings,
+  RateWindow,
+  ResourceSettings,
+} from "./settings.ts";
+import type {
+  BudgetPatch,
+  KindPatch,
+  PolicyPatch,
+  ProjectPatch,
+  RatePatch,
+  ResourcePatch,
+} from "./settings-patch.ts";
+
+const budgetModes: readonly unknown[] = ["reject", "alert", "downgrade"];
+const rateWindows: readonly RateWindow[] = ["per_minute", "per_hour", "per_day"];
+const turnRules: readonly unknown[] = ["clock", "recency", "deficit", "load", "fifo"];
+const speedExponents: readonly unknown[] = [0, 0.5, 1, 2];
+
+/** @throws InvalidValueError naming the field of the patch */
+export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
+  if (patch.rules !== undefined) among(patch.rules, Object.keys(ruleSets), "rules");
+  const base = patch.rules === undefined ? now : { ...now, ...ruleSets[patch.rules], rules: patch.rules };
+  const {
+    projectTurn = base.projectTurn,
+    userTurn = base.userTurn,
+    agentRule = base.agentRule,
+    lambda = base.lambda,
+    speedExponent = base.speedExponent,
+    autoTune = base.autoTune,
+    ceiling = base.ceiling,
+    guaranteeMs = base.guaranteeMs,
+    tokensDefault = base.tokensDefault,
+    projects = base.projects,
+  } = patch;
+  const topN = replaced(base.topN, patch.topN);
+  const budget = nextBudget(base.budget, patch.budget);
+  if (userTurn === "deficit") {
+    const sentence = "userTurn: deficits come of credit weights, which users do not have; use clock or fifo";
+    throw new InvalidValueError(sentence, { field: "userTurn" });
+  }
+  among(projectTurn, ["none", ...turnRules], "projectTurn");
+  among(userTurn, turnRules, "userTurn");
+  among(agentRule, ["score", "first-idle"], "agentRule");
+  within(lambda, 0, limits.lambdaMax, "lambda");
+  among(speedExponent, speedExponents, "speedExponent");
+  among(autoTune, [true, false], "autoTune");
+  whole(ceiling, 0, limits.ceilingTicksMax, "ceiling");
+  whole(guaranteeMs, limits.guaranteeMsMin, limits.guaranteeMsMax, "guaranteeMs");
+  if (topN !== undefined) whole(topN, 1, limits.openAttemptsMax, "topN");
+  whole(tokensDefault, 1, limits.tokensMax, "tokensDefault");
+  among(projects, ["open", "declared"], "projects");
+  return {
+    rules: base.rules,
+    projectTurn,
+    userTurn,
+    agentRule,
+    lambda,
+    speedExponent,
+    alpha: nextAlpha(base, patch),
+    autoTune,
+    ceiling,
+    guaranteeMs,
+    ...(topN === undefined ? {} : { topN }),
+    ...(budget === undefined ? {} : { budget }),
+    tokensDefault,
+    projects,
+  };
+}
+
+function nextAlpha(now: Policy, { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch): number {
+  const isSaid = alpha !== undefined || optimizeFor !== undefined;
+  return alphaOf({ preset: optimizeFor, alpha: isSaid ? alpha : now.alpha, autoTune });
+}
+
+/** @throws InvalidValueError naming the field of the patch */
+export function nextProject(now: ProjectSettings, patch: ProjectPatch): ProjectSettings {
+  const { creditWeight = now.creditWeight } = patch;
+  const maxConcurrent = replaced(now.maxConcurrent, patch.maxConcurrent);
+  const budget = nextBudget(now.budget, patch.budget);
+  const queueMax = replaced(now.queueMax, patch.queueMax) ?? limits.queuedTasksPerProjectMax;
+  within(creditWeight, limits.settingWeightMin, limits.settingWeightMax, "creditWeight");
+  if (maxConcurrent !== undefined) whole(maxConcurrent, 1, limits.openAttemptsMax, "maxConcurrent");
+  whole(queueMax, 1, limits.queuedTasksPerProjectMax, "queueMax");
+  return {
+    creditWeight,
+    ...(maxConcurrent === undefined ? {} : { maxConcurrent }),
+    ...(budget === undefined ? {} : { budget }),
+    queueMax,
+  };
+}
+
+/** @param cheaperOf what stands in for a kind now: no kind may come to stand in for itself
+ *  @throws InvalidValueError naming the field of the patch */
+export function nextKind(
+  now: KindSettings,
+  patch: KindPatch,
+  { kind, cheaperOf }: { readonly kind: Kind; readonly cheaperOf: (kind: Kind) => Kind | undefined },
+): KindSettings {
+  const { importance = now.importance } = patch;
+  const cheaper = replaced(now.cheaper, patch.cheaper) as Kind | undefined;
+  within(importance, limits.settingWeightMin, limits.settingWeightMax, "importance");
+  const chain: Kind[] = [kind];
+  for (let at = cheaper; at !== undefined; at = cheaperOf(at)) {
+    chain.push(at);
+    if (at !== kind) continue;
+    const sentence = `cheaper: a kind must not come to stand in for itself: ${chain.join(" → ")}`;
+    throw new InvalidValueError(sentence, { field: "cheaper" });
+  }
+  return { importance, ...(cheaper === undefined ? {} : { cheaper }) };
+}
+
+/** @throws InvalidValueError naming the field of the patch */
+export function nextResource(now: ResourceSettings | undefined, patch: ResourcePatch): ResourceSettings {
+  const slots = said(patch.slots ?? now?.slots, "slots", "how many there are");
+  const maxWaiters = patch.maxWaiters ?? now?.maxWaiters ?? limits.waitersPerResourceMax;
+  whole(slots, 1, limits.slotsPerResourceMax, "slots");
+  whole(maxWaiters, 0, limits.maxWaitersMax, "maxWaiters");
+  return { slots, maxWaiters };
+}
+
+/** @throws InvalidValueError naming the field of the patch */
+export function nextRate(now: RateSettings | undefined, patch: RatePatch): RateSettings {
+  const window = said(patch.window ?? now?.window, "window", rateWindows.join(", "));
+  const tokensMax = said(patch.tokensMax ?? now?.tokensMax, "tokensMax", "how many a window holds");
+  const sliding = patch.sliding ?? now?.sliding ?? false;
+  among(window, rateWindows, "window");
+  whole(tokensMax, 1, limits.tokensMax, "tokensMax");
+  among(sliding, [true, false], "sliding");
+  return { window, tokensMax, sliding };
+}
+
+function nextBudget(
+  now: BudgetSettings | undefined,
+  patch: BudgetPatch | null | undefined,
+): BudgetSettings | undefined {
+  if (patch === undefined) return now;
+  if (patch === null) return undefined;
+  const tokens = said(patch.tokens ?? now?.tokens, "budget.tokens", "how many a window holds");
+  const windowMs = said(patch.windowMs ?? now?.windowMs, "budget.windowMs", "how long a window is, in ms");
+  const mode = patch.mode ?? now?.mode ?? "reject";
+  whole(tokens, 1, limits.tokensMax, "budget.tokens");
+  whole(windowMs, limits.budgetWindowMsMin, limits.budgetWindowMsMax, "budget.windowMs");
+  among(mode, budgetModes, "budget.mode");
+  return { tokens, windowMs, mode };
+}
+
+/** An optional setting after a patch: absent stays, null takes it away. */
+function replaced<Value>(now: Value | undefined, said: Value | null | undefined): Value | undefined {
+  return said === undefined ? now : (said ?? undefined);
+}
+
+function said<Value>(value: Value | undefined, field: string, what: string): Value {
+  if (value !== undefined) return value;
+  throw new InvalidValueError(`${field}: say ${what}; nothing was set before`, { field });
+}
+
+function within(value: number, min: number, max: number, field: string): void {
+  if (typeof value === "number" && value >= min && value <= max) return;
+  throw new InvalidValueError(`${field}: must be a number from ${min} to ${max}, not ${String(value)}`, {
+    field,
+  });
+}
+
+function whole(value: number, min: number, max: number, field: string): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  const sentence = `${field}: must be a whole number from ${min} to ${max}, not ${String(value)}`;
+  throw new InvalidValueError(sentence, { field });
+}
+
+function among(value: unknown, known: readonly unknown[], field: string): void {
+  if (known.includes(value)) return;
+  throw new InvalidValueError(`${field}: must be one of ${known.join(", ")}, not ${String(value)}`, {
+    field,
+  });
+}

@@ -1,0 +1,79 @@
+// What an operator says of settings: only what changes. A field that is absent stays as it is; `null` takes an
+// optional one away. Not here: what comes of it (next-settings.ts), what holds then (settings.ts).
+
+import type { Kind } from "../ids.ts";
+import type { AlphaPreset } from "../scheduling/alpha.ts";
+import type { AgentRule, Policy, ProjectTurnRule, RulesName, TurnRule } from "../scheduling/policy.ts";
+import type { BudgetMode, RateWindow } from "./settings.ts";
+
+export interface BudgetPatch {
+  /** ≥ 1. Said at first. */
+  readonly tokens?: number | undefined;
+  /** ms, within `limits.budgetWindowMsMin` and `…Max`. Said at first. */
+  readonly windowMs?: number | undefined;
+  /** Default `reject`. */
+  readonly mode?: BudgetMode | undefined;
+}
+
+export interface ProjectPatch {
+  /** Its share when others wait too, > 0; at first 1. */
+  readonly creditWeight?: number | undefined;
+  /** Attempts open at once, ≥ 1; null: no limit. */
+  readonly maxConcurrent?: number | null | undefined;
+  /** null: none. */
+  readonly budget?: BudgetPatch | null | undefined;
+  /** Tasks that may wait, ≥ 1; null: `limits.queuedTasksPerProjectMax`. */
+  readonly queueMax?: number | null | undefined;
+}
+
+export interface KindPatch {
+  /** How fast its tasks rise, > 0; at first 1. */
+  readonly importance?: number | undefined;
+  /** Runs in its place where a budget in mode `downgrade` is used up; null: nothing does. */
+  readonly cheaper?: Kind | string | null | undefined;
+}
+
+export interface ResourcePatch {
+  /** ≥ 1. Said at first. */
+  readonly slots?: number | undefined;
+  /** Requests that may wait, ≥ 0; at first `limits.waitersPerResourceMax`. */
+  readonly maxWaiters?: number | undefined;
+}
+
+export interface RatePatch {
+  /** Said at first. */
+  readonly window?: RateWindow | undefined;
+  /** Tokens in a window, ≥ 1. Said at first. */
+  readonly tokensMax?: number | undefined;
+  /** Default false: as in the budget document. */
+  readonly sliding?: boolean | undefined;
+}
+
+export interface PolicyPatch {
+  /** Expands to its rule set; single settings beside it win. */
+  readonly rules?: RulesName | undefined;
+  readonly projectTurn?: ProjectTurnRule | undefined;
+  /** Not `deficit`: users have no credit weight. */
+  readonly userTurn?: TurnRule | undefined;
+  readonly agentRule?: AgentRule | undefined;
+  /** λ ≥ 0: what an agent's own backlog costs it. */
+  readonly lambda?: number | undefined;
+  readonly speedExponent?: Policy["speedExponent"] | undefined;
+  /** α in [0, 1]; not together with `optimizeFor`. */
+  readonly alpha?: number | undefined;
+  /** A preset of α: latency 0, balanced 0.25, throughput 0.5. */
+  readonly optimizeFor?: AlphaPreset | undefined;
+  /** Whether α moves by itself; it must lie within 0.5 then. */
+  readonly autoTune?: boolean | undefined;
+  /** Ticks of waiting, for each one that waits beside it; 0 is off. */
+  readonly ceiling?: number | undefined;
+  /** A project granted nothing for so long goes first, once; ms. */
+  readonly guaranteeMs?: number | undefined;
+  /** Attempts open at once in the whole swarm, ≥ 1; null: no limit. */
+  readonly topN?: number | null | undefined;
+  /** Of the swarm; null: none. */
+  readonly budget?: BudgetPatch | null | undefined;
+  /** What a first attempt of a kind is taken to use, ≥ 1. */
+  readonly tokensDefault?: number | undefined;
+  readonly projects?: Policy["projects"] | undefined;
+}

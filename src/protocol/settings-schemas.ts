@@ -1,0 +1,180 @@
+// The messages about what operators set: requests on `operator.<verb>`, their answers, and the query `settings`.
+// A request says only what changes; the answer holds the complete settings that hold then. The ranges here are
+// those of core/next-settings.ts, which has the last word: what depends on other settings is refused there.
+
+import { z } from "zod";
+import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { branded, codedErrorSchema, kindSchema, name, projectIdSchema, version } from "./schemas.ts";
+
+const resourceNameSchema = branded<ResourceName>(name);
+const settableProject = branded<ProjectId>(
+  projectIdSchema.refine((project) => project !== NO_PROJECT, "_ stands for no project"),
+);
+
+const weight = z.number().min(limits.settingWeightMin).max(limits.settingWeightMax);
+const tokens = z.int().min(1).max(limits.tokensMax);
+const openAttempts = z.int().min(1).max(limits.openAttemptsMax);
+const windowMs = z.int().min(limits.budgetWindowMsMin).max(limits.budgetWindowMsMax);
+const budgetMode = z.enum(["reject", "alert", "downgrade"]);
+const rateWindow = z.enum(["per_minute", "per_hour", "per_day"]);
+const turnRules = ["clock", "recency", "deficit", "load", "fifo"] as const;
+
+const budgetSchema = z.object({ tokens, windowMs, mode: budgetMode });
+const budgetPatch = budgetSchema
+  .partial()
+  .nullable()
+  .optional()
+  .describe(
+    "tokens in a rolling window, of which only what changes; mode reject, alert or downgrade; null: none",
+  );
+
+// --- requests ---------------------------------------------------------------------------------------
+
+export const projectPatchSchema = z.object({
+  creditWeight: weight.optional().describe("its share when others wait too"),
+  maxConcurrent: openAttempts.nullable().optional().describe("attempts open at once; null: no limit"),
+  budget: budgetPatch,
+  queueMax: z
+    .int()
+    .min(1)
+    .max(limits.queuedTasksPerProjectMax)
+    .nullable()
+    .optional()
+    .describe("tasks that may wait; null: the most there may be"),
+});
+export const kindPatchSchema = z.object({
+  importance: weight.optional().describe("how fast its tasks rise"),
+  cheaper: kindSchema.nullable().optional().describe("runs in its place in mode downgrade; null: nothing"),
+});
+export const resourcePatchSchema = z.object({
+  slots: z.int().min(1).max(limits.slotsPerResourceMax).optional().describe("required at first"),
+  maxWaiters: z.int().min(0).max(limits.maxWaitersMax).optional().describe("requests that may wait"),
+});
+export const ratePatchSchema = z.object({
+  window: rateWindow.optional().describe("required at first"),
+  tokensMax: tokens.optional().describe("tokens in a window; required at first"),
+  sliding: z.boolean().optional().describe("truly slides; else it starts anew with the first use after it"),
+});
+export const policyPatchSchema = z.object({
+  rules: z
+    .enum(["waggle", "budget", "loco", "vapora", "lucio"])
+    .optional()
+    .describe("a set of the rules below; those that are given beside it win"),
+  projectTurn: z.enum([...turnRules, "none"]).optional(),
+  userTurn: z.enum(turnRules).optional().describe("not deficit: users have no credit weight"),
+  agentRule: z.enum(["score", "first-idle"]).optional(),
+  lambda: z.number().min(0).max(limits.lambdaMax).optional(),
+  speedExponent: z.literal([0, 0.5, 1, 2]).optional(),
+  alpha: z.number().min(0).max(1).optional().describe("not together with optimizeFor"),
+  optimizeFor: z.enum(["latency", "balanced", "throughput"]).optional().describe("α of 0, 0.25, 0.5"),
+  autoTune: z.boolean().optional().describe("α moves by itself; it must be at most 0.5"),
+  ceiling: z.int().min(0).max(limits.ceilingTicksMax).optional().describe("ticks; 0 is off"),
+  guaranteeMs: z.int().min(limits.guaranteeMsMin).max(limits.guaranteeMsMax).optional(),
+  topN: openAttempts.nullable().optional().describe("attempts open at once in the swarm; null: no limit"),
+  budget: budgetPatch,
+  tokensDefault: tokens.optional().describe("what a first attempt of a kind is taken to use"),
+  projects: z.enum(["open", "declared"]).optional().describe("declared: only projects that were set exist"),
+});
+
+export const policyRequestSchema = z.object({ v: version, ...policyPatchSchema.shape });
+export const projectRequestSchema = z.object({
+  v: version,
+  project: settableProject,
+  ...projectPatchSchema.shape,
+});
+export const kindRequestSchema = z.object({ v: version, kind: kindSchema, ...kindPatchSchema.shape });
+export const resourceRequestSchema = z.object({
+  v: version,
+  resource: resourceNameSchema,
+  ...resourcePatchSchema.shape,
+});
+export const rateRequestSchema = z.object({
+  v: version,
+  type: name.describe("of agents"),
+  ...ratePatchSchema.shape,
+  remove: z.literal(true).optional().describe("agents of this type are limited no longer"),
+});
+export const pauseRequestSchema = z.object({
+  v: version,
+  project: settableProject.optional().describe("absent: the swarm"),
+});
+export const settingsQuerySchema = z.object({
+  v: version,
+  name: name.optional().describe("only the project, kind, resource and agent type of this name"),
+});
+
+// --- answers ----------------------------------------------------------------------------------------
+
+const policySchema = z.object({
+  rules: z.string(),
+  projectTurn: z.string(),
+  userTurn: z.string(),
+  agentRule: z.string(),
+  lambda: z.number(),
+  speedExponent: z.number(),
+  alpha: z.number(),
+  autoTune: z.boolean(),
+  ceiling: z.number(),
+  guaranteeMs: z.number(),
+  topN: z.number().optional(),
+  budget: budgetSchema.optional(),
+  tokensDefault: z.number(),
+  projects: z.enum(["open", "declared"]),
+});
+/** What holds for the swarm as a whole. */
+export type PolicySettings = z.infer<typeof policySchema>;
+
+const projectSettingsSchema = z.object({
+  creditWeight: z.number(),
+  maxConcurrent: z.number().optional(),
+  budget: budgetSchema.optional(),
+  queueMax: z.number(),
+});
+const kindSettingsSchema = z.object({ importance: z.number(), cheaper: z.string().optional() });
+const resourceSettingsSchema = z.object({ slots: z.number(), maxWaiters: z.number() });
+const rateSettingsSchema = z.object({ window: rateWindow, tokensMax: z.number(), sliding: z.boolean() });
+
+/** @param settings that hold now, whole · `changed`: whether they did not hold before */
+const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
+  z.union([
+    z.object({ ok: z.literal(true), term: z.int(), idx: z.int(), changed: z.boolean(), settings }),
+    codedErrorSchema,
+  ]);
+
+export const policyAnswerSchema = setAnswerOf(policySchema);
+export const projectAnswerSchema = setAnswerOf(projectSettingsSchema);
+export const kindAnswerSchema = setAnswerOf(kindSettingsSchema);
+export const resourceAnswerSchema = setAnswerOf(resourceSettingsSchema);
+export const rateAnswerSchema = setAnswerOf(rateSettingsSchema.nullable());
+export const pauseAnswerSchema = setAnswerOf(
+  z.object({ project: z.string().optional(), paused: z.boolean() }),
+);
+
+/** What is set now: each project, kind, resource and agent type of which anything is. */
+export const settingsResponseSchema = z.object({
+  term: z.int(),
+  idx: z.int(),
+  at: z.number(),
+  /** Answered by a standby from what it has read so far. */
+  stale: z.literal(true).optional(),
+  paused: z.boolean(),
+  policy: policySchema,
+  projects: z.array(
+    z.object({
+      project: z.string(),
+      paused: z.boolean(),
+      /** False: it is only paused, and the defaults hold. */
+      declared: z.boolean(),
+      settings: projectSettingsSchema,
+    }),
+  ),
+  kinds: z.array(z.object({ kind: z.string(), settings: kindSettingsSchema })),
+  resources: z.array(z.object({ resource: z.string(), settings: resourceSettingsSchema })),
+  rates: z.array(z.object({ type: z.string(), settings: rateSettingsSchema })),
+  /** What holds where nothing is set. */
+  defaults: z.object({ project: projectSettingsSchema, kind: kindSettingsSchema }),
+  /** Rows left out because the answer would not fit a message; absent when it is whole. Ask by `name`. */
+  omitted: z.object({ projects: z.int(), kinds: z.int(), resources: z.int(), rates: z.int() }).optional(),
+});
+export type SettingsResponse = z.infer<typeof settingsResponseSchema>;

@@ -1,0 +1,164 @@
+// Who may queue a task: declared projects, budgets it could never fit, and the room of a project and its users.
+
+import { describe, expect, it } from "vitest";
+import type { Command } from "../../src/core/command.ts";
+import { decide } from "../../src/core/decide.ts";
+import type { TaskSpec } from "../../src/core/event.ts";
+import type { PolicyPatch, ProjectPatch } from "../../src/core/settings-patch.ts";
+import { instant, projectId, taskId, userId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { join, submit, Turns } from "../support/turns.ts";
+
+const policy = (patch: PolicyPatch): Command => ({ type: "SetPolicy", patch });
+const project = (patch: ProjectPatch): Command => ({ type: "SetProject", project: projectId("p"), patch });
+const hour = 3_600_000;
+
+let made = 0;
+/** A task under an id of its own. */
+function one(user: string, overrides: Partial<TaskSpec> = {}): Command {
+  made += 1;
+  return submit({ id: taskId(`t${made}`), user: userId(user), ...overrides });
+}
+const several = (user: string, count: number) => Array.from({ length: count }, () => one(user));
+
+function refusal(turns: Turns, command: Command) {
+  const before = fingerprint(turns.state);
+  const { events, reply } = decide(turns.state, command, turns.at);
+  expect(events).toEqual([]);
+  expect(fingerprint(turns.state)).toBe(before);
+  return reply;
+}
+const isTaken = (turns: Turns, command: Command) =>
+  decide(turns.state, command, turns.at).reply.kind === "accepted";
+
+const full = (reason: string) => ({ kind: "refused", reason, retryAfterMs: limits.retryAfterMs });
+
+describe("a project's bound", () => {
+  it("is what was set; what was known already is still a duplicate", () => {
+    const turns = new Turns();
+    const first = one("ann");
+    turns.turn(project({ queueMax: 2 }), first, one("ann", { notBefore: instant(turns.at + hour) }));
+    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full"));
+    expect(refusal(turns, first)).toMatchObject({ kind: "accepted", duplicate: true });
+    expect(isTaken(turns, one("ann", { project: projectId("other") }))).toBe(true);
+    turns.turn(project({ queueMax: 3 }));
+    expect(isTaken(turns, one("ann"))).toBe(true);
+  });
+
+  it("set below what waits drops nothing and lets nothing in until it fits", () => {
+    const turns = new Turns();
+    turns.turn(...several("ann", 4));
+    turns.turn(project({ queueMax: 2 }));
+    expect(turns.state.counts.queued).toBe(4);
+    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full"));
+    turns.turn(join("a1", { maxConcurrent: 3 }));
+    expect(isTaken(turns, one("ann"))).toBe(true);
+  });
+
+  it("does not hold what runs", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 5 }), project({ queueMax: 1 }));
+    for (let n = 0; n < 5; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
+    expect(turns.state.counts.assigned).toBe(5);
+  });
+});
+
+describe("a user's share of it", () => {
+  it("is nobody's concern up to half of the bound, nor while nobody else waits", () => {
+    const turns = new Turns();
+    turns.turn(project({ queueMax: 10 }), one("bob"));
+    for (let n = 0; n < 4; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full"));
+
+    const alone = new Turns();
+    alone.turn(project({ queueMax: 10 }));
+    for (let n = 0; n < 10; n += 1) expect(alone.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(alone, one("ann"))).toEqual(full("project-queue-full"));
+  });
+
+  it("beyond it is the mean of the others that wait", () => {
+    const turns = new Turns();
+    turns.turn(project({ queueMax: 10 }), ...several("ann", 3), ...several("bob", 2));
+    // The others of cid hold 2.5 in the mean.
+    turns.turn(one("cid"));
+    turns.turn(one("cid"));
+    expect(turns.state.counts.queued).toBe(7);
+    expect(refusal(turns, one("cid"))).toEqual(full("user-queue-full"));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full"));
+    // Whoever comes new finds room: nobody who waits holds less than one.
+    expect(isTaken(turns, one("dee"))).toBe(true);
+  });
+
+  it("counts who waits, and only that: ended and running tasks free the share", () => {
+    const turns = new Turns();
+    turns.turn(project({ queueMax: 4 }), one("bob"), one("ann"));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full"));
+    const waiting = () => turns.state.projectById.get(projectId("p"))?.usersWaiting;
+    expect(waiting()).toBe(2);
+    turns.turn(join("a1", { maxConcurrent: 1 })); // bob's runs; ann waits alone
+    expect(waiting()).toBe(1);
+    expect(isTaken(turns, one("ann"))).toBe(true);
+  });
+
+  it("costs the same whoever waits: ten thousand users are not looked at", () => {
+    const turns = new Turns();
+    turns.turn(project({ queueMax: 3_000 }), ...Array.from({ length: 2_000 }, (_, n) => one(`u${n}`)));
+    const row = turns.state.projectById.get(projectId("p"));
+    if (row === undefined) throw new Error("no project p");
+    let looked = 0;
+    const userByName = new Proxy(row.userByName, {
+      get(target, name) {
+        looked += 1;
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === "function" ? member.bind(target) : member;
+      },
+    });
+    const watched = { ...turns.state, projectById: new Map([[row.project, { ...row, userByName }]]) };
+    expect(decide(watched, one("u1"), turns.at).reply).toEqual(full("user-queue-full"));
+    expect(looked).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("a budget that rejects", () => {
+  it.each([
+    ["project-budget", project({ budget: { tokens: 100, windowMs: hour } })],
+    ["global-budget", policy({ budget: { tokens: 100, windowMs: hour, mode: "reject" } })],
+  ] as const)("(%s) refuses what could never fit", (reason, set) => {
+    const turns = new Turns();
+    turns.turn(set, policy({ tokensDefault: 90 }));
+    expect(refusal(turns, one("ann", { tokens: 101 }))).toEqual({
+      kind: "over-budget",
+      reason,
+      tokens: 101,
+      tokensMax: 100,
+    });
+    expect(isTaken(turns, one("ann", { tokens: 100 }))).toBe(true);
+    expect(isTaken(turns, one("ann"))).toBe(true);
+  });
+
+  it("alone refuses: the other modes find another way", () => {
+    const turns = new Turns();
+    for (const mode of ["alert", "downgrade"] as const) {
+      turns.turn(project({ budget: { tokens: 100, windowMs: hour, mode } }));
+      expect(isTaken(turns, one("ann", { tokens: 101 }))).toBe(true);
+    }
+  });
+});
+
+describe("where projects are declared", () => {
+  it("tasks of an unknown one are refused, and what waits already goes on", () => {
+    const turns = new Turns();
+    turns.turn(one("ann"));
+    turns.turn(policy({ projects: "declared" }));
+    expect(refusal(turns, one("ann"))).toEqual({ kind: "unknown-project", project: "p" });
+    turns.turn(join("a1"));
+    expect(turns.state.counts.assigned).toBe(1);
+    turns.turn(project({}));
+    expect(isTaken(turns, one("ann"))).toBe(true);
+    expect(refusal(turns, one("ann", { project: projectId("typo") }))).toEqual({
+      kind: "unknown-project",
+      project: "typo",
+    });
+  });
+});

@@ -1,0 +1,400 @@
+// What operators may set: a patch changes what it says and nothing else, the complete result is journaled once, and
+// what cannot be is answered with the field and changes nothing.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Command, SettingsCommand } from "../../src/core/command.ts";
+import { decide } from "../../src/core/decide.ts";
+import type {
+  KindPatch,
+  PolicyPatch,
+  ProjectPatch,
+  RatePatch,
+  ResourcePatch,
+} from "../../src/core/settings-patch.ts";
+import { defaultProjectSettings } from "../../src/core/state.ts";
+import { kind, projectId, resourceName, taskId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { defaultPolicy, ruleSets } from "../../src/scheduling/policy.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { join, submit, Turns } from "../support/turns.ts";
+
+const policy = (patch: PolicyPatch): Command => ({ type: "SetPolicy", patch });
+const project = (patch: ProjectPatch, name = "p"): Command => ({
+  type: "SetProject",
+  project: projectId(name),
+  patch,
+});
+const ofKind = (patch: KindPatch, name = "k"): Command => ({ type: "SetKind", kind: kind(name), patch });
+const resource = (patch: ResourcePatch, name = "gpt"): Command => ({
+  type: "SetResource",
+  resource: resourceName(name),
+  patch,
+});
+const rate = (patch: RatePatch): Command => ({ type: "SetRate", agentType: "claude", patch });
+const pause = (name?: string): SettingsCommand => ({
+  type: "Pause",
+  ...(name === undefined ? {} : { project: projectId(name) }),
+});
+const resume = (name?: string): SettingsCommand => ({ ...pause(name), type: "Resume" });
+
+const hour = 3_600_000;
+
+/** What is answered to a command that must change nothing. */
+function refusal(turns: Turns, command: Command) {
+  const before = fingerprint(turns.state);
+  const { events, reply } = decide(turns.state, command, turns.at);
+  expect(events).toEqual([]);
+  expect(fingerprint(turns.state)).toBe(before);
+  return reply;
+}
+
+/** How many events a turn of these commands journals. */
+function journaled(turns: Turns, ...commands: Command[]): number {
+  const before = turns.events.length;
+  turns.turn(...commands);
+  return turns.events.length - before;
+}
+
+describe("a patch", () => {
+  it("changes what it says, journals the complete settings, and is answered with them", () => {
+    const turns = new Turns();
+    const [first] = turns.turn(project({ creditWeight: 2, maxConcurrent: 4 }));
+    const [second] = turns.turn(project({ budget: { tokens: 1_000, windowMs: hour }, maxConcurrent: null }));
+    expect(first).toEqual({
+      kind: "set",
+      changed: true,
+      settings: { ...defaultProjectSettings, creditWeight: 2, maxConcurrent: 4 },
+    });
+    const settings = {
+      creditWeight: 2,
+      budget: { tokens: 1_000, windowMs: hour, mode: "reject" },
+      queueMax: limits.queuedTasksPerProjectMax,
+    };
+    expect(second).toEqual({ kind: "set", changed: true, settings });
+    expect(turns.last("ProjectConfigured")).toEqual({ type: "ProjectConfigured", project: "p", settings });
+    expect(turns.state.projectById.get(projectId("p"))?.settings).toEqual(settings);
+
+    turns.turn(project({ budget: { mode: "alert" }, queueMax: 7 }));
+    expect(turns.last("ProjectConfigured").settings).toEqual({
+      ...settings,
+      budget: { ...settings.budget, mode: "alert" },
+      queueMax: 7,
+    });
+    turns.turn(project({ budget: null, queueMax: null }));
+    expect(turns.last("ProjectConfigured").settings).toEqual({
+      creditWeight: 2,
+      queueMax: limits.queuedTasksPerProjectMax,
+    });
+  });
+
+  it("that changes nothing is not journaled, and says so", () => {
+    const turns = new Turns();
+    turns.turn(
+      project({ budget: { tokens: 5, windowMs: hour } }),
+      ofKind({ importance: 3 }),
+      resource({ slots: 2 }),
+      rate({ window: "per_hour", tokensMax: 9 }),
+      policy({ topN: 3 }),
+      pause(),
+      pause("q"),
+    );
+    const same = [
+      project({}),
+      project({ creditWeight: 1, budget: { tokens: 5, windowMs: hour, mode: "reject" } }),
+      ofKind({ importance: 3 }),
+      ofKind({}, "untouched"),
+      resource({ maxWaiters: limits.waitersPerResourceMax }),
+      rate({ sliding: false }),
+      policy({}),
+      policy({ rules: "waggle", topN: 3, optimizeFor: "balanced" }),
+      pause(),
+      pause("q"),
+      resume("never-paused"),
+      { type: "RemoveRate", agentType: "other" } as const,
+    ];
+    expect(journaled(turns, ...same)).toBe(0);
+    for (const command of same)
+      expect(refusal(turns, command)).toMatchObject({ kind: "set", changed: false });
+  });
+
+  it("for a project of which nothing was set brings it into being, defaults and all", () => {
+    const turns = new Turns();
+    expect(journaled(turns, project({}))).toBe(1);
+    expect(turns.last("ProjectConfigured").settings).toEqual(defaultProjectSettings);
+  });
+
+  it("of a rate, a resource and a kind holds what the first left open", () => {
+    const turns = new Turns();
+    turns.turn(
+      rate({ window: "per_minute", tokensMax: 10 }),
+      resource({ slots: 3 }),
+      ofKind({ cheaper: "l" }),
+    );
+    expect(turns.last("RateConfigured").settings).toEqual({
+      window: "per_minute",
+      tokensMax: 10,
+      sliding: false,
+    });
+    expect(turns.last("ResourceConfigured").settings).toEqual({
+      slots: 3,
+      maxWaiters: limits.waitersPerResourceMax,
+    });
+    expect(turns.last("KindConfigured").settings).toEqual({ importance: 1, cheaper: "l" });
+    turns.turn(rate({ sliding: true }), ofKind({ importance: 2, cheaper: null }));
+    expect(turns.last("RateConfigured").settings).toMatchObject({ tokensMax: 10, sliding: true });
+    expect(turns.last("KindConfigured").settings).toEqual({ importance: 2 });
+    expect(turns.turn({ type: "RemoveRate", agentType: "claude" })).toEqual([
+      { kind: "set", settings: null, changed: true },
+    ]);
+    expect(turns.state.rateByType.size).toBe(0);
+  });
+});
+
+describe("the policy", () => {
+  it.each(["waggle", "budget", "loco", "vapora", "lucio"] as const)(
+    "%s expands to its rule set, and what is said beside it wins",
+    (rules) => {
+      const turns = new Turns();
+      turns.turn(policy({ lambda: 2, topN: 9, alpha: 0.4 }));
+      turns.turn(policy({ rules }));
+      const { topN, alpha, ...rest } = turns.state.policy;
+      expect(rest).toMatchObject({ ...ruleSets[rules], rules });
+      expect([topN, alpha]).toEqual([9, 0.4]);
+      turns.turn(policy({ rules, lambda: 0.5, userTurn: "recency" }));
+      expect(turns.state.policy).toMatchObject({
+        ...ruleSets[rules],
+        rules,
+        lambda: 0.5,
+        userTurn: "recency",
+      });
+    },
+  );
+
+  it("takes α as a preset or as a number, and moves it only when asked", () => {
+    const turns = new Turns();
+    for (const [patch, alpha] of [
+      [{ optimizeFor: "throughput" }, 0.5],
+      [{ autoTune: true }, 0.5],
+      [{ rules: "loco" }, 0.5],
+      [{ optimizeFor: "latency", autoTune: false }, 0],
+      [{ alpha: 1 }, 1],
+    ] as const satisfies readonly (readonly [PolicyPatch, number])[]) {
+      turns.turn(policy(patch));
+      expect(turns.state.policy.alpha).toBe(alpha);
+    }
+    expect(refusal(turns, policy({ autoTune: true }))).toMatchObject({ field: "alpha" });
+  });
+
+  it("loses its limits with null", () => {
+    const turns = new Turns();
+    turns.turn(policy({ topN: 3, budget: { tokens: 5, windowMs: hour, mode: "alert" } }));
+    turns.turn(policy({ topN: null, budget: null }));
+    expect(turns.state.policy).toEqual(defaultPolicy);
+  });
+});
+
+describe("what cannot be", () => {
+  const nan = Number.NaN;
+  const budget = (tokens: number) => ({ tokens, windowMs: hour });
+  it.each<[what: string, command: Command, field: string]>([
+    ["a credit weight of 0", project({ creditWeight: 0 }), "creditWeight"],
+    ["a negative credit weight", project({ creditWeight: -1 }), "creditWeight"],
+    ["a credit weight that is none", project({ creditWeight: nan }), "creditWeight"],
+    ["a credit weight without end", project({ creditWeight: Number.POSITIVE_INFINITY }), "creditWeight"],
+    ["max concurrent 0", project({ maxConcurrent: 0 }), "maxConcurrent"],
+    ["half an attempt", project({ maxConcurrent: 1.5 }), "maxConcurrent"],
+    ["max concurrent that is none", project({ maxConcurrent: nan }), "maxConcurrent"],
+    ["no queue", project({ queueMax: 0 }), "queueMax"],
+    ["a queue too long", project({ queueMax: limits.queuedTasksPerProjectMax + 1 }), "queueMax"],
+    ["a budget of 0", project({ budget: budget(0) }), "budget.tokens"],
+    ["a negative budget", project({ budget: budget(-5) }), "budget.tokens"],
+    ["a budget that is none", project({ budget: budget(nan) }), "budget.tokens"],
+    ["a budget beyond counting", project({ budget: budget(limits.tokensMax + 1) }), "budget.tokens"],
+    ["a budget without tokens", project({ budget: { windowMs: hour } }), "budget.tokens"],
+    ["a budget without a window", project({ budget: { tokens: 5 } }), "budget.windowMs"],
+    ["a budget of an instant", project({ budget: { tokens: 5, windowMs: 1 } }), "budget.windowMs"],
+    [
+      "a budget in a mode unknown",
+      project({ budget: { ...budget(5), mode: "beg" as "alert" } }),
+      "budget.mode",
+    ],
+    ["an importance of 0", ofKind({ importance: 0 }), "importance"],
+    ["an importance that is none", ofKind({ importance: nan }), "importance"],
+    ["a kind cheaper than itself", ofKind({ cheaper: "k" }), "cheaper"],
+    ["no slots", resource({ slots: 0 }), "slots"],
+    ["a resource without slots", resource({ maxWaiters: 3 }), "slots"],
+    ["slots that are none", resource({ slots: nan }), "slots"],
+    ["fewer waiters than none", resource({ slots: 1, maxWaiters: -1 }), "maxWaiters"],
+    ["a rate window of an unknown type", rate({ window: "per_year" as "per_day", tokensMax: 1 }), "window"],
+    ["a rate without a window", rate({ tokensMax: 1 }), "window"],
+    ["a rate without tokens", rate({ window: "per_day" }), "tokensMax"],
+    ["a rate of 0", rate({ window: "per_day", tokensMax: 0 }), "tokensMax"],
+    ["a rule set unknown", policy({ rules: "constructor" as "loco" }), "rules"],
+    ["deficits of users", policy({ userTurn: "deficit" }), "userTurn"],
+    ["no users' turn", policy({ userTurn: "none" as "fifo" }), "userTurn"],
+    ["a projects' turn unknown", policy({ projectTurn: "luck" as "fifo" }), "projectTurn"],
+    ["an agents' rule unknown", policy({ agentRule: "luck" as "score" }), "agentRule"],
+    ["a negative λ", policy({ lambda: -0.1 }), "lambda"],
+    ["a λ that is none", policy({ lambda: nan }), "lambda"],
+    ["an exponent without a root", policy({ speedExponent: 0.3 }), "speedExponent"],
+    ["α below 0", policy({ alpha: -0.01 }), "alpha"],
+    ["α above 1", policy({ alpha: 1.01 }), "alpha"],
+    ["α that is none", policy({ alpha: nan }), "alpha"],
+    ["α with a preset", policy({ alpha: 0.25, optimizeFor: "balanced" }), "alpha"],
+    ["a preset unknown", policy({ optimizeFor: "speed" as "latency" }), "optimizeFor"],
+    ["auto-tune above its range", policy({ alpha: 0.6, autoTune: true }), "alpha"],
+    ["a ceiling below 0", policy({ ceiling: -1 }), "ceiling"],
+    ["half a ceiling", policy({ ceiling: 0.5 }), "ceiling"],
+    ["a guarantee at once", policy({ guaranteeMs: 0 }), "guaranteeMs"],
+    ["a top of 0", policy({ topN: 0 }), "topN"],
+    ["a swarm's budget of 0", policy({ budget: budget(0) }), "budget.tokens"],
+    ["tasks that use nothing", policy({ tokensDefault: 0 }), "tokensDefault"],
+    ["projects that are neither", policy({ projects: "closed" as "open" }), "projects"],
+  ])("%s is refused with its field, and changes nothing", (_, command, field) => {
+    const turns = new Turns();
+    expect(refusal(turns, command)).toMatchObject({ kind: "invalid-setting", field });
+    turns.turn(
+      project({ maxConcurrent: 2 }),
+      project({ maxConcurrent: 2 }, "other"),
+      ofKind({ importance: 2 }),
+    );
+    expect(refusal(turns, command)).toMatchObject({ kind: "invalid-setting", field });
+  });
+
+  it("a circle of cheaper kinds names its way round", () => {
+    const turns = new Turns();
+    turns.turn(ofKind({ cheaper: "b" }, "a"), ofKind({ cheaper: "c" }, "b"));
+    expect(refusal(turns, ofKind({ cheaper: "a" }, "c"))).toEqual({
+      kind: "invalid-setting",
+      field: "cheaper",
+      sentence: "cheaper: a kind must not come to stand in for itself: c → a → b → c",
+    });
+    turns.turn(ofKind({ cheaper: null }, "b"), ofKind({ cheaper: "a" }, "c"));
+    expect(turns.last("KindConfigured")).toMatchObject({ kind: "c", settings: { cheaper: "a" } });
+  });
+
+  it("one more row than may be kept is refused", () => {
+    const turns = new Turns();
+    turns.turn(
+      ...Array.from(
+        { length: limits.ratesMax },
+        (_, n): Command => ({
+          type: "SetRate",
+          agentType: `t${n}`,
+          patch: { window: "per_day", tokensMax: 1 },
+        }),
+      ),
+    );
+    turns.turn(...Array.from({ length: limits.resourcesMax }, (_, n) => resource({ slots: 1 }, `r${n}`)));
+    expect(refusal(turns, rate({ window: "per_day", tokensMax: 1 }))).toMatchObject({ field: "type" });
+    expect(refusal(turns, resource({ slots: 1 }))).toMatchObject({ field: "resource" });
+    expect(journaled(turns, resource({ slots: 2 }, "r0"))).toBe(1);
+  });
+
+  it("a project beyond as many as are kept is refused, set or paused, while none can give way", () => {
+    const turns = new Turns();
+    for (let n = 0; n < limits.projectsMax; n += 2_500)
+      turns.turn(...Array.from({ length: 2_500 }, (_, m) => project({}, `p${n + m}`)));
+    expect(refusal(turns, project({}, "one-more"))).toMatchObject({ field: "project" });
+    expect(refusal(turns, pause("one-more"))).toMatchObject({ field: "project" });
+    expect(journaled(turns, pause("p0"), project({ creditWeight: 2 }, "p1"))).toBe(2);
+  });
+});
+
+describe("pausing", () => {
+  it("is of one project or of the swarm, and ends by resuming", () => {
+    const turns = new Turns();
+    expect(turns.turn(pause("p"), pause())).toEqual([
+      { kind: "set", settings: { project: "p", paused: true }, changed: true },
+      { kind: "set", settings: { paused: true }, changed: true },
+    ]);
+    expect(turns.state.isPaused).toBe(true);
+    expect(turns.state.projectById.get(projectId("p"))?.isPaused).toBe(true);
+    expect(journaled(turns, resume("p"), resume())).toBe(2);
+    expect(turns.state.isPaused).toBe(false);
+    expect(turns.state.projectById.get(projectId("p"))?.isPaused).toBe(false);
+  });
+
+  it("an unknown project where projects are declared is refused; one with tasks is known", () => {
+    const turns = new Turns();
+    turns.turn(submit({ project: projectId("with-tasks") }), project({}, "declared"));
+    turns.turn(policy({ projects: "declared" }));
+    for (const command of [pause("typo"), resume("typo")])
+      expect(refusal(turns, command)).toEqual({ kind: "unknown-project", project: "typo" });
+    expect(journaled(turns, pause("declared"), pause("with-tasks"))).toBe(2);
+  });
+});
+
+describe("less than what is in use", () => {
+  it("is accepted, and takes nothing from anybody", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 4 }), resource({ slots: 4 }));
+    turns.turn(...[1, 2, 3].map((n) => submit({ id: taskId(`t${n}`) })));
+    const open = turns.agent("a1").open.size;
+    expect(open).toBe(3);
+    const replies = turns.turn(
+      project({ maxConcurrent: 1, budget: { tokens: 1, windowMs: hour }, queueMax: 1 }),
+      policy({ topN: 1, budget: { tokens: 1, windowMs: hour } }),
+      resource({ slots: 1 }),
+      pause(),
+    );
+    expect(replies.every((reply) => reply.kind === "set" && reply.changed)).toBe(true);
+    expect(turns.agent("a1").open.size).toBe(open);
+    for (const n of [1, 2, 3]) turns.turn(turns.report(`t${n}`, { kind: "completed", result: "" }));
+    expect(turns.state.counts.completed).toBe(3);
+  });
+});
+
+it("whatever is said, in any order, the same word again changes nothing and replays to the same state", () => {
+  const number = fc.oneof(
+    fc.constantFrom(0, 1, 2, 0.25, 0.5, -1, Number.NaN, 1_000, 1e13),
+    fc.integer({ min: 1, max: 10_000 }),
+  );
+  const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+  const limit = fc.option(optional(number), { nil: null });
+  const budget = fc.option(
+    fc.record({
+      tokens: optional(number),
+      windowMs: optional(number),
+      mode: optional(fc.constant("alert" as const)),
+    }),
+    { nil: null },
+  );
+  const names = fc.constantFrom("a", "b", "c");
+  const word: fc.Arbitrary<Command> = fc.oneof(
+    fc
+      .tuple(
+        fc.record({ creditWeight: optional(number), maxConcurrent: limit, budget, queueMax: limit }),
+        names,
+      )
+      .map(([patch, name]) => project(patch, name)),
+    fc
+      .tuple(fc.record({ importance: optional(number), cheaper: fc.option(names) }), names)
+      .map(([patch, name]) => ofKind(patch, name)),
+    fc.tuple(fc.record({ slots: optional(number) }), names).map(([patch, name]) => resource(patch, name)),
+    fc
+      .record({
+        rules: optional(fc.constantFrom("waggle", "budget", "loco", "lucio")),
+        alpha: optional(number),
+        autoTune: optional(fc.boolean()),
+        lambda: optional(number),
+        topN: limit,
+        budget,
+      })
+      .map((patch) => policy(patch)),
+    names.map((name) => pause(name)),
+    names.map((name) => resume(name)),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), (words) => {
+      const turns = new Turns();
+      for (const each of words) {
+        turns.turn(each);
+        expect(journaled(turns, each)).toBe(0);
+      }
+      expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+    }),
+    { numRuns: 300 },
+  );
+});
