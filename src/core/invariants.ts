@@ -7,6 +7,7 @@ import { limits } from "../limits.ts";
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import type { HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import type { Invariant, Violation } from "./invariant.ts";
+import { ledgerInvariants } from "./ledger-invariants.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
 import { findSlot } from "./slot-rows.ts";
 import {
@@ -40,6 +41,7 @@ const betweenEvents: readonly Invariant[] = [
   { number: 11, name: "caps", find: caps },
   { number: 12, name: "what-was-learnt-is-sane", find: whatWasLearntIsSane },
   ...slotInvariants,
+  ...ledgerInvariants,
 ];
 
 const afterTurns: readonly Invariant[] = [

@@ -5,6 +5,7 @@
 import type { AgentId, Incarnation, TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Violation } from "./invariant.ts";
+import { LedgerSuccession } from "./ledger-invariants.ts";
 import { SlotSuccession } from "./slot-invariants.ts";
 import { type EndedTask, placesOf, type SwarmState } from "./state.ts";
 
@@ -23,6 +24,7 @@ export class Succession {
   #attemptById: ReadonlyMap<TaskId, number> = new Map();
   #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
   readonly #slots = new SlotSuccession();
+  readonly #ledgers = new LedgerSuccession();
 
   /** What changed since the last call in a way in which it never may. */
   check(state: SwarmState): readonly Violation[] {
@@ -32,6 +34,7 @@ export class Succession {
       ...named(17, "capacity", this.#overfilled(state)),
       ...named(18, "never-back", this.#steppedBack(state)),
       ...this.#slots.check(state),
+      ...this.#ledgers.check(state),
     ];
     this.#remember(state);
     return violations;

@@ -14,6 +14,7 @@ import {
   type ProjectRow,
   type SwarmState,
 } from "../../src/core/state.ts";
+import { Succession } from "../../src/core/succession.ts";
 import {
   agentId,
   assignmentNumber,
@@ -35,6 +36,7 @@ export class LedgerSwarm {
   readonly state: SwarmState = emptyState();
   readonly events: Event[] = [];
   at = instant(1_000_000_000);
+  readonly #succession = new Succession();
 
   constructor() {
     this.record({ type: "TermStarted", term: term(1), leader: "c1" });
@@ -47,7 +49,7 @@ export class LedgerSwarm {
     this.state.idx = batchIndex(this.state.idx + 1);
     apply(this.state, event, { at: this.at, idx: this.state.idx });
     this.events.push(event);
-    const [broken] = checkInvariants(this.state);
+    const [broken] = [...checkInvariants(this.state), ...this.#succession.check(this.state)];
     if (broken !== undefined) throw new Error(`${broken.number} after ${event.type}: ${broken.sentence}`);
     for (const reaction of reactTo(this.state, event, { at: this.at, ranAs })) this.record(reaction);
   }

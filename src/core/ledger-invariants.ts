@@ -1,0 +1,145 @@
+// What must be true of budgets, rates and counts of open attempts, as numbered checks (docs/invariants.md): of any
+// state between two events, and from one batch to the next. Recounts, as invariants.ts says.
+
+import { limits } from "../limits.ts";
+import { budgetRoom } from "../scheduling/gates.ts";
+import type { RollingWindow } from "../scheduling/rolling-window.ts";
+import { unchargedKey } from "./budget-rows.ts";
+import type { Invariant, Violation } from "./invariant.ts";
+import type { BudgetSettings } from "./settings.ts";
+import type { OpenAttempt, SwarmState, TokenLedger } from "./state.ts";
+
+export const ledgerInvariants: readonly Invariant[] = [
+  { number: 33, name: "reservations-equal-a-recount", find: reservationsEqualARecount },
+  { number: 34, name: "open-attempts-equal-a-recount", find: openAttemptsEqualARecount },
+  { number: 35, name: "windows-equal-their-buckets", find: windowsEqualTheirBuckets },
+];
+
+/** Looks at one state after each of its batches, in order: no assignment exceeds a budget in mode `reject`. */
+export class LedgerSuccession {
+  #open: ReadonlySet<OpenAttempt> = new Set();
+
+  check(state: SwarmState): readonly Violation[] {
+    const violations = [...this.#overspent(state)].map((sentence) => ({
+      number: 36,
+      name: "budgets-are-kept",
+      sentence,
+    }));
+    this.#open = new Set(openAttempts(state));
+    return violations;
+  }
+
+  /** Assignments are the last of a batch: what they reserve stands beside all that the batch spent. */
+  *#overspent(state: SwarmState): Generator<string> {
+    for (const attempt of openAttempts(state)) {
+      if (this.#open.has(attempt) || attempt.tokensReserved === 0) continue;
+      for (const { name, ledger, budget, owns } of owners(state)) {
+        if (budget?.mode !== "reject" || !owns(attempt)) continue;
+        const room = budgetRoom(ledger, budget, state.at);
+        if (room < 0)
+          yield `attempt ${attempt.task}#${attempt.attempt} exceeds the budget of ${name} by ${-room}`;
+      }
+    }
+  }
+}
+
+interface Owner {
+  readonly name: string;
+  readonly ledger: TokenLedger;
+  readonly openAttempts: number;
+  readonly budget: BudgetSettings | undefined;
+  readonly owns: (attempt: OpenAttempt) => boolean;
+}
+
+/** What is reserved is what the open attempts reserved. */
+function* reservationsEqualARecount(state: SwarmState): Generator<string> {
+  const attempts = openAttempts(state);
+  for (const { name, ledger, owns } of owners(state)) {
+    const reserved = attempts.filter(owns).reduce((sum, { tokensReserved }) => sum + tokensReserved, 0);
+    if (ledger.reserved !== reserved)
+      yield `${name} has ${ledger.reserved} tokens reserved, its attempts ${reserved}`;
+  }
+}
+
+function* openAttemptsEqualARecount(state: SwarmState): Generator<string> {
+  const attempts = openAttempts(state);
+  for (const { name, openAttempts: counted, owns } of owners(state)) {
+    const open = attempts.filter(owns).length;
+    if (counted !== open) yield `${name} counts ${counted} open attempts, there are ${open}`;
+  }
+  for (const { project, task, attempt } of attempts) {
+    if (!state.projectById.has(project))
+      yield `project ${project} of the open attempt ${task}#${attempt} is gone`;
+  }
+}
+
+/** Each window holds what its buckets hold, in order and in the past, and is as long as its settings say. */
+function* windowsEqualTheirBuckets(state: SwarmState): Generator<string> {
+  for (const { name, ledger, budget } of owners(state)) {
+    yield* windowAmiss(`the usage of ${name}`, ledger.usage, state.policy.guaranteeMs, state.at);
+    if ((ledger.spent === undefined) !== (budget === undefined))
+      yield `${name} keeps a budget's window and has none, or the other way round`;
+    if (ledger.spent !== undefined && budget !== undefined)
+      yield* windowAmiss(`the budget of ${name}`, ledger.spent, budget.windowMs, state.at);
+  }
+  for (const { agentType, use, settings } of state.rateByType.values()) {
+    if ((use.kind === "sliding") !== settings.sliding)
+      yield `the rate of ${agentType} is kept as ${use.kind}`;
+    if (use.kind === "sliding")
+      yield* windowAmiss(`the rate of ${agentType}`, use.window, use.window.windowMs, state.at);
+    else if (use.window.tokens < 0 || use.window.startedAt > state.at)
+      yield `the window of ${agentType} began at ${use.window.startedAt} with ${use.window.tokens} tokens`;
+  }
+  yield* tablesOfBudgets(state);
+}
+
+function* windowAmiss(name: string, window: RollingWindow, windowMs: number, at: number): Generator<string> {
+  const { held, buckets } = window;
+  const sum = buckets.reduce((total, { tokens }) => total + tokens, 0);
+  const stepMs = Math.ceil(window.windowMs / limits.windowBuckets);
+  if (window.windowMs !== windowMs) yield `${name} rolls over ${window.windowMs} ms, not ${windowMs}`;
+  if (held !== sum) yield `${name} holds ${held} tokens, its buckets ${sum}`;
+  if (buckets.length > limits.windowBuckets + 1) yield `${name} has ${buckets.length} buckets`;
+  for (const [index, { step, tokens }] of buckets.entries()) {
+    const isInOrder = index === 0 || step > (buckets[index - 1]?.step ?? 0);
+    if (!isInOrder || step * stepMs > at || !(Number.isSafeInteger(tokens) && tokens > 0))
+      yield `${name} has a bucket of ${tokens} tokens at step ${step} amiss`;
+  }
+}
+
+function* tablesOfBudgets(state: SwarmState): Generator<string> {
+  for (const { project, settings } of state.projectById.values()) {
+    if (state.budgetedProjects.has(project) !== (settings?.budget !== undefined))
+      yield `project ${project} is listed wrongly among those with a budget`;
+  }
+  if (state.uncharged.size > limits.unchargedAttemptsMax)
+    yield `${state.uncharged.size} lost attempts wait for their report`;
+  for (const attempt of openAttempts(state)) {
+    if (state.uncharged.has(unchargedKey(attempt)))
+      yield `attempt ${attempt.task}#${attempt.attempt} is open and waits to be charged as lost`;
+  }
+}
+
+function* owners(state: SwarmState): Generator<Owner> {
+  const { ledger: global, openAttempts: ofAll } = state;
+  yield {
+    name: "the swarm",
+    ledger: global,
+    openAttempts: ofAll,
+    budget: state.policy.budget,
+    owns: () => true,
+  };
+  for (const { project, ledger, openAttempts: counted, settings } of state.projectById.values()) {
+    yield {
+      name: `project ${project}`,
+      ledger,
+      openAttempts: counted,
+      budget: settings?.budget,
+      owns: (attempt) => attempt.project === project,
+    };
+  }
+}
+
+function openAttempts(state: SwarmState): readonly OpenAttempt[] {
+  return [...state.agentById.values()].flatMap(({ open }) => [...open.values()]);
+}

@@ -1,0 +1,295 @@
+// What is charged when: reservations, settlements, what is returned, and what comes late.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ReportedOutcome } from "../../src/core/command.ts";
+import { agentId, incarnation, kind, projectId, taskId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { costCorrection, costEstimate, tokensEstimate } from "../../src/scheduling/estimate.ts";
+import { totalAt } from "../../src/scheduling/rolling-window.ts";
+import { aTask, join } from "../support/turns.ts";
+import { LedgerSwarm } from "./ledger-fixture.ts";
+
+let swarm: LedgerSwarm;
+
+beforeEach(() => {
+  swarm = new LedgerSwarm();
+  swarm.join("a1", { agentType: "claude" });
+  swarm.join("a2");
+  swarm.setBudget({ tokens: 10_000, windowMs: 60_000 });
+});
+
+function assign(id: string, tokens: number, agent = "a1"): void {
+  swarm.submit(id, { tokens, maxAttempts: 5 });
+  expect(swarm.assign(id, agent)).toBe("assigned");
+}
+
+function report(outcome: ReportedOutcome) {
+  return swarm.report(swarm.last("TaskAssigned"), outcome);
+}
+
+/** Of the project: what is reserved, and what is spent. */
+function levels(): readonly [reserved: number, spent: number] {
+  const { reserved, spent, usage } = swarm.project().ledger;
+  const total = spent === undefined ? -1 : totalAt(spent, swarm.at);
+  expect(totalAt(usage, swarm.at)).toBe(total);
+  expect(swarm.state.ledger.reserved).toBe(reserved);
+  expect(totalAt(swarm.state.ledger.usage, swarm.at)).toBe(total);
+  return [reserved, total];
+}
+
+const lapse = (agent = "a1") =>
+  swarm.ask({ type: "LapseAgent", agent: agentId(agent), incarnation: incarnation(`${agent}-1`) });
+const cancel = (id: string) => swarm.ask({ type: "CancelTask", project: projectId("p"), task: taskId(id) });
+
+describe("an attempt's end", () => {
+  it.each<readonly [string, ReportedOutcome, spent: number]>([
+    ["completed, with its tokens", { kind: "completed", result: "", tokens: 700 }, 700],
+    ["completed, with more than it reserved", { kind: "completed", result: "", tokens: 1_700 }, 1_700],
+    ["completed, with none", { kind: "completed", result: "", tokens: 0 }, 0],
+    ["completed, without a word of tokens", { kind: "completed", result: "" }, 1_000],
+    ["failed, with its tokens", { kind: "failed", error: "", tokens: 300 }, 300],
+    ["failed, without a word", { kind: "failed", error: "" }, 1_000],
+    ["invalid, with its tokens", { kind: "invalid", error: "", tokens: 20 }, 20],
+    ["refused by infrastructure", { kind: "infrastructure", error: "" }, 0],
+    ["refused by infrastructure after some tokens", { kind: "infrastructure", error: "", tokens: 5 }, 5],
+    ["given up by its agent", { kind: "revoked" }, 0],
+  ])("spends what is due: %s", (_, outcome, spent) => {
+    assign("t1", 1_000);
+    expect(levels()).toEqual([1_000, 0]);
+    report(outcome);
+    expect(levels()).toEqual([0, spent]);
+    report(outcome);
+    expect(levels()).toEqual([0, spent]);
+  });
+
+  it("returns everything when agents die at random", () => {
+    for (let n = 0; n < 6; n += 1) assign(`t${n}`, 500, n % 2 === 0 ? "a1" : "a2");
+    expect(levels()).toEqual([3_000, 0]);
+    lapse("a1");
+    expect(levels()).toEqual([1_500, 0]);
+    swarm.ask({ type: "LeaveAgent", agent: agentId("a2"), incarnation: incarnation("a2-1") });
+    expect(levels()).toEqual([0, 0]);
+    expect(swarm.state.openAttempts).toBe(0);
+  });
+
+  it("counts for the rate of its agent's type", () => {
+    swarm.setRate("claude", { tokensMax: 10 });
+    assign("t1", 0, "a2");
+    report({ kind: "completed", result: "", tokens: 50 });
+    assign("t2", 0, "a1");
+    report({ kind: "failed", error: "", tokens: 10 });
+    swarm.pass(limits.retryBackoffMsMax);
+    assign("t3", 0, "a1");
+    report({ kind: "completed", result: "", tokens: 10 });
+    swarm.submit("t4");
+    expect(swarm.assign("t4", "a1")).toBe("rate-limited");
+    expect(swarm.assign("t4", "a2")).toBe("assigned");
+  });
+});
+
+describe("a revoked attempt", () => {
+  it.each<readonly [string, ReportedOutcome, spent: number]>([
+    ["what its agent names at last", { kind: "revoked", tokens: 400 }, 400],
+    ["its reservation, when its agent names nothing", { kind: "revoked" }, 1_000],
+    ["nothing, when it never started", { kind: "revoked", tokens: 0 }, 0],
+    ["what its agent names, whatever the outcome", { kind: "completed", result: "", tokens: 900 }, 900],
+  ])("holds its reservation until it is released, then spends %s", (_, outcome, spent) => {
+    assign("t1", 1_000);
+    cancel("t1");
+    expect(levels()).toEqual([1_000, 0]);
+    expect(swarm.state.openAttempts).toBe(1);
+    expect(report(outcome)).toEqual({ kind: "stale" });
+    expect(levels()).toEqual([0, spent]);
+    report(outcome);
+    expect(levels()).toEqual([0, spent]);
+  });
+
+  it("of a time-out holds it too, beside that of the next attempt", () => {
+    swarm.submit("t1", { tokens: 1_000, timeoutMs: 5_000, maxAttempts: 3 });
+    swarm.assign("t1", "a1");
+    swarm.pass(5_000);
+    swarm.pass(limits.retryBackoffMs);
+    expect(swarm.assign("t1", "a2")).toBe("assigned");
+    expect(levels()).toEqual([2_000, 0]);
+    const [first] = swarm.all("TaskAssigned");
+    if (first !== undefined) swarm.report(first, { kind: "failed", error: "", tokens: 600 });
+    expect(levels()).toEqual([1_000, 600]);
+  });
+
+  it("of an agent that is gone returns it", () => {
+    assign("t1", 1_000);
+    cancel("t1");
+    lapse();
+    expect(levels()).toEqual([0, 0]);
+  });
+
+  it("keeps its project's row, though the project has no live task", () => {
+    swarm.submit("o1", { project: projectId("other"), tokens: 10 });
+    swarm.assign("o1", "a1");
+    swarm.ask({ type: "CancelTask", project: projectId("other"), task: taskId("o1") });
+    expect(swarm.state.idleProjects.has(projectId("other"))).toBe(false);
+    report({ kind: "revoked", tokens: 3 });
+    expect(swarm.state.idleProjects.has(projectId("other"))).toBe(true);
+    expect(totalAt(swarm.project("other").ledger.usage, swarm.at)).toBe(3);
+  });
+});
+
+describe("a report that comes after its attempt was lost", () => {
+  it("is charged once, however often it comes", () => {
+    assign("t1", 1_000);
+    const [lost] = swarm.all("TaskAssigned");
+    lapse();
+    swarm.join("a1", { incarnation: incarnation("a1-2"), agentType: "claude" });
+    swarm.setRate("claude", { tokensMax: 700 });
+    for (let n = 0; n < 3; n += 1)
+      if (lost !== undefined) swarm.report(lost, { kind: "completed", result: "", tokens: 700 });
+    expect(levels()).toEqual([0, 700]);
+    expect(swarm.all("TokensCharged")).toEqual([
+      expect.objectContaining({ task: "t1", agent: "a1", project: "p", tokens: 700 }),
+    ]);
+    swarm.submit("t2", { tokens: 1 });
+    expect(swarm.assign("t2", "a1")).toBe("rate-limited");
+  });
+
+  it("spends its reservation where it names no tokens, and nothing where infrastructure refused it", () => {
+    assign("t1", 1_000);
+    assign("t2", 1_000);
+    const [one, two] = swarm.all("TaskAssigned");
+    lapse();
+    if (one !== undefined) swarm.report(one, { kind: "failed", error: "" });
+    if (two !== undefined) swarm.report(two, { kind: "infrastructure", error: "" });
+    expect(levels()).toEqual([0, 1_000]);
+  });
+
+  it("is charged beside the attempt that took its place", () => {
+    assign("t1", 1_000);
+    const [lost] = swarm.all("TaskAssigned");
+    lapse();
+    expect(swarm.assign("t1", "a2")).toBe("assigned");
+    report({ kind: "completed", result: "", tokens: 800 });
+    if (lost !== undefined)
+      expect(swarm.report(lost, { kind: "completed", result: "", tokens: 900 }).kind).toBe("stale");
+    expect(levels()).toEqual([0, 1_700]);
+  });
+
+  it("is not charged under another's name, nor longer after than ended tasks are remembered", () => {
+    assign("t1", 1_000);
+    const [lost] = swarm.all("TaskAssigned");
+    lapse();
+    if (lost === undefined) throw new Error("nothing was assigned");
+    swarm.report({ ...lost, agent: agentId("a2") }, { kind: "completed", result: "", tokens: 9 });
+    swarm.report({ ...lost, task: taskId("t2") }, { kind: "completed", result: "", tokens: 9 });
+    expect(swarm.all("TokensCharged")).toEqual([]);
+    swarm.pass(limits.endedTasksMs + 1);
+    assign("t2", 0, "a2");
+    lapse("a2");
+    swarm.report(lost, { kind: "completed", result: "", tokens: 9 });
+    expect(swarm.all("TokensCharged")).toEqual([]);
+  });
+});
+
+describe("a change of settings", () => {
+  it("begins a new budget with what is known to be spent, and keeps what is reserved", () => {
+    swarm.setProject({});
+    assign("t1", 500);
+    report({ kind: "completed", result: "" });
+    assign("t2", 300);
+    swarm.setBudget({ tokens: 1_000 });
+    expect(levels()).toEqual([300, 500]);
+    swarm.setBudget({ tokens: 1_000, windowMs: 3_600_000 });
+    expect(levels()).toEqual([300, 500]);
+  });
+
+  it("moves all usage when the window of shares changes", () => {
+    assign("t1", 500);
+    report({ kind: "completed", result: "" });
+    swarm.setPolicy({ guaranteeMs: 60_000 });
+    swarm.pass(62_000);
+    expect(levels()).toEqual([0, 0]);
+  });
+});
+
+describe("estimates", () => {
+  it("are the submitter's word, else what the kind took so far, else the policy's", () => {
+    expect(tokensEstimate(swarm.state, aTask({ tokens: 7 }))).toBe(7);
+    expect(tokensEstimate(swarm.state, aTask())).toBe(limits.tokensPerAttemptDefault);
+    const took = (id: string, outcome: ReportedOutcome) => {
+      assign(id, 2_000);
+      report(outcome);
+    };
+    took("t1", { kind: "completed", result: "", tokens: 1_000 });
+    expect(tokensEstimate(swarm.state, aTask())).toBe(1_000);
+    took("t2", { kind: "completed", result: "", tokens: 2_000 });
+    expect(tokensEstimate(swarm.state, aTask())).toBe(1_300);
+    took("t3", { kind: "failed", error: "", tokens: 0 });
+    expect(tokensEstimate(swarm.state, aTask())).toBe(910);
+  });
+
+  it("learn nothing from what says nothing of a whole attempt", () => {
+    for (const [index, outcome] of (
+      [
+        { kind: "completed", result: "" },
+        { kind: "infrastructure", error: "", tokens: 1 },
+        { kind: "invalid", error: "", tokens: 1 },
+      ] as const
+    ).entries()) {
+      assign(`t${index}`, 100);
+      report(outcome);
+    }
+    assign("t9", 100);
+    cancel("t9");
+    report({ kind: "revoked", tokens: 1 });
+    expect(tokensEstimate(swarm.state, aTask())).toBe(limits.tokensPerAttemptDefault);
+  });
+
+  it("of a downgraded attempt teach the kind it ran as", () => {
+    swarm.setKind("k", { cheaper: kind("cheap") });
+    swarm.setBudget({ tokens: 1, mode: "downgrade" });
+    swarm.submit("t1");
+    swarm.assign("t1", "a1");
+    report({ kind: "completed", result: "", tokens: 44 });
+    expect(tokensEstimate(swarm.state, aTask({ kind: kind("cheap") }))).toBe(44);
+    expect(tokensEstimate(swarm.state, aTask())).toBe(limits.tokensPerAttemptDefault);
+  });
+});
+
+describe("cost", () => {
+  const spent = { charged: 2_500, isReturned: false, tokens: undefined };
+  const task = { weight: 2.5, tokens: 1_000 };
+
+  it("is the weight in whole thousandths", () => {
+    expect(costEstimate({ weight: 2.5 })).toBe(2_500);
+    expect(costEstimate({ weight: 1.0004 })).toBe(1_000);
+  });
+
+  it("is corrected by what was reported against the submitter's estimate", () => {
+    expect(costCorrection(task, { ...spent, tokens: 2_000 })).toBe(2_500);
+    expect(costCorrection(task, { ...spent, tokens: 500 })).toBe(-1_250);
+    expect(costCorrection(task, { ...spent, tokens: 1_000 })).toBe(0);
+  });
+
+  it("stands where nobody estimated or reported anything", () => {
+    expect(costCorrection(task, spent)).toBe(0);
+    expect(costCorrection({ weight: 2.5 }, { ...spent, tokens: 9 })).toBe(0);
+    expect(costCorrection({ weight: 2.5, tokens: 0 }, { ...spent, tokens: 9 })).toBe(0);
+    expect(costCorrection({ weight: 2.5 }, { ...spent, charged: 2_000 })).toBe(500);
+  });
+
+  it("is nothing for what infrastructure refused or was lost", () => {
+    expect(costCorrection(task, { ...spent, isReturned: true, tokens: 9_999 })).toBe(-2_500);
+  });
+
+  it("is bounded, however wrong an estimate was", () => {
+    const wrong = costCorrection({ weight: 2.5, tokens: 1 }, { ...spent, tokens: Number.MAX_SAFE_INTEGER });
+    expect(wrong).toBe(2_500 * limits.costRatioMax - 2_500);
+  });
+});
+
+it("a join of the same life keeps what its attempts reserve", () => {
+  assign("t1", 1_000);
+  const held = [{ task: taskId("t1"), attempt: swarm.last("TaskAssigned").attempt }];
+  swarm.ask(
+    join("a1", { kinds: [kind("k")], agentType: "other", held, seen: swarm.last("TaskAssigned").number }),
+  );
+  expect(levels()).toEqual([1_000, 0]);
+});
