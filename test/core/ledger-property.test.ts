@@ -84,6 +84,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** What the events say was charged, and when: not a window, a list. */
 class Books {
   readonly charges: { readonly at: number; readonly project: string; readonly tokens: number }[] = [];
+  readonly #late = new Set<string>();
   readonly #openByName = new Map<string, EventOf<"TaskAssigned"> & { readonly project: string }>();
 
   take(event: Event, at: number, projectOf: (task: string) => string): void {
@@ -106,6 +107,8 @@ class Books {
       case "AttemptReleased":
         return this.#close(event, at, event.reason === "agent-gone" ? 0 : event.tokens);
       case "TokensCharged":
+        if (this.#late.has(nameOf(event))) throw new Error(`${nameOf(event)} is charged twice`);
+        this.#late.add(nameOf(event));
         this.charges.push({ at, project: event.project, tokens: event.tokens });
         return;
       default:
