@@ -1,0 +1,60 @@
+// Which agent gets a task: VAPORA's rule to the letter, and the rivals. What each sees of an agent is how many
+// attempts it holds and how many succeeded. Not here: our own rule (production.ts).
+
+import { vaporaScore } from "../../scheduling/score.ts";
+import type { Random } from "../random.ts";
+import type { SimAgent } from "./dispatcher.ts";
+
+export interface AgentView {
+  readonly agent: SimAgent;
+  /** Held, in its queue or under way. */
+  inFlight: number;
+  attempts: number;
+  successes: number;
+}
+
+/** @param candidates in order of joining; not empty */
+export type AgentChoice = (candidates: readonly AgentView[]) => AgentView;
+
+/** The first in order of joining. */
+export const firstAgent: AgentChoice = (candidates) => candidates[0] as AgentView;
+
+export function randomAgent(random: Random): AgentChoice {
+  return (candidates) => random.pick(candidates);
+}
+
+export function roundRobinAgents(): AgentChoice {
+  let last = -1;
+  return (candidates) => {
+    const next = candidates.find(({ agent }) => agent.index > last) ?? (candidates[0] as AgentView);
+    last = next.agent.index;
+    return next;
+  };
+}
+
+/** Of equals the first in order of joining. */
+export const leastInFlight: AgentChoice = (candidates) =>
+  candidates.reduce((least, view) => (view.inFlight < least.inFlight ? view : least));
+
+/** The less loaded of two drawn by lot (Mitzenmacher's power of two choices). */
+export function twoChoices(random: Random): AgentChoice {
+  return (candidates) => {
+    const first = random.pick(candidates);
+    const second = random.pick(candidates);
+    return second.inFlight < first.inFlight ? second : first;
+  };
+}
+
+/** `success_rate / (1 + load)` of VAPORA's ADR-018, the first of equals; one success rate an agent, as there. An
+ *  agent that has tried nothing yet is taken to succeed. */
+export const vaporaAgent: AgentChoice = (candidates) => {
+  let best = candidates[0] as AgentView;
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const view of candidates) {
+    const { agent, inFlight, attempts, successes } = view;
+    const successRate = attempts === 0 ? 1 : successes / attempts;
+    const score = vaporaScore({ successRate, inFlight, maxConcurrent: agent.slots });
+    if (score > highest) [best, highest] = [view, score];
+  }
+  return best;
+};

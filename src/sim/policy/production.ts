@@ -1,0 +1,165 @@
+// The production state and planner as a dispatcher of a simulation: the same step as in life (core/step.ts),
+// commands in, assignments out, in virtual time. Nothing of a decision is repeated here.
+// Left out is what stands around the step: journal, heartbeats, confirmations of assignments.
+
+import { apply } from "../../core/apply.ts";
+import type { Command } from "../../core/command.ts";
+import type { Event } from "../../core/event.ts";
+import { emptyState, nextDueAt, type SwarmState } from "../../core/state.ts";
+import { Turn } from "../../core/step.ts";
+import {
+  agentId,
+  assignmentNumber,
+  batchIndex,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  type Token,
+  taskId,
+  term,
+  userId,
+} from "../../ids.ts";
+import { assert } from "../../assert.ts";
+import { defaultPolicy, type Policy } from "../../scheduling/policy.ts";
+import type { Random } from "../random.ts";
+import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
+
+export interface ProductionOptions {
+  readonly agents: readonly SimAgent[];
+  readonly attemptsMax: number;
+  readonly policy?: Partial<Policy>;
+  /** What an operator set before the first task. */
+  readonly settings?: readonly Event[];
+  /** Spreads retries; nothing else is drawn. */
+  readonly jitter: Random;
+}
+
+interface OpenAssignment extends Assignment {
+  readonly attempt: number;
+  readonly token: Token;
+}
+
+/** Longer than any simulation: what ends by its time-out would be the simulation's own mistake. */
+const NEVER_MS = 1e13;
+
+export class Production implements Dispatcher {
+  readonly state: SwarmState = emptyState();
+  readonly #options: ProductionOptions;
+  readonly #taskById = new Map<string, SimTask>();
+  readonly #agentById = new Map<string, SimAgent>();
+  readonly #openByTask = new Map<string, OpenAssignment>();
+  #commands: Command[] = [];
+  #idx = 0;
+
+  constructor(options: ProductionOptions) {
+    this.#options = options;
+    this.#turn([{ type: "StartTerm", term: term(1), leader: "simulation" }], 0);
+    const policy: Policy = { ...defaultPolicy, ...options.policy };
+    for (const event of [{ type: "PolicyChanged", policy } as const, ...(options.settings ?? [])]) {
+      apply(this.state, event, { at: instant(0), idx: batchIndex(this.#idx) });
+    }
+    this.#turn(options.agents.map((agent) => this.#join(agent)), 0);
+  }
+
+  submitted(task: SimTask): void {
+    const id = idOf(task);
+    this.#taskById.set(id, task);
+    this.#commands.push({
+      type: "SubmitTask",
+      hash: id,
+      task: {
+        id: taskId(id),
+        kind: kind(task.kind),
+        project: projectId(task.project),
+        user: userId(task.user),
+        weight: task.weight,
+        priority: 100,
+        payload: "",
+        maxAttempts: this.#options.attemptsMax,
+        timeoutMs: NEVER_MS,
+      },
+    });
+  }
+
+  ended({ task, agent, succeeds }: AttemptEnd): void {
+    const id = idOf(task);
+    const open = this.#openByTask.get(id);
+    assert(open !== undefined && open.agent === agent, `${id} ends where it was assigned`);
+    this.#openByTask.delete(id);
+    this.#commands.push({
+      type: "ReportResult",
+      agent: agentId(nameOf(agent)),
+      incarnation: incarnation(nameOf(agent)),
+      task: taskId(id),
+      attempt: open.attempt as never,
+      token: open.token,
+      outcome: succeeds ? { kind: "completed", result: "" } : { kind: "failed", error: "failed" },
+      jitter: this.#options.jitter.fraction(),
+    });
+  }
+
+  plan(at: number): readonly Assignment[] {
+    const commands = this.#commands;
+    this.#commands = [];
+    return this.#turn(commands, at);
+  }
+
+  dueAt(): number | undefined {
+    return nextDueAt(this.state);
+  }
+
+  /** As many turns as it takes until nothing more can be done at this instant. */
+  #turn(commands: readonly Command[], at: number): Assignment[] {
+    const assignments: Assignment[] = [];
+    let taken = 0;
+    for (let isDone = false; !isDone; ) {
+      this.#idx += 1;
+      const turn = new Turn(this.state, instant(at), batchIndex(this.#idx));
+      for (; taken < commands.length && !turn.isFull; taken += 1) {
+        const reply = turn.take(commands[taken] as Command);
+        assert(isFine(reply.kind), `the simulation's ${commands[taken]?.type} is answered ${reply.kind}`);
+      }
+      isDone = taken === commands.length && turn.takeDue(() => this.#options.jitter.fraction()) && turn.plan();
+      for (const { event } of turn.recorded) {
+        if (event.type === "TaskAssigned") assignments.push(this.#open(event));
+      }
+    }
+    return assignments;
+  }
+
+  #open(event: Extract<Event, { type: "TaskAssigned" }>): Assignment {
+    const task = this.#taskById.get(event.task);
+    const agent = this.#agentById.get(event.agent);
+    assert(task !== undefined && agent !== undefined, "the simulation knows whom it was told of");
+    const open = { task, agent, attempt: event.attempt, token: event.token };
+    this.#openByTask.set(event.task, open);
+    return open;
+  }
+
+  #join(agent: SimAgent): Command {
+    this.#agentById.set(nameOf(agent), agent);
+    return {
+      type: "JoinAgent",
+      agent: agentId(nameOf(agent)),
+      incarnation: incarnation(nameOf(agent)),
+      kinds: agent.kinds.map(kind),
+      maxConcurrent: agent.slots,
+      held: [],
+      seen: assignmentNumber(0),
+    };
+  }
+}
+
+function isFine(reply: string): boolean {
+  return ["ok", "accepted", "joined", "none"].includes(reply);
+}
+
+function idOf(task: SimTask): string {
+  return `t${task.index}`;
+}
+
+/** Sorts as the index does: ids break ties. */
+function nameOf(agent: SimAgent): string {
+  return `a${String(agent.index).padStart(3, "0")}`;
+}

@@ -1,0 +1,182 @@
+// Virtual time: tasks arrive, agents work, a dispatcher decides. At equal times ends come first, then arrivals,
+// then one planning. What happened is logged; figures are made of the log (figures.ts).
+// Not here: rules. An agent that is given more than it has slots keeps the rest in a queue of its own, first in
+// first out: early binding.
+
+import { IndexedHeap } from "../../core/indexed-heap.ts";
+import type { Assignment, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
+
+/** What an attempt will be. @property ms ≥ 1, whole */
+export interface AttemptPlan {
+  readonly ms: number;
+  readonly succeeds: boolean;
+}
+
+export interface Workload {
+  readonly agents: readonly SimAgent[];
+  /** In order of arrival; `index` is the place. */
+  readonly tasks: readonly SimTask[];
+  readonly attemptsMax: number;
+  /** Nothing happens from then on; absent: until every task has ended or nothing moves any more. */
+  readonly untilMs?: number;
+  /** @param attempt from 1 */
+  attemptOf(assignment: Assignment, attempt: number, at: number): AttemptPlan;
+}
+
+/** One attempt that was under way. */
+export interface AttemptLog {
+  readonly task: SimTask;
+  readonly agent: SimAgent;
+  readonly startedAt: number;
+  readonly endsAt: number;
+  readonly succeeds: boolean;
+}
+
+export interface TaskLog {
+  readonly task: SimTask;
+  /** When its first attempt began to run; undefined when it never did. */
+  startedAt: number | undefined;
+  /** When it succeeded or its last attempt failed; undefined while it is live. */
+  endedAt: number | undefined;
+  succeeded: boolean;
+  attempts: number;
+}
+
+export interface Log {
+  readonly tasks: readonly TaskLog[];
+  /** In order of their beginning; one under way at the end stands here too. */
+  readonly attempts: readonly AttemptLog[];
+  readonly assignments: number;
+  /** Assignments to an agent that held as many as it has slots already. */
+  readonly assignmentsAbove: number;
+  readonly endedAt: number;
+}
+
+interface RunningAttempt extends AttemptLog {
+  heapAt: number;
+  readonly order: number;
+}
+
+interface AgentDesk {
+  running: number;
+  readonly queue: SimTask[];
+}
+
+/** Runs a workload to its end under one dispatcher. */
+export function runTasks(workload: Workload, dispatcher: Dispatcher): Log {
+  return new TaskRun(workload, dispatcher).run();
+}
+
+class TaskRun {
+  readonly #workload: Workload;
+  readonly #dispatcher: Dispatcher;
+  readonly #tasks: TaskLog[];
+  readonly #desks: AgentDesk[];
+  readonly #attempts: AttemptLog[] = [];
+  readonly #running = new IndexedHeap<RunningAttempt>(endsEarlier);
+  #arrived = 0;
+  #ended = 0;
+  #assignments = 0;
+  #assignmentsAbove = 0;
+  #at = 0;
+
+  constructor(workload: Workload, dispatcher: Dispatcher) {
+    this.#workload = workload;
+    this.#dispatcher = dispatcher;
+    this.#tasks = workload.tasks.map((task) => ({
+      task,
+      startedAt: undefined,
+      endedAt: undefined,
+      succeeded: false,
+      attempts: 0,
+    }));
+    this.#desks = workload.agents.map(() => ({ running: 0, queue: [] }));
+  }
+
+  run(): Log {
+    const { untilMs = Number.POSITIVE_INFINITY } = this.#workload;
+    for (let next = this.#nextAt(); next < untilMs; next = this.#nextAt()) this.#instant(next);
+    return {
+      tasks: this.#tasks,
+      attempts: this.#attempts,
+      assignments: this.#assignments,
+      assignmentsAbove: this.#assignmentsAbove,
+      endedAt: this.#at,
+    };
+  }
+
+  /** Infinity when nothing moves any more. */
+  #nextAt(): number {
+    const { tasks } = this.#workload;
+    if (this.#ended === tasks.length) return Number.POSITIVE_INFINITY;
+    return Math.min(
+      this.#running.peek()?.endsAt ?? Number.POSITIVE_INFINITY,
+      tasks[this.#arrived]?.arrivesAt ?? Number.POSITIVE_INFINITY,
+      this.#dispatcher.dueAt() ?? Number.POSITIVE_INFINITY,
+    );
+  }
+
+  #instant(at: number): void {
+    this.#at = at;
+    for (let next = this.#running.peek(); next !== undefined && next.endsAt <= at; ) {
+      this.#running.remove(next);
+      this.#end(next);
+      next = this.#running.peek();
+    }
+    const { tasks } = this.#workload;
+    for (let task = tasks[this.#arrived]; task !== undefined && task.arrivesAt <= at; ) {
+      this.#dispatcher.submitted(task, at);
+      this.#arrived += 1;
+      task = tasks[this.#arrived];
+    }
+    for (const assignment of this.#dispatcher.plan(at)) this.#assign(assignment);
+  }
+
+  #end(attempt: RunningAttempt): void {
+    const { task, agent, succeeds } = attempt;
+    const log = this.#tasks[task.index] as TaskLog;
+    if (succeeds || log.attempts >= this.#workload.attemptsMax) {
+      log.endedAt = this.#at;
+      log.succeeded = succeeds;
+      this.#ended += 1;
+    }
+    this.#dispatcher.ended({ task, agent, succeeds }, this.#at);
+    const desk = this.#desks[agent.index] as AgentDesk;
+    desk.running -= 1;
+    const next = desk.queue.shift();
+    if (next !== undefined) this.#begin({ task: next, agent });
+  }
+
+  #assign(assignment: Assignment): void {
+    const { agent, task } = assignment;
+    const desk = this.#desks[agent.index] as AgentDesk;
+    this.#assignments += 1;
+    if (desk.running < agent.slots) return this.#begin(assignment);
+    this.#assignmentsAbove += 1;
+    desk.queue.push(task);
+  }
+
+  #begin(assignment: Assignment): void {
+    const { task, agent } = assignment;
+    const log = this.#tasks[task.index] as TaskLog;
+    log.attempts += 1;
+    log.startedAt ??= this.#at;
+    (this.#desks[agent.index] as AgentDesk).running += 1;
+    const { ms, succeeds } = this.#workload.attemptOf(assignment, log.attempts, this.#at);
+    const attempt: RunningAttempt = {
+      task,
+      agent,
+      startedAt: this.#at,
+      endsAt: this.#at + Math.max(1, Math.round(ms)),
+      succeeds,
+      heapAt: -1,
+      order: this.#attempts.length,
+    };
+    this.#attempts.push(attempt);
+    this.#running.push(attempt);
+  }
+}
+
+function endsEarlier(a: RunningAttempt, b: RunningAttempt): boolean {
+  return a.endsAt !== b.endsAt ? a.endsAt < b.endsAt : a.order < b.order;
+}

@@ -1,0 +1,46 @@
+// What a scenario is: a workload drawn from a seed, the rules that may meet it, and the figures that come out.
+// Not here: the list of them (scenarios.ts).
+
+import type { Random } from "../random.ts";
+import type { Timeline } from "./timeline.ts";
+import type { TraceRequest } from "./trace-rows.ts";
+
+/** One run: one rule, one seed. */
+export interface RunInit {
+  readonly rules: string;
+  /** α of LOCO's load function, [0, 1]. */
+  readonly alpha: number;
+  /** Of this scenario and seed; split by purpose. */
+  readonly random: Random;
+  /** Whether the timeline is wanted too. */
+  readonly wantsTimeline: boolean;
+  /** Of the scenario `trace` alone. */
+  readonly trace?: readonly TraceRequest[];
+}
+
+/** By name, in the order in which they are shown. A figure that a rule cannot have (an unstable queue) is absent. */
+export type Metrics = Readonly<Record<string, number>>;
+
+export interface RunResult {
+  readonly metrics: Metrics;
+  /** Who was served when, for pictures; absent unless it was wanted and the scenario has one. */
+  readonly timeline?: Timeline;
+}
+
+export interface Scenario {
+  readonly name: string;
+  /** One line: what meets what. */
+  readonly summary: string;
+  /** What each rule is, by name; the first is the default. */
+  readonly rules: Readonly<Record<string, string>>;
+  /** What each figure means, with its unit. */
+  readonly metrics: Readonly<Record<string, string>>;
+  /** Draws nothing: one seed says it all. */
+  readonly isDeterministic?: boolean;
+  /** Tasks in one run, about: what a run costs. */
+  readonly tasks: number;
+  readonly needsTrace?: boolean;
+  /** Figures that a picture compares across rules; default: those of the timeline. */
+  readonly charted?: readonly string[];
+  run(init: RunInit): RunResult;
+}

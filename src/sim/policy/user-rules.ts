@@ -1,0 +1,86 @@
+// The rules that decide whose turn it is, by the name they have on the command line, as dispatchers. Who does the
+// task is the same for all but ours: the first free agent.
+
+import { limits } from "../../limits.ts";
+import { ruleSets } from "../../scheduling/policy.ts";
+import { firstAgent } from "./agent-choices.ts";
+import { LateBinding } from "./binding.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { LucioTurns } from "./lucio-turns.ts";
+import { Production } from "./production.ts";
+import type { Workload } from "./run-tasks.ts";
+import type { RunInit } from "./scenario.ts";
+import {
+  FifoTurns,
+  LocoTurns,
+  RandomTurns,
+  RoundRobinTurns,
+  StandingClockTurns,
+  type TurnRule,
+  TwoQueueTurns,
+  WindowUsageTurns,
+} from "./turn-rules.ts";
+
+/** What they are, for people. */
+export const userRules = {
+  waggle: "ours: the production planner with its default policy",
+  loco: "LOCO's load function over the users' queues, to the letter",
+  "loco-ceiling": "LOCO's load function with our ageing ceiling alone",
+  lucio: "Lucio's priority score, to the letter",
+  fifo: "first in, first out over all users",
+  "round-robin": "the users in a circle",
+  random: "any user that waits, by lot",
+  "two-queues": "large tasks in a second queue, served when the first is empty",
+  "window-usage": "who used least in the last 1,000 ticks first",
+  "standing-clock": "virtual clocks that count those as waiting whom nobody can serve",
+} as const;
+export type UserRule = keyof typeof userRules;
+
+/** Some of them, in this order. */
+export function someUserRules(...names: readonly UserRule[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, userRules[name]]));
+}
+
+const USAGE_WINDOW_TICKS = 1_000;
+
+/** @param tickMs the scenario's unit of time */
+export function dispatcherOf(workload: Workload, init: RunInit, tickMs: number): Dispatcher {
+  const { agents, attemptsMax } = workload;
+  const { alpha, random } = init;
+  const rules = init.rules as UserRule;
+  if (rules === "waggle") {
+    const policy = { ...ruleSets.waggle, rules: "waggle", alpha } as const;
+    return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
+  }
+  const turns = turnsOf(rules, { alpha, lot: random.split("ties"), tickMs });
+  return new LateBinding({ agents, attemptsMax, choose: firstAgent, turns });
+}
+
+interface TurnOptions {
+  readonly alpha: number;
+  readonly lot: RunInit["random"];
+  readonly tickMs: number;
+}
+
+function turnsOf(rules: Exclude<UserRule, "waggle">, { alpha, lot, tickMs }: TurnOptions): TurnRule {
+  switch (rules) {
+    case "loco":
+      return new LocoTurns({ alpha, random: lot });
+    case "loco-ceiling":
+      return new LocoTurns({ alpha, random: lot, ceiling: limits.ceilingTicksPerWaiting });
+    case "lucio":
+      return new LucioTurns();
+    case "fifo":
+      return new FifoTurns();
+    case "round-robin":
+      return new RoundRobinTurns();
+    case "random":
+      return new RandomTurns(lot);
+    case "two-queues":
+      return new TwoQueueTurns(({ size }) => size > 1);
+    case "window-usage":
+      return new WindowUsageTurns(USAGE_WINDOW_TICKS * tickMs);
+    case "standing-clock":
+      return new StandingClockTurns();
+  }
+}

@@ -1,0 +1,33 @@
+// The three worked examples of VAPORA's ADR-018. Nothing is drawn, nothing runs: scores alone.
+
+import { score, vaporaScore } from "../../scheduling/score.ts";
+import type { RunInit, RunResult, Scenario } from "./scenario.ts";
+
+const agents = [
+  { successRate: 0.95, inFlight: 2, maxConcurrent: 5 },
+  { successRate: 0.85, inFlight: 0, maxConcurrent: 5 },
+  { successRate: 0.9, inFlight: 5, maxConcurrent: 5 },
+];
+
+export const vaporaExamples: Scenario = {
+  name: "vapora-examples",
+  summary: "the three agents worked out in VAPORA's ADR-018",
+  rules: {
+    vapora: "VAPORA's assignment score",
+    waggle: "ours, for agents without a backlog",
+  },
+  metrics: {
+    scoreA: "of the agent with success rate 0.95 and 2 of 5 in flight",
+    scoreB: "with 0.85 and none of 5",
+    scoreC: "with 0.90 and 5 of 5",
+    selected: "place of the highest, from 1",
+  },
+  isDeterministic: true,
+  tasks: 3,
+  charted: ["scoreA", "scoreB", "scoreC"],
+  run({ rules }: RunInit): RunResult {
+    const scores = agents.map((agent) => (rules === "waggle" ? score(agent, 0) : vaporaScore(agent)));
+    const [scoreA = 0, scoreB = 0, scoreC = 0] = scores;
+    return { metrics: { scoreA, scoreB, scoreC, selected: scores.indexOf(Math.max(...scores)) + 1 } };
+  },
+};
