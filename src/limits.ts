@@ -382,6 +382,14 @@ export const limits = {
   demoStartMs: 20_000,
   /** Longest it waits for them to leave before it kills them. */
   demoStopMs: 5_000,
+
+  // --- simulations ----------------------------------------------------------------------------
+  /** Seeds of one command: an interval narrows with the root of their number, nobody needs more. */
+  simulationSeedsMax: 10_000,
+  /** A trace is read into memory: about ten million requests. */
+  simulationTraceBytes: 512 * 1024 * 1024,
+  /** A simulation that is done by then shows no bar. */
+  simulationQuietMs: 500,
 } as const;
 
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");

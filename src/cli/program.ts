@@ -11,6 +11,7 @@ import { drainCommand, undrainCommand } from "./drain.ts";
 import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
 import { planCommand } from "./plan.ts";
+import { simulateCommand } from "./simulate.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
 import { taskCommand } from "./task.ts";
@@ -46,6 +47,7 @@ const verbs: readonly ((program: Program) => Command)[] = [
   planCommand,
   downCommand,
   doctorCommand,
+  simulateCommand,
 ];
 
 function globalOptions(): Option[] {

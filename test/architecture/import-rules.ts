@@ -110,7 +110,14 @@ const vendorRule = fileRule({
     ),
 });
 
-const terminalPackages = new Set(["commander", "cli-table3", "cli-progress", "picocolors", "pino-pretty"]);
+const terminalPackages = new Set([
+  "commander",
+  "cli-table3",
+  "cli-progress",
+  "picocolors",
+  "pino-pretty",
+  "vega",
+]);
 
 const terminalRule = fileRule({
   name: "packages for the terminal are imported only by src/cli",

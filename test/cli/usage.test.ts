@@ -21,6 +21,7 @@ const verbs = [
   "plan",
   "down",
   "doctor",
+  "simulate",
 ];
 
 const emptyFolder = () => mkdtempSync(join(tmpdir(), "waggle-usage-"));

@@ -1,7 +1,7 @@
 // Which agent gets a task: VAPORA's rule to the letter, and the rivals. What each sees of an agent is how many
 // attempts it holds and how many succeeded. Not here: our own rule (production.ts).
 
-import { vaporaScore } from "../../scheduling/score.ts";
+import { assignTaskToBestAgent } from "../../scheduling/exact/vapora.ts";
 import type { Random } from "../random.ts";
 import type { SimAgent } from "./dispatcher.ts";
 
@@ -48,13 +48,12 @@ export function twoChoices(random: Random): AgentChoice {
 /** `success_rate / (1 + load)` of VAPORA's ADR-018, the first of equals; one success rate an agent, as there. An
  *  agent that has tried nothing yet is taken to succeed. */
 export const vaporaAgent: AgentChoice = (candidates) => {
-  let best = candidates[0] as AgentView;
-  let highest = Number.NEGATIVE_INFINITY;
-  for (const view of candidates) {
-    const { agent, inFlight, attempts, successes } = view;
-    const successRate = attempts === 0 ? 1 : successes / attempts;
-    const score = vaporaScore({ successRate, inFlight, maxConcurrent: agent.slots });
-    if (score > highest) [best, highest] = [view, score];
-  }
-  return best;
+  const agents = candidates.map((view, place) => ({
+    id: String(place),
+    status: "ready" as const,
+    successRate: view.attempts === 0 ? 1 : view.successes / view.attempts,
+    inFlight: view.inFlight,
+    maxConcurrent: view.agent.slots,
+  }));
+  return candidates[Number(assignTaskToBestAgent(agents).agent)] as AgentView;
 };

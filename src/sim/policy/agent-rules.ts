@@ -2,7 +2,14 @@
 // first in, first out under all but ours.
 
 import { ruleSets } from "../../scheduling/policy.ts";
-import { type AgentChoice, leastInFlight, randomAgent, roundRobinAgents, twoChoices, vaporaAgent } from "./agent-choices.ts";
+import {
+  type AgentChoice,
+  leastInFlight,
+  randomAgent,
+  roundRobinAgents,
+  twoChoices,
+  vaporaAgent,
+} from "./agent-choices.ts";
 import { EarlyBinding, LateBinding } from "./binding.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { Production } from "./production.ts";
@@ -25,7 +32,9 @@ const names = Object.keys(choices) as ChoiceName[];
 export const agentRules: Readonly<Record<string, string>> = {
   waggle: "ours: the production planner with its default policy, bound late",
   ...Object.fromEntries(names.map((name) => [name, `${choices[name]}, bound at once`])),
-  ...Object.fromEntries(names.map((name) => [`${name}${LATE}`, `${choices[name]}, among those that are free`])),
+  ...Object.fromEntries(
+    names.map((name) => [`${name}${LATE}`, `${choices[name]}, among those that are free`]),
+  ),
 };
 
 export interface AgentRuleOptions {
@@ -33,7 +42,11 @@ export interface AgentRuleOptions {
 }
 
 /** @param init.rules one of `agentRules` */
-export function agentDispatcherOf(workload: Workload, init: RunInit, options: AgentRuleOptions = {}): Dispatcher {
+export function agentDispatcherOf(
+  workload: Workload,
+  init: RunInit,
+  options: AgentRuleOptions = {},
+): Dispatcher {
   const { agents, attemptsMax } = workload;
   const { alpha, random, rules } = init;
   if (rules === "waggle") {

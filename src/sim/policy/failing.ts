@@ -19,12 +19,16 @@ const BROKEN = 2;
 const FAILS = 0.4;
 const FAILS_AFTER_MS = 100;
 
-function flakyWorkload({ random }: RunInit): { readonly workload: Workload; readonly repairedAt: number } {
+function flakyWorkload({ random, share }: RunInit): {
+  readonly workload: Workload;
+  readonly repairedAt: number;
+} {
+  const count = Math.round(FLAKY_TASKS * share);
   const arrivals = random.split("arrivals");
   const kinds = random.split("kinds");
   const sizes = random.split("sizes");
   const tasks: SimTask[] = [];
-  for (let index = 0, at = 0; index < FLAKY_TASKS; index += 1) {
+  for (let index = 0, at = 0; index < count; index += 1) {
     at += arrivals.exponential(SECOND_MS / (0.7 * FLAKY_AGENTS * 4));
     tasks.push({
       index,
@@ -36,10 +40,14 @@ function flakyWorkload({ random }: RunInit): { readonly workload: Workload; read
       size: sizes.exponential(1),
     });
   }
-  const repairedAt = tasks[FLAKY_TASKS / 2]?.arrivesAt ?? 0;
+  const repairedAt = tasks[Math.floor(count / 2)]?.arrivesAt ?? 0;
   const lots = random.split("failures");
   const workload: Workload = {
-    agents: Array.from({ length: FLAKY_AGENTS }, (_, index) => ({ index, slots: 4, kinds: ["broken", "fine"] })),
+    agents: Array.from({ length: FLAKY_AGENTS }, (_, index) => ({
+      index,
+      slots: 4,
+      kinds: ["broken", "fine"],
+    })),
     tasks,
     attemptsMax: ATTEMPTS,
     attemptOf: ({ task, agent }, attempt, at) => {
@@ -53,7 +61,8 @@ function flakyWorkload({ random }: RunInit): { readonly workload: Workload; read
 
 export const flaky: Scenario = {
   name: "flaky",
-  summary: "8 agents, two of which fail 40 % of one kind, quickly, until they are repaired half-way; 20,000 tasks",
+  summary:
+    "8 agents, two of which fail 40 % of one kind, quickly, until they are repaired half-way; 20,000 tasks",
   rules: agentRules,
   metrics: {
     firstAttempt: "share of the tasks that succeeded at the first attempt",
@@ -74,13 +83,14 @@ export const flaky: Scenario = {
 };
 
 function flakyFigures(log: Log, repairedAt: number): Metrics {
-  const lastQuarter = log.tasks[(FLAKY_TASKS * 3) / 4]?.task.arrivesAt ?? 0;
+  const lastQuarter = log.tasks[Math.floor((log.tasks.length * 3) / 4)]?.task.arrivesAt ?? 0;
   const shareOfTwo = (isMeant: (attempt: AttemptLog) => boolean) => {
     const attempts = log.attempts.filter(isMeant);
     return attempts.filter(({ agent }) => agent.index < BROKEN).length / attempts.length;
   };
   return {
-    firstAttempt: log.tasks.filter(({ succeeded, attempts }) => succeeded && attempts === 1).length / FLAKY_TASKS,
+    firstAttempt:
+      log.tasks.filter(({ succeeded, attempts }) => succeeded && attempts === 1).length / log.tasks.length,
     failedAttempts: log.attempts.filter(({ succeeds }) => !succeeds).length,
     dead: log.tasks.filter(({ endedAt, succeeded }) => endedAt !== undefined && !succeeded).length,
     brokenShare: shareOfTwo(({ task, startedAt }) => task.kind === "broken" && startedAt < repairedAt),
@@ -124,7 +134,9 @@ export const blackHole: Scenario = {
       tasks,
       attemptsMax: ATTEMPTS,
       attemptOf: ({ task, agent }) =>
-        agent.index === 0 ? { ms: FAILS_AT_ONCE_MS, succeeds: false } : { ms: task.size * SECOND_MS, succeeds: true },
+        agent.index === 0
+          ? { ms: FAILS_AT_ONCE_MS, succeeds: false }
+          : { ms: task.size * SECOND_MS, succeeds: true },
     };
     const log = runTasks(workload, agentDispatcherOf(workload, init, { backOffMs }));
     return {

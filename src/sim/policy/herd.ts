@@ -118,7 +118,7 @@ export const herd: Scenario = {
     const arrivals = init.random.split("arrivals");
     const sizes = init.random.split("sizes");
     const tasks: SimTask[] = [];
-    for (let index = 0, at = 0; index < TASKS; index += 1) {
+    for (let index = 0, at = 0; index < TASKS * init.share; index += 1) {
       at += arrivals.exponential(SECOND_MS / (0.8 * AGENTS * SLOTS));
       tasks.push({
         index,

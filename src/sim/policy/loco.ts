@@ -96,13 +96,17 @@ export const locoBurst = locoScenario({
   tasks: 36,
   draw: () => {
     const clients = named("client", 8);
-    const arrivals = clients.flatMap((client, at) => Array.from({ length: at + 1 }, () => ({ tick: 0, client })));
+    const arrivals = clients.flatMap((client, at) =>
+      Array.from({ length: at + 1 }, () => ({ tick: 0, client })),
+    );
     return { clients, arrivals };
   },
   figures: (log, { clients }) => ({
     served: log.attempts.length,
     ticks: log.endedAt / TICK_MS,
-    jain: jainOf(clients.map((client) => meanOf(waitsMsOf(log.tasks.filter(({ task }) => task.user === client))))),
+    jain: jainOf(
+      clients.map((client) => meanOf(waitsMsOf(log.tasks.filter(({ task }) => task.user === client)))),
+    ),
   }),
 });
 
@@ -189,7 +193,9 @@ export const locoSpike = locoScenario({
   },
   figures: (log) => {
     const webhooks = log.tasks.filter(({ task }) => task.user.startsWith("webhook"));
-    const waits = webhooks.map(({ startedAt }) => (startedAt ?? SPIKE_TICKS * TICK_MS) / TICK_MS - SPIKE_TICK);
+    const waits = webhooks.map(
+      ({ startedAt }) => (startedAt ?? SPIKE_TICKS * TICK_MS) / TICK_MS - SPIKE_TICK,
+    );
     return {
       spike: meanOf(waits),
       slowest: maximumOf(waits),
@@ -203,7 +209,8 @@ const PROVERS_TICK = 20;
 
 export const locoMdash = locoScenario({
   name: "loco-mdash",
-  summary: "20 auditors (weight 3), 30 debaters (weight 1); 5 provers (weight 5) come at tick 20; 2 tasks each",
+  summary:
+    "20 auditors (weight 3), 30 debaters (weight 1); 5 provers (weight 5) come at tick 20; 2 tasks each",
   metrics: {
     proversServed: "provers that had their first task served, of 5",
     slowest: "ticks from tick 20 until the slowest prover's first task was served",

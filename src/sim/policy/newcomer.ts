@@ -24,7 +24,15 @@ function run(submissions: readonly Submission[], ticks: number, init: RunInit): 
   const tasks = submissions
     .flatMap(({ count, ...task }) => Array.from({ length: count }, () => task))
     .sort((a, b) => a.tick - b.tick)
-    .map(({ tick, ...task }, index): SimTask => ({ ...task, index, arrivesAt: tick * TICK_MS, weight: 1, size: 1 }));
+    .map(
+      ({ tick, ...task }, index): SimTask => ({
+        ...task,
+        index,
+        arrivesAt: tick * TICK_MS,
+        weight: 1,
+        size: 1,
+      }),
+    );
   const workload: Workload = {
     agents: [{ index: 0, slots: 1, kinds: ["common"] }],
     tasks,
@@ -40,8 +48,9 @@ const NEWCOMER_TICKS = 2_100;
 
 export const newcomer: Scenario = {
   name: "newcomer",
-  summary: "A works alone for 1,000 ticks, then B comes with 500 tasks while A goes on; two users, two projects",
-  rules: someUserRules("waggle", "lucio", "round-robin", "fifo", "window-usage"),
+  summary:
+    "A works alone for 1,000 ticks, then B comes with 500 tasks while A goes on; two users, two projects",
+  rules: someUserRules("waggle", "lucio", "budget", "round-robin", "fifo", "window-usage"),
   metrics: {
     gapUsers: "longest time either user waited for its next turn once both wait, ticks",
     gapProjects: "the same where A and B are projects with one user each",
@@ -52,7 +61,9 @@ export const newcomer: Scenario = {
   run(init: RunInit): RunResult {
     const users = run(newcomerTasks(["p", "p"]), NEWCOMER_TICKS, init);
     const projects = run(newcomerTasks(["a", "b"]), NEWCOMER_TICKS, init);
-    const after = users.attempts.filter(({ startedAt }) => startedAt >= NEWCOMER_TICK * TICK_MS).slice(0, 500);
+    const after = users.attempts
+      .filter(({ startedAt }) => startedAt >= NEWCOMER_TICK * TICK_MS)
+      .slice(0, 500);
     return {
       metrics: {
         gapUsers: longestGap(users),
@@ -85,11 +96,12 @@ function longestGap(log: Log): number {
   return maximumOf(gaps) / TICK_MS;
 }
 
-const COMMON_TICK = 200;
+const SUBMITS_TICK = 200;
 
 export const mixedKinds: Scenario = {
   name: "mixed-kinds",
-  summary: "X waits with a task of a kind nobody serves while A and B are served; at tick 200 it submits a common one",
+  summary:
+    "X waits with a task of a kind nobody serves while A and B are served; at tick 200 it submits a common one",
   rules: someUserRules("waggle", "standing-clock", "lucio", "round-robin", "fifo"),
   metrics: {
     longestRun: "most turns in a row of one user, from tick 200 on",
@@ -104,12 +116,12 @@ export const mixedKinds: Scenario = {
         { ...common, tick: 0, user: "A", count: 400 },
         { ...common, tick: 0, user: "B", count: 400 },
         { tick: 0, user: "X", project: "p", kind: "rare", count: 1 },
-        { ...common, tick: COMMON_TICK, user: "X", count: 100 },
+        { ...common, tick: SUBMITS_TICK, user: "X", count: 100 },
       ],
       500,
       init,
     );
-    const from = COMMON_TICK * TICK_MS;
+    const from = SUBMITS_TICK * TICK_MS;
     const after = log.attempts.filter(({ startedAt }) => startedAt >= from).slice(0, 90);
     return {
       metrics: {

@@ -2,6 +2,7 @@
 // commands in, assignments out, in virtual time. Nothing of a decision is repeated here.
 // Left out is what stands around the step: journal, heartbeats, confirmations of assignments.
 
+import { assert } from "../../assert.ts";
 import { apply } from "../../core/apply.ts";
 import type { Command } from "../../core/command.ts";
 import type { Event } from "../../core/event.ts";
@@ -20,7 +21,6 @@ import {
   term,
   userId,
 } from "../../ids.ts";
-import { assert } from "../../assert.ts";
 import { defaultPolicy, type Policy } from "../../scheduling/policy.ts";
 import type { Random } from "../random.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
@@ -59,7 +59,10 @@ export class Production implements Dispatcher {
     for (const event of [{ type: "PolicyChanged", policy } as const, ...(options.settings ?? [])]) {
       apply(this.state, event, { at: instant(0), idx: batchIndex(this.#idx) });
     }
-    this.#turn(options.agents.map((agent) => this.#join(agent)), 0);
+    this.#turn(
+      options.agents.map((agent) => this.#join(agent)),
+      0,
+    );
   }
 
   submitted(task: SimTask): void {
@@ -120,7 +123,8 @@ export class Production implements Dispatcher {
         const reply = turn.take(commands[taken] as Command);
         assert(isFine(reply.kind), `the simulation's ${commands[taken]?.type} is answered ${reply.kind}`);
       }
-      isDone = taken === commands.length && turn.takeDue(() => this.#options.jitter.fraction()) && turn.plan();
+      isDone =
+        taken === commands.length && turn.takeDue(() => this.#options.jitter.fraction()) && turn.plan();
       for (const { event } of turn.recorded) {
         if (event.type === "TaskAssigned") assignments.push(this.#open(event));
       }

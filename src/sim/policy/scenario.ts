@@ -14,6 +14,8 @@ export interface RunInit {
   readonly random: Random;
   /** Whether the timeline is wanted too. */
   readonly wantsTimeline: boolean;
+  /** Of the scenario's tasks, (0, 1]: the large scenarios can be run smaller. */
+  readonly share: number;
   /** Of the scenario `trace` alone. */
   readonly trace?: readonly TraceRequest[];
 }

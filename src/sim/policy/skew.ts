@@ -41,13 +41,17 @@ function workloadOf({ means, load, tasks: count }: Station, random: Random): Wor
     agents: means.map((_, index) => ({ index, slots: 1, kinds: ["call"] })),
     tasks,
     attemptsMax: 1,
-    attemptOf: ({ task, agent }) => ({ ms: task.size * (means[agent.index] ?? 1) * SECOND_MS, succeeds: true }),
+    attemptOf: ({ task, agent }) => ({
+      ms: task.size * (means[agent.index] ?? 1) * SECOND_MS,
+      succeeds: true,
+    }),
   };
 }
 
 /** p50 and p99 of the time in system, s. */
 function timesOf(station: Station, init: RunInit): { readonly p50: number; readonly p99: number } {
-  const workload = workloadOf(station, init.random.split(`load ${station.load}`));
+  const tasks = Math.round(station.tasks * init.share);
+  const workload = workloadOf({ ...station, tasks }, init.random.split(`load ${station.load}`));
   const times = sojournsMsOf(runTasks(workload, agentDispatcherOf(workload, init)).tasks);
   return { p50: percentileOf(times, 0.5) / SECOND_MS, p99: percentileOf(times, 0.99) / SECOND_MS };
 }
@@ -67,7 +71,8 @@ const unstableAt70 = new Set(["random", "round-robin"]);
 
 export const skew16: Scenario = {
   name: "skew16",
-  summary: "16 agents with mean service 1 to 16 s that join in any order, at 25 % and 70 % of their capacity, 100,000 tasks each",
+  summary:
+    "16 agents with mean service 1 to 16 s that join in any order, at 25 % and 70 % of their capacity, 100,000 tasks each",
   rules: agentRules,
   metrics: {
     p50At25: "median time in system at 25 % load, s",

@@ -1,14 +1,13 @@
 // A recorded trace of requests to a language model, replayed: real arrivals and real sizes. The trace has no
 // tenants: each request is given to one of 50 users by a seeded Zipf draw, so that a few send most.
 
-import { FifoTurns } from "./turn-rules.ts";
 import { InvalidValueError } from "../../errors.ts";
 import { ruleSets } from "../../scheduling/policy.ts";
 import { firstAgent } from "./agent-choices.ts";
 import { LateBinding } from "./binding.ts";
 import type { Dispatcher, SimTask } from "./dispatcher.ts";
+import { LucioDispatcher } from "./exact-dispatchers.ts";
 import { contendedJain, waitsMsOf } from "./figures.ts";
-import { LucioTurns } from "./lucio-turns.ts";
 import { Production } from "./production.ts";
 import { type Log, runTasks, type Workload } from "./run-tasks.ts";
 import type { Metrics, RunInit, RunResult, Scenario } from "./scenario.ts";
@@ -28,14 +27,16 @@ const BUSY = 0.95;
 const users = Array.from({ length: USERS }, (_, rank) => `user-${String(rank + 1).padStart(2, "0")}`);
 
 const rules = {
-  waggle: "ours: the production planner with its default policy; a task's cost is its context in thousand tokens",
+  waggle:
+    "ours: the production planner with its default policy; a task's cost is its context in thousand tokens",
   lucio: "Lucio's priority score, to the letter",
   fifo: "first in, first out over all users",
 };
 
 export const trace: Scenario = {
   name: "trace",
-  summary: "a recorded trace (TIMESTAMP,ContextTokens,GeneratedTokens), its requests given to 50 users by Zipf(1.1)",
+  summary:
+    "a recorded trace (TIMESTAMP,ContextTokens,GeneratedTokens), its requests given to 50 users by Zipf(1.1)",
   rules,
   metrics: {
     waitP50: "median wait over all requests, s",
@@ -94,13 +95,16 @@ function agentsFor(requests: readonly TraceRequest[], tasks: readonly SimTask[])
   return Math.min(1_000, Math.max(1, Math.round(workMs / spanMs / BUSY)));
 }
 
-function dispatcherOf({ agents, attemptsMax }: Workload, { rules: name, alpha, random }: RunInit): Dispatcher {
+function dispatcherOf(
+  { agents, attemptsMax }: Workload,
+  { rules: name, alpha, random }: RunInit,
+): Dispatcher {
   if (name === "waggle") {
     const policy = { ...ruleSets.waggle, rules: "waggle", alpha } as const;
     return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
   }
-  const turns = name === "lucio" ? new LucioTurns() : new FifoTurns();
-  return new LateBinding({ agents, attemptsMax, choose: firstAgent, turns });
+  if (name === "lucio") return new LucioDispatcher(agents);
+  return new LateBinding({ agents, attemptsMax, choose: firstAgent });
 }
 
 function figuresOf(log: Log): Metrics {

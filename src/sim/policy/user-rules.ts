@@ -6,7 +6,7 @@ import { ruleSets } from "../../scheduling/policy.ts";
 import { firstAgent } from "./agent-choices.ts";
 import { LateBinding } from "./binding.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { LucioTurns } from "./lucio-turns.ts";
+import { BudgetDispatcher, LucioDispatcher } from "./exact-dispatchers.ts";
 import { Production } from "./production.ts";
 import type { Workload } from "./run-tasks.ts";
 import type { RunInit } from "./scenario.ts";
@@ -26,7 +26,8 @@ export const userRules = {
   waggle: "ours: the production planner with its default policy",
   loco: "LOCO's load function over the users' queues, to the letter",
   "loco-ceiling": "LOCO's load function with our ageing ceiling alone",
-  lucio: "Lucio's priority score, to the letter",
+  lucio: "Lucio's priority score with TopN, to the letter",
+  budget: "the budget document's guarantee and deficits, each user a project, to the letter",
   fifo: "first in, first out over all users",
   "round-robin": "the users in a circle",
   random: "any user that waits, by lot",
@@ -52,6 +53,8 @@ export function dispatcherOf(workload: Workload, init: RunInit, tickMs: number):
     const policy = { ...ruleSets.waggle, rules: "waggle", alpha } as const;
     return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
   }
+  if (rules === "lucio") return new LucioDispatcher(agents);
+  if (rules === "budget") return new BudgetDispatcher(agents);
   const turns = turnsOf(rules, { alpha, lot: random.split("ties"), tickMs });
   return new LateBinding({ agents, attemptsMax, choose: firstAgent, turns });
 }
@@ -62,14 +65,15 @@ interface TurnOptions {
   readonly tickMs: number;
 }
 
-function turnsOf(rules: Exclude<UserRule, "waggle">, { alpha, lot, tickMs }: TurnOptions): TurnRule {
+function turnsOf(
+  rules: Exclude<UserRule, "waggle" | "lucio" | "budget">,
+  { alpha, lot, tickMs }: TurnOptions,
+): TurnRule {
   switch (rules) {
     case "loco":
       return new LocoTurns({ alpha, random: lot });
     case "loco-ceiling":
       return new LocoTurns({ alpha, random: lot, ceiling: limits.ceilingTicksPerWaiting });
-    case "lucio":
-      return new LucioTurns();
     case "fifo":
       return new FifoTurns();
     case "round-robin":

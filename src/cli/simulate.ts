@@ -1,0 +1,120 @@
+// `waggle simulate SCENARIO`: what the rules do, measured in virtual time. Needs no swarm and no network.
+// Not here: scenarios and rules (sim/policy), what the tables look like (simulate/report-text.ts), pictures
+// (simulate/picture.ts).
+
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { defaultPolicy } from "../scheduling/policy.ts";
+import { scenarios } from "../sim/policy/scenarios.ts";
+import { runAll } from "../sim/policy/seed-threads.ts";
+import { type RuleReport, reportsOf, runsOf, type SimulationRequest } from "../sim/policy/simulate.ts";
+import type { TraceRequest } from "../sim/policy/trace-rows.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { drawPicture } from "./simulate/picture.ts";
+import { showRuns } from "./simulate/progress.ts";
+import { listText, reportText } from "./simulate/report-text.ts";
+import { readTrace, rulesOf, type SimulateFlags, scenarioOf, seedRange } from "./simulate/request.ts";
+import { UsageError } from "./usage-error.ts";
+import { nameList, numberBetween } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+const SEEDS_DEFAULT = Array.from({ length: 20 }, (_, seed) => seed);
+
+export function simulateCommand(program: Program): Command {
+  return new Command("simulate")
+    .summary("measure what scheduling rules do, in virtual time")
+    .description(
+      "Runs a scenario under one rule or several: the production planner, the published rules to the letter, and " +
+        "rivals. Seeded, without a clock, a swarm or a network: the same command prints the same figures. " +
+        "Without a scenario, or with `list`, it lists them.",
+    )
+    .argument("[scenario]", "its name; `trace` replays a file")
+    .argument("[file]", "for trace: CSV of TIMESTAMP,ContextTokens,GeneratedTokens")
+    .option("--rules <name>", "the rule to run; default waggle")
+    .option(
+      "--compare <names>",
+      "several rules side by side, with commas between; `all` for every one",
+      nameList,
+    )
+    .option("--alpha <x>", "α of LOCO's load function, 0 to 1; default 0.25", numberBetween(0, 1))
+    .option("--seeds <seeds>", "how many, from 0, or a range like 5..24; default 20", seedRange)
+    .option(
+      "--svg <file>",
+      "draw it: waterfall, shares over time and waits of the first seed, or the figures",
+    )
+    .addHelpText("after", examples)
+    .action((name: string | undefined, file: string | undefined, flags: SimulateFlags, command: Command) =>
+      runVerb(program, command, (context) => simulate(context, name, file, flags)),
+    );
+}
+
+const examples = `
+Figures are means over the seeds with their 95 % confidence interval. With --json: one object a rule,
+{scenario, rules, alpha, seeds, metrics: {name: {mean, ci95}}}.
+
+Examples:
+  $ waggle simulate list
+  $ waggle simulate loco-overload --compare waggle,loco --alpha 0.5
+  $ waggle simulate lucio-1 --compare waggle,lucio,fifo --svg lucio-1.svg
+  $ waggle simulate skew16 --compare all --seeds 5 --json | jq '.rules, .metrics.p99At25.mean'
+  $ waggle simulate trace requests.csv --compare all --seeds 3`;
+
+async function simulate(
+  context: VerbContext,
+  name: string | undefined,
+  file: string | undefined,
+  flags: SimulateFlags,
+): Promise<ExitCode> {
+  const { output } = context;
+  if (name === undefined || name === "list") {
+    if (output.json)
+      for (const { name: of, summary, rules, metrics } of scenarios)
+        output.datum({ scenario: of, summary, rules, metrics }, () => "");
+    else output.datum({}, () => listText(output));
+    return exitCodes.ok;
+  }
+  const scenario = scenarioOf(name);
+  if (scenario.needsTrace !== true && file !== undefined)
+    throw new UsageError(`${name} reads no file; only the scenario trace does`);
+  const request: SimulationRequest = {
+    scenario,
+    rules: rulesOf(scenario, flags),
+    alpha: flags.alpha ?? defaultPolicy.alpha,
+    seeds: flags.seeds ?? SEEDS_DEFAULT,
+    wantsTimelines: flags.svg !== undefined,
+  };
+  const trace = scenario.needsTrace === true ? await readTrace(file, context) : undefined;
+  const reports = await runAndReport(request, trace, flags, context);
+  if (output.json) for (const report of reports) output.datum(report, () => "");
+  else output.datum(reports, () => reportText(scenario, reports, output));
+  return exitCodes.ok;
+}
+
+async function runAndReport(
+  request: SimulationRequest,
+  trace: readonly TraceRequest[] | undefined,
+  flags: SimulateFlags,
+  { output, shell, signal }: VerbContext,
+): Promise<RuleReport[]> {
+  const runs = runsOf(request);
+  const progress = showRuns(output, request.scenario.name, runs.length);
+  const results = await runAll(runs, {
+    signal,
+    tasksPerRun: trace?.length ?? request.scenario.tasks,
+    ...(trace === undefined ? {} : { trace }),
+    onDone: () => progress.done(),
+  }).finally(() => progress.stop());
+  const reports = reportsOf(runs, results);
+  if (flags.svg !== undefined) {
+    const timelines = new Map(
+      runs.flatMap(({ rules }, at) => {
+        const timeline = results[at]?.timeline;
+        return timeline === undefined ? [] : [[rules, timeline] as const];
+      }),
+    );
+    await writeFile(resolve(shell.cwd, flags.svg), await drawPicture(request.scenario, reports, timelines));
+    output.note(`drawn: ${flags.svg}`);
+  }
+  return reports;
+}

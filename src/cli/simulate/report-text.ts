@@ -1,0 +1,85 @@
+// The figures of a simulation as tables. Whichever there are more of, rules or figures, are the rows, so that the
+// table stays as narrow as it can; what each figure means stands below.
+
+import type { Scenario } from "../../sim/policy/scenario.ts";
+import { scenarios } from "../../sim/policy/scenarios.ts";
+import type { RuleReport } from "../../sim/policy/simulate.ts";
+import type { Estimate } from "../../sim/policy/statistics.ts";
+import type { Output } from "../output.ts";
+import { type Column, renderTable } from "../table.ts";
+
+type View = Pick<Output, "columns" | "colors">;
+
+/** Every scenario, what it is, and the rules it has. */
+export function listText(view: View): string {
+  const { colors } = view;
+  const blocks = scenarios.map(({ name, summary, rules }) =>
+    [colors.bold(name), `  ${summary}`, colors.dim(`  rules: ${Object.keys(rules).join(", ")}`)].join("\n"),
+  );
+  return `${blocks.join("\n")}\n\nwaggle simulate SCENARIO --compare all runs one under all its rules.`;
+}
+
+export function reportText(scenario: Scenario, reports: readonly RuleReport[], view: View): string {
+  const { colors } = view;
+  const names = figureNames(reports);
+  const meanings = names.map((name) => `  ${name.padEnd(widest(names))}  ${scenario.metrics[name] ?? ""}`);
+  const rules = reports.map(({ rules: rule }) => rule);
+  const said = rules.map((rule) => `  ${rule.padEnd(widest(rules))}  ${scenario.rules[rule] ?? ""}`);
+  return [
+    `${colors.bold(scenario.name)}  ${scenario.summary}`,
+    colors.dim(conditions(scenario, reports)),
+    "",
+    tableOf(reports, names, view),
+    "",
+    ...said.map((line) => colors.dim(line)),
+    ...meanings.map((line) => colors.dim(line)),
+  ].join("\n");
+}
+
+/** In the order in which they first come. */
+export function figureNames(reports: readonly RuleReport[]): string[] {
+  return [...new Set(reports.flatMap(({ metrics }) => Object.keys(metrics)))];
+}
+
+/** `0.985 ± 0.004`, or the figure alone where nothing is drawn; `–` where there is none. */
+export function estimateText(estimate: Estimate | undefined): string {
+  if (estimate === undefined) return "–";
+  const { mean, ci95 } = estimate;
+  if (ci95 === 0) return Number.isInteger(mean) ? String(mean) : mean.toFixed(digitsOf(mean));
+  const digits = Math.max(digitsOf(mean), ci95 < 0.1 ? 3 : 1);
+  return `${mean.toFixed(digits)} ± ${ci95.toFixed(digits)}`;
+}
+
+function digitsOf(mean: number): number {
+  const size = Math.abs(mean);
+  if (size >= 100) return 1;
+  return size >= 10 ? 2 : 3;
+}
+
+function conditions({ isDeterministic }: Scenario, reports: readonly RuleReport[]): string {
+  const { alpha = 0, seeds = [] } = reports[0] ?? {};
+  const drawn =
+    isDeterministic === true ? "nothing is drawn" : `${seeds.length} seeds, ${seeds[0]} to ${seeds.at(-1)}`;
+  return `α ${alpha}, ${drawn}; mean ± 95 % confidence interval`;
+}
+
+function tableOf(reports: readonly RuleReport[], names: readonly string[], view: View): string {
+  if (reports.length > names.length) {
+    const columns: Column[] = [{ head: "rule" }, ...names.map((head) => ({ head, align: "right" as const }))];
+    const rows = reports.map(({ rules, metrics }) => [
+      rules,
+      ...names.map((name) => estimateText(metrics[name])),
+    ]);
+    return renderTable(view, columns, rows);
+  }
+  const columns: Column[] = [
+    { head: "figure" },
+    ...reports.map(({ rules: head }) => ({ head, align: "right" as const })),
+  ];
+  const rows = names.map((name) => [name, ...reports.map(({ metrics }) => estimateText(metrics[name]))]);
+  return renderTable(view, columns, rows);
+}
+
+function widest(texts: readonly string[]): number {
+  return texts.reduce((width, { length }) => Math.max(width, length), 0);
+}

@@ -1,0 +1,84 @@
+// What was asked of `waggle simulate`, as values; each refusal says what there is instead.
+
+import { readFile, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { InvalidArgumentError } from "commander";
+import { nearMisses } from "../../core/near-miss.ts";
+import { type Kind, kind } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { Scenario } from "../../sim/policy/scenario.ts";
+import { scenarioNamed, scenarios } from "../../sim/policy/scenarios.ts";
+import { parseTrace } from "../../sim/policy/trace-file.ts";
+import type { TraceRequest } from "../../sim/policy/trace-rows.ts";
+import { UsageError } from "../usage-error.ts";
+import type { VerbContext } from "../verb.ts";
+
+export interface SimulateFlags {
+  readonly rules?: string;
+  readonly compare?: readonly string[];
+  readonly alpha?: number;
+  readonly seeds?: readonly number[];
+  readonly svg?: string;
+}
+
+/** `20` is seeds 0 to 19, `5..24` those. @throws InvalidArgumentError */
+export function seedRange(text: string): number[] {
+  const [, first, last] = /^(?:(\d+)\.\.)?(\d+)$/.exec(text) ?? [];
+  const from = first === undefined ? 0 : Number(first);
+  const count = first === undefined ? Number(last) : Number(last) - from + 1;
+  if (!(count >= 1 && Number.isSafeInteger(from + count))) {
+    throw new InvalidArgumentError("write how many (20), or a range from low to high (5..24).");
+  }
+  if (count > limits.simulationSeedsMax) {
+    throw new InvalidArgumentError(`${limits.simulationSeedsMax} seeds are the most.`);
+  }
+  return Array.from({ length: count }, (_, at) => from + at);
+}
+
+/** @throws UsageError that names the nearest */
+export function scenarioOf(name: string): Scenario {
+  const scenario = scenarioNamed(name);
+  if (scenario !== undefined) return scenario;
+  const known = scenarios.map((one) => one.name);
+  const hint = hintOf(name, known) ?? "waggle simulate list says which there are";
+  throw new UsageError(`no scenario is called '${name}'; ${hint}`, { field: "scenario" });
+}
+
+/** @throws UsageError that says which rules the scenario has */
+export function rulesOf(scenario: Scenario, { rules, compare }: SimulateFlags): string[] {
+  const known = Object.keys(scenario.rules);
+  if (rules !== undefined && compare !== undefined) {
+    throw new UsageError("--rules runs one rule, --compare several: give one of the two", { field: "rules" });
+  }
+  if (compare?.length === 1 && compare[0] === "all") return known;
+  const wanted = [...new Set(compare ?? [rules ?? known[0] ?? ""])];
+  for (const name of wanted) {
+    if (Object.hasOwn(scenario.rules, name)) continue;
+    const hint = hintOf(name, known) ?? `it has ${known.join(", ")}`;
+    throw new UsageError(`${scenario.name} has no rule '${name}'; ${hint}`, { field: "rules" });
+  }
+  return wanted;
+}
+
+/** @throws UsageError without a file, or where it cannot be read · InvalidValueError naming a line */
+export async function readTrace(file: string | undefined, { shell }: VerbContext): Promise<TraceRequest[]> {
+  if (file === undefined) {
+    throw new UsageError("trace replays a file: waggle simulate trace requests.csv", { field: "file" });
+  }
+  const path = resolve(shell.cwd, file);
+  try {
+    const { size } = await stat(path);
+    if (size > limits.simulationTraceBytes) {
+      throw new UsageError(`${file} is larger than ${limits.simulationTraceBytes} bytes`, { field: "file" });
+    }
+    return parseTrace(await readFile(path, "utf8"));
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    throw new UsageError(`${file} cannot be read: ${error.message}`, { field: "file", cause: error });
+  }
+}
+
+function hintOf(name: string, known: readonly string[]): string | undefined {
+  const near: readonly Kind[] = nearMisses(kind(name), known.map(kind));
+  return near.length === 0 ? undefined : `did you mean ${near.join(", or ")}?`;
+}

@@ -1,0 +1,130 @@
+// What the pictures of a timeline show, as plain rows: bars, shares of the service by time, waits by user.
+// Many users are joined: by what their names share, or else the heaviest stay and the rest are `others`.
+
+import type { Bar, Timeline } from "../../sim/policy/timeline.ts";
+
+interface BarRow {
+  readonly rule: string;
+  readonly user: string;
+  /** Place in the order of beginning, from 0. */
+  readonly place: number;
+  readonly arrivedAt: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+interface ShareRow {
+  readonly rule: string;
+  readonly user: string;
+  readonly at: number;
+  /** Of all service given in that span, [0, 1]. */
+  readonly share: number;
+}
+
+interface WaitRow {
+  readonly rule: string;
+  readonly user: string;
+  readonly mean: number;
+  readonly longest: number;
+}
+
+export interface Series {
+  readonly users: readonly string[];
+  readonly unit: string;
+  readonly endsAt: number;
+  readonly bars: readonly BarRow[];
+  readonly shares: readonly ShareRow[];
+  readonly waits: readonly WaitRow[];
+}
+
+/** More cannot be told apart by colour. */
+const USERS_SHOWN = 15;
+const HEAVIEST_SHOWN = 9;
+/** More bars than this are a blur: those in the middle of the run are shown. */
+const BARS_SHOWN = 400;
+const SPANS = 40;
+
+export function seriesOf(timelines: ReadonlyMap<string, Timeline>): Series {
+  const all = [...timelines.values()].flatMap(({ bars }) => bars);
+  const shownAs = grouping(all);
+  const users = [...new Set(all.map(({ user }) => shownAs(user)))].sort(byName);
+  const endsAt = all.reduce((latest, { endedAt }) => Math.max(latest, endedAt), 0);
+  const renamed = [...timelines].map(([rule, { bars }]) => ({
+    rule,
+    bars: bars.map((bar) => ({ ...bar, user: shownAs(bar.user) })),
+  }));
+  return {
+    users,
+    unit: [...timelines.values()][0]?.unit ?? "",
+    endsAt,
+    bars: renamed.flatMap(({ rule, bars }) => middle(bars).map((bar) => ({ rule, ...bar }))),
+    shares: renamed.flatMap(({ rule, bars }) =>
+      sharesOf(bars, users, endsAt).map((row) => ({ rule, ...row })),
+    ),
+    waits: renamed.flatMap(({ rule, bars }) => waitsOf(bars, users).map((row) => ({ rule, ...row }))),
+  };
+}
+
+function grouping(bars: readonly Bar[]): (user: string) => string {
+  const counts = new Map<string, number>();
+  for (const { user } of bars) counts.set(user, (counts.get(user) ?? 0) + 1);
+  if (counts.size <= USERS_SHOWN) return (user) => user;
+  const stem = (user: string) => user.replace(/-\d+$/, "");
+  const stems = new Set([...counts.keys()].map(stem));
+  if (stems.size > 1 && stems.size <= USERS_SHOWN) return stem;
+  const heaviest = [...counts].sort(([, a], [, b]) => b - a).slice(0, HEAVIEST_SHOWN);
+  const kept = new Set(heaviest.map(([user]) => user));
+  return (user) => (kept.has(user) ? user : "others");
+}
+
+function middle(bars: readonly Bar[]): Omit<BarRow, "rule">[] {
+  const from = Math.max(0, Math.floor((bars.length - BARS_SHOWN) / 2));
+  return bars.slice(from, from + BARS_SHOWN).map(({ user, arrivedAt, startedAt, endedAt }, at) => ({
+    user,
+    arrivedAt,
+    startedAt,
+    endedAt,
+    place: from + at,
+  }));
+}
+
+function sharesOf(bars: readonly Bar[], users: readonly string[], endsAt: number): Omit<ShareRow, "rule">[] {
+  const span = endsAt / SPANS;
+  const busyByUser = new Map(users.map((user) => [user, new Float64Array(SPANS)]));
+  for (const { user, startedAt, endedAt } of bars) {
+    const busy = busyByUser.get(user);
+    for (let at = Math.floor(startedAt / span); at < SPANS && at * span < endedAt; at += 1) {
+      const inSpan = Math.min(endedAt, (at + 1) * span) - Math.max(startedAt, at * span);
+      if (busy !== undefined && inSpan > 0) busy[at] = (busy[at] ?? 0) + inSpan;
+    }
+  }
+  return Array.from({ length: SPANS }, (_, at) => {
+    const total = users.reduce((sum, user) => sum + (busyByUser.get(user)?.[at] ?? 0), 0);
+    return users.map((user) => ({
+      user,
+      at: (at + 0.5) * span,
+      share: total === 0 ? 0 : (busyByUser.get(user)?.[at] ?? 0) / total,
+    }));
+  }).flat();
+}
+
+function waitsOf(bars: readonly Bar[], users: readonly string[]): Omit<WaitRow, "rule">[] {
+  return users.map((user) => {
+    const waits = bars
+      .filter((bar) => bar.user === user)
+      .map(({ arrivedAt, startedAt }) => startedAt - arrivedAt);
+    const longest = waits.reduce((most, wait) => Math.max(most, wait), 0);
+    return {
+      user,
+      mean: waits.length === 0 ? 0 : waits.reduce((sum, wait) => sum + wait, 0) / waits.length,
+      longest,
+    };
+  });
+}
+
+/** By the words of a name, then by its number. */
+function byName(a: string, b: string): number {
+  const [wordA, wordB] = [a.replace(/\d+$/, ""), b.replace(/\d+$/, "")];
+  if (wordA !== wordB) return wordA < wordB ? -1 : 1;
+  return Number(a.slice(wordA.length)) - Number(b.slice(wordB.length));
+}

@@ -1,0 +1,381 @@
+// What is claimed of the rules, each claim as a figure and a bound. `npm run simulate:all` checks them on all seeds
+// and writes docs/results.md; the tests check them on fewer seeds, each with its slack.
+
+import { locoPublished, sustainablePublished } from "./published.ts";
+import type { RuleReport } from "./simulate.ts";
+
+export interface Runs {
+  readonly scenario: string;
+  readonly rules: string;
+  /** Default: the policy's. */
+  readonly alpha?: number;
+}
+
+/** The mean of one figure over the seeds. */
+export type MeanOf = (runs: Runs, metric: string) => number;
+
+export interface Requirement {
+  readonly sentence: string;
+  /** What must have been run. */
+  readonly runs: readonly Runs[];
+  readonly figure: (meanOf: MeanOf) => number;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+  /** By how much a mean over few seeds may miss the bound. Absent: the scenario draws nothing, or the bound lies
+   *  so far off that no seed comes near. */
+  readonly slack?: number;
+}
+
+const ALPHA_DEFAULT = 0.25;
+
+/** Names the reports of one set of runs. */
+export function runsKey({ scenario, rules, alpha = ALPHA_DEFAULT }: Runs): string {
+  return `${scenario} ${rules} ${alpha}`;
+}
+
+export function meansOf(reports: readonly RuleReport[]): MeanOf {
+  const byKey = new Map(reports.map((report) => [runsKey(report), report.metrics]));
+  return (runs, metric) => byKey.get(runsKey(runs))?.[metric]?.mean ?? Number.NaN;
+}
+
+/** @param slack 0 on all seeds */
+export function holds({ atLeast, atMost }: Requirement, figure: number, slack: number): boolean {
+  const isHighEnough = atLeast === undefined || figure >= atLeast - slack;
+  return !Number.isNaN(figure) && isHighEnough && (atMost === undefined || figure <= atMost + slack);
+}
+
+interface Claim extends Runs {
+  readonly metric: string;
+  readonly sentence: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+  readonly slack?: number;
+}
+
+/** A claim about one figure of one rule. */
+function claim({ metric, sentence, atLeast, atMost, slack, ...runs }: Claim): Requirement {
+  return {
+    sentence,
+    runs: [runs],
+    figure: (meanOf) => meanOf(runs, metric),
+    ...(atLeast === undefined ? {} : { atLeast }),
+    ...(atMost === undefined ? {} : { atMost }),
+    ...(slack === undefined ? {} : { slack }),
+  };
+}
+
+interface Comparison {
+  readonly scenario: string;
+  readonly metric: string;
+  readonly sentence: string;
+  /** The figure of the first over that of the second. */
+  readonly of: string;
+  readonly over: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+  readonly slack?: number;
+}
+
+function ratio({ scenario, metric, sentence, of, over, ...bounds }: Comparison): Requirement {
+  const [first, second] = [
+    { scenario, rules: of },
+    { scenario, rules: over },
+  ];
+  return {
+    sentence,
+    runs: [first, second],
+    figure: (meanOf) => meanOf(first, metric) / meanOf(second, metric),
+    ...bounds,
+  };
+}
+
+/** Another random source than the published one: as far as a figure may lie from it. */
+const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): Requirement[] => {
+  const rules = "loco";
+  const overload = { scenario: "loco-overload", rules, alpha };
+  return [
+    claim({
+      ...overload,
+      metric: "jain",
+      sentence: `exact LOCO, α ${alpha}: Jain of completions is ${jain} ± 0.03`,
+      atLeast: jain - 0.03,
+      atMost: jain + 0.03,
+      slack: 0.01,
+    }),
+    claim({
+      ...overload,
+      metric: "neverServed",
+      sentence: `exact LOCO, α ${alpha}: ${neverServed} ± 0.8 clients are never served`,
+      atLeast: neverServed - 0.8,
+      atMost: neverServed + 0.8,
+      slack: 0.8,
+    }),
+    claim({
+      scenario: "loco-spike",
+      rules,
+      alpha,
+      metric: "spike",
+      sentence: `exact LOCO, α ${alpha}: webhooks are served after ${spike} ticks ± 25 %`,
+      atLeast: spike * 0.75,
+      atMost: spike * 1.25,
+      slack: spike * 0.25,
+    }),
+  ];
+});
+
+const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
+  const runs = { scenario: "loco-sustainable", rules: "loco", alpha };
+  const { jain, waitMean } = sustainablePublished;
+  return [
+    claim({
+      ...runs,
+      metric: "jain",
+      sentence: `exact LOCO, α ${alpha}, sustainable load: Jain ${jain} ± 0.03`,
+      atLeast: jain - 0.03,
+      atMost: jain + 0.03,
+      slack: 0.03,
+    }),
+    claim({
+      ...runs,
+      metric: "neverServed",
+      sentence: `exact LOCO, α ${alpha}, sustainable load: everybody is served`,
+      atMost: 0,
+    }),
+    claim({
+      ...runs,
+      metric: "waitMean",
+      sentence: `exact LOCO, α ${alpha}, sustainable load: the mean wait is about ${waitMean} ticks`,
+      atLeast: waitMean - 0.3,
+      atMost: waitMean + 0.3,
+      slack: 0.2,
+    }),
+  ];
+});
+
+const ours = "waggle";
+
+export const requirements: readonly Requirement[] = [
+  ...["loco", ours].map((rules) =>
+    claim({
+      scenario: "loco-burst",
+      rules,
+      metric: "ticks",
+      sentence: `${rules}: all 36 tasks are served in exactly 36 ticks`,
+      atLeast: 36,
+      atMost: 36,
+    }),
+  ),
+  ...locoTable,
+  ...sustainable,
+  claim({
+    scenario: "loco-mdash",
+    rules: "loco",
+    metric: "proversServed",
+    sentence: "exact LOCO, α 0.25: all provers are served",
+    atLeast: 5,
+  }),
+  claim({
+    scenario: "loco-mdash",
+    rules: "loco",
+    metric: "slowest",
+    sentence: "exact LOCO, α 0.25: the slowest prover is served within 80 ticks",
+    atMost: 80,
+  }),
+  claim({
+    scenario: "loco-mdash",
+    rules: ours,
+    metric: "slowest",
+    sentence: "ours: the slowest prover is served within 80 ticks",
+    atMost: 80,
+  }),
+  claim({
+    scenario: "loco-overload",
+    rules: ours,
+    metric: "jain",
+    sentence: "ours: Jain of completions is 0.985 or more",
+    atLeast: 0.985,
+    slack: 0.008,
+  }),
+  claim({
+    scenario: "loco-overload",
+    rules: ours,
+    metric: "neverServed",
+    sentence: "ours: every client is served",
+    atMost: 0,
+  }),
+  ratio({
+    scenario: "loco-overload",
+    metric: "served",
+    sentence: "ours serves as many tasks as LOCO's rule",
+    of: ours,
+    over: "loco",
+    atLeast: 1,
+  }),
+  claim({
+    scenario: "loco-overload",
+    rules: "loco-ceiling",
+    alpha: 0.5,
+    metric: "neverServed",
+    sentence: "LOCO's rule with our ageing ceiling alone, α 0.5: every client is served",
+    atMost: 0,
+  }),
+  claim({
+    scenario: "loco-spike",
+    rules: ours,
+    metric: "spike",
+    sentence: "ours: webhooks are served within 5 ticks",
+    atMost: 5,
+  }),
+  claim({
+    scenario: "newcomer",
+    rules: ours,
+    metric: "gapUsers",
+    sentence: "ours: neither of two users waits more than 2 ticks for its next turn",
+    atMost: 2,
+  }),
+  claim({
+    scenario: "newcomer",
+    rules: ours,
+    metric: "gapProjects",
+    sentence: "ours: neither of two projects waits more than 2 ticks for its next turn",
+    atMost: 2,
+  }),
+  claim({
+    scenario: "newcomer",
+    rules: "window-usage",
+    metric: "gapUsers",
+    sentence: "a rule by usage in a window fails the same: somebody waits for hundreds of ticks",
+    atLeast: 100,
+  }),
+  claim({
+    scenario: "mixed-kinds",
+    rules: ours,
+    metric: "longestRun",
+    sentence: "ours: nobody gets more than 2 turns in a row from a task that nobody serves",
+    atMost: 2,
+  }),
+  claim({
+    scenario: "lucio-1",
+    rules: ours,
+    metric: "lightFirst",
+    sentence: "ours: every light user's first task starts within 1 time unit",
+    atMost: 1,
+  }),
+  ratio({
+    scenario: "lucio-1",
+    metric: "lightWait",
+    sentence: "ours: light users' mean wait is 0.35 of FIFO's or less",
+    of: ours,
+    over: "fifo",
+    atMost: 0.35,
+  }),
+  ratio({
+    scenario: "lucio-1",
+    metric: "lightWaitMax",
+    sentence: "ours: light users' worst wait is 0.55 of FIFO's or less",
+    of: ours,
+    over: "fifo",
+    atMost: 0.55,
+  }),
+  ratio({
+    scenario: "lucio-1",
+    metric: "total",
+    sentence: "ours: the total time equals FIFO's",
+    of: ours,
+    over: "fifo",
+    atLeast: 1,
+    atMost: 1,
+  }),
+  claim({
+    scenario: "lucio-1",
+    rules: ours,
+    metric: "jain",
+    sentence: "ours: Jain of the service is 0.95 or more while contended",
+    atLeast: 0.95,
+  }),
+  ...(
+    [
+      ["scoreA", 0.68],
+      ["scoreB", 0.85],
+      ["scoreC", 0.45],
+    ] as const
+  ).map(([metric, published]) =>
+    claim({
+      scenario: "vapora-examples",
+      rules: "vapora",
+      metric,
+      sentence: `VAPORA's example: ${metric} is ${published} to two decimals`,
+      atLeast: published - 0.005,
+      atMost: published + 0.005,
+    }),
+  ),
+  claim({
+    scenario: "vapora-examples",
+    rules: "vapora",
+    metric: "selected",
+    sentence: "VAPORA's example: the second agent is selected",
+    atLeast: 2,
+    atMost: 2,
+  }),
+  ratio({
+    scenario: "skew16",
+    metric: "p99At25",
+    sentence: "round robin's p99 at 25 % load is 8.6 times ours or more (published for Prequal)",
+    of: "round-robin",
+    over: ours,
+    atLeast: 8.6,
+    slack: 4,
+  }),
+  ratio({
+    scenario: "flaky",
+    metric: "failedAttempts",
+    sentence: "ours: a quarter of VAPORA's failed attempts or less",
+    of: ours,
+    over: "vapora-late",
+    atMost: 0.25,
+    slack: 0.15,
+  }),
+  {
+    sentence: "ours: rates are learnt per kind: the broken agents' share of the other kind does not fall",
+    runs: [{ scenario: "flaky", rules: ours }],
+    figure: (meanOf) => meanOf({ scenario: "flaky", rules: ours }, "fineShare"),
+    atLeast: 0.25,
+  },
+  claim({
+    scenario: "flaky",
+    rules: ours,
+    metric: "repairedShare",
+    sentence: "ours: repaired agents get work again",
+    atLeast: 0.05,
+    slack: 0.04,
+  }),
+  claim({
+    scenario: "herd",
+    rules: ours,
+    metric: "above",
+    sentence: "ours: nothing is assigned above capacity",
+    atMost: 0,
+  }),
+  claim({
+    scenario: "herd",
+    rules: "four-deciders",
+    metric: "above",
+    sentence: "four deciders with old reports assign above capacity",
+    atLeast: 0.1,
+  }),
+  claim({
+    scenario: "black-hole",
+    rules: ours,
+    metric: "dead",
+    sentence: "ours: no task is dead-lettered",
+    atMost: 0,
+  }),
+  claim({
+    scenario: "black-hole",
+    rules: "least-in-flight-late",
+    metric: "dead",
+    sentence: "without filters some 856 of 1,000 are",
+    atLeast: 800,
+    atMost: 910,
+  }),
+];

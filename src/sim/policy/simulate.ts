@@ -1,0 +1,100 @@
+// Many runs of one scenario, and what they add up to. A run is a value in and a value out, so that it can be done
+// here or in a thread (seed-threads.ts) with the same result.
+
+import { assert } from "../../assert.ts";
+import { Random } from "../random.ts";
+import type { RunResult, Scenario } from "./scenario.ts";
+import { scenarioNamed } from "./scenarios.ts";
+import { type Estimate, estimateOf } from "./statistics.ts";
+import type { TraceRequest } from "./trace-rows.ts";
+
+export interface RunRequest {
+  readonly scenario: string;
+  readonly rules: string;
+  /** [0, 1] */
+  readonly alpha: number;
+  /** A whole number. */
+  readonly seed: number;
+  readonly wantsTimeline: boolean;
+  /** Of the scenario's tasks, (0, 1]; absent: all. */
+  readonly share?: number;
+}
+
+/** What all runs of one rule came to: what `--json` prints. */
+export interface RuleReport {
+  readonly scenario: string;
+  readonly rules: string;
+  readonly alpha: number;
+  readonly seeds: readonly number[];
+  /** Over the seeds; one that has no such figure does not count. */
+  readonly metrics: Readonly<Record<string, Estimate>>;
+}
+
+export interface SimulationRequest {
+  readonly scenario: Scenario;
+  readonly rules: readonly string[];
+  readonly alpha: number;
+  readonly seeds: readonly number[];
+  /** Of the first seed. */
+  readonly wantsTimelines: boolean;
+}
+
+export function runOnce(request: RunRequest, trace?: readonly TraceRequest[]): RunResult {
+  const { rules, alpha, seed, wantsTimeline, share = 1 } = request;
+  const scenario = scenarioNamed(request.scenario);
+  assert(scenario !== undefined && Object.hasOwn(scenario.rules, rules), `${rules} runs ${request.scenario}`);
+  const random = new Random(`${scenario.name}/${seed}`);
+  return scenario.run({
+    rules,
+    alpha,
+    random,
+    wantsTimeline,
+    share,
+    ...(trace === undefined ? {} : { trace }),
+  });
+}
+
+/** Rule by rule, seed by seed. A scenario that draws nothing runs once. */
+export function runsOf({ scenario, rules, alpha, seeds, wantsTimelines }: SimulationRequest): RunRequest[] {
+  const drawn = scenario.isDeterministic === true ? seeds.slice(0, 1) : seeds;
+  return rules.flatMap((name) =>
+    drawn.map((seed, at) => ({
+      scenario: scenario.name,
+      rules: name,
+      alpha,
+      seed,
+      wantsTimeline: wantsTimelines && at === 0,
+    })),
+  );
+}
+
+/** One report a rule, in their order. @param results of the runs, in theirs */
+export function reportsOf(runs: readonly RunRequest[], results: readonly RunResult[]): RuleReport[] {
+  const byRule = new Map<string, { readonly runs: RunRequest[]; readonly metrics: RunResult["metrics"][] }>();
+  for (const [at, run] of runs.entries()) {
+    const metrics = results[at]?.metrics ?? {};
+    const known = byRule.get(run.rules);
+    if (known === undefined) byRule.set(run.rules, { runs: [run], metrics: [metrics] });
+    else {
+      known.runs.push(run);
+      known.metrics.push(metrics);
+    }
+  }
+  return [...byRule].map(([rules, { runs: ofRule, metrics }]) => ({
+    scenario: ofRule[0]?.scenario ?? "",
+    rules,
+    alpha: ofRule[0]?.alpha ?? 0,
+    seeds: ofRule.map(({ seed }) => seed),
+    metrics: estimates(metrics),
+  }));
+}
+
+function estimates(all: readonly RunResult["metrics"][]): Record<string, Estimate> {
+  const names = new Set(all.flatMap((metrics) => Object.keys(metrics)));
+  return Object.fromEntries(
+    [...names].map((name) => [
+      name,
+      estimateOf(all.flatMap((metrics) => (metrics[name] === undefined ? [] : [metrics[name]]))),
+    ]),
+  );
+}

@@ -1,0 +1,148 @@
+// `waggle simulate` as its user meets it: the list, the tables, the records, pictures, and what it refuses.
+
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { scenarios } from "../../src/sim/policy/scenarios.ts";
+import { aShell, runIn } from "./shell.ts";
+
+const aFolder = () => mkdtempSync(join(tmpdir(), "waggle-simulate-"));
+const simulate = (cwd: string, ...argv: readonly string[]) => runIn(aShell({ cwd }), "simulate", ...argv);
+const records = (stdout: string) =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+const aTrace = [
+  "TIMESTAMP,ContextTokens,GeneratedTokens",
+  ...Array.from(
+    { length: 60 },
+    (_, at) => `2023-11-16 18:15:${String(at).padStart(2, "0")}.5,${100 + at * 30},${at + 1}`,
+  ),
+].join("\n");
+
+describe("the list", () => {
+  it.each([[[]], [["list"]]])("is what %j prints: every scenario with its rules", async (argv) => {
+    const { code, stdout } = await simulate(aFolder(), ...argv);
+    expect(code).toBe(0);
+    for (const { name, summary } of scenarios) expect(stdout).toContain(`${name}\n  ${summary}\n  rules: `);
+  });
+
+  it("has a record a scenario with --json", async () => {
+    const { stdout } = await simulate(aFolder(), "list", "--json");
+    expect(records(stdout).map(({ scenario }) => scenario)).toEqual(scenarios.map(({ name }) => name));
+  });
+});
+
+describe("a simulation", () => {
+  it("prints an object a rule with --json, the same each time", async () => {
+    const argv = ["loco-overload", "--compare", "loco,fifo", "--alpha", "0.5", "--seeds", "3..5", "--json"];
+    const [first, again] = [await simulate(aFolder(), ...argv), await simulate(aFolder(), ...argv)];
+    expect(first.stdout).toBe(again.stdout);
+    expect(records(first.stdout)).toEqual(
+      ["loco", "fifo"].map((rules) => ({
+        scenario: "loco-overload",
+        rules,
+        alpha: 0.5,
+        seeds: [3, 4, 5],
+        metrics: expect.objectContaining({
+          jain: { mean: expect.any(Number), ci95: expect.any(Number) },
+          served: { mean: 500, ci95: expect.any(Number) },
+        }),
+      })),
+    );
+  });
+
+  it("prints a table for people, with what each figure and rule means", async () => {
+    const { code, stdout, stderr } = await simulate(aFolder(), "lucio-1", "--compare", "lucio,fifo");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/^figure +lucio +fifo\n/m);
+    expect(stdout).toMatch(/^total +15 +15$/m);
+    expect(stdout).toContain("first in, first out over all users");
+    expect(stdout).toContain("time at which the last task of all ended");
+  });
+
+  it("runs ours when no rule is named, and every rule for `all`", async () => {
+    const one = await simulate(aFolder(), "vapora-examples", "--rules", "vapora", "--json");
+    expect(records(one.stdout).map(({ rules }) => rules)).toEqual(["vapora"]);
+    const ours = await simulate(aFolder(), "loco-burst", "--seeds", "1", "--json");
+    expect(records(ours.stdout).map(({ rules }) => rules)).toEqual(["waggle"]);
+    const all = await simulate(aFolder(), "lucio-2", "--compare", "all", "--json");
+    expect(records(all.stdout).length).toBe(
+      Object.keys(scenarios.find(({ name }) => name === "lucio-2")?.rules ?? {}).length,
+    );
+  });
+
+  it("replays a trace", async () => {
+    const folder = aFolder();
+    writeFileSync(join(folder, "trace.csv"), aTrace);
+    const { code, stdout } = await simulate(
+      folder,
+      "trace",
+      "trace.csv",
+      "--compare",
+      "all",
+      "--seeds",
+      "2",
+      "--json",
+    );
+    expect(code).toBe(0);
+    expect(records(stdout).map(({ rules, seeds }) => [rules, seeds])).toEqual([
+      ["waggle", [0, 1]],
+      ["lucio", [0, 1]],
+      ["fifo", [0, 1]],
+    ]);
+  });
+
+  it.each([
+    [
+      "users and time",
+      ["lucio-1", "--compare", "lucio,fifo"],
+      ["light-10", "share of the service over time", "fifo: waits"],
+    ],
+    ["figures", ["herd", "--rules", "four-deciders", "--seeds", "1"], ["four-deciders", "p99"]],
+  ])("is drawn as %s", async (_, argv, texts) => {
+    const folder = aFolder();
+    const { code, stderr } = await simulate(folder, ...argv, "--svg", "out.svg");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("drawn: out.svg")]);
+    const svg = readFileSync(join(folder, "out.svg"), "utf8");
+    expect(svg).toMatch(/^<svg .*<\/svg>$/s);
+    for (const text of texts) expect(svg).toContain(text);
+  });
+});
+
+describe("a request that makes no sense", () => {
+  it.each([
+    ["an unknown scenario", ["loco-brust"], "did you mean loco-burst?"],
+    ["a name like none", ["xyz"], "waggle simulate list"],
+    ["an unknown rule", ["lucio-1", "--rules", "lucoi"], "or lucio?"],
+    ["a rule the scenario has not", ["lucio-1", "--compare", "waggle,vapora"], "it has waggle, lucio"],
+    ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "one of the two"],
+    ["an α above 1", ["lucio-1", "--alpha", "1.1"], "a number from 0 to 1"],
+    ["an α that is none", ["lucio-1", "--alpha", "half"], "a number from 0 to 1"],
+    ["no seeds", ["lucio-1", "--seeds", "0"], "how many (20)"],
+    ["seeds that are none", ["lucio-1", "--seeds", "a..b"], "how many (20)"],
+    ["seeds from high to low", ["lucio-1", "--seeds", "9..3"], "from low to high"],
+    ["too many seeds", ["lucio-1", "--seeds", "0..10000"], "10000 seeds are the most"],
+    ["a trace without a file", ["trace"], "trace replays a file"],
+    ["a trace that is not there", ["trace", "none.csv"], "none.csv"],
+    ["a file where none is read", ["lucio-1", "trace.csv"], "reads no file"],
+  ])("(%s) is refused, and says what would do", async (_, argv, sentence) => {
+    const { code, stdout, stderr } = await simulate(aFolder(), ...argv);
+    expect(stderr).toContain(sentence);
+    expect(stderr).toMatch(/^error WAGGLE_\w+: [^\n]+\n$/);
+    expect([code, stdout]).toEqual([2, ""]);
+  });
+
+  it("(a trace with a broken line) names the line", async () => {
+    const folder = aFolder();
+    writeFileSync(join(folder, "trace.csv"), aTrace.replace("18:15:07.5,310", "18:15:07.5,many"));
+    const { code, stderr } = await simulate(folder, "trace", "trace.csv");
+    expect(stderr).toMatch(
+      /^error WAGGLE_INVALID_VALUE: line 9 of the trace: ContextTokens .* not 'many'\n$/,
+    );
+    expect(code).toBe(2);
+  });
+});

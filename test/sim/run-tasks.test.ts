@@ -1,0 +1,106 @@
+// Virtual time: what happens in which order at one instant, where a task waits, and what is logged.
+
+import { describe, expect, it } from "vitest";
+import { firstAgent, leastInFlight } from "../../src/sim/policy/agent-choices.ts";
+import { EarlyBinding, LateBinding } from "../../src/sim/policy/binding.ts";
+import type { Dispatcher, SimTask } from "../../src/sim/policy/dispatcher.ts";
+import { contendedJain } from "../../src/sim/policy/figures.ts";
+import { Production } from "../../src/sim/policy/production.ts";
+import { type AttemptPlan, runTasks, type Workload } from "../../src/sim/policy/run-tasks.ts";
+import { Random } from "../../src/sim/random.ts";
+
+function tasks(...arrivals: readonly (readonly [at: number, user: string])[]): SimTask[] {
+  return arrivals.map(([arrivesAt, user], index) => ({
+    index,
+    arrivesAt,
+    user,
+    project: "p",
+    kind: "k",
+    weight: 1,
+    size: 1,
+  }));
+}
+
+function workload(overrides: Partial<Workload> = {}): Workload {
+  return {
+    agents: [
+      { index: 0, slots: 1, kinds: ["k"] },
+      { index: 1, slots: 1, kinds: ["k"] },
+    ],
+    tasks: tasks([0, "u"], [0, "u"], [0, "u"]),
+    attemptsMax: 1,
+    attemptOf: (): AttemptPlan => ({ ms: 10, succeeds: true }),
+    ...overrides,
+  };
+}
+
+const binding = ({ agents, attemptsMax }: Workload) => ({ agents, attemptsMax, choose: firstAgent });
+
+const dispatchers: readonly (readonly [string, (of: Workload) => Dispatcher])[] = [
+  ["late binding", (of) => new LateBinding(binding(of))],
+  ["early binding", (of) => new EarlyBinding({ ...binding(of), choose: leastInFlight })],
+  ["production", (of) => new Production({ ...of, jitter: new Random("jitter") })],
+];
+
+describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
+  it("a slot that is freed at an instant serves what arrives at that instant", () => {
+    const load = workload({ tasks: tasks([0, "u"], [0, "u"], [10, "u"]) });
+    const log = runTasks(load, dispatcherOf(load));
+    expect(log.tasks.map(({ startedAt, endedAt }) => [startedAt, endedAt])).toEqual([
+      [0, 10],
+      [0, 10],
+      [10, 20],
+    ]);
+    expect(log.endedAt).toBe(20);
+  });
+
+  it("nothing begins at the end of the time there is", () => {
+    const load = workload({ untilMs: 10 });
+    const log = runTasks(load, dispatcherOf(load));
+    expect(log.tasks.map(({ startedAt }) => startedAt)).toEqual([0, 0, undefined]);
+  });
+
+  it("a failed attempt is tried again until none is left", () => {
+    const load = workload({
+      tasks: tasks([0, "u"], [0, "u"]),
+      attemptsMax: 3,
+      attemptOf: ({ task }, attempt) => ({ ms: 10, succeeds: task.index === 0 && attempt === 2 }),
+    });
+    const log = runTasks(load, dispatcherOf(load));
+    expect(log.tasks.map(({ succeeded, attempts }) => [succeeded, attempts])).toEqual([
+      [true, 2],
+      [false, 3],
+    ]);
+    expect(log.attempts.length).toBe(5);
+  });
+});
+
+describe("early binding", () => {
+  it("keeps what an agent has no slot for in that agent's queue", () => {
+    const load = workload({
+      attemptOf: ({ agent }) => ({ ms: agent.index === 0 ? 100 : 10, succeeds: true }),
+    });
+    const log = runTasks(load, new EarlyBinding({ ...binding(load), choose: leastInFlight }));
+    // The third went to the first agent, which is slow, although the other is free at 10.
+    expect(log.tasks[2]?.startedAt).toBe(100);
+    expect([log.assignments, log.assignmentsAbove]).toEqual([3, 1]);
+  });
+});
+
+describe("service while contended", () => {
+  const one = workload({ agents: [{ index: 0, slots: 1, kinds: ["k"] }] });
+
+  it("is even where users take turns, although one had the agent to itself before", () => {
+    const load = { ...one, tasks: tasks([0, "a"], [1, "a"], [11, "b"], [12, "a"], [12, "b"]) };
+    expect(contendedJain(runTasks(load, new LateBinding(binding(load))))).toBe(1);
+  });
+
+  it("is 1/n where one of n gets all of it", () => {
+    const load = {
+      ...one,
+      untilMs: 45,
+      tasks: tasks(...Array<[number, string]>(9).fill([0, "a"]), [0, "b"]),
+    };
+    expect(contendedJain(runTasks(load, new LateBinding(binding(load))))).toBe(0.5);
+  });
+});

@@ -1,0 +1,32 @@
+// The definitions behind every figure, on numbers worked out by hand.
+
+import { describe, expect, it } from "vitest";
+import { estimateOf, jainOf, percentileOf } from "../../src/sim/policy/statistics.ts";
+
+describe("an estimate", () => {
+  it("is the mean and 1.96·s/√n with the sample's deviation", () => {
+    expect(estimateOf([1, 2, 3, 4])).toEqual({ mean: 2.5, ci95: (1.96 * Math.sqrt(5 / 3)) / 2 });
+  });
+
+  it("of one seed has no interval", () => {
+    expect(estimateOf([7])).toEqual({ mean: 7, ci95: 0 });
+  });
+});
+
+it.each([
+  [[1, 1, 1, 1], 1],
+  [[1, 0, 0, 0], 0.25],
+  [[4, 2], 0.9],
+  [[0, 0], 1],
+])("Jain's index of %j is %d, zeros included", (shares, index) => {
+  expect(jainOf(shares)).toBeCloseTo(index, 12);
+});
+
+it.each([
+  [0.5, 5],
+  [0.99, 10],
+  [0.1, 1],
+  [1, 10],
+])("the nearest rank: %d of 1 to 10 is %d", (share, value) => {
+  expect(percentileOf([10, 9, 8, 7, 6, 5, 4, 3, 2, 1], share)).toBe(value);
+});
