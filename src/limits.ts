@@ -297,6 +297,13 @@ export const limits = {
   /** As much of a lane's name stands in a receipt before a candidate more does. */
   receiptLaneBytesMin: 24,
 
+  /** Steps of journal time in which forgetting in time, and what the swarm expects of a kind, are taken up. */
+  rateEpochMs: 5_000,
+  /** However slow an agent is, the factor for speed leaves it this much of its score. */
+  speedFactorMin: 1 / 16,
+  /** Tasks of one user that are looked at for one that fits a budget. */
+  budgetLookAhead: 16,
+
   // --- journal (design section 6) -------------------------------------------------------------
   /** The most one command may put into a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,

@@ -34,7 +34,7 @@ export interface Policy {
   readonly alpha: number;
   /** Whether α follows what is observed, at each release (design section 7, "auto-tune"). */
   readonly autoTune: boolean;
-  /** Ticks of its kind after which somebody that waits goes next, for each one that waits beside it; ≥ 1. */
+  /** Ticks of its kind after which somebody that waits goes next, for each one that waits at its level; 0 is off. */
   readonly ceiling: number;
   /** A project that was granted nothing for so long goes first, once; ms. */
   readonly guaranteeMs: number;
@@ -49,22 +49,34 @@ export interface Policy {
 }
 
 /** What choosing a rule set chooses. */
-export type RuleSet = Pick<Policy, "projectTurn" | "userTurn" | "agentRule" | "lambda" | "speedExponent">;
+export type RuleSet = Pick<
+  Policy,
+  "projectTurn" | "userTurn" | "agentRule" | "lambda" | "speedExponent" | "ceiling"
+>;
+
+/** None of the sources has a term for the agent's backlog or speed, nor a ceiling. */
+const published = { lambda: 0, speedExponent: 0, ceiling: 0 } as const;
 
 export const ruleSets: Readonly<Record<RulesName, RuleSet>> = {
   // The load already counts prefetched tasks; a quarter more breaks ties between equally full agents in favour of
   // the one that gets through its backlog, and never outweighs a clearly better success rate.
-  waggle: { projectTurn: "clock", userTurn: "clock", agentRule: "score", lambda: 0.25, speedExponent: 1 },
+  waggle: {
+    projectTurn: "clock",
+    userTurn: "clock",
+    agentRule: "score",
+    lambda: 0.25,
+    speedExponent: 1,
+    ceiling: limits.ceilingTicksPerWaiting,
+  },
   budget: {
     projectTurn: "deficit",
     userTurn: "fifo",
     agentRule: "first-idle",
-    lambda: 0,
-    speedExponent: 0,
+    ...published,
   },
-  loco: { projectTurn: "none", userTurn: "load", agentRule: "score", lambda: 0, speedExponent: 0 },
-  vapora: { projectTurn: "none", userTurn: "fifo", agentRule: "score", lambda: 0, speedExponent: 0 },
-  lucio: { projectTurn: "none", userTurn: "recency", agentRule: "score", lambda: 0, speedExponent: 0 },
+  loco: { projectTurn: "none", userTurn: "load", agentRule: "score", ...published },
+  vapora: { projectTurn: "none", userTurn: "fifo", agentRule: "score", ...published },
+  lucio: { projectTurn: "none", userTurn: "recency", agentRule: "score", ...published },
 };
 
 export const defaultPolicy: Policy = {
@@ -73,7 +85,6 @@ export const defaultPolicy: Policy = {
   // LOCO's "balanced", its default for most workloads.
   alpha: 0.25,
   autoTune: false,
-  ceiling: limits.ceilingTicksPerWaiting,
   guaranteeMs: limits.guaranteeMs,
   tokensDefault: limits.tokensPerAttemptDefault,
   projects: "open",
