@@ -2,7 +2,7 @@
 // Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
 
 import type { Event, EventOf, TaskSpec } from "../core/event.ts";
-import type { CandidateTerms, Receipt, SlotReceipt } from "../core/receipt.ts";
+import type { CandidateTerms, Receipt, SlotReceipt, Turn } from "../core/receipt.ts";
 
 /** What happened, without a line end. An event of a newer version is told by its type alone. */
 export function describe(event: Event): string {
@@ -118,6 +118,7 @@ export function describeReceipt(receipt: Receipt): string {
       : [`score ${scoreOf(winner)}`, ...others.map((other) => `${other.agent} ${scoreOf(other)}`)];
   const ineligible = Object.entries(receipt.ineligible).map(([reason, count]) => `${count} ${reason}`);
   return [
+    ...(receipt.turn === undefined ? [] : [turnOf(receipt.turn)]),
     [...scores, decisions[receipt.decidedBy]].filter((part) => part !== "").join(", "),
     `of ${receipt.feasible}${ineligible.length === 0 ? "" : ` (${ineligible.join(", ")})`}`,
     `waited ${duration(receipt.waitedMs)}`,
@@ -129,9 +130,16 @@ const decisions = {
   score: "",
   "in-flight": "fewer in flight",
   "longest-idle": "longest idle",
+  joined: "first to join",
   id: "first by id",
   probe: "to probe it",
 } as const;
+
+/** `project by guarantee`, `user by ceiling`; by the rule goes without saying. */
+function turnOf({ project, user }: Turn): string {
+  const parts = [project !== "rule" && `project by ${project}`, user !== "rule" && `user by ${user}`];
+  return parts.filter((part) => part !== false).join(", ");
+}
 
 function scoreOf({ score }: CandidateTerms): string {
   return score.toFixed(2);

@@ -102,6 +102,7 @@ const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
   score: "chosen by score",
   "in-flight": "equal scores; chosen for fewer in flight",
   "longest-idle": "equal scores; chosen as the longest idle",
+  joined: "chosen as the first that joined",
   id: "equal scores; chosen by id",
   probe: "chosen to probe it after a suspension",
 };

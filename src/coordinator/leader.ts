@@ -28,6 +28,7 @@ import type { ChainTail, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { nextOpeningAt } from "../scheduling/gates.ts";
+import { Planner } from "../scheduling/planner.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
@@ -77,6 +78,7 @@ export class Leader {
   readonly #deps: LeaderDeps;
   readonly #replay: Replay;
   readonly #state: SwarmState;
+  readonly #planner: Planner;
   readonly #time: JournalClock;
   readonly #inbox = new Inbox();
   readonly #committer: Committer;
@@ -118,6 +120,7 @@ export class Leader {
     this.#deps = deps;
     this.#replay = replay;
     this.#state = replay.state;
+    this.#planner = new Planner(replay.state);
     this.term = (replay.position.term + 1) as Term;
     this.#tail = { ...replay.position, journal: replay.position.journal || deps.random.id(16) };
     this.#committedIdx = replay.position.idx;
@@ -229,7 +232,7 @@ export class Leader {
   #appendTurn({ first, last }: { readonly first?: Command; readonly last?: Command } = {}): void {
     const startedMs = this.#deps.clock.monotonicMs();
     const at = this.#time.now();
-    const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1));
+    const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1), this.#planner);
     if (first !== undefined) turn.take(first);
     const entries: InboxEntry[] = [];
     const tookAll = this.#takeOwn(turn) && this.#takeInbox(turn, entries, startedMs);

@@ -2,12 +2,13 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../assert.ts";
-import type { AgentRow, Lane, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
+import { isServedEarlier, type Lane, laneOf } from "../core/lanes.ts";
+import type { AgentRow, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
 import type { TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
-import { successRate } from "../scheduling/success-rate.ts";
+import { expectationOf, scoredRate } from "../scheduling/success-rate.ts";
 import type { AgentMirrors } from "./agent-mirror.ts";
 import { unknownTask } from "./answers.ts";
 import { rowsWithin } from "./fitting.ts";
@@ -97,25 +98,24 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
 }
 
 function waitingFor(state: SwarmState, row: TaskRow) {
-  const { lane } = row;
-  assert(lane !== undefined, "a queued task stands in a lane");
-  const peers = peersOf(state, lane.kind, lane.role);
+  const { queue } = row;
+  const lane = laneOf(row);
+  assert(queue !== undefined && lane !== undefined, "a queued task stands in a lane");
+  const { kind, role } = lane;
+  const peers = peersOf(state, kind, role);
+  const demand = { kind, role, avoid: queue.avoid };
   const reasons = mapped(state.agentById.values(), (agent) => ({
     agent: agent.id as string,
-    reason: standingFor(agent, lane, peers, state.at) as string,
+    reason: standingFor(state, agent, demand, peers, state.at) as string,
   }));
   return { position: positionOf(row), ineligible: rowsWithin(reasons, limits.ineligibleBytesMax).rows };
 }
 
-/** 1 is next. Counts what stands before it in its lane. */
+/** 1 is next. Counts what its user has waiting before it in its lane. */
 function positionOf(row: TaskRow): number {
   let before = 0;
-  for (const other of row.lane?.queue.values() ?? []) {
-    const isBefore =
-      other.spec.priority !== row.spec.priority
-        ? other.spec.priority < row.spec.priority
-        : other.sequence < row.sequence;
-    if (isBefore) before += 1;
+  for (const { tasks } of row.queue?.user.queues ?? []) {
+    for (const other of tasks.values()) if (isServedEarlier(other, row)) before += 1;
   }
   return before + 1;
 }
@@ -134,7 +134,7 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }:
       const suspension = row.suspensionByKind.get(kind);
       return {
         kind: kind as string,
-        successRate: successRate(record, state.recordByKind.get(kind), state.at),
+        successRate: scoredRate(record, expectationOf(state.recordByKind.get(kind), state.at), state.at),
         attempts: record?.attempts ?? 0,
         latencyMs: record?.latencyMs ?? 0,
         ...(suspension === undefined ? {} : { suspendedUntil: suspension.until }),
@@ -162,14 +162,25 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }:
 }
 
 function queueStatusOf(state: SwarmState, lane: Lane): StatusResponse["queues"][number] {
-  const oldest = lane.queue.peek();
+  const oldestAt = oldestIn(lane);
   return {
     kind: lane.kind,
     ...(lane.role === undefined ? {} : { role: lane.role }),
-    waiting: lane.queue.size,
-    oldestMs: oldest === undefined ? 0 : Math.max(0, state.at - oldest.queuedAt),
+    waiting: lane.size,
+    oldestMs: Math.max(0, state.at - oldestAt),
     agents: state.onlineByKind.get(lane.kind)?.size ?? 0,
   };
+}
+
+/** When the task that waits longest was queued. */
+function oldestIn(lane: Lane): number {
+  let oldestAt = Number.POSITIVE_INFINITY;
+  for (const { memberByUser } of lane.memberByProject.values()) {
+    for (const { queues } of memberByUser.values()) {
+      for (const { oldest } of queues) oldestAt = Math.min(oldestAt, oldest?.queuedAt ?? oldestAt);
+    }
+  }
+  return oldestAt;
 }
 
 /** Users take what their project and those before it leave. */

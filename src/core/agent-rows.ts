@@ -5,6 +5,7 @@ import type { AgentId, Instant, Kind, TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { emptyRecord, recordOutcome } from "../scheduling/success-rate.ts";
 import type { EventOf } from "./event.ts";
+import { kindRowOf } from "./lanes.ts";
 import { type AgentRow, type OpenAttempt, placesOf, type SuccessRecord, type SwarmState } from "./state.ts";
 import { type EventContext, startTimer, stopTimer } from "./task-rows.ts";
 
@@ -13,7 +14,10 @@ export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, contex
   const row = known ?? newAgentRow(event, context.at);
   if (row.online && row.incarnation === event.incarnation) removeFromKinds(state, row);
   else beginLife(state, row, event, context.at);
+  state.joins += 1;
+  row.joinedOrder = state.joins;
   row.kinds = new Set(event.kinds);
+  row.kindRows = event.kinds.map((kind) => kindRowOf(state, kind));
   row.role = event.role;
   row.agentType = event.agentType;
   row.labels = event.labels ?? {};
@@ -73,7 +77,7 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
   attempt.timeoutTimer = undefined;
   const agent = agentOf(state, attempt.agent);
   if (isRevoked) attempt.state = "revoked";
-  else agent.open.delete(attempt.number);
+  else freePlace(agent, attempt);
 }
 
 /** Frees the place of a revoked attempt. */
@@ -81,8 +85,14 @@ export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptRelease
   const agent = agentOf(state, event.agent);
   const attempt = findRevoked(agent, event.task, event.attempt);
   assert(attempt !== undefined, `attempt ${event.task}#${event.attempt} is released after it was revoked`);
-  agent.open.delete(attempt.number);
+  freePlace(agent, attempt);
   return attempt;
+}
+
+/** A place that becomes free is a tick of every kind it could have served. */
+function freePlace(agent: AgentRow, attempt: OpenAttempt): void {
+  agent.open.delete(attempt.number);
+  for (const row of agent.kindRows) row.tick += 1;
 }
 
 /** The attempt of a task that occupies a place of this agent, if any. A live task knows its own; only a revoked
@@ -138,6 +148,8 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     draining: false,
     unresponsive: false,
     kinds: new Set(),
+    kindRows: [],
+    joinedOrder: 0,
     role: undefined,
     agentType: undefined,
     labels: {},

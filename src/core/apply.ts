@@ -4,7 +4,7 @@
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant, ProjectId } from "../ids.ts";
-import { learnTokens } from "../scheduling/estimate.ts";
+import { costCorrection, learnTokens, type SpentAttempt } from "../scheduling/estimate.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
@@ -18,13 +18,14 @@ import {
 } from "./agent-rows.ts";
 import { awaitCharge, chargeLate, reserve, settle, usedTokens } from "./budget-rows.ts";
 import type { Event, EventOf, FailureClass } from "./event.ts";
+import { kindRowOf, leaveLane, takeTurn } from "./lanes.ts";
+import type { Turn } from "./receipt.ts";
 import {
   changePolicy,
   configureKind,
   configureProject,
   configureRate,
   configureResource,
-  kindRowOf,
   pauseProject,
 } from "./settings-rows.ts";
 import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";
@@ -36,7 +37,6 @@ import {
   type EventContext,
   end,
   enqueue,
-  leaveLane,
   move,
   startTimer,
   stopReleaseTimer,
@@ -53,6 +53,8 @@ const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean;
     invalid: { attempt: true, agent: false },
     infrastructure: { attempt: false, agent: false },
   };
+
+const byRule: Turn = { project: "rule", user: "rule" };
 
 /** Changes `state` by one event. @throws InvariantError when the event is not legal in it */
 export function apply(state: SwarmState, event: Event, context: EventContext): void {
@@ -173,6 +175,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     weight: row.spec.weight,
     tokensReserved: event.tokensReserved ?? 0,
     agentType: agent.agentType,
+    charged: row.cost,
     attempt: event.attempt,
     agent: event.agent,
     incarnation: event.incarnation,
@@ -190,6 +193,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     kind: "timeout",
     attempt,
   });
+  takeTurn(state, row, event.receipt.turn ?? byRule, at);
   leaveLane(state, row);
   if (row.attempt === 0) countFirstStart(row, at);
   row.attempt = event.attempt;
@@ -217,6 +221,7 @@ function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: E
   learn(state, attempt, "success", context.at, event.latencyMs);
   closeAttempt(state, attempt, false);
   takeReport(state, attempt, "completed", event.tokens, context.at);
+  carry(row, { charged: attempt.charged, isReturned: false, tokens: event.tokens });
   agentOf(state, event.agent).completed += 1;
   row.open = undefined;
   end(state, row, "completed", context, event.agent);
@@ -247,6 +252,8 @@ function closeFailed(
   if (effects.agent) learn(state, attempt, "failure", at);
   if (effects.attempt) row.failures += 1;
   else row.infrastructureFailures += 1;
+  const isReturned = !effects.attempt || event.failure.class === "lost";
+  carry(row, { charged: attempt.charged, isReturned, tokens: event.tokens });
   if (effects.attempt) addFailedBy(row, event.agent);
   const isRevoked = event.type !== "TaskFailed" && event.revoked === true;
   closeAttempt(state, attempt, isRevoked);
@@ -294,6 +301,13 @@ function ledgerOf(state: SwarmState, project: ProjectId | undefined): TokenLedge
   const row = state.projectById.get(project);
   assert(row !== undefined, `project ${project} has a budget`);
   return row.ledger;
+}
+
+/** What an attempt cost more than was charged for it is added to the next grant's. */
+function carry({ spec, projectRow, userRow }: TaskRow, spent: SpentAttempt): void {
+  const difference = costCorrection(spec, spent);
+  projectRow.account.carried += difference;
+  userRow.account.carried += difference;
 }
 
 function revokeAndEnd(

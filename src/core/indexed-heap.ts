@@ -47,6 +47,20 @@ export class IndexedHeap<Item extends HeapItem> {
     this.#sink(last, last.heapAt);
   }
 
+  /** The items that would leave first, in that order, at most `countMax`: O(countMax²), however many there are. */
+  first(countMax: number): Item[] {
+    const found: Item[] = [];
+    const edge: Item[] = this.#items.slice(0, 1);
+    while (edge.length > 0 && found.length < countMax) {
+      edge.sort((a, b) => (this.#before(a, b) ? -1 : 1));
+      const next = edge.shift() as Item;
+      found.push(next);
+      const childAt = 2 * next.heapAt + 1;
+      edge.push(...this.#items.slice(childAt, childAt + 2));
+    }
+    return found;
+  }
+
   /** In no particular order. */
   values(): IterableIterator<Item> {
     return this.#items.values();

@@ -35,9 +35,18 @@ export const waitingReasons = [
 export type WaitingReason = (typeof waitingReasons)[number];
 
 /** What decided between the winner and the next: the score, or the first tie-break that differed. */
-export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "id" | "probe";
+export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "joined" | "id" | "probe";
 
-/** The terms of one candidate's score; `score = successRate / (1 + load + λ · backlog)`. */
+/** By which class a project or a user had its turn (docs/scheduling.md, "Whose turn"). */
+export type TurnBasis = "ceiling" | "guarantee" | "rule";
+
+/** How it came to be this task's turn. */
+export interface Turn {
+  readonly project: TurnBasis;
+  readonly user: TurnBasis;
+}
+
+/** The terms of one candidate's score; `score = successRate · speed / (1 + load + λ · backlog)`. */
 export interface CandidateTerms {
   readonly agent: AgentId;
   /** [0, 1], rounded to 4 decimals, as are the others. */
@@ -48,9 +57,13 @@ export interface CandidateTerms {
   readonly load: number;
   /** L(agent) over the agents' own backlogs, [0, 1]; absent when 0. */
   readonly backlog?: number;
+  /** The factor for speed, (0, 1]; absent when 1. */
+  readonly speed?: number;
 }
 
 export interface Receipt {
+  /** Absent when both project and user went by the rule. */
+  readonly turn?: Turn;
   /** How many agents passed every filter. */
   readonly feasible: number;
   /** The winner, then the next two. */

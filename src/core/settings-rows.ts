@@ -1,12 +1,13 @@
 // How what operators set changes the state: policy, projects, kinds, resources, rates, pauses.
 
-import type { Instant, Kind } from "../ids.ts";
+import type { Instant } from "../ids.ts";
 import { emptyUse, useUnder } from "../scheduling/rate.ts";
 import { rescaled } from "../scheduling/rolling-window.ts";
 import { adoptBudget } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
+import { kindRowOf } from "./lanes.ts";
 import { forgetTunedAlpha, measure, newResourceRow } from "./slot-rows.ts";
-import type { KindRow, SwarmState } from "./state.ts";
+import type { SwarmState } from "./state.ts";
 import { noteKept, projectRowOf } from "./task-rows.ts";
 
 export function changePolicy(state: SwarmState, { policy }: EventOf<"PolicyChanged">, at: Instant): void {
@@ -62,13 +63,4 @@ export function configureRate(state: SwarmState, event: EventOf<"RateConfigured"
   }
   known.use = useUnder(known.use, { before: known.settings, after: settings }, at);
   known.settings = settings;
-}
-
-/** The row of a kind, made when it is not there. */
-export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
-  const known = state.kindByName.get(kind);
-  if (known !== undefined) return known;
-  const row: KindRow = { kind, settings: undefined };
-  state.kindByName.set(kind, row);
-  return row;
 }

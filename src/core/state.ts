@@ -20,11 +20,13 @@ import type {
   UserId,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { Account } from "../scheduling/account.ts";
 import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
 import type { RateUse } from "../scheduling/rate.ts";
 import { emptyWindow, type RollingWindow } from "../scheduling/rolling-window.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
+import type { Lane, TaskQueue } from "./lanes.ts";
 import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
 
 export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
@@ -43,9 +45,12 @@ export interface TaskRow extends HeapItem {
   readonly userRow: UserRow;
   readonly projectRow: ProjectRow;
   state: LiveTaskState;
+  /** Its weight in whole thousandths: what a grant charges. */
+  readonly cost: number;
   /** When it was last queued; its age counts from here. */
   queuedAt: Instant;
-  /** `state.tick` when it was last queued. */
+  /** `state.orders` and its kind's tick when it was last queued. */
+  queuedOrder: number;
   queuedTick: number;
   /** The last attempt that was opened; 0 before the first. */
   attempt: number;
@@ -55,7 +60,10 @@ export interface TaskRow extends HeapItem {
   /** Agents that failed it, sorted; they get it again only when nobody else serves its kind. */
   failedBy: readonly AgentId[];
   open: OpenAttempt | undefined;
-  lane: Lane | undefined;
+  queue: TaskQueue | undefined;
+  /** Its neighbours in the queue by `queuedOrder`. */
+  older: TaskRow | undefined;
+  newer: TaskRow | undefined;
   releaseTimer: Timer | undefined;
   deadlineTimer: Timer | undefined;
 }
@@ -71,6 +79,8 @@ export interface OpenAttempt {
   readonly tokensReserved: number;
   /** Of its agent when it was assigned: whose rate its tokens count for. */
   readonly agentType: string | undefined;
+  /** What its grant charged to its project and user, thousandths of weight. */
+  readonly charged: number;
   readonly attempt: AttemptNumber;
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -92,6 +102,11 @@ export interface SuccessRecord {
   /** Mean latency of completed attempts, exponentially weighted, ms; 0 before the first. */
   latencyMs: number;
   updatedAt: Instant;
+  /** The last step of time (`limits.rateEpochMs`) with an outcome, and what was expected when it began. Kept for
+   *  the swarm's records. */
+  epochAt: Instant;
+  epochRate: number;
+  epochLatencyMs: number;
 }
 
 export interface Suspension {
@@ -110,6 +125,10 @@ export interface AgentRow {
   role: string | undefined;
   agentType: string | undefined;
   labels: Readonly<Record<string, string>>;
+  /** The rows of its kinds while it is online. */
+  kindRows: readonly KindRow[];
+  /** The n-th join of the swarm. */
+  joinedOrder: number;
   maxConcurrent: number;
   prefetch: number;
   /** What occupies its places, by assignment number, oldest first. */
@@ -127,17 +146,6 @@ export interface AgentRow {
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
   forgetTimer: Timer | undefined;
-}
-
-/** Queued tasks that any given agent may either all run or all not: same kind, role and agents to avoid. */
-export interface Lane {
-  readonly key: string;
-  readonly kind: Kind;
-  readonly role: string | undefined;
-  /** Agents that failed these tasks, sorted. */
-  readonly avoid: readonly AgentId[];
-  /** By (priority, order of submission). */
-  readonly queue: IndexedHeap<TaskRow>;
 }
 
 /** Something due at an instant; popped by `Tick`. */
@@ -179,6 +187,10 @@ export interface KindRow {
   settings: KindSettings | undefined;
   /** Mean tokens of its attempts that reported any, exponentially weighted; absent before the first. */
   tokensMean?: number;
+  /** Places that became free at agents that serve it. */
+  tick: number;
+  /** Lanes it has tasks in. */
+  lanes: number;
 }
 
 export interface ResourceRow {
@@ -265,6 +277,7 @@ export interface UnchargedAttempt {
 export interface UserRow {
   readonly user: UserId;
   readonly counts: TaskCounts;
+  readonly account: Account;
   /** Tasks that have not ended. */
   live: number;
   /** Sum and maximum of the time from submission to the first assignment, ms. */
@@ -282,6 +295,9 @@ export interface ProjectRow {
   readonly ledger: TokenLedger;
   /** Attempts that occupy a place, revoked ones included. */
   openAttempts: number;
+  readonly account: Account;
+  /** Of its users. */
+  virtualTime: number;
   /** Tasks that have not ended. */
   live: number;
   /** Users with tasks that are queued or delayed. */
@@ -303,6 +319,12 @@ export interface SwarmState {
   submissions: number;
   /** Assignments ever made. */
   assignments: number;
+  /** Joins ever. */
+  joins: number;
+  /** Entries into lanes and assignments ever: what comes later has the higher order. */
+  orders: number;
+  /** Of the projects (docs/scheduling.md, "The clocks"). */
+  virtualTime: number;
   timersEver: number;
   readonly taskById: Map<TaskId, TaskRow>;
   /** In order of ending. */
@@ -368,6 +390,9 @@ export function emptyState(): SwarmState {
     tick: 0,
     submissions: 0,
     assignments: 0,
+    joins: 0,
+    orders: 0,
+    virtualTime: 0,
     timersEver: 0,
     taskById: new Map(),
     endedById: new Map(),
@@ -404,13 +429,16 @@ export const defaultProjectSettings: ProjectSettings = {
 /** What holds for a kind of which nothing was set. */
 export const defaultKindSettings: KindSettings = { importance: 1 };
 
-export function isDueEarlier(a: Timer, b: Timer): boolean {
-  return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.order < b.order;
+export function projectSettingsOf(row: ProjectRow): ProjectSettings {
+  return row.settings ?? defaultProjectSettings;
 }
 
-/** Tasks of one lane leave by (priority, order of submission). */
-export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
-  return a.spec.priority !== b.spec.priority ? a.spec.priority < b.spec.priority : a.sequence < b.sequence;
+export function kindSettingsOf(row: KindRow): KindSettings {
+  return row.settings ?? defaultKindSettings;
+}
+
+export function isDueEarlier(a: Timer, b: Timer): boolean {
+  return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.order < b.order;
 }
 
 /** The places an agent has in all: what runs at once and what it prefetches. */

@@ -5,7 +5,7 @@
 
 import type { AgentId, BatchIndex, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { Round } from "../scheduling/planner.ts";
+import { Planner } from "../scheduling/planner.ts";
 import { slotReactions } from "../scheduling/slot-planner.ts";
 import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
@@ -34,12 +34,15 @@ export class Turn {
   readonly #state: SwarmState;
   readonly #at: Instant;
   readonly #idx: BatchIndex;
+  readonly #planner: Planner;
 
-  /** @param at of the whole turn · @param idx the batch it will be */
-  constructor(state: SwarmState, at: Instant, idx: BatchIndex) {
+  /** @param at of the whole turn · @param idx the batch it will be · @param planner of this state, that was in
+   *  every turn since it was made; one of its own costs as much as the swarm has agents */
+  constructor(state: SwarmState, at: Instant, idx: BatchIndex, planner: Planner = new Planner(state)) {
     this.#state = state;
     this.#at = at;
     this.#idx = idx;
+    this.#planner = planner;
   }
 
   get isFull(): boolean {
@@ -65,13 +68,19 @@ export class Turn {
 
   /** Assigns what can be assigned, as far as the turn has room. @returns whether nothing is left to assign */
   plan(): boolean {
-    const round = new Round(this.#state, this.#at);
+    const round = this.#planner.open(this.#at);
     while (!this.isFull) {
       const assigned = round.next();
       if (assigned === undefined) return true;
       this.#record(assigned);
     }
+    round.close();
     return false;
+  }
+
+  #touch(agent: AgentId): void {
+    this.touchedAgents.add(agent);
+    this.#planner.touch(agent);
   }
 
   #record(event: Event): void {
@@ -83,7 +92,7 @@ export class Turn {
     const json = JSON.stringify(event);
     this.bytes += Buffer.byteLength(json);
     this.recorded.push({ event, json, project: projectOf(this.#state, event) });
-    if ("agent" in event) this.touchedAgents.add(event.agent);
+    if ("agent" in event) this.#touch(event.agent);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
     for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);

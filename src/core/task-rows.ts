@@ -4,14 +4,14 @@
 import { assert } from "../assert.ts";
 import type { AgentId, BatchIndex, Instant, ProjectId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { newAccount } from "../scheduling/account.ts";
+import { costEstimate } from "../scheduling/estimate.ts";
 import type { TaskSpec } from "./event.ts";
-import { IndexedHeap } from "./indexed-heap.ts";
+import { enterLane, leaveLane } from "./lanes.ts";
 import {
   type EndedTaskState,
   emptyCounts,
   emptyLedger,
-  isServedEarlier,
-  type Lane,
   type LiveTaskState,
   type ProjectRow,
   type SwarmState,
@@ -42,14 +42,18 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     userRow: userRowOf(projectRow, spec.user),
     projectRow,
     state: "queued",
+    cost: costEstimate(spec),
     queuedAt: context.at,
-    queuedTick: state.tick,
+    queuedOrder: 0,
+    queuedTick: 0,
     attempt: 0,
     failures: 0,
     infrastructureFailures: 0,
     failedBy: [],
     open: undefined,
-    lane: undefined,
+    queue: undefined,
+    older: undefined,
+    newer: undefined,
     releaseTimer: undefined,
     deadlineTimer: undefined,
   };
@@ -61,29 +65,18 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
   row.state = isDelayed ? "delayed" : "queued";
   count(state, row, row.state, 1);
   if (isDelayed) row.releaseTimer = startTimer(state, spec.notBefore, { kind: "release", task: row });
-  else enterLane(state, row);
+  else enterLane(state, row, context.at);
 }
 
 /** Puts a row that is in no queue into its lane; its age counts from now. */
 export function enqueue(state: SwarmState, row: TaskRow, at: Instant): void {
-  row.queuedAt = at;
-  row.queuedTick = state.tick;
   move(state, row, "queued");
-  enterLane(state, row);
+  enterLane(state, row, at);
 }
 
 export function delay(state: SwarmState, row: TaskRow, until: Instant): void {
   move(state, row, "delayed");
   row.releaseTimer = startTimer(state, until, { kind: "release", task: row });
-}
-
-/** Takes a queued row out of its lane. */
-export function leaveLane(state: SwarmState, row: TaskRow): void {
-  const lane = row.lane;
-  assert(lane !== undefined, `queued task ${row.spec.id} stands in a lane`);
-  lane.queue.remove(row);
-  row.lane = undefined;
-  if (lane.queue.size === 0) state.laneByKey.delete(lane.key);
 }
 
 export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
@@ -155,23 +148,6 @@ export function stopTimer(state: SwarmState, timer: Timer): void {
   if (timer.heapAt !== -1) state.timers.remove(timer);
 }
 
-function enterLane(state: SwarmState, row: TaskRow): void {
-  const lane = laneOf(state, row);
-  lane.queue.push(row);
-  row.lane = lane;
-}
-
-function laneOf(state: SwarmState, row: TaskRow): Lane {
-  const { kind, role } = row.spec;
-  const isPlain = role === undefined && row.failedBy.length === 0;
-  const key = isPlain ? kind : `${kind} ${role ?? ""} ${row.failedBy.join(" ")}`;
-  const known = state.laneByKey.get(key);
-  if (known !== undefined) return known;
-  const lane: Lane = { key, kind, role, avoid: row.failedBy, queue: new IndexedHeap(isServedEarlier) };
-  state.laneByKey.set(key, lane);
-  return lane;
-}
-
 function count(state: SwarmState, row: TaskRow, taskState: TaskState, change: 1 | -1): void {
   const { projectRow, userRow } = row;
   state.counts[taskState] += change;
@@ -230,6 +206,8 @@ export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow 
     counts: emptyCounts(),
     ledger: emptyLedger(state.policy.guaranteeMs),
     openAttempts: 0,
+    account: newAccount(),
+    virtualTime: 0,
     live: 0,
     usersWaiting: 0,
     userByName: new Map(),
@@ -243,7 +221,15 @@ function userRowOf({ userByName, idleUsers }: ProjectRow, user: UserId): UserRow
   const known = userByName.get(user);
   if (known !== undefined) return known;
   evictIdle(userByName, idleUsers, limits.usersPerProjectMax);
-  const row: UserRow = { user, counts: emptyCounts(), live: 0, waitMsSum: 0, waitMsMax: 0, started: 0 };
+  const row: UserRow = {
+    user,
+    counts: emptyCounts(),
+    account: newAccount(),
+    live: 0,
+    waitMsSum: 0,
+    waitMsMax: 0,
+    started: 0,
+  };
   userByName.set(user, row);
   return row;
 }

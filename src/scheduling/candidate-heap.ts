@@ -1,7 +1,8 @@
 // Candidates with the best on top, where scores may have fallen since they were placed. What is looked at is
 // made fresh and sinks to where it belongs; what is not looked at costs nothing. So an agent that serves a
 // hundred kinds is not moved in a hundred heaps at each assignment.
-// Right only because a candidate's place never improves during a round: an outdated place is too high.
+// Right only because a candidate's place never improves by itself: an outdated place is too high. Whoever makes one
+// better says so (`restore`).
 
 import { assert } from "../assert.ts";
 import type { Candidate } from "./candidate.ts";
@@ -13,11 +14,28 @@ export class CandidateHeap {
   constructor(candidates: Candidate[]) {
     this.#items = candidates;
     for (const [at, candidate] of this.#items.entries()) candidate.heapAt = at;
+    this.reorder();
+  }
+
+  /** All of them may have changed, and were made fresh. */
+  reorder(): void {
     for (let at = (this.#items.length >> 1) - 1; at >= 0; at -= 1) this.#sink(at);
   }
 
   get size(): number {
     return this.#items.length;
+  }
+
+  push(candidate: Candidate): void {
+    this.#items.push(candidate);
+    candidate.heapAt = this.#items.length - 1;
+    this.#rise(candidate.heapAt);
+  }
+
+  /** Puts a candidate that may have become better, and was made fresh, where it belongs. */
+  restore(candidate: Candidate): void {
+    this.#rise(candidate.heapAt);
+    this.#sink(candidate.heapAt);
   }
 
   remove(candidate: Candidate): void {

@@ -1,99 +1,116 @@
-// An agent considered for the tasks of one kind and role during one round, with its score and its place in the
-// ranking. Scores are computed when looked at: within a round an agent only gets busier, so a stale score is
-// never too low, and whoever stands first with a fresh one is the best.
+// An agent considered for the tasks of one kind and role, with its score and its place in the ranking; kept from
+// round to round. A score is computed when it is looked at: while only assignments happen an agent just gets
+// busier, so an outdated score is never too low, and whoever stands first with a fresh one is the best. Whatever
+// else happens to an agent is taken up before a round begins (agent-index.ts).
 
 import type { CandidateTerms, DecidedBy } from "../core/receipt.ts";
 import type { AgentRow } from "../core/state.ts";
+import type { Kind } from "../ids.ts";
 import type { Standing } from "./eligibility.ts";
+import type { Policy } from "./policy.ts";
 import { score, vaporaLoad } from "./score.ts";
 
-/** Where a candidate is ranked, and what is to be told when its agent filled or is being probed. */
-export interface Ranks {
-  update(candidate: Candidate): void;
-}
-
-/** One agent with a place free, during one round: what its candidacies for several kinds share. */
+/** One agent: what its candidacies for several kinds share. */
 export class Contender {
   readonly agent: AgentRow;
-  /** L(agent) at the round's start, [0, 1]. */
-  readonly backlog: number;
+  /** Of the agent when its candidacies were made: a join may change them. */
+  readonly kinds: ReadonlySet<Kind>;
   readonly candidates: Candidate[] = [];
-  /** Assignments it got in this round, all of them applied. */
-  assigned = 0;
+  /** L(agent) at the round's start, [0, 1]. */
+  backlog = 0;
+  /** Grows with each change of what scores are made of. */
+  version = 0;
 
-  constructor(agent: AgentRow, backlog: number) {
+  constructor(agent: AgentRow) {
     this.agent = agent;
-    this.backlog = backlog;
+    this.kinds = agent.kinds;
   }
 }
 
-export interface CandidateInit {
-  readonly contender: Contender;
-  readonly ranks: Ranks;
-  readonly standing: Standing;
-  /** Learnt for the kind, [0, 1]. */
-  readonly successRate: number;
-  readonly lambda: number;
+/** What of the policy ranks agents. */
+export type RankingPolicy = Pick<Policy, "agentRule" | "lambda">;
+
+/** Where a candidate is ranked: told what became of its agent. */
+export interface Ranks {
+  /** Something happened to the agent since the last round. */
+  renew(candidate: Candidate): void;
+  /** The agent filled within the round, or is being probed. */
+  update(candidate: Candidate): void;
+  dismiss(candidate: Candidate): void;
 }
 
 export class Candidate {
   readonly contender: Contender;
-  readonly ranks: Ranks;
-  /** `feasible`, `probe`, or why not any more. Kept by its ranks. */
-  standing: Standing;
+  readonly pool: Ranks;
+  /** `feasible`, `probe`, or why not. Kept by its pool. */
+  standing: Standing = "offline";
+  /** As what its pool counted it among those that could have a task in the long run. */
+  countedAs: "none" | "suspended" | "unsuspended" = "none";
   /** Position in the one heap that holds it; −1 when in none. Written by the heap alone. */
   heapAt = -1;
-  readonly #successRate: number;
-  readonly #backlogCost: number;
+  readonly #policy: RankingPolicy;
+  #successRate = 0;
+  #speed = 1;
+  #version = -1;
+  /** As of the last refresh, like all that follows. Compared in this order. */
   #score = 0;
-  /** Of the agent when the score was computed, like the two above and below. */
   #inFlight = 0;
-  #lastAssignedOrder = 0;
-  #assignedThen = 0;
+  #tieOrder = 0;
   #terms: CandidateTerms | undefined;
 
-  constructor({ contender, ranks, standing, successRate, lambda }: CandidateInit) {
+  constructor(contender: Contender, pool: Ranks, policy: RankingPolicy) {
     this.contender = contender;
-    this.ranks = ranks;
-    this.standing = standing;
-    this.#successRate = successRate;
-    this.#backlogCost = lambda * contender.backlog;
-    this.refresh();
+    this.pool = pool;
+    this.#policy = policy;
   }
 
   get agent(): AgentRow {
     return this.contender.agent;
   }
 
-  /** Whether the agent was assigned something since the score was computed. */
+  /** @param successRate [0, 1] · @param speed (0, 1] */
+  assess(successRate: number, speed: number): void {
+    this.#successRate = successRate;
+    this.#speed = speed;
+    this.#version = -1;
+  }
+
+  /** Whether something changed since the score was computed. */
   get isStale(): boolean {
-    return this.#assignedThen !== this.contender.assigned;
+    return this.#version !== this.contender.version;
   }
 
   refresh(): void {
-    const { agent, assigned } = this.contender;
-    this.#assignedThen = assigned;
+    const { agent, version } = this.contender;
+    this.#version = version;
     this.#inFlight = agent.open.size;
-    this.#lastAssignedOrder = agent.lastAssignedOrder;
-    this.#score = score(this.#scoreTerms(), this.#backlogCost);
+    const { agentRule, lambda } = this.#policy;
+    this.#score = score(this.#scoreTerms(), this.#speed, lambda * this.contender.backlog);
+    this.#tieOrder = agentRule === "score" ? agent.lastAssignedOrder : agent.joinedOrder;
     this.#terms = undefined;
   }
 
-  /** The highest score first; then fewer in flight, longest since assigned, id. A strict total order. */
+  /** The highest score first; then fewer in flight, longest since assigned, id. By `first-idle`: those that hold
+   *  nothing, then the others, each in order of joining. A strict total order. */
   isBefore(other: Candidate): boolean {
-    if (this.#score !== other.#score) return this.#score > other.#score;
-    if (this.#inFlight !== other.#inFlight) return this.#inFlight < other.#inFlight;
-    if (this.#lastAssignedOrder !== other.#lastAssignedOrder) {
-      return this.#lastAssignedOrder < other.#lastAssignedOrder;
+    if (this.#policy.agentRule === "first-idle") {
+      const isIdle = this.#inFlight === 0;
+      if (isIdle !== (other.#inFlight === 0)) return isIdle;
+    } else {
+      if (this.#score !== other.#score) return this.#score > other.#score;
+      if (this.#inFlight !== other.#inFlight) return this.#inFlight < other.#inFlight;
     }
+    if (this.#tieOrder !== other.#tieOrder) return this.#tieOrder < other.#tieOrder;
     return this.agent.id < other.agent.id;
   }
 
   /** The first rule of `isBefore` in which the two differ. */
   decidedAgainst(other: Candidate): DecidedBy {
+    if (this.#policy.agentRule === "first-idle")
+      return (this.#inFlight === 0) === (other.#inFlight === 0) ? "joined" : "in-flight";
     if (this.#score !== other.#score) return "score";
     if (this.#inFlight !== other.#inFlight) return "in-flight";
-    return this.#lastAssignedOrder === other.#lastAssignedOrder ? "id" : "longest-idle";
+    return this.#tieOrder === other.#tieOrder ? "id" : "longest-idle";
   }
 
   /** As of the last refresh, for the receipt. Made once for all the receipts that show it. */
@@ -110,6 +127,7 @@ export class Candidate {
       successRate: rounded(this.#successRate),
       load: rounded(vaporaLoad(this.#scoreTerms())),
       ...(backlog === 0 ? {} : { backlog: rounded(backlog) }),
+      ...(this.#speed === 1 ? {} : { speed: rounded(this.#speed) }),
     };
   }
 

@@ -6,8 +6,9 @@
 import type { IneligibleReason } from "../core/receipt.ts";
 import { type AgentRow, placesOf, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { rateGate } from "./gates.ts";
 
-/** What a task asks of its agent. A lane is one. */
+/** What a task asks of its agent. */
 export interface Demand {
   readonly kind: Kind;
   readonly role: string | undefined;
@@ -49,25 +50,42 @@ export function excludedByFailure(avoid: readonly AgentId[], peers: Peers): read
 }
 
 /** The first filter that an agent fails for this demand, or how it passed them all. */
-export function standingFor(agent: AgentRow, demand: Demand, peers: Peers, at: Instant): Standing {
-  const standing = standingInPool(agent, demand.kind, demand.role, peers.suspensionsHold, at);
+export function standingFor(
+  state: SwarmState,
+  agent: AgentRow,
+  demand: Demand,
+  peers: Peers,
+  at: Instant,
+): Standing {
+  const standing = standingInPool(agent, demand, {
+    suspensionsHold: peers.suspensionsHold,
+    isRateLimited: rateGate(state, agent.agentType, at),
+    at,
+  });
   if (standing !== "feasible" && standing !== "probe") return standing;
   return excludedByFailure(demand.avoid, peers).includes(agent.id) ? "failed-this-task" : standing;
+}
+
+/** What of the rest of the swarm an agent's standing depends on. */
+export interface Circumstances {
+  readonly suspensionsHold: boolean;
+  /** Whether the rate window of the agent's type is exceeded. */
+  readonly isRateLimited: boolean;
+  readonly at: Instant;
 }
 
 /** As `standingFor`, but for the task's own failures: the same for all tasks of a kind and role. */
 export function standingInPool(
   agent: AgentRow,
-  kind: Kind,
-  role: string | undefined,
-  suspensionsHold: boolean,
-  at: Instant,
+  { kind, role }: Pick<Demand, "kind" | "role">,
+  { suspensionsHold, isRateLimited, at }: Circumstances,
 ): Standing {
   if (!agent.online) return "offline";
   if (agent.draining) return "draining";
   if (!agent.kinds.has(kind)) return "wrong-kind";
   if (!hasRole(agent, role)) return "wrong-role";
   if (isFull(agent)) return "full";
+  if (isRateLimited) return "rate-limited";
   if (agent.unresponsive) return "unresponsive";
   if (!suspensionsHold || !agent.suspensionByKind.has(kind)) return "feasible";
   return isProbeDue(agent, kind, at) ? "probe" : "suspended";
@@ -75,11 +93,6 @@ export function standingInPool(
 
 export function isLive(agent: AgentRow): boolean {
   return agent.online && !agent.draining;
-}
-
-/** Whether it could be assigned something now, of whatever kind. */
-export function isFree(agent: AgentRow): boolean {
-  return isLive(agent) && !isFull(agent) && !agent.unresponsive;
 }
 
 /** Every place is taken, those for prefetched tasks included. */
@@ -107,6 +120,6 @@ export function isProbing(agent: AgentRow, kind: Kind): boolean {
   return false;
 }
 
-function hasRole(agent: AgentRow, role: string | undefined): boolean {
+export function hasRole(agent: AgentRow, role: string | undefined): boolean {
   return role === undefined || agent.role === role;
 }

@@ -1,24 +1,14 @@
-// The agents that may have tasks of one kind and role, ranked, during one round. Lanes that differ only in the
-// agents to avoid share a pool. It is given those that have a place free and hears of each that fills.
-// The counts for receipts are made at the first assignment from here and kept up to date from then on.
+// The agents that serve one kind, as those see them who want tasks of one role done: who may have one, ranked, and
+// how many may not for which reason. Kept from round to round by agent-index.ts, which says what changed.
 
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
 import type { AgentRow, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
-import { isLive, type Peers, peersOf, type Standing, standingInPool } from "./eligibility.ts";
-import { agentRate, swarmRate } from "./success-rate.ts";
-import type { Census } from "./survey.ts";
-
-export interface PoolInit {
-  readonly state: SwarmState;
-  readonly at: Instant;
-  readonly kind: Kind;
-  readonly role: string | undefined;
-  readonly lambda: number;
-  readonly census: Census;
-}
+import { hasRole, isLive, type Standing, standingInPool } from "./eligibility.ts";
+import type { Policy } from "./policy.ts";
+import { type Expectation, epochOf, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
 
 /** Those that may have one task, as far as a receipt shows them. */
 export interface Ranking {
@@ -28,7 +18,25 @@ export interface Ranking {
   readonly decidedBy: DecidedBy;
 }
 
-type Counts = Record<IneligibleReason, number>;
+/** Agents of the whole swarm by the two filters that look at nothing but the agent. */
+export interface Census {
+  offline: number;
+  draining: number;
+  /** All others: live. */
+  live: number;
+}
+
+export interface PoolInit {
+  readonly state: SwarmState;
+  readonly policy: Policy;
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  readonly census: Census;
+  /** Whether the rate window of a type of agents is exceeded in this round. */
+  readonly isLimited: (agentType: string | undefined) => boolean;
+}
+
+type Counts = Record<Standing, number>;
 
 /** The winner and the next two (design section 10). */
 const shownInReceipt = 3;
@@ -38,41 +46,66 @@ const everybody = () => true;
 export class Pool implements Ranks {
   readonly kind: Kind;
   readonly role: string | undefined;
-  readonly #state: SwarmState;
-  readonly #at: Instant;
-  readonly #lambda: number;
-  readonly #census: Census;
-  /** What is expected of an agent that has not tried the kind. */
-  readonly #prior: number;
-  /** Those with a place free that pass, or are suspended: whose standing an assignment may change. */
-  readonly #candidates: Candidate[] = [];
-  #knownById: Map<AgentId, Candidate> | undefined;
-  #knownFeasible: CandidateHeap | undefined;
+  readonly #init: PoolInit;
+  readonly #candidateById = new Map<AgentId, Candidate>();
+  readonly #feasible = new CandidateHeap([]);
   readonly #probes: Candidate[] = [];
-  #knownPeers: Peers | undefined;
-  #counts: Counts | undefined;
+  /** Whose standing changes with time, and with who else is there. */
+  readonly #suspended = new Set<Candidate>();
+  readonly #counts = emptyCounts();
+  /** Live agents of the role, and those of them that are not suspended for the kind. */
+  #live = 0;
+  #unsuspended = 0;
+  #at = 0 as Instant;
+  #epochAt = -1;
+  #expectation: Expectation = expectationOf(undefined, 0 as Instant);
   #shownCounts: Receipt["ineligible"] | undefined;
 
-  constructor({ state, at, kind, role, lambda, census }: PoolInit) {
-    this.kind = kind;
-    this.role = role;
-    this.#state = state;
-    this.#at = at;
-    this.#lambda = lambda;
-    this.#census = census;
-    this.#prior = swarmRate(state.recordByKind.get(kind), at);
+  constructor(init: PoolInit) {
+    this.kind = init.kind;
+    this.role = init.role;
+    this.#init = init;
   }
 
-  /** Takes in an agent, if it may have tasks from here or is suspended. Before the first ranking. */
+  /** Takes in an agent that serves the kind. */
   admit(contender: Contender): void {
-    const { agent } = contender;
-    const standing = this.#standingOf(agent);
-    if (standing !== "feasible" && standing !== "probe" && standing !== "suspended") return;
-    const successRate = agentRate(agent.recordByKind.get(this.kind), this.#prior, this.#at);
-    const candidate = new Candidate({ contender, ranks: this, standing, successRate, lambda: this.#lambda });
+    const candidate = new Candidate(contender, this, this.#init.policy);
     contender.candidates.push(candidate);
-    this.#candidates.push(candidate);
-    if (standing === "probe") this.#probes.push(candidate);
+    this.#candidateById.set(contender.agent.id, candidate);
+    this.#assess(candidate);
+    this.#stand(candidate, undefined);
+  }
+
+  dismiss(candidate: Candidate): void {
+    this.#candidateById.delete(candidate.agent.id);
+    this.#withdraw(candidate);
+    this.#suspended.delete(candidate);
+    this.#counts[candidate.standing] -= 1;
+    this.#shownCounts = undefined;
+    this.#countPeer(candidate, -1);
+  }
+
+  /** Something happened to the agent since the last round. */
+  renew(candidate: Candidate): void {
+    this.#assess(candidate);
+    this.#stand(candidate, candidate.standing);
+  }
+
+  /** A round begins at `at`; what changed since the last one is told next. */
+  begin(at: Instant): void {
+    this.#at = at;
+    if (this.#epochAt !== epochOf(at)) this.#beginEpoch(at);
+  }
+
+  /** All that changed was told: what depends on time, or on who else is there, is taken up. */
+  settle(): void {
+    for (const candidate of this.#suspended) this.#stand(candidate, candidate.standing);
+    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
+  }
+
+  /** Takes note that an agent was assigned something in this round and filled, or is being probed. */
+  update(candidate: Candidate): void {
+    this.#stand(candidate, candidate.standing);
   }
 
   /** Whether anybody here may have a task, leaving aside whom the task avoids. */
@@ -80,10 +113,11 @@ export class Pool implements Ranks {
     return this.#feasible.size + this.#probes.length > 0;
   }
 
-  /** Whoever could have these tasks in the long run. */
-  get peers(): Peers {
-    this.#knownPeers ??= peersOf(this.#state, this.kind, this.role);
-    return this.#knownPeers;
+  /** Agents that the task's failures exclude: all it has failed on, or nobody when they are all there is. */
+  excludedByFailure(avoid: readonly AgentId[]): readonly AgentId[] {
+    if (avoid.length === 0) return avoid;
+    const avoided = avoid.filter((id) => this.#isPeer(this.#candidateById.get(id))).length;
+    return this.#peers > avoided ? avoid : [];
   }
 
   /**
@@ -106,75 +140,129 @@ export class Pool implements Ranks {
     };
   }
 
-  /** How many agents of the swarm fail which filter, zeros absent, in the filters' order. */
+  /** How many agents fail which filter, each counted under the first. Valid until the next assignment. */
   ineligible(excluded: readonly AgentId[]): Receipt["ineligible"] {
-    this.#counts ??= this.#count();
-    this.#shownCounts ??= withoutZeros(this.#counts);
+    this.#shownCounts ??= this.#shown();
     const excludedCount = this.#excludedCount(excluded);
     if (excludedCount === 0) return this.#shownCounts;
     return { ...this.#shownCounts, "failed-this-task": excludedCount };
   }
 
-  /** Takes note that an agent filled or is being probed. Within a round nobody's standing gets better. */
-  update(candidate: Candidate): void {
-    const before = candidate.standing;
-    const now = this.#standingOf(candidate.agent);
-    if (before === now) return;
-    candidate.standing = now;
-    if (before === "feasible") this.#feasible.remove(candidate);
-    if (before === "probe") this.#probes.splice(this.#probes.indexOf(candidate), 1);
-    if (this.#counts === undefined) return;
-    if (!mayHaveOne(before)) this.#counts[before] -= 1;
-    if (!mayHaveOne(now)) this.#counts[now] += 1;
+  /** Agents elsewhere in the swarm came or went: what is shown counts them too. */
+  censusChanged(): void {
     this.#shownCounts = undefined;
   }
 
-  get #feasible(): CandidateHeap {
-    this.#knownFeasible ??= this.#rankFirst();
-    return this.#knownFeasible;
+  get #peers(): number {
+    return this.#suspensionsHold ? this.#unsuspended : this.#live;
   }
 
-  #rankFirst(): CandidateHeap {
-    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
-    return new CandidateHeap(this.#candidates.filter(({ standing }) => standing === "feasible"));
+  get #suspensionsHold(): boolean {
+    return this.#unsuspended > 0;
+  }
+
+  #isPeer(candidate: Candidate | undefined): boolean {
+    if (candidate === undefined || !isLive(candidate.agent) || !hasRole(candidate.agent, this.role))
+      return false;
+    return !(this.#suspensionsHold && candidate.agent.suspensionByKind.has(this.kind));
+  }
+
+  #assess(candidate: Candidate): void {
+    const record = candidate.agent.recordByKind.get(this.kind);
+    candidate.assess(
+      scoredRate(record, this.#expectation, this.#at),
+      speedFactor(record, this.#expectation, this.#init.policy.speedExponent),
+    );
+  }
+
+  #beginEpoch(at: Instant): void {
+    this.#epochAt = epochOf(at);
+    this.#expectation = expectationOf(this.#init.state.recordByKind.get(this.kind), at);
+    for (const candidate of this.#candidateById.values()) {
+      this.#assess(candidate);
+      candidate.refresh();
+    }
+    this.#feasible.reorder();
+  }
+
+  /** Puts a candidate where its agent's standing belongs now. @param before undefined for one that is new */
+  #stand(candidate: Candidate, before: Standing | undefined): void {
+    if (before !== undefined) this.#countPeer(candidate, -1);
+    this.#countPeer(candidate, 1);
+    const now = this.#standingOf(candidate.agent);
+    candidate.standing = now;
+    if (before === "feasible" && now === "feasible") {
+      candidate.refresh();
+      this.#feasible.restore(candidate);
+      return;
+    }
+    if (before === now) return;
+    if (before !== undefined) {
+      this.#counts[before] -= 1;
+      if (before === "feasible" || before === "probe") this.#withdraw(candidate, before);
+    }
+    this.#counts[now] += 1;
+    this.#shownCounts = undefined;
+    candidate.refresh();
+    if (now === "feasible") this.#feasible.push(candidate);
+    if (now === "probe") this.#probes.push(candidate);
+  }
+
+  #withdraw(candidate: Candidate, standing = candidate.standing): void {
+    if (standing === "feasible") this.#feasible.remove(candidate);
+    if (standing === "probe") this.#probes.splice(this.#probes.indexOf(candidate), 1);
   }
 
   #standingOf(agent: AgentRow): Standing {
-    const suspensionsHold = agent.suspensionByKind.has(this.kind) && this.peers.suspensionsHold;
-    return standingInPool(agent, this.kind, this.role, suspensionsHold, this.#at);
+    return standingInPool(agent, this, {
+      suspensionsHold: this.#suspensionsHold,
+      isRateLimited: this.#init.isLimited(agent.agentType),
+      at: this.#at,
+    });
+  }
+
+  /** Keeps the counts of those that could have a task in the long run, and who is suspended. */
+  #countPeer(candidate: Candidate, change: 1 | -1): void {
+    if (change === 1) {
+      candidate.countedAs = this.#peerClass(candidate.agent);
+      if (candidate.agent.suspensionByKind.has(this.kind)) this.#suspended.add(candidate);
+      else this.#suspended.delete(candidate);
+    }
+    if (candidate.countedAs === "none") return;
+    this.#live += change;
+    if (candidate.countedAs === "unsuspended") this.#unsuspended += change;
+  }
+
+  #peerClass(agent: AgentRow): "none" | "suspended" | "unsuspended" {
+    if (!isLive(agent) || !hasRole(agent, this.role)) return "none";
+    return agent.suspensionByKind.has(this.kind) ? "suspended" : "unsuspended";
   }
 
   /** Of those that would pass but for the task's failures. */
   #excludedCount(excluded: readonly AgentId[]): number {
-    if (excluded.length === 0) return 0;
-    this.#knownById ??= new Map(this.#candidates.map((candidate) => [candidate.agent.id, candidate]));
     let count = 0;
     for (const id of excluded) {
-      const candidate = this.#knownById.get(id);
-      if (candidate !== undefined && mayHaveOne(candidate.standing)) count += 1;
+      const standing = this.#candidateById.get(id)?.standing;
+      if (standing === "feasible" || standing === "probe") count += 1;
     }
     return count;
   }
 
-  #count(): Counts {
-    const counts: Counts = {
-      offline: this.#census.offline,
-      draining: this.#census.draining,
-      "wrong-kind": this.#census.live,
-      "wrong-role": 0,
-      full: 0,
-      unresponsive: 0,
-      suspended: 0,
-      "failed-this-task": 0,
-      "rate-limited": 0,
+  #shown(): Receipt["ineligible"] {
+    const { census } = this.#init;
+    const ofKind = this.#candidateById.size - this.#counts.draining - this.#counts.offline;
+    const counts: Partial<Record<IneligibleReason, number>> = {
+      ...this.#counts,
+      offline: census.offline,
+      draining: census.draining,
+      "wrong-kind": census.live - ofKind,
     };
-    for (const agent of this.#state.onlineByKind.get(this.kind)?.values() ?? []) {
-      if (!isLive(agent)) continue;
-      counts["wrong-kind"] -= 1;
-      const standing = this.#standingOf(agent);
-      if (!mayHaveOne(standing)) counts[standing] += 1;
+    const shown: Partial<Record<IneligibleReason, number>> = {};
+    for (const reason of ineligibleReasons) {
+      const count = counts[reason] ?? 0;
+      if (count > 0) shown[reason] = count;
     }
-    return counts;
+    return shown;
   }
 
   /** Whose back-off ended first, then by id. */
@@ -187,8 +275,20 @@ export class Pool implements Ranks {
   }
 }
 
-function mayHaveOne(standing: Standing): standing is "feasible" | "probe" {
-  return standing === "feasible" || standing === "probe";
+function emptyCounts(): Counts {
+  return {
+    feasible: 0,
+    probe: 0,
+    offline: 0,
+    draining: 0,
+    "wrong-kind": 0,
+    "wrong-role": 0,
+    full: 0,
+    "rate-limited": 0,
+    unresponsive: 0,
+    suspended: 0,
+    "failed-this-task": 0,
+  };
 }
 
 function ranked(
@@ -202,10 +302,4 @@ function ranked(
 
 function decidedBy([winner, next]: readonly Candidate[]): DecidedBy {
   return winner === undefined || next === undefined ? "only" : winner.decidedAgainst(next);
-}
-
-function withoutZeros(counts: Counts): Receipt["ineligible"] {
-  const shown: Partial<Counts> = {};
-  for (const reason of ineligibleReasons) if (counts[reason] > 0) shown[reason] = counts[reason];
-  return shown;
 }

@@ -22,11 +22,11 @@ export function vaporaScore(terms: ScoreTerms): number {
 }
 
 /**
- * `successRate / (1 + load + λ·L(agent))` (design section 7.3), in [0, 1]. Without a backlog, or with λ = 0, it
- * is VAPORA's score to the bit.
+ * `successRate · speed / (1 + load + λ·L(agent))` (design section 7.3), in [0, 1]. Without a backlog or with λ = 0,
+ * and with a speed of 1, it is VAPORA's score to the bit.
  *
- * @param backlogCost λ·L(agent), ≥ 0
+ * @param speed (0, 1] · @param backlogCost λ·L(agent), ≥ 0
  */
-export function score(terms: ScoreTerms, backlogCost: number): number {
-  return terms.successRate / (1 + vaporaLoad(terms) + backlogCost);
+export function score(terms: ScoreTerms, speed: number, backlogCost: number): number {
+  return (terms.successRate * speed) / (1 + vaporaLoad(terms) + backlogCost);
 }

@@ -26,7 +26,65 @@ const keptPerAttempt = powerOfHalf(1 / limits.forgetHalfLifeAttempts);
 
 /** The record of whoever has tried nothing yet. */
 export function emptyRecord(at: Instant): SuccessRecord {
-  return { successes: 0, failures: 0, attempts: 0, latencyMs: 0, updatedAt: at };
+  return {
+    successes: 0,
+    failures: 0,
+    attempts: 0,
+    latencyMs: 0,
+    updatedAt: at,
+    epochAt: epochOf(at),
+    epochRate: limits.priorSuccessRate,
+    epochLatencyMs: 0,
+  };
+}
+
+/** The beginning of the step of journal time that an instant is in (`limits.rateEpochMs`). */
+export function epochOf(at: Instant): Instant {
+  return (at - (at % limits.rateEpochMs)) as Instant;
+}
+
+/** What the swarm expects of whoever tries a kind: the same for a whole step of time. */
+export interface Expectation {
+  /** [0, 1] */
+  readonly rate: number;
+  /** 0 while nothing of the kind was completed. */
+  readonly latencyMs: number;
+}
+
+/**
+ * What stood in the swarm's record when the step began that `at` is in. So an agent's score changes with its own
+ * outcomes and from step to step, not whenever anybody finishes anything.
+ *
+ * @param at not before the last outcome in the record
+ */
+export function expectationOf(swarm: SuccessRecord | undefined, at: Instant): Expectation {
+  if (swarm === undefined) return { rate: limits.priorSuccessRate, latencyMs: 0 };
+  const epochAt = epochOf(at);
+  if (swarm.epochAt === epochAt) return { rate: swarm.epochRate, latencyMs: swarm.epochLatencyMs };
+  return { rate: swarmRate(swarm, epochAt), latencyMs: swarm.latencyMs };
+}
+
+/** What an agent is expected to succeed at, as scores count it. @returns [0, 1] */
+export function scoredRate(agent: SuccessRecord | undefined, { rate }: Expectation, at: Instant): number {
+  return agent === undefined ? rate : shrunk(decayed(agent, epochOf(at)), rate);
+}
+
+/**
+ * How an agent's speed at a kind counts: min(1, the swarm's latency / its own)^exponent, at least
+ * `limits.speedFactorMin`; 1 where either is not known. Whoever is faster than the swarm is preferred no further:
+ * that would make a crowd of it.
+ *
+ * @param exponent 0, 0.5, 1 or 2
+ */
+export function speedFactor(
+  agent: SuccessRecord | undefined,
+  { latencyMs }: Expectation,
+  exponent: number,
+): number {
+  if (exponent === 0 || agent === undefined || agent.latencyMs <= latencyMs || latencyMs === 0) return 1;
+  const ratio = latencyMs / agent.latencyMs;
+  const factor = exponent === 0.5 ? Math.sqrt(ratio) : exponent === 2 ? ratio * ratio : ratio;
+  return Math.max(factor, limits.speedFactorMin);
 }
 
 /**
@@ -47,6 +105,7 @@ export function recordOutcome(
   latencyMs?: number,
 ): void {
   const { agent, swarm } = records;
+  beginEpoch(swarm, at);
   forgetUntil(agent, at);
   forgetUntil(swarm, at);
   // Rounding may leave the sum some last digits below its part.
@@ -69,20 +128,6 @@ export function swarmRate(swarm: SuccessRecord | undefined, at: Instant): number
   return swarm === undefined ? limits.priorSuccessRate : shrunk(decayed(swarm, at), limits.priorSuccessRate);
 }
 
-/** What an agent is expected to succeed at, for the kind of the records. @returns [0, 1] */
-export function successRate(
-  agent: SuccessRecord | undefined,
-  swarm: SuccessRecord | undefined,
-  at: Instant,
-): number {
-  return agentRate(agent, swarmRate(swarm, at), at);
-}
-
-/** The same, where the swarm's rate is already known. @param prior [0, 1] */
-export function agentRate(agent: SuccessRecord | undefined, prior: number, at: Instant): number {
-  return agent === undefined ? prior : shrunk(decayed(agent, at), prior);
-}
-
 /**
  * What the swarm without this agent succeeds at. Imagined attempts stand in only for those that the others have
  * not made: where they made enough and all failed, it is 0.
@@ -102,6 +147,13 @@ export function othersRate(agent: SuccessRecord, swarm: SuccessRecord | undefine
 /** The mean of the Beta distribution with the prior's weight in attempts. */
 function shrunk({ successes, failures }: Remembered, prior: number): number {
   return (successes + limits.priorAttempts * prior) / (successes + failures + limits.priorAttempts);
+}
+
+function beginEpoch(swarm: SuccessRecord, at: Instant): void {
+  const { rate, latencyMs } = expectationOf(swarm, at);
+  swarm.epochAt = epochOf(at);
+  swarm.epochRate = rate;
+  swarm.epochLatencyMs = latencyMs;
 }
 
 function forgetUntil(record: SuccessRecord, at: Instant): void {

@@ -1,55 +1,206 @@
-// Whose turn: which of the waiting tasks is offered to the agents next. Behind an interface, because there are
-// several published answers; this file holds the plainest one.
-// Not here: which agent takes it (pool.ts). A kind that nobody takes is put aside and never blocks another.
+// Whose turn it is, during one round (docs/scheduling.md, "Whose turn"): of all lanes that somebody may serve, the
+// project, its user and that user's task that go next. Not here: which agent takes it (pool.ts), and what gates and
+// budgets say (planner.ts), which tells what is out.
+//
+// Claims only get worse while a round lasts. So each lane's best is looked for again only when the lane comes to the
+// front, and a grant costs what it touches, with the same outcome as if all lanes were compared anew.
 
 import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
-import type { Lane } from "../core/state.ts";
+import {
+  isServedEarlier,
+  type Lane,
+  type LaneProject,
+  type LaneUser,
+  type TaskQueue,
+} from "../core/lanes.ts";
+import type { Turn } from "../core/receipt.ts";
+import type { ProjectRow, SwarmState, TaskRow } from "../core/state.ts";
+import type { Instant } from "../ids.ts";
+import { basisOf, compareClaims } from "./claim.ts";
+import type { Best, Level } from "./level.ts";
+import { LevelMaker } from "./level-maker.ts";
+import { RoundSizes } from "./round-sizes.ts";
+import { firstTask, oldestTask } from "./service-order.ts";
 
-/** One round's order of turns. Lanes only shrink meanwhile, and only by what `granted` speaks of. */
-export interface TurnOrder {
-  /** The lane whose first task goes next; undefined when none is left. The same until told otherwise. */
-  next(): Lane | undefined;
-  /** The first task of the lane whose turn it was has left it. */
-  granted(): void;
-  /** Nobody takes what waits in the lane whose turn it was: it is out for the rest of the round. */
-  block(): void;
-}
-
-/** The lowest (priority, order of submission) among the lanes' first tasks. */
-export class SubmissionOrder implements TurnOrder {
-  readonly #turns = new IndexedHeap<Turn>(isEarlier);
-
-  /** @param lanes none of them empty */
-  constructor(lanes: Iterable<Lane>) {
-    for (const lane of lanes) this.#enter(lane);
-  }
-
-  next(): Lane | undefined {
-    return this.#turns.peek()?.lane;
-  }
-
-  granted(): void {
-    const turn = this.#turns.pop();
-    if (turn !== undefined) this.#enter(turn.lane);
-  }
-
-  block(): void {
-    this.#turns.pop();
-  }
-
-  #enter(lane: Lane): void {
-    const first = lane.queue.peek();
-    if (first === undefined) return;
-    this.#turns.push({ heapAt: -1, lane, priority: first.spec.priority, sequence: first.sequence });
-  }
-}
-
-interface Turn extends HeapItem {
+/** Whose turn it is. */
+export interface Next {
   readonly lane: Lane;
-  readonly priority: number;
-  readonly sequence: number;
+  readonly project: LaneProject;
+  readonly user: LaneUser;
+  readonly task: TaskRow;
+  /** Whether the task has waited past the ceiling: it goes before its user's priorities, and room is kept for it. */
+  readonly isPastCeiling: boolean;
+  readonly turn: Turn;
 }
 
-function isEarlier(a: Turn, b: Turn): boolean {
-  return a.priority !== b.priority ? a.priority < b.priority : a.sequence < b.sequence;
+/** One lane's best, as of a version of the round. */
+interface LaneTurn extends HeapItem {
+  readonly lane: Lane;
+  readonly projects: Level<LaneProject>;
+  project: Best<LaneProject> | undefined;
+  user: Best<LaneUser> | undefined;
+  task: TaskRow | undefined;
+  isPastCeiling: boolean;
+  version: number;
+}
+
+export class TurnOrder {
+  readonly #turns = new IndexedHeap<LaneTurn>(isBefore);
+  readonly #usersOf = new Map<LaneProject, Level<LaneUser>>();
+  readonly #opened: LaneTurn[] = [];
+  readonly #outQueues = new Set<TaskQueue>();
+  readonly #outProjects = new Set<ProjectRow>();
+  readonly #sizes: RoundSizes;
+  readonly #makeLevels: LevelMaker;
+  /** Grows with everything that may change who is best. */
+  #version = 0;
+  readonly #isOut = (queue: TaskQueue) => this.#outQueues.size > 0 && this.#outQueues.has(queue);
+
+  /** @param lanes that somebody may serve, none of them empty */
+  constructor(state: SwarmState, at: Instant, lanes: readonly Lane[]) {
+    this.#sizes = new RoundSizes(state.policy.ceiling);
+    this.#makeLevels = new LevelMaker({
+      state,
+      at,
+      lanes,
+      sizes: this.#sizes,
+      bestUserOf: (project) => this.#bestUserOf(project),
+      firstTaskOf: (user) => firstTask(user, this.#isOut),
+    });
+    for (const lane of lanes) {
+      const turn: LaneTurn = {
+        heapAt: -1,
+        lane,
+        projects: this.#makeLevels.ofProjects(lane),
+        project: undefined,
+        user: undefined,
+        task: undefined,
+        isPastCeiling: false,
+        version: -1,
+      };
+      this.#opened.push(turn);
+      if (this.#look(turn)) this.#turns.push(turn);
+    }
+  }
+
+  /** Whose turn it is; the same until something is told. Undefined when nobody is left. */
+  next(): Next | undefined {
+    for (let turn = this.#turns.peek(); turn !== undefined; turn = this.#turns.peek()) {
+      if (turn.version === this.#version) return this.#nextOf(turn);
+      this.#turns.remove(turn);
+      if (this.#look(turn)) this.#turns.push(turn);
+    }
+    return undefined;
+  }
+
+  /** The task named, one of its user's, is about to be assigned; it is by the time that `next` is called. */
+  granting({ lane, project, user }: Next): void {
+    this.#sizes.keep(lane, project, user);
+    this.#version += 1;
+  }
+
+  /** Nobody can take anything of the lane whose turn it is. */
+  excludeLane(): void {
+    const turn = this.#turns.peek();
+    if (turn !== undefined) this.#turns.remove(turn);
+  }
+
+  /** Nothing of the project may be assigned. */
+  excludeProject(row: ProjectRow): void {
+    this.#outProjects.add(row);
+    this.#version += 1;
+  }
+
+  /** Nothing of the user whose turn it is fits. */
+  excludeUser({ project, user }: Next): void {
+    this.#levelOf(project).exclude(user);
+    this.#version += 1;
+  }
+
+  /** Whoever may have these tasks has no place free. */
+  excludeQueue(queue: TaskQueue): void {
+    this.#outQueues.add(queue);
+    this.#version += 1;
+  }
+
+  /** Whether a queue is out. */
+  isOut(queue: TaskQueue): boolean {
+    return this.#isOut(queue);
+  }
+
+  /** The round is over. Must be called: what was out of it is in the state's queues again only then. */
+  close(): void {
+    for (const { projects } of this.#opened) projects.close();
+    for (const users of this.#usersOf.values()) users.close();
+  }
+
+  /** Brings a lane's best up to date. @returns whether it has one */
+  #look(turn: LaneTurn): boolean {
+    turn.version = this.#version;
+    for (let project = turn.projects.best(); project !== undefined; project = turn.projects.best()) {
+      const user = this.#outProjects.has(project.member.row) ? undefined : this.#bestUserOf(project.member);
+      if (user !== undefined) {
+        turn.project = project;
+        turn.user = user;
+        this.#chooseTask(turn, user.member);
+        return true;
+      }
+      turn.projects.exclude(project.member);
+    }
+    return false;
+  }
+
+  #bestUserOf(project: LaneProject): Best<LaneUser> | undefined {
+    const users = this.#levelOf(project);
+    for (let user = users.best(); user !== undefined; user = users.best()) {
+      if (firstTask(user.member, this.#isOut) !== undefined) return user;
+      users.exclude(user.member);
+    }
+    return undefined;
+  }
+
+  #levelOf(project: LaneProject): Level<LaneUser> {
+    const known = this.#usersOf.get(project);
+    if (known !== undefined) return known;
+    const level = this.#makeLevels.ofUsers(project);
+    this.#usersOf.set(project, level);
+    return level;
+  }
+
+  /** The longest queued, once it is past the ceiling; else the first. */
+  #chooseTask(turn: LaneTurn, user: LaneUser): void {
+    const oldest = oldestTask(user, this.#isOut) as TaskRow;
+    const waitedTicks = turn.lane.kindRow.tick - oldest.queuedTick;
+    turn.isPastCeiling = waitedTicks >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+    turn.task = turn.isPastCeiling ? oldest : firstTask(user, this.#isOut);
+  }
+
+  #nextOf({ lane, project, user, task, isPastCeiling }: LaneTurn): Next {
+    return {
+      lane,
+      project: (project as Best<LaneProject>).member,
+      user: (user as Best<LaneUser>).member,
+      task: task as TaskRow,
+      isPastCeiling,
+      turn: {
+        project: basisOf((project as Best<LaneProject>).claim),
+        user: basisOf((user as Best<LaneUser>).claim),
+      },
+    };
+  }
+}
+
+/** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
+function isBefore(a: LaneTurn, b: LaneTurn): boolean {
+  const byProject = compareClaims(claimOf(a.project), claimOf(b.project));
+  if (byProject !== 0) return byProject < 0;
+  const byUser = compareClaims(claimOf(a.user), claimOf(b.user));
+  if (byUser !== 0) return byUser < 0;
+  if (a.isPastCeiling !== b.isPastCeiling) return a.isPastCeiling;
+  const [first, second] = [a.task as TaskRow, b.task as TaskRow];
+  return a.isPastCeiling ? first.queuedOrder < second.queuedOrder : isServedEarlier(first, second);
+}
+
+function claimOf(best: Best<LaneProject> | Best<LaneUser> | undefined) {
+  return (best as Best<LaneProject>).claim;
 }

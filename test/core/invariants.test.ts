@@ -106,7 +106,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     2,
     "a queued task stands in no lane",
     (state) => {
-      row(state, "queued").lane = undefined;
+      row(state, "queued").queue = undefined;
     },
   ],
   [
@@ -127,23 +127,54 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     3,
     "a lane is empty",
     (state) => {
-      const lane = row(state, "queued").lane as Mutable;
-      for (const each of [...lane.queue.values()]) lane.queue.remove(each);
+      const queue = row(state, "queued").queue as Mutable;
+      for (const each of [...queue.tasks.values()]) queue.tasks.remove(each);
     },
   ],
   [
     3,
     "a lane holds a task of another kind",
     (state) => {
-      const lane = row(state, "queued").lane as Mutable;
+      const lane = row(state, "queued").queue?.user.project.lane as Mutable;
       lane.kind = kind("k");
+    },
+  ],
+  [
+    3,
+    "a member stands in no order",
+    (state) => {
+      const user = row(state, "queued").queue?.user as Mutable;
+      user.project.users.leave(user);
+    },
+  ],
+  [
+    3,
+    "a member's tasks are counted wrongly",
+    (state) => {
+      const user = row(state, "queued").queue?.user as Mutable;
+      user.cost += 1;
+    },
+  ],
+  [
+    3,
+    "a queue forgot who waits longest",
+    (state) => {
+      (row(state, "queued").queue as Mutable).oldest = undefined;
+    },
+  ],
+  [
+    3,
+    "a kind counts lanes that are not there",
+    (state) => {
+      const lane = row(state, "queued").queue?.user.project.lane as Mutable;
+      lane.kindRow.lanes += 1;
     },
   ],
   [
     3,
     "a lane is out of order",
     (state) => {
-      (row(state, "queued").lane as Mutable).queue.peek().spec = {
+      (row(state, "queued").queue as Mutable).tasks.peek().spec = {
         ...row(state, "queued").spec,
         priority: 9e5,
       };
@@ -152,7 +183,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   [
     3,
     "a queued task is in no lane's queue",
-    (state) => row(state, "queued").lane?.queue.remove(row(state, "queued")),
+    (state) => row(state, "queued").queue?.tasks.remove(row(state, "queued")),
   ],
   [
     4,
@@ -354,7 +385,7 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     "somebody idles who would take what waits",
     (state) => {
       state.agentById.get(agentId("a1"))?.open.clear();
-      const lane = row(state, "queued").lane as Mutable;
+      const lane = row(state, "queued").queue?.user.project.lane as Mutable;
       lane.kind = kind("k");
     },
   ],

@@ -10,7 +10,7 @@ import { join, submit, Turns } from "../support/turns.ts";
 const lanesOf = (turns: Turns) => [...turns.state.laneByKey.keys()];
 
 describe("lanes", () => {
-  it("part tasks by kind, role and the agents that failed them, and go with their last task", () => {
+  it("part tasks by kind and role, and go with their last task", () => {
     const turns = new Turns();
     turns.turn(
       submit({ id: taskId("t1") }),
@@ -18,7 +18,7 @@ describe("lanes", () => {
       submit({ id: taskId("t3"), kind: kind("l") }),
       submit({ id: taskId("t4"), role: "r" }),
     );
-    expect(lanesOf(turns)).toEqual(["k", "l", "k r "]);
+    expect(lanesOf(turns)).toEqual(["k", "l", "k r"]);
     const cancel = (id: string) =>
       ({ type: "CancelTask", project: projectId("p"), task: taskId(id) }) as const;
     turns.turn(cancel("t1"));
@@ -37,7 +37,9 @@ describe("lanes", () => {
     });
     turns.turn(submit({ id: taskId("t2"), role: "r" }));
     turns.passToDue();
-    expect(lanesOf(turns).sort()).toEqual(["k  r", "k r "]);
+    expect(lanesOf(turns).sort()).toEqual(["k", "k r"]);
+    expect(turns.state.taskById.get(taskId("t1"))?.queue?.avoid).toEqual(["r"]);
+    expect(turns.state.taskById.get(taskId("t2"))?.queue?.avoid).toEqual([]);
     expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["queued", "queued"]);
   });
 

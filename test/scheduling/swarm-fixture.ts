@@ -20,7 +20,7 @@ import {
   token,
   userId,
 } from "../../src/ids.ts";
-import { Round } from "../../src/scheduling/planner.ts";
+import { Planner } from "../../src/scheduling/planner.ts";
 import type { Policy } from "../../src/scheduling/policy.ts";
 
 export interface AgentOverrides {
@@ -183,7 +183,8 @@ export class SwarmFixture {
 
   /** One whole round, applied. */
   plan(policy?: Partial<Policy>): EventOf<"TaskAssigned">[] {
-    const round = new Round(this.state, this.at, policy);
+    if (policy !== undefined) this.state.policy = { ...this.state.policy, ...policy };
+    const round = new Planner(this.state).open(this.at);
     const assigned: EventOf<"TaskAssigned">[] = [];
     for (let event = round.next(); event !== undefined; event = round.next()) {
       this.apply(event);

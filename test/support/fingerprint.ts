@@ -2,22 +2,19 @@
 // Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
 
 import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
-import { isDueEarlier, isServedEarlier, type SwarmState, type Timer } from "../../src/core/state.ts";
+import { isServedEarlier, type Lane, laneOf } from "../../src/core/lanes.ts";
+import { isDueEarlier, type SwarmState, type Timer } from "../../src/core/state.ts";
 
 /** For comparing with `toEqual`, which says where two states differ. */
 export function describeState(state: SwarmState): unknown {
   const { taskById, laneByKey, timers, ...rest } = state;
   return plain({
     ...rest,
-    taskById: [...taskById.values()].map(({ heapAt: _, lane, userRow, projectRow, ...row }) => ({
-      ...row,
-      lane: lane?.key,
-      countedIn: `${projectRow.project} ${userRow.user}`,
-    })),
-    laneByKey: [...laneByKey.values()].map(({ queue, ...lane }) => ({
-      ...lane,
-      queue: inOrder(queue, isServedEarlier).map((row) => row.spec.id),
-    })),
+    taskById: [...taskById.values()].map((task) => {
+      const { heapAt: _, queue: __, older: ___, newer: ____, userRow, projectRow, ...row } = task;
+      return { ...row, lane: laneOf(task)?.key, countedIn: `${projectRow.project} ${userRow.user}` };
+    }),
+    laneByKey: [...laneByKey.values()].map(describeLane),
     timers: inOrder(timers, isDueEarlier).map(describeTimer),
   });
 }
@@ -25,6 +22,32 @@ export function describeState(state: SwarmState): unknown {
 /** For comparing quickly. */
 export function fingerprint(state: SwarmState): string {
   return JSON.stringify(describeState(state));
+}
+
+/** Members in order of entering, each with what decides whose turn it is; their places in the heaps follow from it
+ *  and from who looked. */
+function describeLane({ key, size, memberByProject }: Lane): unknown {
+  const projects = [...memberByProject.values()].map(
+    ({ row, sinceOrder, sinceTick, cost, memberByUser }) => ({
+      project: row.project,
+      sinceOrder,
+      sinceTick,
+      cost,
+      users: [...memberByUser.values()].map((user) => ({
+        user: user.row.user,
+        sinceOrder: user.sinceOrder,
+        sinceTick: user.sinceTick,
+        cost: user.cost,
+        queues: user.queues.map(({ avoid, tasks, oldest, newest }) => ({
+          avoid,
+          tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
+          oldest: oldest?.spec.id,
+          newest: newest?.spec.id,
+        })),
+      })),
+    }),
+  );
+  return { key, size, projects };
 }
 
 function describeTimer({ dueAt, order, due }: Timer): string {

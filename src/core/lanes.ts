@@ -1,0 +1,249 @@
+// Where queued tasks wait: lane (kind and role) → project → user → tasks, split by the agents that failed them.
+// Each level keeps who goes next (docs/scheduling.md). Every change of a queue goes through here.
+// Not here: which of them is next (scheduling/turn-order.ts), what a task's row is otherwise (task-rows.ts).
+
+import { assert } from "../assert.ts";
+import type { AgentId, Instant, Kind, ProjectId, UserId } from "../ids.ts";
+import { type Account, charge } from "../scheduling/account.ts";
+import { ClockQueue, type Member } from "../scheduling/clock-queue.ts";
+import { IndexedHeap } from "./indexed-heap.ts";
+import type { Turn } from "./receipt.ts";
+import type { KindRow, ProjectRow, SwarmState, TaskRow, UserRow } from "./state.ts";
+import { kindSettingsOf, projectSettingsOf } from "./state.ts";
+
+/** Queued tasks of one kind and role. */
+export interface Lane {
+  readonly key: string;
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  readonly kindRow: KindRow;
+  /** Tasks that wait in it. */
+  size: number;
+  readonly memberByProject: Map<ProjectId, LaneProject>;
+  readonly projects: ClockQueue<LaneProject>;
+}
+
+/** A project's part of a lane. */
+export interface LaneProject extends Member {
+  readonly row: ProjectRow;
+  readonly lane: Lane;
+  size: number;
+  /** Of its tasks here, thousandths of weight. */
+  cost: number;
+  readonly memberByUser: Map<UserId, LaneUser>;
+  readonly users: ClockQueue<LaneUser>;
+}
+
+/** A user's part of a project's part of a lane. */
+export interface LaneUser extends Member {
+  readonly row: UserRow;
+  readonly project: LaneProject;
+  size: number;
+  cost: number;
+  /** None of them empty. Nearly always one. */
+  readonly queues: TaskQueue[];
+}
+
+/** Tasks that any given agent may either all run or all not. */
+export interface TaskQueue {
+  readonly user: LaneUser;
+  /** Agents that failed these tasks, sorted. */
+  readonly avoid: readonly AgentId[];
+  /** By (priority, order of submission). */
+  readonly tasks: IndexedHeap<TaskRow>;
+  /** By `queuedOrder`: the ends of a list through `TaskRow.newer` and `TaskRow.older`. */
+  oldest: TaskRow | undefined;
+  newest: TaskRow | undefined;
+}
+
+/** Puts a row that is in no queue into its own; it was just counted as queued. */
+export function enterLane(state: SwarmState, row: TaskRow, at: Instant): void {
+  state.orders += 1;
+  const lane = laneFor(state, row);
+  row.queuedAt = at;
+  row.queuedOrder = state.orders;
+  row.queuedTick = lane.kindRow.tick;
+  if (row.projectRow.counts.queued === 1) row.projectRow.account.arrivedOrder = state.orders;
+  if (row.userRow.counts.queued === 1) row.userRow.account.arrivedOrder = state.orders;
+  const user = userIn(projectIn(lane, row.projectRow, state.orders), row.userRow, state.orders);
+  append(queueIn(user, row.failedBy), row);
+  count(user, row, 1);
+}
+
+/** Takes a queued row out of its lane. */
+export function leaveLane(state: SwarmState, row: TaskRow): void {
+  const { queue } = row;
+  assert(queue !== undefined, `queued task ${row.spec.id} stands in a lane`);
+  const { user } = queue;
+  const { project } = user;
+  const { lane } = project;
+  takeOut(queue, row);
+  if (queue.oldest === undefined) user.queues.splice(user.queues.indexOf(queue), 1);
+  count(user, row, -1);
+  if (user.size > 0) return;
+  project.users.leave(user);
+  project.memberByUser.delete(user.row.user);
+  if (project.size > 0) return;
+  lane.projects.leave(project);
+  lane.memberByProject.delete(project.row.project);
+  if (lane.size > 0) return;
+  state.laneByKey.delete(lane.key);
+  lane.kindRow.lanes -= 1;
+}
+
+/** Charges a queued task's grant to its project and user (docs/scheduling.md, "The clocks"). It is still queued. */
+export function takeTurn(state: SwarmState, row: TaskRow, turn: Turn, at: Instant): void {
+  const { queue, projectRow, userRow, cost } = row;
+  assert(queue !== undefined, `queued task ${row.spec.id} stands in a lane`);
+  const { user } = queue;
+  const { project } = user;
+  const { kindRow } = project.lane;
+  state.orders += 1;
+  const projectStart = charge(
+    projectRow.account,
+    state.virtualTime,
+    cost,
+    projectSettingsOf(projectRow).creditWeight,
+  );
+  if (turn.project === "rule") state.virtualTime = Math.max(state.virtualTime, projectStart);
+  const userStart = charge(userRow.account, projectRow.virtualTime, cost, kindSettingsOf(kindRow).importance);
+  if (turn.user === "rule") projectRow.virtualTime = Math.max(projectRow.virtualTime, userStart);
+  serve(projectRow.account, state.orders, at);
+  serve(userRow.account, state.orders, at);
+  project.lane.projects.restartWait(project, state.orders, kindRow.tick);
+  project.users.restartWait(user, state.orders, kindRow.tick);
+}
+
+/** The lane a queued task stands in. */
+export function laneOf(row: TaskRow): Lane | undefined {
+  return row.queue?.user.project.lane;
+}
+
+/** The lane's name: the kind, and the role where there is one. */
+export function laneKey(kind: Kind, role: string | undefined): string {
+  return role === undefined ? kind : `${kind} ${role}`;
+}
+
+function serve(account: Account, order: number, at: Instant): void {
+  account.servedOrder = order;
+  account.servedAt = at;
+}
+
+function laneFor(state: SwarmState, { spec: { kind, role } }: TaskRow): Lane {
+  const key = laneKey(kind, role);
+  const known = state.laneByKey.get(key);
+  if (known !== undefined) return known;
+  const kindRow = kindRowOf(state, kind);
+  kindRow.lanes += 1;
+  const lane: Lane = {
+    key,
+    kind,
+    role,
+    kindRow,
+    size: 0,
+    memberByProject: new Map(),
+    projects: new ClockQueue(),
+  };
+  state.laneByKey.set(key, lane);
+  return lane;
+}
+
+function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
+  const known = lane.memberByProject.get(row.project);
+  if (known !== undefined) return known;
+  const member: LaneProject = {
+    row,
+    lane,
+    account: row.account,
+    sinceOrder: order,
+    sinceTick: lane.kindRow.tick,
+    places: undefined,
+    size: 0,
+    cost: 0,
+    memberByUser: new Map(),
+    users: new ClockQueue(),
+  };
+  lane.memberByProject.set(row.project, member);
+  lane.projects.enter(member);
+  return member;
+}
+
+function userIn(project: LaneProject, row: UserRow, order: number): LaneUser {
+  const known = project.memberByUser.get(row.user);
+  if (known !== undefined) return known;
+  const member: LaneUser = {
+    row,
+    project,
+    account: row.account,
+    sinceOrder: order,
+    sinceTick: project.lane.kindRow.tick,
+    places: undefined,
+    size: 0,
+    cost: 0,
+    queues: [],
+  };
+  project.memberByUser.set(row.user, member);
+  project.users.enter(member);
+  return member;
+}
+
+function queueIn(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
+  const known = user.queues.find((queue) => isSameList(queue.avoid, avoid));
+  if (known !== undefined) return known;
+  const queue: TaskQueue = {
+    user,
+    avoid,
+    tasks: new IndexedHeap(isServedEarlier),
+    oldest: undefined,
+    newest: undefined,
+  };
+  user.queues.push(queue);
+  return queue;
+}
+
+function append(queue: TaskQueue, row: TaskRow): void {
+  queue.tasks.push(row);
+  row.queue = queue;
+  row.older = queue.newest;
+  if (queue.newest === undefined) queue.oldest = row;
+  else queue.newest.newer = row;
+  queue.newest = row;
+}
+
+function takeOut(queue: TaskQueue, row: TaskRow): void {
+  queue.tasks.remove(row);
+  const { older, newer } = row;
+  if (older === undefined) queue.oldest = newer;
+  else older.newer = newer;
+  if (newer === undefined) queue.newest = older;
+  else newer.older = older;
+  row.queue = undefined;
+  row.older = undefined;
+  row.newer = undefined;
+}
+
+function count(user: LaneUser, row: TaskRow, change: 1 | -1): void {
+  for (const part of [user, user.project]) {
+    part.size += change;
+    part.cost += change * row.cost;
+  }
+  user.project.lane.size += change;
+}
+
+/** The row of a kind, made when it is not there. */
+export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
+  const known = state.kindByName.get(kind);
+  if (known !== undefined) return known;
+  const row: KindRow = { kind, settings: undefined, tick: 0, lanes: 0 };
+  state.kindByName.set(kind, row);
+  return row;
+}
+
+/** Tasks of one queue leave by (priority, order of submission). */
+export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
+  return a.spec.priority !== b.spec.priority ? a.spec.priority < b.spec.priority : a.sequence < b.sequence;
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, at) => item === b[at]);
+}

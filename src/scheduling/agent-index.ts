@@ -1,0 +1,195 @@
+// All agents, ranked for the kinds that tasks wait for, kept from round to round: a round costs what changed, not
+// how many agents there are. It is told whose row changed (`touch`) and looks at them before the next round.
+// Follows from the state alone: an index made anew ranks the same.
+
+import { type Lane, laneKey } from "../core/lanes.ts";
+import type { SwarmState } from "../core/state.ts";
+import type { AgentId, Instant, Kind } from "../ids.ts";
+import { backlogOf, hasBacklog } from "./backlog.ts";
+import { Contender } from "./candidate.ts";
+import { rateGate } from "./gates.ts";
+import { loadOf, maximaOf, type Queue } from "./load.ts";
+import type { Policy } from "./policy.ts";
+import { type Census, Pool } from "./pool.ts";
+
+type Life = keyof Census;
+
+export class AgentIndex {
+  readonly #state: SwarmState;
+  readonly #contenderById = new Map<AgentId, Contender>();
+  readonly #lifeById = new Map<AgentId, Life>();
+  readonly #poolByKey = new Map<string, Pool>();
+  readonly #poolsByKind = new Map<Kind, Pool[]>();
+  readonly #touched = new Set<AgentId>();
+  /** Of those online that hold more than they run, or wait for a slot. */
+  readonly #backlogged = new Set<Contender>();
+  readonly #census: Census = { offline: 0, draining: 0, live: 0 };
+  #policy: Policy;
+  #limitedTypes: ReadonlySet<string> = new Set();
+  #at = 0 as Instant;
+  readonly #isLimited = (agentType: string | undefined) =>
+    agentType !== undefined && this.#limitedTypes.has(agentType);
+
+  constructor(state: SwarmState) {
+    this.#state = state;
+    this.#policy = state.policy;
+    for (const id of state.agentById.keys()) this.#touched.add(id);
+  }
+
+  /** Something of the agent's row changed. */
+  touch(agent: AgentId): void {
+    this.#touched.add(agent);
+  }
+
+  /** Takes up what changed since the last round, and what time alone changed. */
+  begin(at: Instant): void {
+    this.#at = at;
+    if (this.#policy !== this.#state.policy) this.#beginAnew();
+    if (this.#state.rateByType.size > 0 || this.#limitedTypes.size > 0) this.#lookAtRates();
+    for (const pool of this.#poolByKey.values()) pool.begin(at);
+    for (const id of this.#touched) this.#renew(id);
+    this.#touched.clear();
+    if (this.#backlogged.size > 0 && this.#policy.lambda !== 0) this.#compareBacklogs();
+    for (const pool of this.#poolByKey.values()) pool.settle();
+  }
+
+  /** The agents for a lane's tasks. */
+  poolOf({ key, kind, role }: Pick<Lane, "key" | "kind" | "role">): Pool {
+    return this.#poolByKey.get(key) ?? this.#makePool(key, kind, role);
+  }
+
+  /** The agents for tasks of a kind and role. */
+  poolFor(kind: Kind, role: string | undefined): Pool {
+    return this.poolOf({ key: laneKey(kind, role), kind, role });
+  }
+
+  /** One assignment more, applied: how far the agent's candidacies are outdated. */
+  assigned(contender: Contender, hasFilled: boolean): void {
+    contender.version += 1;
+    if (!hasFilled && contender.agent.suspensionByKind.size === 0) return;
+    for (const candidate of contender.candidates) candidate.pool.update(candidate);
+  }
+
+  #makePool(key: string, kind: Kind, role: string | undefined): Pool {
+    if (this.#poolByKey.size >= 2 * this.#state.laneByKey.size + idlePoolsMax) this.#dropIdlePools();
+    const pool = new Pool({
+      state: this.#state,
+      policy: this.#policy,
+      kind,
+      role,
+      census: this.#census,
+      isLimited: this.#isLimited,
+    });
+    pool.begin(this.#at);
+    this.#poolByKey.set(key, pool);
+    const ofKind = this.#poolsByKind.get(kind);
+    if (ofKind === undefined) this.#poolsByKind.set(kind, [pool]);
+    else ofKind.push(pool);
+    for (const { id } of this.#state.onlineByKind.get(kind)?.values() ?? []) {
+      const contender = this.#contenderById.get(id);
+      if (contender !== undefined) pool.admit(contender);
+    }
+    pool.settle();
+    return pool;
+  }
+
+  /** Of kinds and roles that nothing waits for. */
+  #dropIdlePools(): void {
+    for (const [key, pool] of this.#poolByKey) {
+      if (this.#state.laneByKey.has(key)) continue;
+      this.#poolByKey.delete(key);
+      const ofKind = this.#poolsByKind.get(pool.kind) ?? [];
+      ofKind.splice(ofKind.indexOf(pool), 1);
+      if (ofKind.length === 0) this.#poolsByKind.delete(pool.kind);
+      for (const contender of this.#contenderById.values()) {
+        const at = contender.candidates.findIndex((candidate) => candidate.pool === pool);
+        if (at !== -1) contender.candidates.splice(at, 1);
+      }
+    }
+  }
+
+  #beginAnew(): void {
+    this.#policy = this.#state.policy;
+    this.#poolByKey.clear();
+    this.#poolsByKind.clear();
+    this.#contenderById.clear();
+    this.#backlogged.clear();
+    for (const id of this.#state.agentById.keys()) this.#touched.add(id);
+  }
+
+  #renew(id: AgentId): void {
+    const agent = this.#state.agentById.get(id);
+    this.#count(id, agent === undefined ? undefined : lifeOf(agent));
+    const known = this.#contenderById.get(id);
+    const isSame =
+      known !== undefined && known.agent === agent && known.kinds === agent.kinds && agent.online;
+    if (known !== undefined && !isSame) this.#dismiss(known);
+    if (agent?.online !== true) return;
+    const contender = isSame ? known : new Contender(agent);
+    this.#contenderById.set(id, contender);
+    contender.version += 1;
+    if (hasBacklog(agent)) this.#backlogged.add(contender);
+    else if (this.#backlogged.delete(contender)) contender.backlog = 0;
+    if (isSame) for (const candidate of contender.candidates) candidate.pool.renew(candidate);
+    else this.#admit(contender);
+  }
+
+  #admit(contender: Contender): void {
+    const isVersatile = contender.kinds.size > this.#poolsByKind.size;
+    for (const kind of isVersatile ? this.#poolsByKind.keys() : contender.kinds) {
+      if (!contender.kinds.has(kind)) continue;
+      for (const pool of this.#poolsByKind.get(kind) ?? []) pool.admit(contender);
+    }
+  }
+
+  #dismiss(contender: Contender): void {
+    this.#contenderById.delete(contender.agent.id);
+    this.#backlogged.delete(contender);
+    for (const candidate of contender.candidates) candidate.pool.dismiss(candidate);
+  }
+
+  #count(id: AgentId, life: Life | undefined): void {
+    const before = this.#lifeById.get(id);
+    if (before === life) return;
+    if (before !== undefined) this.#census[before] -= 1;
+    if (life === undefined) this.#lifeById.delete(id);
+    else {
+      this.#lifeById.set(id, life);
+      this.#census[life] += 1;
+    }
+    for (const pool of this.#poolByKey.values()) pool.censusChanged();
+  }
+
+  /** Types whose window closed or opened since: all their agents are looked at again. */
+  #lookAtRates(): void {
+    const limited = new Set<string>();
+    for (const type of this.#state.rateByType.keys())
+      if (rateGate(this.#state, type, this.#at)) limited.add(type);
+    const isSame = limited.size === this.#limitedTypes.size && [...limited].every(this.#isLimited);
+    if (isSame) return;
+    this.#limitedTypes = limited;
+    for (const [id, { agent }] of this.#contenderById) if (agent.agentType !== undefined) this.touch(id);
+  }
+
+  #compareBacklogs(): void {
+    const queueByContender = new Map<Contender, Queue>();
+    for (const contender of this.#backlogged)
+      queueByContender.set(contender, backlogOf(contender.agent, this.#state.tick));
+    const maxima = maximaOf(queueByContender.values());
+    for (const [contender, queue] of queueByContender) {
+      const backlog = loadOf(queue, maxima, this.#policy.alpha);
+      if (backlog === contender.backlog) continue;
+      contender.backlog = backlog;
+      contender.version += 1;
+      for (const candidate of contender.candidates) candidate.pool.renew(candidate);
+    }
+  }
+}
+
+/** Pools kept beyond twice the lanes: making one costs as many steps as it has agents. */
+const idlePoolsMax = 64;
+
+function lifeOf(agent: { readonly online: boolean; readonly draining: boolean }): Life {
+  if (!agent.online) return "offline";
+  return agent.draining ? "draining" : "live";
+}

@@ -1,0 +1,41 @@
+// What a member of a lane can claim at its level: its class and, within the class, its key (docs/scheduling.md,
+// "Whose turn"). The lower goes first. Claims only get worse while a round lasts.
+
+import type { TurnBasis } from "../core/receipt.ts";
+import type { Account } from "./account.ts";
+import type { Member } from "./clock-queue.ts";
+
+export interface Claim {
+  /** 0 ceiling, 1 guarantee, 2 rule. */
+  readonly class: 0 | 1 | 2;
+  /** By the class, or by the level's rule; then by the next ones. */
+  readonly first: number;
+  readonly second: number;
+  readonly third: number;
+}
+
+const bases: readonly TurnBasis[] = ["ceiling", "guarantee", "rule"];
+
+export function basisOf(claim: Claim): TurnBasis {
+  return bases[claim.class] as TurnBasis;
+}
+
+/** Below 0 when `a` goes first, 0 only for the same account. */
+export function compareClaims(a: Claim, b: Claim): number {
+  return a.class - b.class || a.first - b.first || a.second - b.second || a.third - b.third;
+}
+
+/** The longest wait first. */
+export function ceilingClaim({ sinceOrder }: Member): Claim {
+  return { class: 0, first: sinceOrder, second: 0, third: 0 };
+}
+
+/** @param first 0 where the guarantee alone decides */
+export function guaranteeClaim({ servedOrder, arrivedOrder }: Account, first = 0): Claim {
+  return { class: 1, first, second: servedOrder, third: arrivedOrder };
+}
+
+/** Among equals whoever was served longest ago, then whoever arrived first. */
+export function ruleClaim({ servedOrder, arrivedOrder }: Account, first: number): Claim {
+  return { class: 2, first, second: servedOrder, third: arrivedOrder };
+}

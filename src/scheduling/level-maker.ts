@@ -1,0 +1,198 @@
+// Which rule orders which level of a round's lanes, as the policy says, with the totals and maxima of the round's
+// start.
+
+import type { Lane, LaneProject, LaneUser } from "../core/lanes.ts";
+import { kindSettingsOf, projectSettingsOf, type SwarmState, type TaskRow } from "../core/state.ts";
+import type { Instant } from "../ids.ts";
+import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim } from "./claim.ts";
+import type { Member } from "./clock-queue.ts";
+import { projectGate } from "./gates.ts";
+import {
+  type Best,
+  type CeilingTerms,
+  ClockLevel,
+  isGuaranteed,
+  isPastCeiling,
+  type Level,
+  RankedLevel,
+} from "./level.ts";
+import { loadOf, maximaOf, type Queue } from "./load.ts";
+import type { ProjectTurnRule, TurnRule } from "./policy.ts";
+import { totalAt } from "./rolling-window.ts";
+import type { RoundSizes } from "./round-sizes.ts";
+
+export interface LevelMakerInit {
+  readonly state: SwarmState;
+  readonly at: Instant;
+  readonly lanes: readonly Lane[];
+  readonly sizes: RoundSizes;
+  readonly bestUserOf: (project: LaneProject) => Best<LaneUser> | undefined;
+  readonly firstTaskOf: (user: LaneUser) => TaskRow | undefined;
+}
+
+export class LevelMaker {
+  readonly #init: LevelMakerInit;
+  #loadMaxima: { readonly projects: Queue; readonly users: Queue } | undefined;
+  #shares: Shares | undefined;
+
+  constructor(init: LevelMakerInit) {
+    this.#init = init;
+  }
+
+  ofProjects(lane: Lane): Level<LaneProject> {
+    const { state, at, sizes, bestUserOf } = this.#init;
+    const rule = state.policy.projectTurn;
+    const ceiling = { tick: lane.kindRow.tick, afterTicks: sizes.ceilingOf(sizes.projects(lane)) };
+    const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
+    if (rule === "clock") {
+      return new ClockLevel(lane.projects, {
+        virtualTime: () => state.virtualTime,
+        ceiling,
+        guaranteedBefore,
+      });
+    }
+    if (rule === "none")
+      return new RankedLevel(lane.memberByProject.values(), (project) => bestUserOf(project)?.claim);
+    return new RankedLevel(lane.memberByProject.values(), (project) => {
+      if (project.size === 0) return undefined;
+      if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
+      return this.#projectClaim(project, rule, guaranteedBefore);
+    });
+  }
+
+  ofUsers(project: LaneProject): Level<LaneUser> {
+    const { state, sizes } = this.#init;
+    const rule = state.policy.userTurn;
+    const ceiling = {
+      tick: project.lane.kindRow.tick,
+      afterTicks: sizes.ceilingOf(sizes.users(project)),
+    };
+    if (rule === "clock")
+      return new ClockLevel(project.users, { virtualTime: () => project.row.virtualTime, ceiling });
+    return new RankedLevel(project.memberByUser.values(), (user) => this.#userClaim(user, rule, ceiling));
+  }
+
+  #projectClaim(
+    project: LaneProject,
+    rule: Exclude<ProjectTurnRule, "clock" | "none">,
+    guaranteedBefore: Instant,
+  ): Claim {
+    const { account, lane } = project;
+    switch (rule) {
+      case "deficit": {
+        const deficit = this.#deficitOf(project);
+        return isGuaranteed(project, guaranteedBefore)
+          ? guaranteeClaim(account, deficit)
+          : ruleClaim(account, deficit);
+      }
+      case "recency":
+        return this.#recencyClaim(project, lane);
+      case "load":
+        return ruleClaim(
+          account,
+          -loadOf(queueOfProject(project), this.#maxima.projects, this.#init.state.policy.alpha),
+        );
+      case "fifo": {
+        const firsts = [...project.memberByUser.values()].flatMap(
+          (user) => this.#init.firstTaskOf(user) ?? [],
+        );
+        return firsts.map(fifoClaim).reduce(earlier, fifoLast);
+      }
+    }
+  }
+
+  #userClaim(user: LaneUser, rule: Exclude<TurnRule, "clock">, ceiling: CeilingTerms): Claim | undefined {
+    if (user.size === 0) return undefined;
+    if (isPastCeiling(user, ceiling)) return ceilingClaim(user);
+    switch (rule) {
+      case "recency":
+        return this.#recencyClaim(user, user.project.lane);
+      case "load":
+        return ruleClaim(
+          user.account,
+          -loadOf(queueOfUser(user), this.#maxima.users, this.#init.state.policy.alpha),
+        );
+      case "deficit":
+      case "fifo": {
+        const first = this.#init.firstTaskOf(user);
+        return first === undefined ? undefined : fifoClaim(first);
+      }
+    }
+  }
+
+  /** `priority_score = task_weight · (current_time − user_last_scheduled_time)` (Lucio, "The Scoring Formula"). */
+  #recencyClaim({ account }: Member, { kindRow }: Lane): Claim {
+    const { importance } = kindSettingsOf(kindRow);
+    return ruleClaim(account, -importance * (this.#init.at - account.servedAt));
+  }
+
+  /** `actual_ratio − target_ratio` (budget document, 2.5). */
+  #deficitOf({ row }: LaneProject): number {
+    const shares = this.#roundShares;
+    const target = projectSettingsOf(row).creditWeight / shares.creditWeight;
+    return totalAt(row.ledger.usage, this.#init.at) / shares.tokens - target;
+  }
+
+  get #maxima() {
+    this.#loadMaxima ??= {
+      projects: maximaOf(projectsOf(this.#init.lanes).map(queueOfProject)),
+      users: maximaOf(projectsOf(this.#init.lanes).flatMap(usersOf).map(queueOfUser)),
+    };
+    return this.#loadMaxima;
+  }
+
+  get #roundShares(): Shares {
+    this.#shares ??= this.#sharesOf();
+    return this.#shares;
+  }
+
+  #sharesOf(): Shares {
+    const { state, at, lanes } = this.#init;
+    const waiting = new Set(projectsOf(lanes).map(({ row }) => row));
+    let creditWeight = 0;
+    for (const row of waiting)
+      if (projectGate(row) === undefined) creditWeight += projectSettingsOf(row).creditWeight;
+    let tokens = 0;
+    for (const row of state.projectById.values()) tokens += totalAt(row.ledger.usage, at);
+    return { creditWeight, tokens: tokens === 0 ? 1 : tokens };
+  }
+}
+
+interface Shares {
+  /** Of all projects that wait and may be assigned something. */
+  readonly creditWeight: number;
+  /** Used in their windows by all projects; 1 when none was. */
+  readonly tokens: number;
+}
+
+const fifoLast: Claim = { class: 2, first: Number.POSITIVE_INFINITY, second: 0, third: 0 };
+
+function fifoClaim({ spec, sequence }: TaskRow): Claim {
+  return { class: 2, first: spec.priority, second: sequence, third: 0 };
+}
+
+function earlier(a: Claim, b: Claim): Claim {
+  return a.first < b.first || (a.first === b.first && a.second <= b.second) ? a : b;
+}
+
+function projectsOf(lanes: readonly Lane[]): LaneProject[] {
+  return lanes.flatMap((lane) => [...lane.memberByProject.values()]);
+}
+
+function usersOf(project: LaneProject): LaneUser[] {
+  return [...project.memberByUser.values()];
+}
+
+function queueOfUser(user: LaneUser): Queue {
+  const oldestTick = Math.min(
+    ...user.queues.map(({ oldest }) => oldest?.queuedTick ?? Number.POSITIVE_INFINITY),
+  );
+  return { queueDepth: user.cost, oldestAge: user.project.lane.kindRow.tick - oldestTick };
+}
+
+function queueOfProject(project: LaneProject): Queue {
+  let oldestAge = 0;
+  for (const user of project.memberByUser.values())
+    oldestAge = Math.max(oldestAge, queueOfUser(user).oldestAge);
+  return { queueDepth: project.cost, oldestAge };
+}

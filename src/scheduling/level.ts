@@ -1,0 +1,129 @@
+// One level of a lane during one round: its projects, or the users of one of them, by who goes next. Two kinds:
+// by clocks, which the state keeps in order from round to round, and by any other rule, put in order for the round.
+
+import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
+import type { Instant } from "../ids.ts";
+import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
+import type { ClockQueue, Member } from "./clock-queue.ts";
+
+export interface Best<Item> {
+  readonly member: Item;
+  readonly claim: Claim;
+}
+
+export interface Level<Item extends Member> {
+  /** Who goes next, among those that are not out. */
+  best(): Best<Item> | undefined;
+  /** Takes a member out for the rest of the round. */
+  exclude(member: Item): void;
+  /** The round is over: those taken out are members again. */
+  close(): void;
+}
+
+/** What the ceiling asks of a level. */
+export interface CeilingTerms {
+  /** Of the lane's kind. */
+  readonly tick: number;
+  /** Ticks after which whoever waits goes next: the policy's ceiling for each member at the round's start.
+   *  Infinite where there is no ceiling. */
+  readonly afterTicks: number;
+}
+
+/** Whether a member has waited past the ceiling. */
+export function isPastCeiling(member: Member, { tick, afterTicks }: CeilingTerms): boolean {
+  return tick - member.sinceTick >= afterTicks;
+}
+
+export interface ClockTerms {
+  readonly virtualTime: () => number;
+  readonly ceiling: CeilingTerms;
+  /** Served before this instant, or never, goes before the rule; absent where nothing is guaranteed. */
+  readonly guaranteedBefore?: Instant;
+}
+
+export class ClockLevel<Item extends Member> implements Level<Item> {
+  readonly #queue: ClockQueue<Item>;
+  readonly #terms: ClockTerms;
+  readonly #excluded: Item[] = [];
+
+  constructor(queue: ClockQueue<Item>, terms: ClockTerms) {
+    this.#queue = queue;
+    this.#terms = terms;
+  }
+
+  best(): Best<Item> | undefined {
+    const { ceiling, guaranteedBefore, virtualTime } = this.#terms;
+    const longest = this.#queue.longestWaiting();
+    if (longest === undefined) return undefined;
+    if (isPastCeiling(longest, ceiling)) return { member: longest, claim: ceilingClaim(longest) };
+    if (guaranteedBefore !== undefined) {
+      const unserved = this.#queue.longestUnserved() as Item;
+      if (isGuaranteed(unserved, guaranteedBefore))
+        return { member: unserved, claim: guaranteeClaim(unserved.account) };
+    }
+    const now = virtualTime();
+    const lowest = this.#queue.lowestClock(now) as Item;
+    return {
+      member: lowest,
+      claim: ruleClaim(lowest.account, Math.max(lowest.account.clock, now)),
+    };
+  }
+
+  exclude(member: Item): void {
+    this.#queue.leave(member);
+    this.#excluded.push(member);
+  }
+
+  close(): void {
+    for (const member of this.#excluded) this.#queue.enter(member);
+    this.#excluded.length = 0;
+  }
+}
+
+/** Whether nothing was granted to a project for so long that it goes first, once. */
+export function isGuaranteed({ account }: Member, before: Instant): boolean {
+  return account.servedOrder === 0 || account.servedAt <= before;
+}
+
+interface RankedPlace<Item> extends HeapItem {
+  readonly member: Item;
+  claim: Claim;
+}
+
+/** By a rule that gives each member a claim, which only gets worse while the round lasts. */
+export class RankedLevel<Item extends Member> implements Level<Item> {
+  readonly #places = new IndexedHeap<RankedPlace<Item>>((a, b) => compareClaims(a.claim, b.claim) < 0);
+  readonly #claimOf: (member: Item) => Claim | undefined;
+
+  /** @param claimOf undefined when a member has nothing left to claim */
+  constructor(members: Iterable<Item>, claimOf: (member: Item) => Claim | undefined) {
+    this.#claimOf = claimOf;
+    for (const member of members) {
+      const claim = claimOf(member);
+      if (claim !== undefined) this.#places.push({ heapAt: -1, member, claim });
+    }
+  }
+
+  best(): Best<Item> | undefined {
+    for (let place = this.#places.peek(); place !== undefined; place = this.#places.peek()) {
+      const claim = this.#claimOf(place.member);
+      if (claim === undefined) this.#places.remove(place);
+      else if (compareClaims(claim, place.claim) === 0) return place;
+      else {
+        this.#places.remove(place);
+        place.claim = claim;
+        this.#places.push(place);
+      }
+    }
+    return undefined;
+  }
+
+  exclude(member: Item): void {
+    const place = this.#places.peek();
+    if (place?.member === member) this.#places.remove(place);
+  }
+
+  close(): void {
+    // Nothing of the state was touched.
+  }
+}
