@@ -301,6 +301,8 @@ export const limits = {
   rateEpochMs: 5_000,
   /** However slow an agent is, the factor for speed leaves it this much of its score. */
   speedFactorMin: 1 / 16,
+  /** Rankings of agents kept beyond twice as many as there are lanes: making one costs as much as it has agents. */
+  idlePoolsMax: 64,
   /** Tasks of one user that are looked at for one that fits a budget. */
   budgetLookAhead: 16,
 

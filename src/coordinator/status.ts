@@ -2,8 +2,8 @@
 // dashboards; nothing here is a decision.
 
 import { assert } from "../assert.ts";
-import { isServedEarlier, type Lane, laneOf } from "../core/lanes.ts";
-import type { AgentRow, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
+import { isServedEarlier, laneOf } from "../core/lanes.ts";
+import type { AgentRow, Lane, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
 import type { TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";

@@ -100,8 +100,13 @@ export function adoptBudget(
   }: { readonly before: BudgetSettings | undefined; readonly after: BudgetSettings | undefined },
   at: Instant,
 ): void {
-  if (before !== after) ledger.exceededAt = undefined;
+  if (!isSameBudget(before, after)) ledger.exceededAt = undefined;
   ledger.spent = after === undefined ? undefined : windowOf(ledger, after.windowMs, at);
+}
+
+/** By value: a replay reads anew what life handed on. */
+function isSameBudget(a: BudgetSettings | undefined, b: BudgetSettings | undefined): boolean {
+  return a?.tokens === b?.tokens && a?.windowMs === b?.windowMs && a?.mode === b?.mode;
 }
 
 function windowOf({ spent, usage }: TokenLedger, windowMs: number, at: Instant): RollingWindow {

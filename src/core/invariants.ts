@@ -7,11 +7,13 @@ import { limits } from "../limits.ts";
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { projectGate, swarmGate } from "../scheduling/gates.ts";
 import type { HeapItem, IndexedHeap } from "./indexed-heap.ts";
+
 import type { Invariant, Violation } from "./invariant.ts";
+import { isServedEarlier, laneKey } from "./lanes.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
 import { findSlot } from "./slot-rows.ts";
-import { isServedEarlier, type LaneProject, type LaneUser, laneKey, type TaskQueue } from "./lanes.ts";
+import type { LaneProject, LaneUser, TaskQueue } from "./state.ts";
 import {
   type AgentRow,
   emptyCounts,

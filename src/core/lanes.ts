@@ -3,58 +3,24 @@
 // Not here: which of them is next (scheduling/turn-order.ts), what a task's row is otherwise (task-rows.ts).
 
 import { assert } from "../assert.ts";
-import type { AgentId, Instant, Kind, ProjectId, UserId } from "../ids.ts";
+import type { AgentId, Instant, Kind } from "../ids.ts";
 import { type Account, charge } from "../scheduling/account.ts";
-import { ClockQueue, type Member } from "../scheduling/clock-queue.ts";
+import { ClockQueue } from "../scheduling/clock-queue.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
 import type { Turn } from "./receipt.ts";
-import type { KindRow, ProjectRow, SwarmState, TaskRow, UserRow } from "./state.ts";
-import { kindSettingsOf, projectSettingsOf } from "./state.ts";
-
-/** Queued tasks of one kind and role. */
-export interface Lane {
-  readonly key: string;
-  readonly kind: Kind;
-  readonly role: string | undefined;
-  readonly kindRow: KindRow;
-  /** Tasks that wait in it. */
-  size: number;
-  readonly memberByProject: Map<ProjectId, LaneProject>;
-  readonly projects: ClockQueue<LaneProject>;
-}
-
-/** A project's part of a lane. */
-export interface LaneProject extends Member {
-  readonly row: ProjectRow;
-  readonly lane: Lane;
-  size: number;
-  /** Of its tasks here, thousandths of weight. */
-  cost: number;
-  readonly memberByUser: Map<UserId, LaneUser>;
-  readonly users: ClockQueue<LaneUser>;
-}
-
-/** A user's part of a project's part of a lane. */
-export interface LaneUser extends Member {
-  readonly row: UserRow;
-  readonly project: LaneProject;
-  size: number;
-  cost: number;
-  /** None of them empty. Nearly always one. */
-  readonly queues: TaskQueue[];
-}
-
-/** Tasks that any given agent may either all run or all not. */
-export interface TaskQueue {
-  readonly user: LaneUser;
-  /** Agents that failed these tasks, sorted. */
-  readonly avoid: readonly AgentId[];
-  /** By (priority, order of submission). */
-  readonly tasks: IndexedHeap<TaskRow>;
-  /** By `queuedOrder`: the ends of a list through `TaskRow.newer` and `TaskRow.older`. */
-  oldest: TaskRow | undefined;
-  newest: TaskRow | undefined;
-}
+import {
+  type KindRow,
+  kindSettingsOf,
+  type Lane,
+  type LaneProject,
+  type LaneUser,
+  type ProjectRow,
+  projectSettingsOf,
+  type SwarmState,
+  type TaskQueue,
+  type TaskRow,
+  type UserRow,
+} from "./state.ts";
 
 /** Puts a row that is in no queue into its own; it was just counted as queued. */
 export function enterLane(state: SwarmState, row: TaskRow, at: Instant): void {

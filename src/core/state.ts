@@ -21,12 +21,12 @@ import type {
 } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Account } from "../scheduling/account.ts";
+import type { ClockQueue, Member } from "../scheduling/clock-queue.ts";
 import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
 import type { RateUse } from "../scheduling/rate.ts";
 import { emptyWindow, type RollingWindow } from "../scheduling/rolling-window.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
-import type { Lane, TaskQueue } from "./lanes.ts";
 import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
 
 export type LiveTaskState = "queued" | "delayed" | "assigned" | "running";
@@ -146,6 +146,51 @@ export interface AgentRow {
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
   forgetTimer: Timer | undefined;
+}
+
+/** Queued tasks of one kind and role. */
+export interface Lane {
+  readonly key: string;
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  readonly kindRow: KindRow;
+  /** Tasks that wait in it. */
+  size: number;
+  readonly memberByProject: Map<ProjectId, LaneProject>;
+  readonly projects: ClockQueue<LaneProject>;
+}
+
+/** A project's part of a lane. */
+export interface LaneProject extends Member {
+  readonly row: ProjectRow;
+  readonly lane: Lane;
+  size: number;
+  /** Of its tasks here, thousandths of weight. */
+  cost: number;
+  readonly memberByUser: Map<UserId, LaneUser>;
+  readonly users: ClockQueue<LaneUser>;
+}
+
+/** A user's part of a project's part of a lane. */
+export interface LaneUser extends Member {
+  readonly row: UserRow;
+  readonly project: LaneProject;
+  size: number;
+  cost: number;
+  /** None of them empty. Nearly always one. */
+  readonly queues: TaskQueue[];
+}
+
+/** Tasks that any given agent may either all run or all not. */
+export interface TaskQueue {
+  readonly user: LaneUser;
+  /** Agents that failed these tasks, sorted. */
+  readonly avoid: readonly AgentId[];
+  /** By (priority, order of submission). */
+  readonly tasks: IndexedHeap<TaskRow>;
+  /** By `queuedOrder`: the ends of a list through `TaskRow.newer` and `TaskRow.older`. */
+  oldest: TaskRow | undefined;
+  newest: TaskRow | undefined;
 }
 
 /** Something due at an instant; popped by `Tick`. */

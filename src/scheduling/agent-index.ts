@@ -2,9 +2,10 @@
 // how many agents there are. It is told whose row changed (`touch`) and looks at them before the next round.
 // Follows from the state alone: an index made anew ranks the same.
 
-import { type Lane, laneKey } from "../core/lanes.ts";
-import type { SwarmState } from "../core/state.ts";
+import { laneKey } from "../core/lanes.ts";
+import type { Lane, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Contender } from "./candidate.ts";
 import { rateGate } from "./gates.ts";
@@ -71,7 +72,7 @@ export class AgentIndex {
   }
 
   #makePool(key: string, kind: Kind, role: string | undefined): Pool {
-    if (this.#poolByKey.size >= 2 * this.#state.laneByKey.size + idlePoolsMax) this.#dropIdlePools();
+    if (this.#poolByKey.size >= 2 * this.#state.laneByKey.size + limits.idlePoolsMax) this.#dropIdlePools();
     const pool = new Pool({
       state: this.#state,
       policy: this.#policy,
@@ -185,9 +186,6 @@ export class AgentIndex {
     }
   }
 }
-
-/** Pools kept beyond twice the lanes: making one costs as many steps as it has agents. */
-const idlePoolsMax = 64;
 
 function lifeOf(agent: { readonly online: boolean; readonly draining: boolean }): Life {
   if (!agent.online) return "offline";

@@ -1,7 +1,7 @@
 // Which rule orders which level of a round's lanes, as the policy says, with the totals and maxima of the round's
 // start.
 
-import type { Lane, LaneProject, LaneUser } from "../core/lanes.ts";
+import type { Lane, LaneProject, LaneUser } from "../core/state.ts";
 import { kindSettingsOf, projectSettingsOf, type SwarmState, type TaskRow } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim } from "./claim.ts";

@@ -8,9 +8,8 @@
 
 import { assert } from "../assert.ts";
 import type { EventOf } from "../core/event.ts";
-import type { Lane, TaskQueue } from "../core/lanes.ts";
 import type { Receipt } from "../core/receipt.ts";
-import type { SwarmState, TaskRow } from "../core/state.ts";
+import type { Lane, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { AgentIndex } from "./agent-index.ts";

@@ -1,7 +1,7 @@
 // How many stood where when a round began. The ceiling is relative to them: were it relative to those that are left,
 // it would sink while the round lasts, and claims would get better.
 
-import type { Lane, LaneProject, LaneUser } from "../core/lanes.ts";
+import type { Lane, LaneProject, LaneUser } from "../core/state.ts";
 
 export class RoundSizes {
   readonly #ceiling: number;

@@ -1,8 +1,8 @@
 // Which of one user's tasks in one lane is served next: the one that waits longest, once it is past the ceiling, else
 // the lowest (priority, submission).
 
-import { isServedEarlier, type LaneUser, type TaskQueue } from "../core/lanes.ts";
-import type { TaskRow } from "../core/state.ts";
+import { isServedEarlier } from "../core/lanes.ts";
+import type { LaneUser, TaskQueue, TaskRow } from "../core/state.ts";
 
 /** The lowest (priority, submission) in the queues that are not out. */
 export function firstTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean): TaskRow | undefined {

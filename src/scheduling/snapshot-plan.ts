@@ -30,7 +30,7 @@ import {
   type SnapshotProject,
   type SnapshotTask,
 } from "./exact/budget-snapshot.ts";
-import { Round } from "./planner.ts";
+import { Planner } from "./planner.ts";
 
 const anyKind = "task" as Kind;
 const pastKind = "past" as Kind;
@@ -58,7 +58,7 @@ export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
   const tokensPerTask = tokensPerTaskOf(snapshot);
   const state = stateOf(snapshot, tokensPerTask);
   let left = tasksThatFit(snapshot.globalBudget, snapshot.globalTokensUsed, tokensPerTask);
-  const round = new Round(state, now);
+  const round = new Planner(state).open(now);
   const actions: AssignAction[] = [];
   for (let assigned = round.next(); assigned !== undefined && left > 0; assigned = round.next()) {
     record(state, assigned, now);

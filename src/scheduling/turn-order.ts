@@ -6,15 +6,17 @@
 // front, and a grant costs what it touches, with the same outcome as if all lanes were compared anew.
 
 import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
-import {
-  isServedEarlier,
-  type Lane,
-  type LaneProject,
-  type LaneUser,
-  type TaskQueue,
-} from "../core/lanes.ts";
+import { isServedEarlier } from "../core/lanes.ts";
 import type { Turn } from "../core/receipt.ts";
-import type { ProjectRow, SwarmState, TaskRow } from "../core/state.ts";
+import type {
+  Lane,
+  LaneProject,
+  LaneUser,
+  ProjectRow,
+  SwarmState,
+  TaskQueue,
+  TaskRow,
+} from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import { basisOf, compareClaims } from "./claim.ts";
 import type { Best, Level } from "./level.ts";

@@ -27,16 +27,14 @@ const agents = fc.array(
   { minLength: 1, maxLength: 20 },
 );
 
-const nowhere = { update: () => undefined };
+const nowhere = { renew: () => undefined, update: () => undefined, dismiss: () => undefined };
 
 function aCandidate(agent: AgentRow, successRate = 1): Candidate {
-  return new Candidate({
-    contender: new Contender(agent, 0),
-    ranks: nowhere,
-    standing: "feasible",
-    successRate,
-    lambda: 0,
-  });
+  const candidate = new Candidate(new Contender(agent), nowhere, { agentRule: "score", lambda: 0 });
+  candidate.standing = "feasible";
+  candidate.assess(successRate, 1);
+  candidate.refresh();
+  return candidate;
 }
 
 describe("the candidates' heap", () => {
@@ -74,7 +72,7 @@ describe("the candidates' heap", () => {
             const task = `t${swarm.state.submissions}`;
             swarm.submit(task);
             swarm.assign(task, `a${n}`);
-            (candidates[n] as Candidate).contender.assigned += 1;
+            (candidates[n] as Candidate).contender.version += 1;
           }
         }
       }),

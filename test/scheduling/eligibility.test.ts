@@ -13,7 +13,7 @@ function aDemand({ role, avoid = [] as string[] }: { role?: string; avoid?: stri
 
 function standing(swarm: SwarmFixture, id: string, demand = aDemand()) {
   const peers = peersOf(swarm.state, demand.kind, demand.role);
-  return standingFor(swarm.agent(id), demand, peers, swarm.at);
+  return standingFor(swarm.state, swarm.agent(id), demand, peers, swarm.at);
 }
 
 describe("eligibility", () => {

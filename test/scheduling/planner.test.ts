@@ -3,7 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { agentId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { Round } from "../../src/scheduling/planner.ts";
+import { Planner } from "../../src/scheduling/planner.ts";
+import { ruleSets } from "../../src/scheduling/policy.ts";
 import { SwarmFixture, told } from "./swarm-fixture.ts";
 
 function aSwarm(...agents: string[]): SwarmFixture {
@@ -37,10 +38,10 @@ describe("a round", () => {
       token: "7.1",
       receipt: {
         feasible: 1,
-        candidates: [{ agent: "a2", score: 0.8, successRate: 0.8, load: 0 }],
+        candidates: [{ agent: "a2", score: 0.9, successRate: 0.9, load: 0 }],
         ineligible: { "failed-this-task": 1 },
         decidedBy: "only",
-        lane: "k  a1",
+        lane: "k",
         waiting: 1,
         waitedMs: 250,
       },
@@ -111,7 +112,7 @@ describe("a round", () => {
       swarm.assign(id, id.charAt(0));
     }
     swarm.submit("t");
-    const ours = new Round(swarm.state, swarm.at).next();
+    const ours = new Planner(swarm.state).open(swarm.at).next();
     // Both hold two; a's waiting one weighs five times as much: L = α·1 against α·0.2, no ages yet.
     expect(ours?.receipt).toMatchObject({
       decidedBy: "score",
@@ -120,7 +121,8 @@ describe("a round", () => {
         { agent: "a", load: 2, backlog: 0.25 },
       ],
     });
-    const vaporas = new Round(swarm.state, swarm.at, { lambda: 0 }).next();
+    swarm.state.policy = { ...swarm.state.policy, ...ruleSets.vapora };
+    const vaporas = new Planner(swarm.state).open(swarm.at).next();
     expect(vaporas?.receipt).toMatchObject({ decidedBy: "longest-idle", candidates: [{ agent: "a" }, {}] });
     expect(vaporas?.receipt.candidates[0]).not.toHaveProperty("backlog");
   });
@@ -146,7 +148,7 @@ describe("a round", () => {
   it("insists that each assignment is applied before the next is asked for", () => {
     const swarm = aSwarm("a", "b");
     swarm.submit("t1");
-    const round = new Round(swarm.state, swarm.at);
+    const round = new Planner(swarm.state).open(swarm.at);
     round.next();
     expect(() => round.next()).toThrow(/applied before the next/);
   });

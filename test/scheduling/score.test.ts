@@ -22,7 +22,7 @@ describe("the score", () => {
   it.each(examples)("is the published one for agent $agent", ({ terms: of, load, published }) => {
     expect(vaporaLoad(of)).toBe(load);
     expect(Number(vaporaScore(of).toFixed(2))).toBe(published);
-    expect(score(of, 0)).toBe(vaporaScore(of));
+    expect(score(of, 1, 0)).toBe(vaporaScore(of));
   });
 
   it("selects B, as the document does", () => {
@@ -33,18 +33,18 @@ describe("the score", () => {
   it("is VAPORA's to the bit without a backlog, and lower with one", () => {
     fc.assert(
       fc.property(terms, cost, (of, backlogCost) => {
-        expect(score(of, 0)).toBe(of.successRate / (1 + of.inFlight / of.maxConcurrent));
-        expect(score(of, backlogCost)).toBeLessThanOrEqual(score(of, 0));
+        expect(score(of, 1, 0)).toBe(of.successRate / (1 + of.inFlight / of.maxConcurrent));
+        expect(score(of, 1, backlogCost)).toBeLessThanOrEqual(score(of, 1, 0));
       }),
     );
-    expect(score({ successRate: 0.9, inFlight: 4, maxConcurrent: 4 }, 0.25)).toBe(0.9 / 2.25);
+    expect(score({ successRate: 0.9, inFlight: 4, maxConcurrent: 4 }, 1, 0.25)).toBe(0.9 / 2.25);
   });
 
   it("never rises when one more attempt is in flight: stale scores are never too low", () => {
     fc.assert(
       fc.property(terms, cost, (of, backlogCost) => {
         const busier = { ...of, inFlight: of.inFlight + 1 };
-        expect(score(busier, backlogCost)).toBeLessThanOrEqual(score(of, backlogCost));
+        expect(score(busier, 1, backlogCost)).toBeLessThanOrEqual(score(of, 1, backlogCost));
       }),
     );
   });

@@ -11,7 +11,7 @@ import {
   type Outcome,
   othersRate,
   recordOutcome,
-  successRate,
+  scoredRate,
   swarmRate,
 } from "../../src/scheduling/success-rate.ts";
 
@@ -54,6 +54,15 @@ const steps = fc.array(
   }),
   { maxLength: 60 },
 );
+
+/** Of an agent, with the swarm's rate of the same instant as its prior. */
+function successRate(
+  agent: SuccessRecord | undefined,
+  swarm: SuccessRecord | undefined,
+  at: Instant,
+): number {
+  return scoredRate(agent, { rate: swarmRate(swarm, at), latencyMs: 0 }, at);
+}
 
 describe("the success rate", () => {
   it("is the prior's while nobody tried", () => {

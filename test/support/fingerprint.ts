@@ -2,7 +2,8 @@
 // Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
 
 import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
-import { isServedEarlier, type Lane, laneOf } from "../../src/core/lanes.ts";
+import { isServedEarlier, laneOf } from "../../src/core/lanes.ts";
+import type { Lane } from "../../src/core/state.ts";
 import { isDueEarlier, type SwarmState, type Timer } from "../../src/core/state.ts";
 
 /** For comparing with `toEqual`, which says where two states differ. */

@@ -26,7 +26,7 @@ export const vaporaExamples: Scenario = {
   tasks: 3,
   charted: ["scoreA", "scoreB", "scoreC"],
   run({ rules }: RunInit): RunResult {
-    const scores = agents.map((agent) => (rules === "waggle" ? score(agent, 0) : vaporaScore(agent)));
+    const scores = agents.map((agent) => (rules === "waggle" ? score(agent, 1, 0) : vaporaScore(agent)));
     const [scoreA = 0, scoreB = 0, scoreC = 0] = scores;
     return { metrics: { scoreA, scoreB, scoreC, selected: scores.indexOf(Math.max(...scores)) + 1 } };
   },
