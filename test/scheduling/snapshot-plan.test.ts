@@ -91,6 +91,33 @@ describe("planSnapshot", () => {
     expect(planSnapshot(aSnapshot({ tasks: many, agents: idle(9), ...overrides }))).toHaveLength(count);
   });
 
+  it("serves first who was granted nothing in the window, then the lowest clock of use by share", () => {
+    const of = (project: string) => ["1", "2", "3"].map((n) => aTask(`${project}${n}`, project));
+    const snapshot = aSnapshot({
+      projects: [{ id: "used" }, { id: "light" }, { id: "new" }],
+      tasks: ["used", "light", "new"].flatMap(of),
+      agents: idle(9),
+      projectTokenUsage: { used: 500, light: 200 },
+      tasksCompletedInWindow: { used: 5, light: 2 },
+    });
+    // Clocks, in tasks of 100 tokens: used 5, light 2, new 0. Equal ones: served longest ago.
+    expect(tasksOf(snapshot)).toEqual([
+      ...["new1", "new2", "light1", "new3", "light2", "light3"],
+      ...["used1", "used2", "used3"],
+    ]);
+  });
+
+  it("counts what runs as use, and a heavier weight as a larger share", () => {
+    const tasksCompletedInWindow = { p: 1, q: 1 };
+    const running = { tasks: many, agents: idle(2), tasksCompletedInWindow, projects: both };
+    expect(tasksOf(aSnapshot({ ...running, projectActiveAgentCounts: { p: 2 } }))).toEqual(["q1", "q2"]);
+    const shares = {
+      projects: [{ id: "p" }, { id: "q", creditWeight: 4 }],
+      projectTokenUsage: { p: 2, q: 4 },
+    };
+    expect(tasksOf(aSnapshot({ ...running, ...shares }))).toEqual(["q1", "q2"]);
+  });
+
   it("assigns nothing twice, breaks no limit and leaves nothing lying that fits", () => {
     const project = fc.record({
       id: fc.constantFrom("p", "q", "r"),
