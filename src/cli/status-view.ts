@@ -3,6 +3,7 @@
 
 import { duration } from "../audit/describe.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
+import { budgetTable, rateTable } from "./budget-view.ts";
 import { counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
@@ -21,12 +22,19 @@ export function renderStatus(status: StatusResponse, view: StatusView): string {
     agentSection(status, view),
     section("queues", queueTable(status, view), status.queues.length, view),
     section("projects and users", userTable(status, view), status.projects.length, view),
+    ...shown("budgets", budgetTable(status, view), view),
+    ...shown("rates", rateTable(status, view), view),
   ];
   return blocks.join("\n\n");
 }
 
 function section(title: string, table: string, rows: number, { colors }: View): string {
   return rows === 0 ? `${colors.bold(title)}  none` : `${colors.bold(title)}\n${table}`;
+}
+
+/** A section only where there is something to show. */
+function shown(title: string, table: string | undefined, { colors }: View): string[] {
+  return table === undefined ? [] : [`${colors.bold(title)}\n${table}`];
 }
 
 function summary(

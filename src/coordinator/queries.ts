@@ -4,7 +4,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { SwarmState } from "../core/state.ts";
-import { type BatchIndex, batchIndex, type SwarmId } from "../ids.ts";
+import { type BatchIndex, batchIndex, instant, type SwarmId } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
@@ -123,6 +123,7 @@ export class Queries {
     return encode(
       statusOf(view.state, {
         swarm: this.#deps.swarm,
+        now: instant(Math.floor(this.#deps.clock.now())),
         bytesMax: this.#deps.transport.maxPayloadBytes,
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : { presences: leader.presences }),

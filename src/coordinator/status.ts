@@ -4,13 +4,14 @@
 import { assert } from "../assert.ts";
 import { isServedEarlier, laneOf } from "../core/lanes.ts";
 import type { AgentRow, Lane, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
-import type { TaskId } from "../ids.ts";
+import { type Instant, instant, type TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { expectationOf, scoredRate } from "../scheduling/success-rate.ts";
 import type { AgentMirrors } from "./agent-mirror.ts";
 import { unknownTask } from "./answers.ts";
+import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { rowsWithin } from "./fitting.ts";
 import type { Presences } from "./presence.ts";
 
@@ -18,6 +19,8 @@ type AgentStatus = StatusResponse["agents"][number];
 
 export interface StatusSources {
   readonly swarm: string;
+  /** Now, for what time alone changes. */
+  readonly now: Instant;
   /** Of the whole answer. */
   readonly bytesMax: number;
   readonly mirrors: AgentMirrors;
@@ -38,7 +41,10 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     mapped(state.laneByKey.values(), (lane) => queueStatusOf(state, lane)),
     bytesMax / 8,
   ).rows;
-  const projects = projectsWithin(state, bytesMax / 4);
+  const now = instant(Math.max(state.at, sources.now));
+  const projects = projectsWithin(state, now, bytesMax / 4);
+  const rates = rowsWithin(rateStatusesOf(state, now), bytesMax / 16).rows;
+  const { budget } = state.policy;
   const shownUsers = projects.reduce((sum, { users }) => sum + users.length, 0);
   const omitted = {
     agents: state.agentById.size - agents.length,
@@ -61,6 +67,8 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     agents,
     queues,
     projects,
+    ...(budget === undefined ? {} : { budget: budgetStatusOf(state.ledger, budget, now) }),
+    ...(rates.length === 0 ? {} : { rates }),
     ...(isWhole ? {} : { omitted }),
     journal: sources.journal,
     counters: { ...sources.counters },
@@ -184,7 +192,7 @@ function oldestIn(lane: Lane): number {
 }
 
 /** Users take what their project and those before it leave. */
-function projectsWithin(state: SwarmState, bytesMax: number): StatusResponse["projects"] {
+function projectsWithin(state: SwarmState, at: Instant, bytesMax: number): StatusResponse["projects"] {
   let left = bytesMax;
   const users = (row: ProjectRow) => {
     const fitting = rowsWithin(mapped(row.userByName.values(), userStatusOf), left);
@@ -192,8 +200,14 @@ function projectsWithin(state: SwarmState, bytesMax: number): StatusResponse["pr
     return fitting.rows;
   };
   const heads = mapped(state.projectById.values(), (row) => {
-    const { project, counts } = row;
-    return { project, tasks: { ...counts }, users: users(row) };
+    const { project, counts, settings, ledger } = row;
+    const budget = settings?.budget;
+    return {
+      project,
+      tasks: { ...counts },
+      ...(budget === undefined ? {} : { budget: budgetStatusOf(ledger, budget, at) }),
+      users: users(row),
+    };
   });
   return rowsWithin(heads, 2 * bytesMax).rows;
 }

@@ -408,6 +408,15 @@ export const agentStatusSchema = z.object({
   silentMs: z.number().optional(),
 });
 
+/** Tokens of a budget's window. `reserved` is held back for open attempts. */
+const budgetStatusSchema = z.object({
+  spent: z.int(),
+  reserved: z.int(),
+  tokens: z.int(),
+  windowMs: z.int(),
+  mode: z.enum(["reject", "alert", "downgrade"]),
+});
+
 export const statusResponseSchema = z.object({
   term,
   idx,
@@ -432,11 +441,29 @@ export const statusResponseSchema = z.object({
     z.object({
       project: z.string(),
       tasks: counts,
+      /** Absent without one. */
+      budget: budgetStatusSchema.optional(),
       users: z.array(
         z.object({ user: z.string(), tasks: counts, waitMsMean: z.number(), waitMsMax: z.number() }),
       ),
     }),
   ),
+  /** The swarm's; absent without one. */
+  budget: budgetStatusSchema.optional(),
+  /** Of agent types that are limited; absent when none is. `opensAt`: when, by time alone, agents of a type that
+   *  has used up its rate are given tasks again. */
+  rates: z
+    .array(
+      z.object({
+        type: z.string(),
+        window: z.enum(["per_minute", "per_hour", "per_day"]),
+        sliding: z.boolean(),
+        tokensMax: z.int(),
+        used: z.int(),
+        opensAt: z.number().optional(),
+      }),
+    )
+    .optional(),
   /** Rows left out because the answer would not fit a message; absent when it is whole. */
   omitted: z.object({ agents: z.int(), queues: z.int(), projects: z.int(), users: z.int() }).optional(),
   journal: z.object({

@@ -69,6 +69,30 @@ describe("status", () => {
   });
 });
 
+describe("budgets and rates in status", () => {
+  const budget = { spent: 900, reserved: 200, tokens: 1_000, windowMs: 3_600_000, mode: "reject" as const };
+  const rate = { type: "claude", window: "per_minute" as const, sliding: true, tokensMax: 500, used: 20 };
+
+  it("are not shown where none is set", () => {
+    const text = renderStatus(aStatus([]), { ...view, showsOffline: false });
+    expect(text).not.toMatch(/budgets|rates/);
+  });
+
+  it("show what is spent, reserved and left, and when a rate opens again", () => {
+    const status = {
+      ...aStatus([]),
+      budget: { ...budget, reserved: 100, mode: "alert" as const },
+      projects: [{ project: "p", tasks: {}, budget, users: [] }],
+      rates: [rate, { ...rate, type: "codex", sliding: false, used: 500, opensAt: 30_000 }],
+    };
+    const text = renderStatus(status, { ...view, showsOffline: false });
+    expect(text).toMatch(/^the swarm +900 +100 +1,000 tokens +1 h +alert: said, nothing else$/m);
+    expect(text).toMatch(/^p +900 +200 +1,000 tokens +1 h +reject: tasks wait \(exceeded\)$/m);
+    expect(text).toMatch(/^claude +20 +500 tokens +per minute +yes$/m);
+    expect(text).toMatch(/^codex +500 +500 tokens +per minute, restarting +in 30 s$/m);
+  });
+});
+
 describe("a task's story", () => {
   it("shows the result without obeying it", () => {
     expect(told(completed("one\u001b[2J\ntwo\n"))).toContain(

@@ -5,6 +5,7 @@
 import { afterEach, expect, it } from "vitest";
 import { AgentMirrors } from "../../src/coordinator/agent-mirror.ts";
 import { statusOf } from "../../src/coordinator/status.ts";
+import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush } from "../../src/protocol/schemas.ts";
 import { Dice } from "../scheduling/random-swarm.ts";
@@ -267,7 +268,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   const { agents, counters: _, journal, ...rest } = await swarm.client.status();
   const mirrors = new AgentMirrors();
   mirrors.sync(state, state.agentById.keys());
-  const whole = { bytesMax: limits.maxPayloadBytesDefault, counters: {} };
+  const whole = { now: instant(0), bytesMax: limits.maxPayloadBytesDefault, counters: {} };
   const replayed = statusOf(state, { swarm: "test", mirrors, journal, ...whole });
   expect({ ...rest, stale: true }).toEqual({
     ...replayed,

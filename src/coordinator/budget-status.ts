@@ -1,0 +1,29 @@
+// Budgets and rates as `status` answers them: what counts against each at one instant. Nothing here is a decision.
+
+import type { BudgetSettings } from "../core/settings.ts";
+import type { SwarmState, TokenLedger } from "../core/state.ts";
+import type { Instant } from "../ids.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { opensAt, usedOf } from "../scheduling/rate.ts";
+import { totalAt } from "../scheduling/rolling-window.ts";
+
+type BudgetStatus = NonNullable<StatusResponse["budget"]>;
+type RateStatus = NonNullable<StatusResponse["rates"]>[number];
+
+/** @param at no earlier than the newest event of the state */
+export function budgetStatusOf(ledger: TokenLedger, budget: BudgetSettings, at: Instant): BudgetStatus {
+  const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
+  return { spent, reserved: ledger.reserved, ...budget };
+}
+
+export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateStatus> {
+  for (const { agentType, settings, use } of state.rateByType.values()) {
+    const opens = opensAt(use, settings, at);
+    yield {
+      type: agentType,
+      used: usedOf(use, settings, at),
+      ...settings,
+      ...(opens > at ? { opensAt: opens } : {}),
+    };
+  }
+}

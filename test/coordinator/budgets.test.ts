@@ -1,0 +1,85 @@
+// Budgets over the wire: what agents report is charged, whatever the outcome, status shows it, and what could never
+// run is refused at the door.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock });
+});
+afterEach(() => swarm.stop());
+
+const budget = (tokens: number, mode = "alert") => ({ tokens, windowMs: 60_000, mode });
+const setProject = (settings: object) =>
+  swarm.client.ask(subjects.operator("project"), { project: "default", ...settings });
+
+async function shownBudget(): Promise<unknown> {
+  const { projects } = await swarm.client.status();
+  return projects.find(({ project }: { project: string }) => project === "default")?.budget;
+}
+
+describe("a budget", () => {
+  it("is charged with what agents report, whatever the outcome", async () => {
+    await setProject({ budget: budget(1_000) });
+    const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 4 });
+    const outcomes = ["completed", "failed", "infrastructure", "invalid"];
+    await swarm.client.submit(outcomes.map((id) => ({ id, kind: "k", maxAttempts: 1 })));
+    for (const _ of outcomes) {
+      const assignment = await agent.assignment();
+      await agent.report(assignment, assignment.task, { tokens: 100, result: "", error: "" });
+    }
+    expect(await shownBudget()).toMatchObject({ spent: 400, tokens: 1_000, windowMs: 60_000, mode: "alert" });
+  });
+
+  it("is charged with what a cancelled attempt's agent says at last, and with a lost one's late report", async () => {
+    await setProject({ budget: budget(1_000) });
+    const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 2 });
+    await swarm.client.submit([
+      { id: "cancelled", kind: "k" },
+      { id: "lost", kind: "k" },
+    ]);
+    const [cancelled, lost] = [await agent.assignment(), await agent.assignment()];
+    await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["cancelled"] });
+    await agent.report(cancelled, "revoked", { tokens: 30 });
+    await swarm.agent("a1", { kinds: ["k"], incarnation: "another" });
+    for (let n = 0; n < 2; n += 1) {
+      const { answers } = await agent.report(lost, "completed", { result: "", tokens: 70 });
+      expect(answers).toEqual([{ ok: true, status: "stale" }]);
+    }
+    expect(await shownBudget()).toMatchObject({ spent: 100 });
+  });
+
+  it("falls in status as time passes", async () => {
+    await setProject({ budget: budget(1_000) });
+    const agent = await swarm.agent("a1", { kinds: ["k"] });
+    await swarm.client.submit([{ kind: "k" }]);
+    await agent.report(await agent.assignment(), "completed", { result: "", tokens: 5 });
+    expect(await shownBudget()).toMatchObject({ spent: 5 });
+    await clock.advance(61_000);
+    expect(await shownBudget()).toMatchObject({ spent: 0 });
+  });
+
+  it("of mode reject refuses at the door what could never fit it", async () => {
+    await setProject({ budget: budget(1_000, "reject") });
+    const { answers } = await swarm.client.submit([
+      { kind: "k", tokens: 1_001 },
+      { kind: "k", tokens: 1_000 },
+    ]);
+    expect(answers).toMatchObject([{ ok: false, code: "WAGGLE_OVER_BUDGET", field: "tokens" }, { ok: true }]);
+    expect(answers[0].message).toMatch(/1001, .* 1000 .*could never run/);
+  });
+});
+
+it("status shows the swarm's budget, and what is used of rates", async () => {
+  expect(await swarm.client.status()).not.toHaveProperty("budget");
+  await swarm.client.ask(subjects.operator("policy"), { budget: budget(9_000) });
+  await swarm.client.ask(subjects.operator("rate"), { type: "claude", window: "per_minute", tokensMax: 100 });
+  const { budget: global, rates } = await swarm.client.status();
+  expect(global).toEqual({ spent: 0, reserved: 0, ...budget(9_000) });
+  expect(rates).toEqual([{ type: "claude", window: "per_minute", tokensMax: 100, sliding: false, used: 0 }]);
+});
