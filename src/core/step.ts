@@ -5,7 +5,7 @@
 
 import type { AgentId, BatchIndex, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { Planner } from "../scheduling/planner.ts";
+import { Planner, type Round } from "../scheduling/planner.ts";
 import { slotReactions } from "../scheduling/slot-planner.ts";
 import { apply } from "./apply.ts";
 import type { Command, Reply } from "./command.ts";
@@ -68,7 +68,15 @@ export class Turn {
 
   /** Assigns what can be assigned, as far as the turn has room. @returns whether nothing is left to assign */
   plan(): boolean {
-    const round = this.#planner.open(this.#at);
+    for (;;) {
+      const round = this.#planner.open(this.#at);
+      if (!this.#assign(round)) return false;
+      if (!round.mayLeaveMore) return true;
+    }
+  }
+
+  /** @returns whether the round ended by itself */
+  #assign(round: Round): boolean {
     while (!this.isFull) {
       const assigned = round.next();
       if (assigned === undefined) return true;

@@ -9,7 +9,7 @@
 import { assert } from "../assert.ts";
 import type { EventOf } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
-import type { Lane, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
+import type { Lane, ProjectRow, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { AgentIndex } from "./agent-index.ts";
@@ -18,7 +18,6 @@ import { isFull } from "./eligibility.ts";
 import { fittedReceipt, jsonBytes } from "./fitted-receipt.ts";
 import { type BudgetVerdict, budgetVerdict, projectGate, swarmGate } from "./gates.ts";
 import type { Pool, Ranking } from "./pool.ts";
-import { firstTasks } from "./service-order.ts";
 import { type Next, TurnOrder } from "./turn-order.ts";
 
 /** Keeps what rounds have in common. */
@@ -43,16 +42,14 @@ export class Planner {
   }
 }
 
-/** A task that may be placed, as far as gates and budgets go. */
-interface Placeable {
+/** A task, whether and as what it may run as far as budgets go, and who may have it. */
+interface Offer {
   readonly task: TaskRow;
   readonly queue: TaskQueue;
-  readonly verdict: Extract<BudgetVerdict, { kind: "runs" }>;
-}
-
-interface Placed extends Placeable {
+  readonly verdict: BudgetVerdict;
   readonly pool: Pool;
   readonly excluded: readonly AgentId[];
+  /** Without candidates when nobody may. */
   readonly ranking: Ranking;
 }
 
@@ -66,6 +63,7 @@ export class Round {
   /** What `next` returned last, until it is known to be applied. */
   #pending: { readonly task: TaskRow; readonly contender: Contender } | undefined;
   #isClosed = false;
+  #granted = 0;
 
   constructor(state: SwarmState, agents: AgentIndex, at: Instant) {
     this.#state = state;
@@ -92,10 +90,23 @@ export class Round {
       const placed = this.#place(turns, next);
       if (placed === undefined) continue;
       turns.granting(next);
+      this.#granted += 1;
       return this.#assigned(next, placed);
     }
     this.close();
     return undefined;
+  }
+
+  /** Whether another round may find more to assign: what this one granted may have used up a budget, so that what
+   *  found no agent as its own kind is to run as the cheaper one. */
+  get mayLeaveMore(): boolean {
+    const { policy, budgetedProjects, projectById } = this.#state;
+    if (this.#granted === 0) return false;
+    if (policy.budget?.mode === "downgrade") return true;
+    for (const id of budgetedProjects) {
+      if (projectById.get(id)?.settings?.budget?.mode === "downgrade") return true;
+    }
+    return false;
   }
 
   /** Ends the round before it has ended by itself. */
@@ -106,53 +117,63 @@ export class Round {
   }
 
   /** Finds an agent for whose turn it is, or takes out of the round what cannot be placed. */
-  #place(turns: TurnOrder, next: Next): Placed | undefined {
-    const { lane, project } = next;
-    if (projectGate(project.row) !== undefined) {
-      turns.excludeProject(project.row);
-      return undefined;
-    }
-    const placeable = this.#fitting(turns, next);
-    if (placeable === undefined) return undefined;
-    const { task, queue, verdict } = placeable;
-    const pool = this.#poolFor(lane, verdict.runsAs);
-    const excluded = pool.excludedByFailure(queue.avoid);
-    const ranking = pool.rank(excluded, task.failures + 1 >= task.spec.maxAttempts);
-    if (ranking.candidates.length > 0) return { ...placeable, pool, excluded, ranking };
+  #place(turns: TurnOrder, next: Next): Offer | undefined {
+    const { project } = next;
+    if (projectGate(project.row) !== undefined) turns.excludeProject(project.row);
+    else if (this.#isBudgeted(project.row)) return this.#placeWithin(turns, next);
+    else return this.#placeFreely(turns, next);
+    return undefined;
+  }
 
-    if (excluded.length > 0 && pool.isOpen) turns.excludeQueue(queue);
-    else if (this.#isOpen(lane)) turns.excludeUser(next);
+  #placeFreely(turns: TurnOrder, next: Next): Offer | undefined {
+    const offer = this.#offer(next, next.task);
+    if (offer.ranking.candidates.length > 0) return offer;
+    if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludeQueue(offer.queue);
+    else if (this.#isOpen(next.lane)) turns.excludeUser(next);
     else turns.excludeLane();
     return undefined;
   }
 
-  /** The task of whose turn it is, or, where that one does not fit a budget, the first of its user's that does. */
-  #fitting(turns: TurnOrder, next: Next): Placeable | undefined {
-    const { task, project } = next;
-    const first = this.#verdictOn(task);
-    if (first.kind === "runs") return { task, queue: task.queue as TaskQueue, verdict: first };
-    if (next.isPastCeiling) {
+  /** Under a budget: the first of the user's tasks that fits it and that somebody may have. */
+  #placeWithin(turns: TurnOrder, next: Next): Offer | undefined {
+    const first = this.#offer(next, next.task);
+    if (first.ranking.candidates.length > 0 && first.verdict.kind === "runs") return first;
+    const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
+    for (const task of [...late, ...others]) {
+      const offer = this.#offer(next, task);
+      if (offer.ranking.candidates.length === 0) continue;
+      if (offer.verdict.kind === "runs") return offer;
+      if (!late.includes(task)) continue;
       // Room is kept for it: nothing that draws on the same budget passes.
-      if (first.reason === "global-budget") this.close();
-      else turns.excludeProject(project.row);
+      if (offer.verdict.reason === "global-budget") this.close();
+      else turns.excludeProject(next.project.row);
       return undefined;
-    }
-    const isOut = (queue: TaskQueue) => turns.isOut(queue);
-    for (const other of firstTasks(next.user, isOut, limits.budgetLookAhead)) {
-      const verdict = this.#verdictOn(other);
-      if (verdict.kind === "runs") return { task: other, queue: other.queue as TaskQueue, verdict };
     }
     turns.excludeUser(next);
     return undefined;
   }
 
+  #offer({ lane }: Next, task: TaskRow): Offer {
+    const queue = task.queue as TaskQueue;
+    const verdict = this.#verdictOn(task);
+    const pool = this.#poolFor(lane, verdict.kind === "runs" ? verdict.runsAs : undefined);
+    const excluded = pool.excludedByFailure(queue.avoid);
+    const ranking = pool.rank(excluded, task.failures + 1 >= task.spec.maxAttempts);
+    return { task, queue, verdict, pool, excluded, ranking };
+  }
+
   #verdictOn({ spec, projectRow }: TaskRow): BudgetVerdict {
-    const isUnlimited = projectRow.settings?.budget === undefined && this.#state.policy.budget === undefined;
-    if (isUnlimited) return withoutBudget;
+    if (!this.#isBudgeted(projectRow)) return withoutBudget;
     return budgetVerdict(this.#state, projectRow, spec, this.#at);
   }
 
-  #assigned(next: Next, { task, queue, verdict, pool, excluded, ranking }: Placed): EventOf<"TaskAssigned"> {
+  #isBudgeted(row: ProjectRow): boolean {
+    return row.settings?.budget !== undefined || this.#state.policy.budget !== undefined;
+  }
+
+  #assigned(next: Next, offer: Offer): EventOf<"TaskAssigned"> {
+    const { task, verdict, ranking } = offer;
+    assert(verdict.kind === "runs", `task ${task.spec.id} fits its budgets`);
     const { contender } = ranking.candidates[0] as Ranking["candidates"][number];
     this.#pending = { task, contender };
     const { agent } = contender;
@@ -167,11 +188,11 @@ export class Round {
       token: `${this.#state.term}.${number}` as Token,
       ...(verdict === withoutBudget ? {} : { tokensReserved: verdict.tokens }),
       ...(verdict.runsAs === undefined ? {} : { runsAs: verdict.runsAs }),
-      receipt: this.#receiptOf(next, { task, queue, pool, excluded, ranking }),
+      receipt: this.#receiptOf(next, offer),
     };
   }
 
-  #receiptOf({ lane, turn }: Next, { task, pool, excluded, ranking }: Omit<Placed, "verdict">): Receipt {
+  #receiptOf({ lane, turn }: Next, { task, pool, excluded, ranking }: Offer): Receipt {
     const isByRule = turn.project === "rule" && turn.user === "rule";
     const receipt: Receipt = {
       ...(isByRule ? {} : { turn }),
@@ -206,11 +227,21 @@ export class Round {
     this.#agents.assigned(contender, isFull(contender.agent));
   }
 
-  /** Whether somebody may have a task of the lane now, be it as the kind named cheaper. */
+  /** Whether somebody may have a task of the lane now, be it, under a budget that says so, as the kind named
+   *  cheaper. */
   #isOpen(lane: Lane): boolean {
     if (this.#agents.poolOf(lane).isOpen) return true;
     const cheaper = lane.kindRow.settings?.cheaper;
-    return cheaper !== undefined && this.#agents.poolFor(cheaper, lane.role).isOpen;
+    if (cheaper === undefined || !this.#agents.poolFor(cheaper, lane.role).isOpen) return false;
+    return this.#mayDowngrade(lane);
+  }
+
+  #mayDowngrade(lane: Lane): boolean {
+    if (this.#state.policy.budget?.mode === "downgrade") return true;
+    for (const id of this.#state.budgetedProjects) {
+      if (lane.memberByProject.get(id)?.row.settings?.budget?.mode === "downgrade") return true;
+    }
+    return false;
   }
 
   #poolFor(lane: Lane, runsAs: Kind | undefined): Pool {

@@ -22,7 +22,7 @@ import { basisOf, compareClaims } from "./claim.ts";
 import type { Best, Level } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
-import { firstTask, oldestTask } from "./service-order.ts";
+import { firstTask, firstTasks, oldestTask } from "./service-order.ts";
 
 /** Whose turn it is. */
 export interface Next {
@@ -30,8 +30,6 @@ export interface Next {
   readonly project: LaneProject;
   readonly user: LaneUser;
   readonly task: TaskRow;
-  /** Whether the task has waited past the ceiling: it goes before its user's priorities, and room is kept for it. */
-  readonly isPastCeiling: boolean;
   readonly turn: Turn;
 }
 
@@ -125,9 +123,18 @@ export class TurnOrder {
     this.#version += 1;
   }
 
-  /** Whether a queue is out. */
-  isOut(queue: TaskQueue): boolean {
-    return this.#isOut(queue);
+  /** The tasks of whose turn it is in the order they are served: those past the ceiling, longest wait first (of
+   *  each queue one), then the first others, at most `countMax`. */
+  tasksOf(
+    { lane, user }: Next,
+    countMax: number,
+  ): { readonly late: readonly TaskRow[]; readonly others: readonly TaskRow[] } {
+    const late = user.queues
+      .flatMap((queue) => (this.#isOut(queue) || queue.oldest === undefined ? [] : [queue.oldest]))
+      .filter((task) => this.#isPastCeiling(lane, user, task))
+      .sort((a, b) => a.queuedOrder - b.queuedOrder);
+    const others = firstTasks(user, this.#isOut, countMax).filter((task) => !late.includes(task));
+    return { late, others };
   }
 
   /** The round is over. Must be called: what was out of it is in the state's queues again only then. */
@@ -172,18 +179,21 @@ export class TurnOrder {
   /** The longest queued, once it is past the ceiling; else the first. */
   #chooseTask(turn: LaneTurn, user: LaneUser): void {
     const oldest = oldestTask(user, this.#isOut) as TaskRow;
-    const waitedTicks = turn.lane.kindRow.tick - oldest.queuedTick;
-    turn.isPastCeiling = waitedTicks >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+    turn.isPastCeiling = this.#isPastCeiling(turn.lane, user, oldest);
     turn.task = turn.isPastCeiling ? oldest : firstTask(user, this.#isOut);
   }
 
-  #nextOf({ lane, project, user, task, isPastCeiling }: LaneTurn): Next {
+  #isPastCeiling(lane: Lane, user: LaneUser, task: TaskRow): boolean {
+    const waitedTicks = lane.kindRow.tick - task.queuedTick;
+    return waitedTicks >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+  }
+
+  #nextOf({ lane, project, user, task }: LaneTurn): Next {
     return {
       lane,
       project: (project as Best<LaneProject>).member,
       user: (user as Best<LaneUser>).member,
       task: task as TaskRow,
-      isPastCeiling,
       turn: {
         project: basisOf((project as Best<LaneProject>).claim),
         user: basisOf((user as Best<LaneUser>).claim),
