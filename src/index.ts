@@ -18,6 +18,7 @@ export type { AskOptions } from "./client/asker.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export { LossError } from "./client/loss-error.ts";
+export type { Pause, Setting, SettingsOptions, SwarmOperations } from "./client/operations.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
 export type { ProjectOptions, SubmitOptions, Swarm, TaskStory } from "./client/swarm.ts";
@@ -35,6 +36,14 @@ export type { TaskResult } from "./client/task-result.ts";
 export type { TaskUpdate } from "./client/task-updates.ts";
 export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/event.ts";
 export type { CandidateTerms, IneligibleReason, Receipt } from "./core/receipt.ts";
+export type {
+  BudgetPatch,
+  KindPatch,
+  PolicyPatch,
+  ProjectPatch,
+  RatePatch,
+  ResourcePatch,
+} from "./core/settings-patch.ts";
 export type { TaskState } from "./core/state.ts";
 export {
   BackpressureError,
@@ -52,6 +61,7 @@ export {
   type WaggleErrorCode,
 } from "./errors.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
+export type { PolicySettings, SettingsResponse } from "./protocol/settings-schemas.ts";
 export {
   type AlphaChange,
   type AlphaChoice,

@@ -1,12 +1,70 @@
-// Waiting by the clock on the wall, until something ends the wait early.
+// `waggle pause` and `waggle resume`: whether anything is assigned, of one project or at all. What runs goes on, and
+// tasks are accepted as before.
 
-import { setTimeout } from "node:timers/promises";
+import { Command } from "commander";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { subjectToken } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
-/** Resolves after `ms`, or at once when `signal` aborts. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, { signal });
-  } catch {
-    // aborted: whoever waits looks at the signal
-  }
+export function pauseCommand(program: Program): Command {
+  return new Command("pause")
+    .summary("assign nothing, of one project or at all")
+    .description(
+      "Assigns nothing until `waggle resume`: of one project, or, without one, of the whole swarm. What runs goes " +
+        "on, and tasks are accepted as before.",
+    )
+    .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
+    .addHelpText("after", "\nExamples:\n  $ waggle pause acme\n  $ waggle pause            the whole swarm")
+    .action((project: string | undefined, _: unknown, command: Command) =>
+      runVerb(program, command, (context) => pause(context, project)),
+    );
+}
+
+export function resumeCommand(program: Program): Command {
+  return new Command("resume")
+    .summary("assign again after a pause")
+    .description(
+      "Ends a pause: of one project, or, without one, that of the whole swarm. Projects that were paused by name " +
+        "stay so.",
+    )
+    .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
+    .addHelpText("after", "\nExamples:\n  $ waggle resume acme\n  $ waggle resume           the whole swarm")
+    .action((project: string | undefined, _: unknown, command: Command) =>
+      runVerb(program, command, (context) => resume(context, project)),
+    );
+}
+
+async function pause(context: VerbContext, project: string | undefined): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const setting = await ask(context, (options) => swarm.pause(project, options));
+    const { changed, term, idx, settings } = setting;
+    const isSo = changed ? "is paused" : "was paused before";
+    const again = project === undefined ? "waggle resume" : `waggle resume ${project}`;
+    context.output.datum({ ...settings, changed, term, idx }, () =>
+      project === undefined
+        ? `the whole swarm ${isSo}: nothing is assigned until \`${again}\`; what runs goes on`
+        : `project ${project} ${isSo}: nothing of it is assigned until \`${again}\`; what runs goes on`,
+    );
+    return exitCodes.ok;
+  });
+}
+
+async function resume(context: VerbContext, project: string | undefined): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const setting = await ask(context, (options) => swarm.resume(project, options));
+    const { changed, term, idx, settings } = setting;
+    const isSo = changed ? "goes on" : "was not paused";
+    context.output.datum({ ...settings, changed, term, idx }, () =>
+      project === undefined ? `the swarm ${isSo}` : `project ${project} ${isSo}`,
+    );
+    const held = await ask(context, (options) => swarm.settings(options));
+    if (project !== undefined && held.paused)
+      context.output.note("the whole swarm is paused all the same: `waggle resume` without a name ends that");
+    const paused = held.projects.filter((row) => row.paused).map((row) => row.project);
+    if (project === undefined && paused.length > 0)
+      context.output.note(`still paused by name: ${paused.join(", ")}`);
+    return exitCodes.ok;
+  });
 }

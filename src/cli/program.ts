@@ -10,7 +10,13 @@ import { downCommand } from "./down.ts";
 import { drainCommand, undrainCommand } from "./drain.ts";
 import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
+import { kindCommand } from "./kind.ts";
+import { pauseCommand, resumeCommand } from "./pause.ts";
 import { planCommand } from "./plan.ts";
+import { policyCommand } from "./policy.ts";
+import { projectCommand } from "./project.ts";
+import { rateCommand } from "./rate.ts";
+import { resourceCommand } from "./resource.ts";
 import { simulateCommand } from "./simulate.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
@@ -29,7 +35,8 @@ export function buildProgram(program: Program): Command {
     .addHelpText("after", rootHelp);
   for (const option of globalOptions()) root.addOption(option);
   for (const build of verbs) root.addCommand(build(program));
-  for (const command of [root, ...root.commands]) quietly(command, program);
+  for (const command of [root, ...root.commands, ...root.commands.flatMap(({ commands }) => commands)])
+    quietly(command, program);
   return root;
 }
 
@@ -45,6 +52,13 @@ const verbs: readonly ((program: Program) => Command)[] = [
   drainCommand,
   undrainCommand,
   planCommand,
+  policyCommand,
+  projectCommand,
+  kindCommand,
+  resourceCommand,
+  rateCommand,
+  pauseCommand,
+  resumeCommand,
   downCommand,
   doctorCommand,
   simulateCommand,

@@ -35,6 +35,9 @@ function usageError(error: CommanderError, root: Command, argv: readonly string[
     .replace(/\s*\n\s*/g, " ")
     .replace(/\(Did you mean (?:one of )?(.*?)\?\)/, "· did you mean $1?");
   const verb = root.commands.find((command) => argv.includes(command.name()));
-  const help = verb === undefined ? "waggle --help" : `waggle ${verb.name()} --help`;
+  const part = verb?.commands.find((command) => argv.includes(command.name()));
+  const help = ["waggle", verb?.name(), part?.name(), "--help"]
+    .filter((word) => word !== undefined)
+    .join(" ");
   return new UsageError(`${message}${/[.?]$/.test(message) ? "" : ";"} see ${help}`);
 }

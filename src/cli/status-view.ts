@@ -38,7 +38,7 @@ function shown(title: string, table: string | undefined, { colors }: View): stri
 }
 
 function summary(
-  { swarm, leader, term, idx, at, stale, tasks, journal }: StatusResponse,
+  { swarm, leader, term, idx, at, stale, paused, projects, tasks, journal }: StatusResponse,
   { colors }: View,
 ): string {
   const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
@@ -49,6 +49,10 @@ function summary(
     ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
     ["tasks", countsText(tasks)],
   ];
+  if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
+  const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
+  if (pausedProjects.length > 0)
+    lines.push(["", colors.yellow(`paused projects: ${printable(pausedProjects.join(", "))}`)]);
   if (stale === true) lines.push(["", colors.yellow("answered by a standby from what it has read so far")]);
   return lines.map(([name = "", text = ""]) => `${colors.dim(name.padEnd(8))} ${text}`).join("\n");
 }

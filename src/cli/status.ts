@@ -6,10 +6,10 @@ import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { pause } from "./pause.ts";
 import { renderStatus, type StatusView } from "./status-view.ts";
 import { parseDuration } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { wait } from "./wait.ts";
 
 interface StatusFlags {
   readonly watch?: boolean;
@@ -65,7 +65,7 @@ async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Pr
     if (output.json || output.columns === undefined)
       output.datum(answer, () => `${renderStatus(answer, view)}\n`);
     else output.page(renderStatus(answer, view));
-    await pause(intervalMs, ended);
+    await wait(intervalMs, ended);
     signal.throwIfAborted();
   }
   return exitCodes.ok;

@@ -2,7 +2,7 @@
 // Not here: what a task may hold (protocol/schemas.ts checks that, and the coordinator again).
 
 import { InvalidArgumentError } from "commander";
-import { SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { kindSchema } from "../protocol/schemas.ts";
 
@@ -93,12 +93,21 @@ export function nameList(text: string, before: readonly string[] | undefined): r
 /** The same for kinds. */
 export function kindList(text: string, before: readonly string[] | undefined): readonly string[] {
   const kinds = nameList(text, before);
-  for (const kind of kinds) {
-    const checked = check(kind, kindSchema);
-    if (!checked.ok)
-      throw new InvalidArgumentError(`the kind '${kind}' ${checked.message.replace(/^.*?: /, "")}.`);
-  }
+  for (const kind of kinds) kindName(kind);
   return kinds;
+}
+
+/** One kind. @throws InvalidArgumentError */
+export function kindName(text: string): string {
+  const checked = check(text, kindSchema);
+  if (checked.ok) return text;
+  throw new InvalidArgumentError(`the kind '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+}
+
+/** A name of any other sort. @throws InvalidArgumentError */
+export function plainName(text: string): string {
+  if (NAME_PATTERN.test(text)) return text;
+  throw new InvalidArgumentError(`'${text}' must be 1–128 printable characters without spaces.`);
 }
 
 /** Collects `--label name=value`. */

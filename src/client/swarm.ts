@@ -14,7 +14,6 @@ import { decode } from "../protocol/codec.ts";
 import {
   cancelResponseSchema,
   coordinatorBeatSchema,
-  okResponseSchema,
   type StatusResponse,
   statusResponseSchema,
   type TaskStatus,
@@ -33,6 +32,7 @@ import { Horizon } from "./horizon.ts";
 import { JournalNews } from "./journal-news.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { LossError } from "./loss-error.ts";
+import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { backoffMs, pause } from "./pause.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
@@ -63,7 +63,7 @@ export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
 export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
 
 /** One connection to one swarm. Everything here may be called at once, any number of times. */
-export interface Swarm extends AsyncDisposable {
+export interface Swarm extends SwarmOperations, AsyncDisposable {
   readonly id: string;
   /** What was acknowledged and is found missing: a server lost its disk, or a backup was put back. Each
    *  affected `result()` fails too; this is for whoever waits for none. */
@@ -105,10 +105,6 @@ export interface Swarm extends AsyncDisposable {
   /** A task's life from the journal, with the receipt of every assignment.
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; UnreachableError */
   story(id: string, options?: AskOptions): Promise<TaskStory>;
-
-  /** The agent finishes what it runs and is given nothing new. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
-  drain(agent: string, options?: AskOptions): Promise<void>;
-  undrain(agent: string, options?: AskOptions): Promise<void>;
 
   /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they
    *  are drained, and stopped when that takes longer than `limits.closeDrainMs`, 5 s; what they then still run is
@@ -157,6 +153,7 @@ export class SwarmClient implements Swarm {
   readonly #closed = new AbortController();
   readonly #aborts = new Aborts();
   readonly #agents: OwnAgents;
+  readonly #operations: Operations;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -178,6 +175,7 @@ export class SwarmClient implements Swarm {
     this.#awaited = new AwaitedTasks({ ...shared, inboxToken: this.#inboxToken });
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
+    this.#operations = new Operations(asker, subjects);
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
       ...shared,
@@ -279,13 +277,17 @@ export class SwarmClient implements Swarm {
     return { ...fold.line, status };
   }
 
-  async drain(agent: string, options: AskOptions = {}): Promise<void> {
-    await this.#operate("drain", agent, options);
-  }
-
-  async undrain(agent: string, options: AskOptions = {}): Promise<void> {
-    await this.#operate("undrain", agent, options);
-  }
+  readonly settings: Swarm["settings"] = (options) => this.#operations.settings(options);
+  readonly setPolicy: Swarm["setPolicy"] = (...asked) => this.#operations.setPolicy(...asked);
+  readonly setProject: Swarm["setProject"] = (...asked) => this.#operations.setProject(...asked);
+  readonly setKind: Swarm["setKind"] = (...asked) => this.#operations.setKind(...asked);
+  readonly setResource: Swarm["setResource"] = (...asked) => this.#operations.setResource(...asked);
+  readonly setRate: Swarm["setRate"] = (...asked) => this.#operations.setRate(...asked);
+  readonly removeRate: Swarm["removeRate"] = (...asked) => this.#operations.removeRate(...asked);
+  readonly pause: Swarm["pause"] = (...asked) => this.#operations.pause(...asked);
+  readonly resume: Swarm["resume"] = (...asked) => this.#operations.resume(...asked);
+  readonly drain: Swarm["drain"] = (...asked) => this.#operations.drain(...asked);
+  readonly undrain: Swarm["undrain"] = (...asked) => this.#operations.undrain(...asked);
 
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -370,16 +372,6 @@ export class SwarmClient implements Swarm {
     const status = await this.#asker.ask(question, options);
     if (!status.ok) throw errorFrom(status);
     return status;
-  }
-
-  async #operate(verb: "drain" | "undrain", agent: string, options: AskOptions): Promise<void> {
-    const subject = this.#subjects.operator(verb);
-    const message = { v: 1, agent };
-    const answer = await this.#asker.ask(
-      { kind: "deed", subject, message, schema: okResponseSchema },
-      options,
-    );
-    if (!answer.ok) throw errorFrom(answer);
   }
 }
 

@@ -63,6 +63,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     swarm: sources.swarm,
     leader: state.leader,
     ...(sources.presences === undefined ? { stale: true as const } : {}),
+    ...(state.isPaused ? { paused: true as const } : {}),
     tasks: { ...state.counts },
     agents,
     queues,
@@ -200,10 +201,11 @@ function projectsWithin(state: SwarmState, at: Instant, bytesMax: number): Statu
     return fitting.rows;
   };
   const heads = mapped(state.projectById.values(), (row) => {
-    const { project, counts, settings, ledger } = row;
+    const { project, counts, settings, ledger, isPaused } = row;
     const budget = settings?.budget;
     return {
       project,
+      ...(isPaused ? { paused: true as const } : {}),
       tasks: { ...counts },
       ...(budget === undefined ? {} : { budget: budgetStatusOf(ledger, budget, at) }),
       users: users(row),

@@ -425,6 +425,8 @@ export const statusResponseSchema = z.object({
   leader: z.string(),
   /** Answered by a standby from what it has read so far. */
   stale: z.literal(true).optional(),
+  /** Nothing is assigned until an operator resumes it. */
+  paused: z.literal(true).optional(),
   tasks: counts,
   agents: z.array(agentStatusSchema),
   queues: z.array(
@@ -440,6 +442,7 @@ export const statusResponseSchema = z.object({
   projects: z.array(
     z.object({
       project: z.string(),
+      paused: z.literal(true).optional(),
       tasks: counts,
       /** Absent without one. */
       budget: budgetStatusSchema.optional(),

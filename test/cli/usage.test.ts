@@ -19,6 +19,13 @@ const verbs = [
   "drain",
   "undrain",
   "plan",
+  "policy",
+  "project",
+  "kind",
+  "resource",
+  "rate",
+  "pause",
+  "resume",
   "down",
   "doctor",
   "simulate",
@@ -34,6 +41,24 @@ describe("help", () => {
     expect(stdout).toMatch(new RegExp(`^Usage: waggle ${verb}`));
     expect(stdout).toContain("--json");
     expect(stdout).toMatch(new RegExp(`Examples:\\n( {2}\\$ .*\\n)* {2}\\$ .*waggle ${verb}`));
+  });
+
+  it.each([
+    ["policy", "set"],
+    ["policy", "show"],
+    ["project", "set"],
+    ["project", "list"],
+    ["project", "show"],
+    ["kind", "set"],
+    ["resource", "set"],
+    ["rate", "set"],
+    ["rate", "remove"],
+  ])("of %s %s has flags and examples", async (verb, part) => {
+    const { code, stdout } = await runIn(aShell(), verb, part, "--help");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^Usage: waggle ${verb} ${part}`));
+    expect(stdout).toContain("--json");
+    expect(stdout).toMatch(new RegExp(`Examples:\\n( {2}\\$ .*\\n)* {2}\\$ .*waggle ${verb} ${part}`));
   });
 
   it("of the whole names every verb and every exit code", async () => {
@@ -112,6 +137,29 @@ describe("a command line that makes no sense", () => {
     ["an unknown type of event", ["events", "--type", "TaskAsigned"], "did you mean TaskAssigned?"],
     ["a place in the journal that is none", ["events", "--from", "yesterday"], "neither 'start'"],
     ["a folder that is none", ["demo", "nowhere"], "is no folder"],
+    ["a credit weight of 0", ["project", "set", "p", "--credit-weight", "0"], "a number from 0.001 to"],
+    ["max concurrent 0", ["project", "set", "p", "--max-concurrent", "0"], "from 1 to 100000000, or none"],
+    ["a budget of 0", ["project", "set", "p", "--budget", "0"], "or none"],
+    [
+      "a budget both taken away and described",
+      ["project", "set", "p", "--budget", "none", "--budget-mode", "alert"],
+      "--budget none takes the budget away",
+    ],
+    ["a window too short", ["policy", "set", "--budget-window", "1ms"], "from 1s to 366d"],
+    ["a mode unknown", ["policy", "set", "--budget-mode", "beg"], "Allowed choices are reject, alert"],
+    ["nothing to set", ["policy", "set"], "say what to set"],
+    ["nothing to set for a kind", ["kind", "set", "k"], "waggle kind set --help"],
+    ["deficits of users", ["policy", "set", "--user-turn", "deficit"], "Allowed choices are"],
+    [
+      "α with a preset",
+      ["policy", "set", "--alpha", "0.2", "--optimize-for", "latency"],
+      "cannot be used with option",
+    ],
+    ["no slots", ["resource", "set", "r", "--slots", "0"], "a whole number from 1"],
+    ["a rate of no type", ["rate", "set", "--tokens", "5"], "'--type <type>' not specified"],
+    ["a rate window unknown", ["rate", "set", "--type", "t", "--window", "per_year"], "per_minute, per_hour"],
+    ["an unknown part of a verb", ["project", "sett", "p"], "did you mean set?"],
+    ["a pause of a project with a dot", ["pause", "a.b"], "A–Z a–z 0–9 _ -"],
     ["a bad setting", ["status", "--swarm", "a.b"], "--swarm: must be"],
   ])("%s ends with 2 and says what to do", async (_, argv, sentence) => {
     const { code, stdout, stderr } = await runIn(aShell({ cwd: emptyFolder() }), ...argv);

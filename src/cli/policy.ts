@@ -1,0 +1,194 @@
+// `waggle policy set|show`: which rules decide, their constants, and the limits of the swarm as a whole.
+
+import { Command, Option } from "commander";
+import type { PolicyPatch } from "../core/settings-patch.ts";
+import { limits } from "../limits.ts";
+import type { PolicySettings } from "../protocol/settings-schemas.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import type { ExitCode } from "./exit-code.ts";
+import { formatCount } from "./format.ts";
+import {
+  addBudgetFlags,
+  type BudgetFlags,
+  budgetPatch,
+  durationBetween,
+  noneAsNull,
+  type OrNone,
+  openAttempts,
+  orNone,
+  plainDuration,
+  requireSome,
+  tokenCount,
+} from "./setting-flags.ts";
+import { budgetText, limitText, type SettingLine, settingLines, tellSetting } from "./setting-text.ts";
+import { numberBetween, wholeNumber } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+type PolicyFlags = Omit<PolicyPatch, "budget" | "guaranteeMs" | "speedExponent" | "topN"> &
+  BudgetFlags & {
+    readonly guarantee?: number;
+    readonly speedExponent?: string;
+    readonly topN?: OrNone<number>;
+  };
+
+export function policyCommand(program: Program): Command {
+  return new Command("policy")
+    .summary("choose the rules of the swarm, and its limits")
+    .description(
+      "What is set for the swarm as a whole. It is journaled, and holds from the next decision on.",
+    )
+    .addCommand(setCommand(program))
+    .addCommand(showCommand(program))
+    .addHelpText("after", examples);
+}
+
+const examples = `
+Examples:
+  $ waggle policy set --rules waggle
+  $ waggle policy show`;
+
+const turns = ["clock", "recency", "deficit", "load", "fifo"];
+
+function setCommand(program: Program): Command {
+  const command = new Command("set")
+    .summary("change the policy")
+    .description("Changes what is said, and leaves the rest. What runs goes on, whatever changes.")
+    .addOption(
+      new Option("--rules <set>", "a whole set of rules; what else is given wins over it").choices([
+        "waggle",
+        "budget",
+        "loco",
+        "vapora",
+        "lucio",
+      ]),
+    )
+    .addOption(
+      new Option(
+        "--project-turn <rule>",
+        "whose turn it is among projects; none: there is no such level",
+      ).choices([...turns, "none"]),
+    )
+    .addOption(
+      new Option("--user-turn <rule>", "the same among the users of one").choices(
+        turns.filter((rule) => rule !== "deficit"),
+      ),
+    )
+    .addOption(new Option("--agent-rule <rule>", "who does it").choices(["score", "first-idle"]))
+    .option("--lambda <n>", "what an agent's own backlog costs it", numberBetween(0, limits.lambdaMax))
+    .addOption(
+      new Option("--speed-exponent <n>", "how much an agent's speed counts; 0 is off").choices([
+        "0",
+        "0.5",
+        "1",
+        "2",
+      ]),
+    )
+    .addOption(
+      new Option("--optimize-for <preset>", "α of 0, 0.25 or 0.5")
+        .choices(["latency", "balanced", "throughput"])
+        .conflicts("alpha"),
+    )
+    .option("--alpha <n>", "α itself: from who waits longest (0) to who has most (1)", numberBetween(0, 1))
+    .option("--auto-tune", "α moves by itself, within 0 to 0.5")
+    .option("--no-auto-tune", "it stays; so at first")
+    .option(
+      "--ceiling <ticks>",
+      "of waiting, for each that waits beside it, after which one goes next; 0 is off",
+      wholeNumber(0, limits.ceilingTicksMax),
+    )
+    .option(
+      "--guarantee <duration>",
+      "a project granted nothing for so long goes first, once",
+      durationBetween(limits.guaranteeMsMin, limits.guaranteeMsMax),
+    )
+    .option("--top-n <n>", "attempts open at once in the swarm; none: no limit", orNone(openAttempts))
+    .option("--tokens-default <n>", "what a first attempt of a kind is taken to use", tokenCount)
+    .addOption(
+      new Option("--projects <which>", "declared: only those that were set exist").choices([
+        "open",
+        "declared",
+      ]),
+    );
+  return addBudgetFlags(command)
+    .addHelpText("after", setExamples)
+    .action((flags: PolicyFlags, command: Command) =>
+      runVerb(program, command, (context) => set(context, flags)),
+    );
+}
+
+const setExamples = `
+Examples:
+  $ waggle policy set --rules loco --optimize-for latency
+  $ waggle policy set --rules waggle --user-turn fifo
+  $ waggle policy set --top-n 200 --budget 5000000 --budget-window 1d
+  $ waggle policy set --top-n none --budget none
+  $ waggle policy set --projects declared`;
+
+function patchOf(flags: PolicyFlags): PolicyPatch {
+  const { rules, projectTurn, userTurn, agentRule, lambda, alpha, optimizeFor, autoTune } = flags;
+  const { ceiling, guarantee, topN, tokensDefault, projects, speedExponent } = flags;
+  return {
+    rules,
+    projectTurn,
+    userTurn,
+    agentRule,
+    lambda,
+    ...(speedExponent === undefined ? {} : { speedExponent: Number(speedExponent) }),
+    alpha,
+    optimizeFor,
+    autoTune,
+    ceiling,
+    guaranteeMs: guarantee,
+    topN: noneAsNull(topN),
+    tokensDefault,
+    projects,
+    ...budgetPatch(flags),
+  };
+}
+
+async function set(context: VerbContext, flags: PolicyFlags): Promise<ExitCode | undefined> {
+  const patch = patchOf(flags);
+  requireSome(patch, "policy set");
+  return await withSwarm(context, async (swarm) => {
+    const setting = await ask(context, (options) => swarm.setPolicy(patch, options));
+    tellSetting(context, { record: {}, heading: "policy", setting, lines: linesOf(setting.settings) });
+    return undefined;
+  });
+}
+
+function showCommand(program: Program): Command {
+  return new Command("show")
+    .summary("show the policy")
+    .addHelpText("after", "\nExamples:\n  $ waggle policy show\n  $ waggle policy show --json")
+    .action((_: unknown, command: Command) => runVerb(program, command, show));
+}
+
+async function show(context: VerbContext): Promise<ExitCode | undefined> {
+  return await withSwarm(context, async (swarm) => {
+    const { policy, paused } = await ask(context, (options) => swarm.settings(options));
+    const state: SettingLine = ["state", paused ? "paused: nothing is assigned" : "open"];
+    context.output.datum({ paused, ...policy }, () =>
+      settingLines(context, "policy", [state, ...linesOf(policy)]),
+    );
+    return undefined;
+  });
+}
+
+function linesOf(policy: PolicySettings): SettingLine[] {
+  return [
+    ["rules", policy.rules],
+    ["project turn", policy.projectTurn],
+    ["user turn", policy.userTurn],
+    ["agent rule", policy.agentRule],
+    ["λ", String(policy.lambda)],
+    ["speed exponent", String(policy.speedExponent)],
+    ["α", `${policy.alpha}${policy.autoTune ? ", moving by itself" : ""}`],
+    ["ceiling", policy.ceiling === 0 ? "off" : `${formatCount(policy.ceiling)} ticks for each that waits`],
+    ["guarantee", plainDuration(policy.guaranteeMs)],
+    ["top N", limitText(policy.topN)],
+    ["budget", budgetText(policy.budget)],
+    ["tokens default", formatCount(policy.tokensDefault)],
+    ["projects", policy.projects],
+  ];
+}

@@ -1,0 +1,102 @@
+// Flags of the verbs that set something, as the values of a patch. `none` takes a limit away; a flag that is not
+// given leaves the setting as it is. Not here: what a setting may be together with others (the coordinator's part).
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { BudgetPatch } from "../core/settings-patch.ts";
+import { limits } from "../limits.ts";
+import { UsageError } from "./usage-error.ts";
+import { parseDuration, wholeNumber } from "./values.ts";
+
+export interface BudgetFlags {
+  readonly budget?: OrNone<number>;
+  readonly budgetWindow?: number;
+  readonly budgetMode?: BudgetPatch["mode"];
+}
+
+/** `none` as it was typed: a parser cannot answer null. */
+export type OrNone<Value> = Value | "none";
+
+/** A parser that takes `none` as well. */
+export function orNone<Value>(parse: (text: string) => Value): (text: string) => OrNone<Value> {
+  return (text) => {
+    if (text === "none") return text;
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof InvalidArgumentError)
+        error.message = `${error.message.replace(/\.$/, "")}, or none.`;
+      throw error;
+    }
+  };
+}
+
+/** What a patch says in its place: null takes the setting away. */
+export function noneAsNull<Value>(flag: OrNone<Value> | undefined): Value | null | undefined {
+  return flag === "none" ? null : flag;
+}
+
+/** A parser of durations within bounds. */
+export function durationBetween(minMs: number, maxMs: number): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text);
+    if (ms >= minMs && ms <= maxMs) return ms;
+    throw new InvalidArgumentError(`it must be from ${plainDuration(minMs)} to ${plainDuration(maxMs)}.`);
+  };
+}
+
+/** As it may be typed: `90s`, `1h30m`, `7d`. */
+export function plainDuration(ms: number): string {
+  const units = [
+    ["d", 24 * 3_600_000],
+    ["h", 3_600_000],
+    ["m", 60_000],
+    ["s", 1_000],
+    ["ms", 1],
+  ] as const;
+  let left = ms;
+  let text = "";
+  for (const [unit, unitMs] of units) {
+    const count = Math.floor(left / unitMs);
+    if (count > 0) text += `${count}${unit}`;
+    left -= count * unitMs;
+  }
+  return text === "" ? "0s" : text;
+}
+
+export const tokenCount = wholeNumber(1, limits.tokensMax);
+export const openAttempts = wholeNumber(1, limits.openAttemptsMax);
+
+export function addBudgetFlags(command: Command): Command {
+  const { budgetWindowMsMin, budgetWindowMsMax } = limits;
+  return command
+    .option("--budget <tokens>", "tokens in a rolling window; none: no budget", orNone(tokenCount))
+    .option(
+      "--budget-window <duration>",
+      "how long the window is: 15m, 1h, 7d; said at first",
+      durationBetween(budgetWindowMsMin, budgetWindowMsMax),
+    )
+    .addOption(
+      new Option(
+        "--budget-mode <mode>",
+        "when it is used up: tasks wait, run all the same and are noted, or run as a cheaper kind; at first reject",
+      ).choices(["reject", "alert", "downgrade"]),
+    );
+}
+
+/** @throws UsageError when a budget is taken away and described at once */
+export function budgetPatch({ budget, budgetWindow, budgetMode }: BudgetFlags): {
+  readonly budget?: BudgetPatch | null;
+} {
+  if (budget === undefined && budgetWindow === undefined && budgetMode === undefined) return {};
+  if (budget === "none") {
+    if (budgetWindow === undefined && budgetMode === undefined) return { budget: null };
+    throw new UsageError("--budget none takes the budget away: leave out --budget-window and --budget-mode");
+  }
+  return { budget: { tokens: budget, windowMs: budgetWindow, mode: budgetMode } };
+}
+
+/** @throws UsageError when no flag says what to set */
+export function requireSome(patch: object, verb: string): void {
+  if (Object.values(patch).some((value) => value !== undefined)) return;
+  throw new UsageError(`say what to set, as a flag; see waggle ${verb} --help`);
+}

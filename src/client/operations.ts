@@ -1,0 +1,208 @@
+// What an operator asks of a swarm: settings, pauses, drains. One request a setting; each says only what changes.
+// The one thing to know: a message is checked here before it is sent, because JSON turns NaN into null, which on the
+// wire takes a limit away.
+
+import type { z } from "zod";
+import type {
+  KindPatch,
+  PolicyPatch,
+  ProjectPatch,
+  RatePatch,
+  ResourcePatch,
+} from "../core/settings-patch.ts";
+import { NO_PROJECT } from "../ids.ts";
+import { check } from "../protocol/codec.ts";
+import { okResponseSchema } from "../protocol/schemas.ts";
+import {
+  kindAnswerSchema,
+  kindRequestSchema,
+  type PolicySettings,
+  pauseAnswerSchema,
+  pauseRequestSchema,
+  policyAnswerSchema,
+  policyRequestSchema,
+  projectAnswerSchema,
+  projectRequestSchema,
+  rateAnswerSchema,
+  rateRequestSchema,
+  resourceAnswerSchema,
+  resourceRequestSchema,
+  type SettingsResponse,
+  settingsQuerySchema,
+  settingsResponseSchema,
+} from "../protocol/settings-schemas.ts";
+import type { OperatorVerb, Subjects } from "../protocol/subjects.ts";
+import type { Asker, AskOptions } from "./asker.ts";
+import { errorFrom } from "./coded-error.ts";
+
+/** What holds after a setting was made. */
+export interface Setting<Settings> {
+  /** Complete, not only what was said. */
+  readonly settings: Settings;
+  /** False when it held before: nothing was journaled. */
+  readonly changed: boolean;
+  readonly term: number;
+  readonly idx: number;
+}
+
+type ProjectSettings = SettingsResponse["defaults"]["project"];
+type KindSettings = SettingsResponse["defaults"]["kind"];
+type ResourceSettings = SettingsResponse["resources"][number]["settings"];
+type RateSettings = SettingsResponse["rates"][number]["settings"];
+
+export interface SettingsOptions extends AskOptions {
+  /** Only the project, kind, resource and agent type of this name. */
+  readonly name?: string;
+}
+
+/** Each `set…` changes what it is given, leaves the rest, and resolves when the complete result is journaled. A
+ *  limit set below what is in use takes nothing from anybody: nothing is assigned until it fits.
+ *  @throws InvalidMessageError, InvalidValueError naming the field: nothing was changed; NoLeaderError;
+ *    OutcomeUnknownError: set it again, which is harmless */
+export interface SwarmOperations {
+  /** What is set now. @throws NoLeaderError, UnreachableError */
+  settings(options?: SettingsOptions): Promise<SettingsResponse>;
+
+  /** Rules, α, ceilings, the limits of the swarm as a whole. */
+  setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>>;
+  /** Brings the project into being where projects must be declared, even with an empty patch. */
+  setProject(project: string, patch: ProjectPatch, options?: AskOptions): Promise<Setting<ProjectSettings>>;
+  setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>>;
+  /** `slots` must be said at first. */
+  setResource(
+    resource: string,
+    patch: ResourcePatch,
+    options?: AskOptions,
+  ): Promise<Setting<ResourceSettings>>;
+  /** Limits the tokens of agents of one type; `window` and `tokensMax` must be said at first. */
+  setRate(agentType: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>>;
+  /** `changed` is false when there was none. */
+  removeRate(agentType: string, options?: AskOptions): Promise<Setting<null>>;
+
+  /** Assigns nothing, of one project or at all; what runs goes on, and tasks are accepted as before.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_PROJECT` where projects must be declared */
+  pause(project?: string, options?: AskOptions): Promise<Setting<Pause>>;
+  /** Of the same: the swarm's pause and a project's are two. */
+  resume(project?: string, options?: AskOptions): Promise<Setting<Pause>>;
+
+  /** The agent finishes what it runs and is given nothing new. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
+  drain(agent: string, options?: AskOptions): Promise<void>;
+  undrain(agent: string, options?: AskOptions): Promise<void>;
+}
+
+/** Of the swarm where no project is named. */
+export interface Pause {
+  readonly project?: string | undefined;
+  readonly paused: boolean;
+}
+
+export class Operations implements SwarmOperations {
+  readonly #asker: Asker;
+  readonly #subjects: Subjects;
+
+  constructor(asker: Asker, subjects: Subjects) {
+    this.#asker = asker;
+    this.#subjects = subjects;
+  }
+
+  async settings({ name, ...options }: SettingsOptions = {}): Promise<SettingsResponse> {
+    const subject = this.#subjects.query(NO_PROJECT, "settings");
+    const message = checked({ v: 1, name }, settingsQuerySchema);
+    return await this.#asker.ask(
+      { kind: "query", subject, message, schema: settingsResponseSchema },
+      options,
+    );
+  }
+
+  async setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>> {
+    const message = checked({ ...patch, v: 1 }, policyRequestSchema.strict());
+    return await this.#set("policy", message, policyAnswerSchema, options);
+  }
+
+  async setProject(
+    project: string,
+    patch: ProjectPatch,
+    options?: AskOptions,
+  ): Promise<Setting<ProjectSettings>> {
+    const message = checked({ ...patch, v: 1, project }, projectRequestSchema.strict());
+    return await this.#set("project", message, projectAnswerSchema, options);
+  }
+
+  async setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>> {
+    const message = checked({ ...patch, v: 1, kind }, kindRequestSchema.strict());
+    return await this.#set("kind", message, kindAnswerSchema, options);
+  }
+
+  async setResource(
+    resource: string,
+    patch: ResourcePatch,
+    options?: AskOptions,
+  ): Promise<Setting<ResourceSettings>> {
+    const message = checked({ ...patch, v: 1, resource }, resourceRequestSchema.strict());
+    return await this.#set("resource", message, resourceAnswerSchema, options);
+  }
+
+  async setRate(type: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>> {
+    const message = checked({ ...patch, v: 1, type }, rateRequestSchema.omit({ remove: true }).strict());
+    const { settings, ...rest } = await this.#set("rate", message, rateAnswerSchema, options);
+    if (settings === null) throw new TypeError("a rate that was set has settings");
+    return { settings, ...rest };
+  }
+
+  async removeRate(type: string, options?: AskOptions): Promise<Setting<null>> {
+    const message = checked({ v: 1, type, remove: true }, rateRequestSchema);
+    return { ...(await this.#set("rate", message, rateAnswerSchema, options)), settings: null };
+  }
+
+  async pause(project?: string, options?: AskOptions): Promise<Setting<Pause>> {
+    const message = checked({ v: 1, project }, pauseRequestSchema);
+    return await this.#set("pause", message, pauseAnswerSchema, options);
+  }
+
+  async resume(project?: string, options?: AskOptions): Promise<Setting<Pause>> {
+    const message = checked({ v: 1, project }, pauseRequestSchema);
+    return await this.#set("resume", message, pauseAnswerSchema, options);
+  }
+
+  async drain(agent: string, options?: AskOptions): Promise<void> {
+    await this.#tellAgent("drain", agent, options);
+  }
+
+  async undrain(agent: string, options?: AskOptions): Promise<void> {
+    await this.#tellAgent("undrain", agent, options);
+  }
+
+  async #tellAgent(verb: "drain" | "undrain", agent: string, options?: AskOptions): Promise<void> {
+    const question = {
+      kind: "deed",
+      subject: this.#subjects.operator(verb),
+      schema: okResponseSchema,
+    } as const;
+    const answer = await this.#asker.ask({ ...question, message: { v: 1, agent } }, options);
+    if (!answer.ok) throw errorFrom(answer);
+  }
+
+  async #set<Settings>(
+    verb: OperatorVerb,
+    message: object,
+    schema: z.ZodType<SetAnswer<Settings>>,
+    options?: AskOptions,
+  ): Promise<Setting<Settings>> {
+    const question = { kind: "deed", subject: this.#subjects.operator(verb), schema } as const;
+    const answer = await this.#asker.ask({ ...question, message }, options);
+    if (!answer.ok) throw errorFrom(answer);
+    const { settings, changed, term, idx } = answer;
+    return { settings, changed, term, idx };
+  }
+}
+
+type SetAnswer<Settings> =
+  | ({ readonly ok: true } & Setting<Settings>)
+  | (Parameters<typeof errorFrom>[0] & { readonly ok: false });
+
+/** @throws InvalidMessageError naming the field */
+function checked<Schema extends z.ZodType>(message: object, schema: Schema): z.infer<Schema> & object {
+  const found = check(message, schema);
+  if (!found.ok) throw errorFrom(found);
+  return message as z.infer<Schema> & object;
+}

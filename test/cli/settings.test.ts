@@ -1,0 +1,212 @@
+// The verbs that set something, in one process with the coordinator's broker: what people read, what programs read,
+// and what is refused.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+import { aShell, runIn } from "./shell.ts";
+
+let workplace: Workplace;
+let up: RunningWaggle;
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  up = workplace.start("up");
+  await up.says("leading");
+});
+afterAll(() => workplace.clear());
+
+const waggle = async (line: string) => await runIn(aShell({ cwd: workplace.folder }), ...line.split(" "));
+
+/** A session as a person sees it: `$` lines are typed, the others printed. */
+async function transcript(...lines: string[]): Promise<string> {
+  let text = "";
+  for (const line of lines) {
+    const { code, stdout, stderr } = await waggle(line);
+    text += `$ waggle ${line}\n${stdout}${stderr}${code === 0 ? "" : `exit ${code}\n`}`;
+  }
+  return text;
+}
+
+it("a project: set, set again, shown, listed, and its limits taken away", async () => {
+  expect(
+    await transcript(
+      "project list",
+      "project set acme --credit-weight 2 --max-concurrent 4 --budget 100000 --budget-window 1h",
+      "project set acme --credit-weight 2",
+      "project set acme --budget-mode alert --queue-max 500 --max-concurrent none",
+      "project list",
+      "project set acme --budget none --queue-max none",
+      "project show other",
+    ),
+  ).toBe(`$ waggle project list
+nothing is set for any project: each has credit weight 1 and no limits
+$ waggle project set acme --credit-weight 2 --max-concurrent 4 --budget 100000 --budget-window 1h
+project acme set
+  credit weight   2
+  max concurrent  4
+  budget          100,000 tokens in 1h, reject
+  queue           250,000 tasks
+$ waggle project set acme --credit-weight 2
+project acme unchanged
+  credit weight   2
+  max concurrent  4
+  budget          100,000 tokens in 1h, reject
+  queue           250,000 tasks
+$ waggle project set acme --budget-mode alert --queue-max 500 --max-concurrent none
+project acme set
+  credit weight   2
+  max concurrent  no limit
+  budget          100,000 tokens in 1h, alert
+  queue           500 tasks
+$ waggle project list
+project  credit weight  max concurrent  budget                       queue  state
+acme                 2        no limit  100,000 tokens in 1h, alert    500  open
+$ waggle project set acme --budget none --queue-max none
+project acme set
+  credit weight   2
+  max concurrent  no limit
+  budget          none
+  queue           250,000 tasks
+$ waggle project show other
+project other
+  state           open, by default
+  credit weight   1
+  max concurrent  no limit
+  budget          none
+  queue           250,000 tasks
+`);
+});
+
+it("kinds, resources and rates", async () => {
+  expect(
+    await transcript(
+      "kind set opus --importance 2 --cheaper haiku",
+      "kind set haiku --cheaper opus",
+      "kind list",
+      "kind set opus --cheaper none",
+      "resource set gpt-4o --max-waiters 5",
+      "resource set gpt-4o --slots 8",
+      "resource list",
+      "resource show gpt-4",
+      "rate set --type claude --window per_minute --tokens 10000",
+      "rate set --type claude --sliding",
+      "rate list",
+      "rate remove --type claude",
+      "rate remove --type claude",
+    ),
+  ).toBe(`$ waggle kind set opus --importance 2 --cheaper haiku
+kind opus set
+  importance  2
+  cheaper     haiku
+$ waggle kind set haiku --cheaper opus
+error WAGGLE_INVALID_VALUE: cheaper: a kind must not come to stand in for itself: haiku → opus → haiku
+exit 2
+$ waggle kind list
+kind  importance  cheaper
+opus           2  haiku
+$ waggle kind set opus --cheaper none
+kind opus set
+  importance  2
+  cheaper     none
+$ waggle resource set gpt-4o --max-waiters 5
+error WAGGLE_INVALID_VALUE: slots: say how many there are; nothing was set before
+exit 2
+$ waggle resource set gpt-4o --slots 8
+resource gpt-4o set
+  slots        8
+  max waiters  100
+$ waggle resource list
+resource  slots  max waiters
+gpt-4o        8          100
+$ waggle resource show gpt-4
+there is no resource gpt-4; waggle resource set gpt-4 --slots N makes it
+exit 5
+$ waggle rate set --type claude --window per_minute --tokens 10000
+rate of type claude set
+  tokens  10,000
+  window  per_minute
+$ waggle rate set --type claude --sliding
+rate of type claude set
+  tokens  10,000
+  window  per_minute, sliding
+$ waggle rate list
+type    tokens  window
+claude  10,000  per_minute, sliding
+$ waggle rate remove --type claude
+agents of type claude: limited no longer
+$ waggle rate remove --type claude
+agents of type claude: not limited before either
+`);
+});
+
+it("the policy: a rule set with one rule of its own, limits and their end", async () => {
+  const { stdout } = await waggle(
+    "policy set --rules lucio --user-turn fifo --lambda 0.5 --top-n 200 --auto-tune",
+  );
+  expect(stdout).toMatch(/^policy set\n {2}rules +lucio\n {2}project turn +none\n {2}user turn +fifo\n/);
+  expect(stdout).toMatch(/λ +0\.5\n.*\n {2}α +0\.25, moving by itself\n/);
+  expect(stdout).toMatch(/top N +200\n/);
+  expect(await transcript("policy set --alpha 0.75")).toContain(
+    "error WAGGLE_INVALID_VALUE: α moves by itself",
+  );
+  const { stdout: json } = await waggle("policy set --rules waggle --no-auto-tune --top-n none --json");
+  expect(JSON.parse(json)).toMatchObject({
+    changed: true,
+    idx: expect.any(Number),
+    settings: { rules: "waggle", userTurn: "clock", autoTune: false },
+  });
+  expect(JSON.parse(json).settings).not.toHaveProperty("topN");
+  const shown = JSON.parse((await waggle("policy show --json")).stdout);
+  expect(shown).toEqual({ paused: false, ...JSON.parse(json).settings });
+});
+
+it("pauses and their ends, of a project and of the swarm, are told in status too", async () => {
+  expect(await transcript("pause acme", "pause", "pause", "resume acme", "pause acme", "resume")).toBe(
+    `$ waggle pause acme
+project acme is paused: nothing of it is assigned until \`waggle resume acme\`; what runs goes on
+$ waggle pause
+the whole swarm is paused: nothing is assigned until \`waggle resume\`; what runs goes on
+$ waggle pause
+the whole swarm was paused before: nothing is assigned until \`waggle resume\`; what runs goes on
+$ waggle resume acme
+project acme goes on
+the whole swarm is paused all the same: \`waggle resume\` without a name ends that
+$ waggle pause acme
+project acme is paused: nothing of it is assigned until \`waggle resume acme\`; what runs goes on
+$ waggle resume
+the swarm goes on
+still paused by name: acme
+`,
+  );
+  expect((await waggle("status")).stdout).toContain("paused projects: acme");
+  expect((await waggle("project list")).stdout).toMatch(/^acme .* paused$/m);
+  await waggle("pause");
+  expect((await waggle("status")).stdout).toContain("paused: nothing is assigned until `waggle resume`");
+  expect((await waggle("policy show")).stdout).toContain("paused: nothing is assigned");
+  await waggle("resume");
+  expect(await transcript("resume acme", "resume acme --json")).toMatch(
+    /project acme goes on\n\$ waggle resume acme --json\n\{"project":"acme","paused":false,"changed":false,/,
+  );
+});
+
+describe("where projects are declared", () => {
+  it("an unknown one is refused, shown as such, and declared by setting nothing", async () => {
+    await waggle("policy set --projects declared");
+    const refused = "error WAGGLE_UNKNOWN_PROJECT: project typo does not exist";
+    expect(await transcript("submit --kind k --project typo")).toMatch(new RegExp(`${refused}.*\nexit 5\n$`));
+    expect(await transcript("pause typo")).toContain(refused);
+    expect((await waggle("project show typo")).stdout).toContain("not declared: its tasks are refused");
+    await waggle("project set typo");
+    expect(await waggle("submit --kind k --project typo --id t1")).toMatchObject({ code: 0, stdout: "t1\n" });
+    await waggle("project set typo --budget 50 --budget-window 15m");
+    expect(await transcript("submit --kind k --project typo --tokens 51")).toMatch(
+      /error WAGGLE_OVER_BUDGET: tokens: .*51.*50.*\nexit 5\n$/,
+    );
+    await waggle("policy set --projects open");
+  });
+});
+
+it("every change stands in the record, told in a line", async () => {
+  const { stdout } = await waggle("events --from start --type ProjectConfigured");
+  expect(stdout).toMatch(/project acme set: creditWeight 2, maxConcurrent 4, budget tokens 100000/);
+});

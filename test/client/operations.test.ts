@@ -1,0 +1,133 @@
+// What an operator asks through the SDK, against a real coordinator: patches in, complete settings out, and nothing
+// sent that JSON would turn into another wish.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { defaultProjectSettings } from "../../src/core/state.ts";
+import { InvalidMessageError, InvalidValueError, OutcomeUnknownError } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
+import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+import { aClient, watch } from "./client-fixture.ts";
+
+describe("against a coordinator", () => {
+  let there: TestSwarm;
+  let swarm: Swarm;
+
+  beforeEach(async () => {
+    there = await startTestSwarm();
+    swarm = await connect({ swarm: "test", transport: there.hub.connect() });
+  });
+  afterEach(async () => {
+    await swarm.close();
+    await there.stop();
+  });
+
+  it("each verb sets what it says, tells whether that changed anything, and settings() reads it all", async () => {
+    const budget = { tokens: 100_000, windowMs: 3_600_000 };
+    expect(await swarm.setProject("acme", { creditWeight: 2, budget })).toEqual({
+      settings: { ...defaultProjectSettings, creditWeight: 2, budget: { ...budget, mode: "reject" } },
+      changed: true,
+      term: 1,
+      idx: expect.any(Number),
+    });
+    expect(await swarm.setProject("acme", { budget: null })).toMatchObject({ changed: true });
+    expect(await swarm.setProject("acme", { creditWeight: 2 })).toMatchObject({ changed: false });
+    await swarm.setKind("opus", { importance: 3, cheaper: "haiku" });
+    await swarm.setResource("gpt-4o", { slots: 8 });
+    await swarm.setRate("claude", { window: "per_minute", tokensMax: 10_000, sliding: true });
+    await swarm.setPolicy({ rules: "lucio", topN: 7, optimizeFor: "latency" });
+    await swarm.pause("acme");
+    expect(await swarm.pause()).toMatchObject({ changed: true, settings: { paused: true } });
+
+    expect(await swarm.settings()).toMatchObject({
+      paused: true,
+      policy: { rules: "lucio", userTurn: "recency", topN: 7, alpha: 0 },
+      projects: [{ project: "acme", paused: true, settings: { creditWeight: 2 } }],
+      kinds: [{ kind: "opus", settings: { importance: 3, cheaper: "haiku" } }],
+      resources: [{ resource: "gpt-4o", settings: { slots: 8, maxWaiters: limits.waitersPerResourceMax } }],
+      rates: [{ type: "claude", settings: { window: "per_minute", tokensMax: 10_000, sliding: true } }],
+    });
+    expect(await swarm.status()).toMatchObject({
+      paused: true,
+      projects: [{ project: "acme", paused: true }],
+    });
+
+    expect(await swarm.removeRate("claude")).toMatchObject({ settings: null, changed: true });
+    expect(await swarm.removeRate("claude")).toMatchObject({ settings: null, changed: false });
+    expect(await swarm.resume()).toMatchObject({ changed: true, settings: { paused: false } });
+    await swarm.resume("acme");
+    const one = await swarm.settings({ name: "acme" });
+    expect(one).toMatchObject({ paused: false, projects: [{ paused: false }], kinds: [], rates: [] });
+    expect((await swarm.status()).paused).toBeUndefined();
+  });
+
+  it("what only the coordinator can know to be wrong comes back as InvalidValueError with its field", async () => {
+    await swarm.setPolicy({ alpha: 0.75 });
+    const wrong: [Promise<unknown>, string][] = [
+      [swarm.setPolicy({ autoTune: true }), "alpha"],
+      [swarm.setPolicy({ alpha: 0.25, optimizeFor: "balanced" }), "alpha"],
+      [swarm.setPolicy({ userTurn: "deficit" }), "userTurn"],
+      [swarm.setKind("k", { cheaper: "k" }), "cheaper"],
+      [swarm.setRate("t", { tokensMax: 5 }), "window"],
+      [swarm.setResource("r", {}), "slots"],
+    ];
+    for (const [asked, field] of wrong) {
+      const error = await asked.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(InvalidValueError);
+      expect(error).toMatchObject({ code: "WAGGLE_INVALID_VALUE", field });
+    }
+    await swarm.setPolicy({ projects: "declared" });
+    await expect(swarm.pause("typo")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_PROJECT" });
+    await expect(swarm.submit({ kind: "k", project: "typo" })).rejects.toMatchObject({
+      code: "WAGGLE_UNKNOWN_PROJECT",
+      field: "project",
+    });
+    await swarm.setProject("typo", {});
+    await expect(swarm.submit({ kind: "k", project: "typo" })).resolves.toMatchObject({
+      id: expect.any(String),
+    });
+  });
+});
+
+describe("what is not sent at all", () => {
+  it.each<[string, (swarm: Swarm) => Promise<unknown>, string]>([
+    [
+      "NaN, which would take a limit away",
+      (to) => to.setProject("p", { maxConcurrent: Number.NaN }),
+      "maxConcurrent",
+    ],
+    ["a budget of NaN", (to) => to.setPolicy({ budget: { tokens: Number.NaN } }), "budget.tokens"],
+    ["infinity", (to) => to.setProject("p", { creditWeight: Number.POSITIVE_INFINITY }), "creditWeight"],
+    ["a rate of NaN", (to) => to.setRate("t", { window: "per_day", tokensMax: Number.NaN }), "tokensMax"],
+    ["a project that is none", (to) => to.setProject("_", {}), "project"],
+    ["a pause of a project with a dot", (to) => to.pause("a.b"), "project"],
+    ["a name with a space", (to) => to.settings({ name: "a b" }), "name"],
+  ])("%s", async (_, ask, field) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const error = await ask(swarm).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InvalidMessageError);
+    expect(error).toMatchObject({ field });
+    expect(leader.asked).toEqual([]);
+  });
+
+  it("a field nobody knows, from plain JavaScript", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const misspelt = { creditWieght: 2 } as object;
+    await expect(swarm.setProject("p", misspelt)).rejects.toThrow(/creditWieght/);
+    expect(leader.asked).toEqual([]);
+  });
+});
+
+it("a setting whose answer was lost is unknown, and may be made again", async () => {
+  const { swarm, leader, clock } = await aClient();
+  leader.start();
+  leader.script = () => "silence";
+  const asked = watch(swarm.setPolicy({ topN: 3 }));
+  await clock.advance(limits.askTimeoutMs + limits.requestTimeoutMs + limits.askBackoffMsMax);
+  expect(asked.error).toBeInstanceOf(OutcomeUnknownError);
+  expect(leader.of("policy").length).toBeGreaterThan(1);
+  expect(leader.of("policy")[0]?.body).toEqual({ v: 1, topN: 3 });
+});
