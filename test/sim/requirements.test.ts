@@ -2,14 +2,7 @@
 // requirements.ts gives it. `npm run simulate:all` checks the claims themselves.
 
 import { describe, expect, it } from "vitest";
-import {
-  holds,
-  meansOf,
-  type Requirement,
-  type Runs,
-  requirements,
-  runsKey,
-} from "../../src/sim/policy/requirements.ts";
+import { holds, meansOf, type Runs, requirements, runsKey } from "../../src/sim/policy/requirements.ts";
 import { scenarioNamed } from "../../src/sim/policy/scenarios.ts";
 import { type RuleReport, reportsOf, runOnce } from "../../src/sim/policy/simulate.ts";
 
@@ -48,31 +41,11 @@ function reportsFor(runs: readonly Runs[]): RuleReport[] {
   });
 }
 
-/** Scenarios that ours meets once users take turns: until then they are run, and not held to. */
-const untilClocks = new Set([
-  "loco-overload",
-  "loco-spike",
-  "loco-mdash",
-  "newcomer",
-  "mixed-kinds",
-  "lucio-1",
-]);
-
-function isHeld({ runs }: Requirement): boolean {
-  return !runs.some(({ rules, scenario }) => rules === "waggle" && untilClocks.has(scenario));
-}
-
-describe.each([...new Set(requirements.filter(isHeld).map(({ runs }) => runs[0]?.scenario))])(
-  "%s",
-  (scenario) => {
-    const own = requirements.filter((one) => one.runs[0]?.scenario === scenario && isHeld(one));
-    it.each(own.map((requirement) => [requirement.sentence, requirement] as const))(
-      "%s",
-      (_, requirement) => {
-        const figure = requirement.figure(meansOf(reportsFor(requirement.runs)));
-        const bounds = { figure, atLeast: requirement.atLeast, atMost: requirement.atMost };
-        expect(holds(requirement, figure, requirement.slack ?? 0), JSON.stringify(bounds)).toBe(true);
-      },
-    );
-  },
-);
+describe.each([...new Set(requirements.map(({ runs }) => runs[0]?.scenario))])("%s", (scenario) => {
+  const own = requirements.filter((one) => one.runs[0]?.scenario === scenario);
+  it.each(own.map((requirement) => [requirement.sentence, requirement] as const))("%s", (_, requirement) => {
+    const figure = requirement.figure(meansOf(reportsFor(requirement.runs)));
+    const bounds = { figure, atLeast: requirement.atLeast, atMost: requirement.atMost };
+    expect(holds(requirement, figure, requirement.slack ?? 0), JSON.stringify(bounds)).toBe(true);
+  });
+});

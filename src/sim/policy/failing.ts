@@ -73,6 +73,13 @@ export const flaky: Scenario = {
     repairedShare: "their share of the kind they failed, in the last quarter of the run",
     p99: "99th percentile of the time in system, s",
   },
+  better: {
+    firstAttempt: "higher",
+    failedAttempts: "lower",
+    dead: "lower",
+    repairedShare: "higher",
+    p99: "lower",
+  },
   tasks: FLAKY_TASKS,
   charted: ["failedAttempts", "brokenShare", "repairedShare"],
   run(init: RunInit): RunResult {
@@ -113,6 +120,7 @@ export const blackHole: Scenario = {
     failedAttempts: "attempts that failed",
     total: "time until the last task ended, s",
   },
+  better: { dead: "lower", failedAttempts: "lower" },
   tasks: HOLE_TASKS,
   charted: ["dead", "failedAttempts"],
   run(init: RunInit): RunResult {

@@ -112,6 +112,7 @@ export const herd: Scenario = {
     waitMean: "mean time until a task began, s",
     p99: "99th percentile of the time in system, s",
   },
+  better: { above: "lower", waitMean: "lower", p99: "lower" },
   tasks: TASKS,
   charted: ["above", "p99"],
   run(init: RunInit): RunResult {

@@ -30,7 +30,7 @@ interface LocoInit {
   readonly name: string;
   readonly summary: string;
   readonly metrics: Scenario["metrics"];
-  readonly isDeterministic?: boolean;
+  readonly better: Scenario["better"];
   readonly tasks: number;
   draw(random: Random): Clients;
   figures(log: Log, clients: Clients): Metrics;
@@ -93,6 +93,7 @@ export const locoBurst = locoScenario({
     ticks: "ticks until the last was served",
     jain: "Jain's index of each client's mean wait",
   },
+  better: { ticks: "lower", jain: "higher" },
   tasks: 36,
   draw: () => {
     const clients = named("client", 8);
@@ -124,6 +125,7 @@ function loadScenario(name: string, summary: string, heavy: number, light: numbe
     name,
     summary,
     metrics: loadMetrics,
+    better: { jain: "higher", neverServed: "lower", served: "higher", waitMean: "lower", waitMax: "lower" },
     tasks: Math.round(ticks * 5 * (heavy + light)),
     draw: (random) => {
       const clients = named("client", 10);
@@ -176,6 +178,7 @@ export const locoSpike = locoScenario({
     webhooksServed: "webhooks served, of 5",
     served: "tasks served in 250 ticks",
   },
+  better: { spike: "lower", slowest: "lower", webhooksServed: "higher", served: "higher" },
   tasks: 220,
   draw: (random) => {
     const background = named("background", 10);
@@ -217,7 +220,7 @@ export const locoMdash = locoScenario({
     slowestSecond: "the same of both tasks",
     served: "tasks served in 200 ticks, of 110",
   },
-  isDeterministic: false,
+  better: { proversServed: "higher", slowest: "lower", slowestSecond: "lower", served: "higher" },
   tasks: 110,
   draw: () => {
     const twice = (clients: readonly string[], tick: number, weight: number) =>

@@ -33,6 +33,15 @@ function lucioScenario(name: string, summary: string, heavyAt: number, lightAt: 
       total: "time at which the last task of all ended",
       jain: "Jain's index of grants over entitlement while two or more users wait",
     },
+    better: {
+      lightWait: "lower",
+      lightWaitWorstUser: "lower",
+      lightWaitMax: "lower",
+      lightFirst: "lower",
+      heavyDone: "lower",
+      total: "lower",
+      jain: "higher",
+    },
     isDeterministic: true,
     tasks: HEAVY_TASKS + lightUsers.length * LIGHT_TASKS,
     run(init: RunInit): RunResult {

@@ -54,8 +54,9 @@ export const newcomer: Scenario = {
   metrics: {
     gapUsers: "longest time either user waited for its next turn once both wait, ticks",
     gapProjects: "the same where A and B are projects with one user each",
-    newcomerShare: "B's share of the 500 turns after it came, users",
+    newcomerShare: "B's share of the 500 turns after it came, users; 0.5 is even",
   },
+  better: { gapUsers: "lower", gapProjects: "lower" },
   isDeterministic: true,
   tasks: 5_000,
   run(init: RunInit): RunResult {
@@ -105,8 +106,9 @@ export const mixedKinds: Scenario = {
   rules: someUserRules("waggle", "standing-clock", "lucio", "round-robin", "fifo"),
   metrics: {
     longestRun: "most turns in a row of one user, from tick 200 on",
-    share: "X's share of the 90 turns from tick 200 on",
+    share: "X's share of the 90 turns from tick 200 on; 1/3 is even",
   },
+  better: { longestRun: "lower" },
   isDeterministic: true,
   tasks: 901,
   run(init: RunInit): RunResult {

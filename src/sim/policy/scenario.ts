@@ -42,6 +42,8 @@ export interface Scenario {
   /** Tasks in one run, about: what a run costs. */
   readonly tasks: number;
   readonly needsTrace?: boolean;
+  /** Which way each figure is better; the others are neither. */
+  readonly better: Readonly<Record<string, "lower" | "higher">>;
   /** Figures that a picture compares across rules; default: those of the timeline. */
   readonly charted?: readonly string[];
   run(init: RunInit): RunResult;

@@ -80,6 +80,7 @@ export const skew16: Scenario = {
     p50At70: "median time in system at 70 % load, s; absent where the queues grow without end",
     p99At70: "99th percentile of it, s",
   },
+  better: { p50At25: "lower", p99At25: "lower", p50At70: "lower", p99At70: "lower" },
   tasks: 2 * TASKS,
   charted: ["p99At25", "p99At70"],
   run(init: RunInit): RunResult {
@@ -100,6 +101,7 @@ export const equal4: Scenario = {
   summary: "4 equal agents at 90 % load, 100,000 tasks: where clever rules can lose",
   rules: agentRules,
   metrics: { p50: "median time in system, s", p99: "99th percentile of it, s" },
+  better: { p50: "lower", p99: "lower" },
   tasks: TASKS,
   charted: ["p50", "p99"],
   run(init: RunInit): RunResult {

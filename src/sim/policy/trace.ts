@@ -49,6 +49,16 @@ export const trace: Scenario = {
     jain: "Jain's index of grants over entitlement while two or more users wait",
     agents: "agents there are",
   },
+  better: {
+    waitP50: "lower",
+    waitP99: "lower",
+    heaviestP50: "lower",
+    heaviestP99: "lower",
+    othersP50: "lower",
+    othersP99: "lower",
+    worstOtherP99: "lower",
+    jain: "higher",
+  },
   tasks: 20_000,
   needsTrace: true,
   run(init: RunInit): RunResult {

@@ -22,6 +22,7 @@ export const vaporaExamples: Scenario = {
     scoreC: "with 0.90 and 5 of 5",
     selected: "place of the highest, from 1",
   },
+  better: {},
   isDeterministic: true,
   tasks: 3,
   charted: ["scoreA", "scoreB", "scoreC"],
