@@ -75,6 +75,23 @@ describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
   });
 });
 
+it("an agent that dies takes its attempts with it, and they run elsewhere", () => {
+  const load = workload({
+    tasks: tasks([0, "u"], [0, "u"]),
+    attemptsMax: 2,
+  });
+  const [agent] = load.agents;
+  const deaths = agent === undefined ? [] : [{ at: 4, agent }];
+  const log = runTasks({ ...load, deaths }, new Production({ ...load, jitter: new Random("jitter") }));
+  expect(log.lost).toBe(1);
+  expect(log.tasks.map(({ succeeded, attempts, endedAt }) => [succeeded, attempts, endedAt])).toEqual(
+    expect.arrayContaining([
+      [true, 2, 20],
+      [true, 1, 10],
+    ]),
+  );
+});
+
 describe("early binding", () => {
   it("keeps what an agent has no slot for in that agent's queue", () => {
     const load = workload({

@@ -14,6 +14,8 @@ export interface SimTask {
   readonly weight: number;
   /** Its own draw, that a scenario turns into a service time: the same under every rule. */
   readonly size: number;
+  /** The submitter's estimate, where tokens matter. */
+  readonly tokens?: number;
 }
 
 export interface SimAgent {
@@ -31,11 +33,15 @@ export interface Assignment {
 /** An attempt that ended. */
 export interface AttemptEnd extends Assignment {
   readonly succeeds: boolean;
+  /** Used, where tokens matter. */
+  readonly tokens?: number;
 }
 
-/** Decides whose turn it is and who does it. At one instant it hears of ends, then of arrivals, then plans once. */
+/** Decides whose turn it is and who does it. At one instant it hears of ends, then of deaths, then of arrivals, then plans once. */
 export interface Dispatcher {
   ended(end: AttemptEnd, at: number): void;
+  /** An agent died with all that it ran; it does not come back. Only where the workload kills. */
+  died?(agent: SimAgent, at: number): void;
   submitted(task: SimTask, at: number): void;
   /** More than an agent has slots waits in that agent's own queue. */
   plan(at: number): readonly Assignment[];

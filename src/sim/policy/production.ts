@@ -79,13 +79,14 @@ export class Production implements Dispatcher {
         weight: task.weight,
         priority: 100,
         payload: "",
+        ...(task.tokens === undefined ? {} : { tokens: task.tokens }),
         maxAttempts: this.#options.attemptsMax,
         timeoutMs: NEVER_MS,
       },
     });
   }
 
-  ended({ task, agent, succeeds }: AttemptEnd): void {
+  ended({ task, agent, succeeds, tokens }: AttemptEnd): void {
     const id = idOf(task);
     const open = this.#openByTask.get(id);
     assert(open !== undefined && open.agent === agent, `${id} ends where it was assigned`);
@@ -97,9 +98,19 @@ export class Production implements Dispatcher {
       task: taskId(id),
       attempt: open.attempt as never,
       token: open.token,
-      outcome: succeeds ? { kind: "completed", result: "" } : { kind: "failed", error: "failed" },
+      outcome: {
+        ...(succeeds
+          ? ({ kind: "completed", result: "" } as const)
+          : ({ kind: "failed", error: "failed" } as const)),
+        ...(tokens === undefined ? {} : { tokens }),
+      },
       jitter: this.#options.jitter.fraction(),
     });
+  }
+
+  died(agent: SimAgent): void {
+    const name = nameOf(agent);
+    this.#commands.push({ type: "LapseAgent", agent: agentId(name), incarnation: incarnation(name) });
   }
 
   plan(at: number): readonly Assignment[] {

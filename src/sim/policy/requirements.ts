@@ -378,4 +378,25 @@ export const requirements: readonly Requirement[] = [
     atLeast: 800,
     atMost: 910,
   }),
+  claim({
+    scenario: "budget-race",
+    rules: ours,
+    metric: "over",
+    sentence: "ours: spent and reserved never exceed the budget at an assignment",
+    atMost: 0,
+  }),
+  claim({
+    scenario: "budget-race",
+    rules: ours,
+    metric: "reservedAtEnd",
+    sentence: "ours: every reservation has returned in the end, those of dead agents too",
+    atMost: 0,
+  }),
+  claim({
+    scenario: "budget-race",
+    rules: "check-then-charge",
+    metric: "over",
+    sentence: "checking before and charging after exceeds it by about what is in flight",
+    atLeast: 20_000,
+  }),
 ];

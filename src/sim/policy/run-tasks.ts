@@ -1,5 +1,5 @@
-// Virtual time: tasks arrive, agents work, a dispatcher decides. At equal times ends come first, then arrivals,
-// then one planning. What happened is logged; figures are made of the log (figures.ts).
+// Virtual time: tasks arrive, agents work, a dispatcher decides. At equal times ends come first, then deaths,
+// then arrivals, then one planning. What happened is logged; figures are made of the log (figures.ts).
 // Not here: rules. An agent that is given more than it has slots keeps the rest in a queue of its own, first in
 // first out: early binding.
 
@@ -10,6 +10,14 @@ import type { Assignment, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts"
 export interface AttemptPlan {
   readonly ms: number;
   readonly succeeds: boolean;
+  /** That it uses, where tokens matter. */
+  readonly tokens?: number;
+}
+
+/** An agent dies at an instant, and what it runs with it. */
+export interface Death {
+  readonly at: number;
+  readonly agent: SimAgent;
 }
 
 export interface Workload {
@@ -19,6 +27,8 @@ export interface Workload {
   readonly attemptsMax: number;
   /** Nothing happens from then on; absent: until every task has ended or nothing moves any more. */
   readonly untilMs?: number;
+  /** In order of time. */
+  readonly deaths?: readonly Death[];
   /** @param attempt from 1 */
   attemptOf(assignment: Assignment, attempt: number, at: number): AttemptPlan;
 }
@@ -49,12 +59,15 @@ export interface Log {
   readonly assignments: number;
   /** Assignments to an agent that held as many as it has slots already. */
   readonly assignmentsAbove: number;
+  /** Attempts that died with their agent. */
+  readonly lost: number;
   readonly endedAt: number;
 }
 
 interface RunningAttempt extends AttemptLog {
   heapAt: number;
   readonly order: number;
+  readonly tokens: number | undefined;
 }
 
 interface AgentDesk {
@@ -72,12 +85,14 @@ class TaskRun {
   readonly #dispatcher: Dispatcher;
   readonly #tasks: TaskLog[];
   readonly #desks: AgentDesk[];
-  readonly #attempts: AttemptLog[] = [];
+  readonly #attempts: RunningAttempt[] = [];
   readonly #running = new IndexedHeap<RunningAttempt>(endsEarlier);
   #arrived = 0;
+  #died = 0;
   #ended = 0;
   #assignments = 0;
   #assignmentsAbove = 0;
+  #lost = 0;
   #at = 0;
 
   constructor(workload: Workload, dispatcher: Dispatcher) {
@@ -101,6 +116,7 @@ class TaskRun {
       attempts: this.#attempts,
       assignments: this.#assignments,
       assignmentsAbove: this.#assignmentsAbove,
+      lost: this.#lost,
       endedAt: this.#at,
     };
   }
@@ -112,6 +128,7 @@ class TaskRun {
     return Math.min(
       this.#running.peek()?.endsAt ?? Number.POSITIVE_INFINITY,
       tasks[this.#arrived]?.arrivesAt ?? Number.POSITIVE_INFINITY,
+      this.#workload.deaths?.[this.#died]?.at ?? Number.POSITIVE_INFINITY,
       this.#dispatcher.dueAt() ?? Number.POSITIVE_INFINITY,
     );
   }
@@ -123,7 +140,12 @@ class TaskRun {
       this.#end(next);
       next = this.#running.peek();
     }
-    const { tasks } = this.#workload;
+    const { tasks, deaths = [] } = this.#workload;
+    for (let death = deaths[this.#died]; death !== undefined && death.at <= at; ) {
+      this.#die(death.agent);
+      this.#died += 1;
+      death = deaths[this.#died];
+    }
     for (let task = tasks[this.#arrived]; task !== undefined && task.arrivesAt <= at; ) {
       this.#dispatcher.submitted(task, at);
       this.#arrived += 1;
@@ -133,18 +155,31 @@ class TaskRun {
   }
 
   #end(attempt: RunningAttempt): void {
-    const { task, agent, succeeds } = attempt;
-    const log = this.#tasks[task.index] as TaskLog;
-    if (succeeds || log.attempts >= this.#workload.attemptsMax) {
-      log.endedAt = this.#at;
-      log.succeeded = succeeds;
-      this.#ended += 1;
-    }
-    this.#dispatcher.ended({ task, agent, succeeds }, this.#at);
+    const { task, agent, succeeds, tokens } = attempt;
+    this.#close(task, succeeds);
+    this.#dispatcher.ended({ task, agent, succeeds, ...(tokens === undefined ? {} : { tokens }) }, this.#at);
     const desk = this.#desks[agent.index] as AgentDesk;
     desk.running -= 1;
     const next = desk.queue.shift();
     if (next !== undefined) this.#begin({ task: next, agent });
+  }
+
+  #close({ index }: SimTask, succeeded: boolean): void {
+    const log = this.#tasks[index] as TaskLog;
+    if (!succeeded && log.attempts < this.#workload.attemptsMax) return;
+    log.endedAt = this.#at;
+    log.succeeded = succeeded;
+    this.#ended += 1;
+  }
+
+  #die(agent: SimAgent): void {
+    const lost = this.#attempts.filter((attempt) => attempt.agent === agent && attempt.heapAt !== -1);
+    for (const attempt of lost) {
+      this.#running.remove(attempt);
+      this.#close(attempt.task, false);
+    }
+    this.#lost += lost.length;
+    this.#dispatcher.died?.(agent, this.#at);
   }
 
   #assign(assignment: Assignment): void {
@@ -162,7 +197,7 @@ class TaskRun {
     log.attempts += 1;
     log.startedAt ??= this.#at;
     (this.#desks[agent.index] as AgentDesk).running += 1;
-    const { ms, succeeds } = this.#workload.attemptOf(assignment, log.attempts, this.#at);
+    const { ms, succeeds, tokens } = this.#workload.attemptOf(assignment, log.attempts, this.#at);
     const attempt: RunningAttempt = {
       task,
       agent,
@@ -171,6 +206,7 @@ class TaskRun {
       succeeds,
       heapAt: -1,
       order: this.#attempts.length,
+      tokens,
     };
     this.#attempts.push(attempt);
     this.#running.push(attempt);

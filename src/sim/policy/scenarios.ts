@@ -1,5 +1,6 @@
 // Every scenario there is, in the order of docs/results.md.
 
+import { budgetRace } from "./budget-race.ts";
 import { blackHole, flaky } from "./failing.ts";
 import { herd } from "./herd.ts";
 import { locoBurst, locoMdash, locoOverload, locoSpike, locoSustainable } from "./loco.ts";
@@ -26,6 +27,7 @@ export const scenarios: readonly Scenario[] = [
   flaky,
   herd,
   blackHole,
+  budgetRace,
   trace,
 ];
 
