@@ -225,6 +225,8 @@ export const limits = {
   ceilingTicksPerWaiting: 20,
   /** What nobody said and nothing taught, for a first attempt of a kind. */
   tokensPerAttemptDefault: 1_000,
+  /** What one attempt may be said to take: sums of nine million such are exact integers. */
+  tokensPerAttemptMax: 1_000_000_000,
   /** Steps in which a budget's window rolls: its error is one of them at most. */
   windowBuckets: 60,
   /** Weight of the newest report in a kind's mean of tokens. */
@@ -239,7 +241,7 @@ export const limits = {
    *  the quotient of any cost and weight keeps its digits. */
   settingWeightMin: 0.001,
   settingWeightMax: 1_000_000,
-  /** Of a budget or a rate, and of an estimate: sums over a window stay exact integers. */
+  /** Of a budget or a rate, and what a first attempt is taken to use: sums over a window stay exact integers. */
   tokensMax: 1_000_000_000_000,
   /** A step of the window (`windowBuckets`) takes several turns… */
   budgetWindowMsMin: 1_000,

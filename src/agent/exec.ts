@@ -3,6 +3,8 @@
 //   0 → completed, with stdout · 65 → invalid input · 75, 126, 127 → infrastructure · else → failed, with the
 //   end of stderr (65 and 75 are sysexits' EX_DATAERR and EX_TEMPFAIL; 126 and 127 the shell's "cannot run")
 //
+// Tokens it used: numbers, one a line, on descriptor 4 (`echo 1200 >&4`), which are added up.
+//
 // Every attempt is a session and process group of its own. It ends as one: TERM, then KILL, when the attempt is
 // aborted; KILL for what is left when the command has ended; and KILL when this process is gone, however it
 // went. Nobody can run code after a kill -9, so the last is the work of a watcher inside the group: a shell that
@@ -29,8 +31,8 @@ export interface ExecOptions {
   readonly command: string;
   /** Default: that of this process. */
   readonly cwd?: string;
-  /** Default: that of this process. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT` and
-   *  `WAGGLE_USER` are added. */
+  /** Default: that of this process. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`,
+   *  `WAGGLE_USER` and `WAGGLE_TOKENS_FD` (always 4) are added. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -46,11 +48,14 @@ export function execHandler(options: ExecOptions): Handler {
 /** `$1` is the command. Descriptor 3 is the pipe; the command itself does not get it. TERM is for the command:
  *  the shell around it goes on until that has ended. */
 const guardedCommand = `trap : TERM
-{ trap '' TERM; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 &
+{ trap '' TERM; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
 sh -c "$1" 3<&-
 code=$?
 { kill -KILL $!; wait; } 2>/dev/null
 exit $code`;
+
+/** A longer line is no number of tokens. */
+const tokensLineCharactersMax = 32;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -59,7 +64,7 @@ async function launch({ command, cwd, env = process.env }: ExecOptions, task: Ha
   try {
     const child = spawn("sh", ["-c", guardedCommand, "sh", command], {
       detached: true,
-      stdio: ["pipe", "pipe", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"],
       env: { ...env, ...taskEnvironment(task) },
       ...(cwd === undefined ? {} : { cwd }),
     });
@@ -83,6 +88,7 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
     WAGGLE_KIND: task.kind,
     WAGGLE_PROJECT: task.project,
     WAGGLE_USER: task.user,
+    WAGGLE_TOKENS_FD: "4",
   };
 }
 
@@ -92,6 +98,7 @@ class CommandRun {
   readonly #stdout: Uint8Array[] = [];
   #stdoutBytes = 0;
   #stderrTail = Buffer.alloc(0);
+  #tokensLine = "";
   #timer: NodeJS.Timeout | undefined;
   #hasExited = false;
 
@@ -119,10 +126,14 @@ class CommandRun {
     const child = this.#child;
     child.stdout.on("data", (chunk: Uint8Array) => this.#keepOutput(chunk));
     child.stderr.on("data", (chunk: Uint8Array) => this.#keepErrors(chunk));
+    const said = child.stdio[4] as Readable;
+    said.setEncoding("latin1");
+    said.on("data", (text: string) => this.#countTokens(text));
     for (const stream of child.stdio) stream?.on("error", ignore);
     child.stdin.end(payload);
     child.once("exit", () => this.#cleanUp());
     const [code, killedBy] = await once(child, "close");
+    this.#countTokens("\n");
     return { code, signal: killedBy };
   }
 
@@ -166,6 +177,13 @@ class CommandRun {
   #keepErrors(chunk: Uint8Array): void {
     const all = Buffer.concat([this.#stderrTail, chunk]);
     this.#stderrTail = all.subarray(Math.max(0, all.length - limits.stderrTailBytes));
+  }
+
+  /** Whole lines that are a number count; what else is said there is nobody's. */
+  #countTokens(text: string): void {
+    const lines = (this.#tokensLine + text).split("\n");
+    this.#tokensLine = (lines.pop() ?? "").slice(0, tokensLineCharactersMax);
+    for (const line of lines) if (/^\s*\d{1,15}\s*$/.test(line)) this.#context.reportTokens(Number(line));
   }
 
   /** The end of stderr, short enough to be kept with the attempt after a few words of ours. */

@@ -31,7 +31,9 @@ export interface HandlerContext {
    *  @param fraction in [0, 1]; what lies outside is moved to the border
    *  @param message at most 1,024 characters, the rest is cut */
   readonly progress: (fraction?: number, message?: string) => void;
-  /** Adds tokens spent by this attempt. @throws RangeError unless `count` is an integer ≥ 0 */
+  /** Adds tokens spent by this attempt. They are charged to its project's budget, however the attempt ends; one
+   *  that reports none is charged what was estimated. At most 10⁹ count. @throws RangeError unless `count` is an
+   *  integer ≥ 0 */
   readonly reportTokens: (count: number) => void;
 }
 

@@ -3,6 +3,8 @@
 //   2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no answer at all → infrastructure ·
 //   else, redirects included → failed
 //
+// Tokens it used: a number in the answer's header `waggle-tokens`, whatever the status.
+//
 // Not `fetch`: that gives up after five minutes without an answer, and an attempt may take as long as its task
 // allows. The URL's user, password and query never stand in an error or a log.
 
@@ -35,11 +37,12 @@ export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
   };
   const place = `${url.origin}${url.pathname}`;
 
-  return async (task, { signal }) => {
+  return async (task, { signal, reportTokens }) => {
     const answer = await post(endpoint, task, signal).catch((cause: unknown) => {
       if (signal.aborted) throw signal.reason;
       throw new InfrastructureError(`no answer from ${place} (${codeOf(cause)})`);
     });
+    if (answer.tokens !== undefined) reportTokens(answer.tokens);
     return isFine(answer) ? resultOf(answer) : verdict(answer, place);
   };
 }
@@ -53,6 +56,8 @@ interface Endpoint {
 
 interface Answer {
   readonly status: number;
+  /** As the endpoint says; undefined when it does not, or not with a whole number. */
+  readonly tokens: number | undefined;
   readonly bytes: Uint8Array;
   /** There was more than was to be kept. */
   readonly isCut: boolean;
@@ -74,11 +79,15 @@ async function post(endpoint: Endpoint, task: HandlerTask, signal: AbortSignal):
   const status = response.statusCode ?? 0;
   return {
     status,
+    tokens: tokensOf(response.headers["waggle-tokens"]),
     ...(await read(response, isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes)),
   };
 }
 
-async function read(response: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Omit<Answer, "status">> {
+async function read(
+  response: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+): Promise<Pick<Answer, "bytes" | "isCut">> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response) {
@@ -87,6 +96,10 @@ async function read(response: AsyncIterable<Uint8Array>, bytesMax: number): Prom
     if (length > bytesMax) break; // ends the connection too: what follows is not wanted
   }
   return { bytes: Buffer.concat(chunks).subarray(0, bytesMax), isCut: length > bytesMax };
+}
+
+function tokensOf(header: string | string[] | undefined): number | undefined {
+  return typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
 }
 
 function isFine({ status }: Pick<Answer, "status">): boolean {

@@ -73,7 +73,7 @@ export class Runner {
   abort(keys: readonly AttemptKey[], reason: AbortReason): void {
     for (const key of keys) {
       if (this.#waiting.delete(key))
-        this.#report({ key, outcome: "infrastructure", error: whyAborted[reason] });
+        this.#report({ key, outcome: "infrastructure", error: whyAborted[reason], tokens: 0 });
       else this.#running.get(key)?.abort(reason);
     }
   }
@@ -139,7 +139,7 @@ class RunningAttempt implements HandlerContext {
     this.reportTokens = (count) => {
       if (!Number.isSafeInteger(count) || count < 0)
         throw new RangeError("tokens are counted in integers ≥ 0");
-      this.#tokens = (this.#tokens ?? 0) + count;
+      this.#tokens = Math.min((this.#tokens ?? 0) + count, limits.tokensPerAttemptMax);
     };
   }
 

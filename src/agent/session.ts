@@ -398,7 +398,7 @@ export class AgentSession implements SessionLink {
   #speakForTheRest(): void {
     const { ledger } = this.#life;
     for (const held of ledger.held()) {
-      this.#end(this.#life, unstarted(held, "the agent stopped before the attempt ended"));
+      this.#end(this.#life, unended(held, "the agent stopped before the attempt ended"));
     }
     this.#reflectLoad();
     this.#after(limits.agentLeaveMs, () => this.#leave());
@@ -490,8 +490,12 @@ function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   return encoding === undefined ? order : { ...order, encoding };
 }
 
-function unstarted({ key }: HeldAttempt, error: string): AttemptEnd {
+function unended({ key }: HeldAttempt, error: string): AttemptEnd {
   return { key, outcome: "infrastructure", error };
+}
+
+function unstarted(held: HeldAttempt, error: string): AttemptEnd {
+  return { ...unended(held, error), tokens: 0 };
 }
 
 function codeOf(error: unknown): WaggleErrorCode {

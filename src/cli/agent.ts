@@ -32,7 +32,8 @@ export function agentCommand(program: Program): Command {
     .description(
       "Joins the swarm and does tasks of --kind. --exec runs a command for each attempt: payload on standard input, " +
         "result on standard output, exit code 0 done, 65 invalid input, 75 infrastructure, else failed. --http posts the " +
-        "payload to a URL: 2xx done, 400 and 422 invalid input, 429 and 502–504 infrastructure, else failed.",
+        "payload to a URL: 2xx done, 400 and 422 invalid input, 429 and 502–504 infrastructure, else failed. Tokens " +
+        "used, which budgets charge: a command writes numbers to descriptor 4, an endpoint answers with a header waggle-tokens.",
     )
     .option("--kind <kinds>", "what it can do, several with commas; may be repeated", kindList)
     .option("--exec <command>", "run this by sh -c")
@@ -59,6 +60,7 @@ Ctrl-C once: it takes nothing new, finishes what it runs and leaves. Twice: it e
 Examples:
   $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4
   $ waggle agent --kind review,summary --http http://127.0.0.1:8000/run --id reviewer-1 --role senior
+  $ waggle agent --kind ask --type gpt --exec 'ask-model > answer; cat answer; wc -w < answer >&4'
   $ waggle agent --kind train --exec './train.sh' --type gpu-a100 --label zone=b`;
 
 async function agent(context: VerbContext, flags: AgentFlags): Promise<ExitCode> {

@@ -35,7 +35,7 @@ export function submitCommand(program: Program): Command {
     .option("--role <role>", "only agents of this role")
     .option("--priority <n>", "lower goes first; default 100", wholeNumber(-1_000_000, 1_000_000))
     .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, 1_000_000))
-    .option("--tokens <n>", "estimate of the tokens it takes", wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option("--tokens <n>", "estimate of the tokens it takes", wholeNumber(0, limits.tokensPerAttemptMax))
     .option("--id <id>", "the same id and content is the same task, however often it is submitted")
     .option(
       "--deadline <time>",

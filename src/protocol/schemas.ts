@@ -83,6 +83,7 @@ export const taskInputSchema = z
     tokens: z
       .int()
       .min(0)
+      .max(limits.tokensPerAttemptMax)
       .optional()
       .describe("estimate of tokens; above a budget that rejects, it is refused"),
     deadline: instantSchema.optional(),
@@ -181,7 +182,12 @@ export const resultSchema = z
     result: text.optional(),
     encoding: encoding.optional(),
     error: z.string().optional(),
-    tokens: z.int().min(0).optional().describe("tokens used, whatever the outcome"),
+    tokens: z
+      .int()
+      .min(0)
+      .max(limits.tokensPerAttemptMax)
+      .optional()
+      .describe("tokens used, whatever the outcome"),
   })
   .refine((report) => report.encoding === undefined || BASE64_PATTERN.test(report.result ?? ""), {
     path: ["result"],

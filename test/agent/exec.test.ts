@@ -41,6 +41,21 @@ describe("a command", () => {
     expect(await run(command, task, { env })).toBe("t-ü'$(id) 3 k p ann@acme.org more\n");
   });
 
+  it("says on descriptor 4 how many tokens it used, as it goes, and nothing else there counts", async () => {
+    const said: number[] = [];
+    const reportTokens = (count: number) => void said.push(count);
+    const command =
+      "echo 1200 >&4; echo many >&4; echo -5 >&4; echo 1.5 >&4; printf '7\\n  30' >&$WAGGLE_TOKENS_FD; exit 1";
+    const failing = execHandler({ command })(aTask(), aContext({ reportTokens }));
+    await expect(failing).rejects.toThrow("exit 1");
+    expect(said).toEqual([1_200, 7, 30]);
+    await execHandler({ command: "head -c 100000 /dev/zero | tr '\\0' 9 >&4" })(
+      aTask(),
+      aContext({ reportTokens }),
+    );
+    expect(said).toHaveLength(3);
+  });
+
   it("need not read its input", async () => {
     expect(await run("echo done", { payload: "x".repeat(limits.payloadBytesMax) })).toBe("done\n");
   });

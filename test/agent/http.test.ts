@@ -40,6 +40,20 @@ async function post(
 }
 
 describe("a request", () => {
+  it.each([
+    ["1200", 200, [1_200]],
+    ["1200", 500, [1_200]],
+    ["many", 200, []],
+    ["-1", 200, []],
+  ])("learns the tokens used from the answer's header: %s with %d", async (tokens, status, told) => {
+    answer = (_, __, response) => response.writeHead(status, { "waggle-tokens": tokens }).end();
+    const said: number[] = [];
+    const context = aContext({ reportTokens: (count) => void said.push(count) });
+    const call = httpHandler({ url: `http://127.0.0.1:${port}/work` })(aTask(), context) as Promise<unknown>;
+    await call.catch(() => undefined);
+    expect(said).toEqual(told);
+  });
+
   it("carries the payload, and who and what it is for", async () => {
     answer = (_, body, response) => response.end(`${body.length}`);
     expect(await post({ payload: "one two", attempt: 2 })).toBe("7");

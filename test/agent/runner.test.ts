@@ -258,13 +258,15 @@ describe("the runner", () => {
     expect(signalOf("t1").aborted).toBe(false);
   });
 
-  it("never starts what was aborted while it waited", async () => {
+  it("never starts what was aborted while it waited, and says that it used nothing", async () => {
     const { handler, running, release } = gate();
     const { runner, ends } = start(handler, 1);
     runner.run(orders(2));
     runner.abort(["life.2"], "revoked");
     await settled();
-    expect(ends).toEqual([{ key: "life.2", outcome: "infrastructure", error: expect.any(String) }]);
+    expect(ends).toEqual([
+      { key: "life.2", outcome: "infrastructure", error: expect.any(String), tokens: 0 },
+    ]);
     release("t1");
     await settled();
     expect(running()).toEqual([]);

@@ -417,7 +417,9 @@ describe("pushes", () => {
     leader.assign(one);
     await clock.advance(1_000);
     expect(fixture.started).toEqual([]);
-    expect(leader.reports()).toEqual([{ task: "t1", attempt: 1, token: "1.1", outcome: "revoked" }]);
+    expect(leader.reports()).toEqual([
+      { task: "t1", attempt: 1, token: "1.1", outcome: "revoked", tokens: 0 },
+    ]);
     expect(leader.last("heartbeat").seen).toBe(1);
   });
 
