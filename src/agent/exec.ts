@@ -54,9 +54,6 @@ code=$?
 { kill -KILL $!; wait; } 2>/dev/null
 exit $code`;
 
-/** A longer line is no number of tokens. */
-const tokensLineCharactersMax = 32;
-
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** @throws InfrastructureError when the system starts no process */
@@ -182,7 +179,7 @@ class CommandRun {
   /** Whole lines that are a number count; what else is said there is nobody's. */
   #countTokens(text: string): void {
     const lines = (this.#tokensLine + text).split("\n");
-    this.#tokensLine = (lines.pop() ?? "").slice(0, tokensLineCharactersMax);
+    this.#tokensLine = (lines.pop() ?? "").slice(0, limits.tokensLineCharactersMax);
     for (const line of lines) if (/^\s*\d{1,15}\s*$/.test(line)) this.#context.reportTokens(Number(line));
   }
 
