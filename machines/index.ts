@@ -18,4 +18,5 @@ export {
   type LeadershipSnapshot,
   leadershipMachine,
 } from "./leadership.ts";
+export { type SlotSignal, type SlotSnapshot, slotMachine, slotState } from "./slot.ts";
 export { type TaskSignal, type TaskSnapshot, taskMachine, taskState } from "./task.ts";

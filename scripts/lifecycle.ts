@@ -4,13 +4,19 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from "xstate";
-import { agentMachine, coordinatorMachine, leadershipMachine, taskMachine } from "../machines/index.ts";
+import {
+  agentMachine,
+  coordinatorMachine,
+  leadershipMachine,
+  slotMachine,
+  taskMachine,
+} from "../machines/index.ts";
 
 const page = fileURLToPath(new URL("../docs/lifecycle.md", import.meta.url));
 
 /** The page as it should be. */
 export function lifecyclePage(): string {
-  const charts = [taskMachine, agentMachine, leadershipMachine, coordinatorMachine];
+  const charts = [taskMachine, slotMachine, agentMachine, leadershipMachine, coordinatorMachine];
   return [introduction, ...charts.map(chapter)].join("\n");
 }
 
@@ -18,7 +24,7 @@ const introduction = `# Lifecycles
 
 <!-- Generated from machines/ by \`npm run docs:lifecycle\`. Edit the charts, not this page. -->
 
-Four things have a life: a task, an agent, a coordinator's claim to lead, and its process. The charts stand in
+Five things have a life: a task, an acquisition of slots, an agent, a coordinator's claim to lead, and its process. The charts stand in
 \`machines/\` and are exported as \`waggledance/machines\`. Signals are a contract; names of states are not, and
 may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events.
 `;

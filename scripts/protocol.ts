@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import * as schemas from "../src/protocol/schemas.ts";
 import * as settings from "../src/protocol/settings-schemas.ts";
+import * as slots from "../src/protocol/slot-schemas.ts";
 
 /** A message of the wire: where it travels, in which direction, and its shape. */
 interface WireMessage {
@@ -179,6 +180,22 @@ const messages: readonly WireMessage[] = [
     answer: schemas.resultResponseSchema,
   },
   {
+    name: "acquire",
+    subject: "agent.{agent}.acquire",
+    direction: "receive",
+    summary: "Acquire slots of resources; a wait ends with a push.",
+    schema: slots.acquireRequestSchema,
+    answer: slots.acquireResponseSchema,
+  },
+  {
+    name: "release",
+    subject: "agent.{agent}.release",
+    direction: "receive",
+    summary: "Give slots back, or give up waiting for them.",
+    schema: slots.releaseRequestSchema,
+    answer: slots.releaseResponseSchema,
+  },
+  {
     name: "assign",
     subject: "agent.{agent}.assign",
     direction: "send",
@@ -219,6 +236,8 @@ const messages: readonly WireMessage[] = [
 const parts: Readonly<Record<string, z.ZodType>> = {
   task: schemas.taskInputSchema,
   result: schemas.resultSchema,
+  "resource-status": slots.resourceStatusSchema,
+  "listed-slots": slots.listedSlotsSchema,
   assignment: schemas.assignmentSchema,
   outcome: schemas.outcomeSchema,
   error: schemas.codedErrorSchema,

@@ -11,6 +11,7 @@ export {
   InvalidInputError,
 } from "./agent/handler.ts";
 export { type HttpOptions, httpHandler } from "./agent/http.ts";
+export type { AcquireOptions, Slot } from "./agent/slots.ts";
 export { describe as describeEvent, describeReceipt } from "./audit/describe.ts";
 export type { JournaledEvent } from "./audit/journaled-event.ts";
 export type { AttemptStory, WaitStory } from "./audit/story.ts";
@@ -19,6 +20,7 @@ export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export { LossError } from "./client/loss-error.ts";
 export type { Pause, Setting, SettingsOptions, SwarmOperations } from "./client/operations.ts";
+export type { WrapOptions } from "./client/slot-holder.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
 export type { ProjectOptions, SubmitOptions, Swarm, TaskStory } from "./client/swarm.ts";
@@ -35,7 +37,7 @@ export type { TaskRequest } from "./client/task-request.ts";
 export type { TaskResult } from "./client/task-result.ts";
 export type { TaskUpdate } from "./client/task-updates.ts";
 export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/event.ts";
-export type { CandidateTerms, IneligibleReason, Receipt } from "./core/receipt.ts";
+export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./core/receipt.ts";
 export type {
   BudgetPatch,
   KindPatch,

@@ -289,6 +289,8 @@ export const limits = {
   slotsPerAcquisitionMax: 16,
   /** Acquisitions one agent may hold or wait for: a heartbeat lists them all. */
   acquisitionsPerAgentMax: 1_024,
+  /** Holders, and waiters, of one resource that `status` names. */
+  slotPartiesShownMax: 16,
   /** Ended handles that are remembered, so that releasing twice is told from releasing what never was. */
   endedHandlesMax: 65_536,
   /** An agent that gives up waiting by its own clock does so this much after the journal's should have: the

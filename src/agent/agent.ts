@@ -24,13 +24,14 @@ import type { AgentProfile, SessionLink, SessionNotice } from "./link.ts";
 import { isObject, unknownOption } from "./option-names.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
+import { type AcquireOptions, type Slot, Slots } from "./slots.ts";
 import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
 
 export interface AgentOptions {
   /** 1–64 characters of `[A-Za-z0-9_-]`, used by one process at a time: a later one with the same id fences
    *  the earlier. Default: `<host>-<kind>-<4 random>`, forgotten a day after it left. */
   readonly id?: string;
-  /** What it can do, at most 256. */
+  /** What it can do, at most 256; none for an agent that only acquires slots. */
   readonly kinds: readonly string[];
   readonly handler: Handler;
   /** Handlers that run at once, 1 to `limits.maxConcurrentMax`. Default 1. */
@@ -64,6 +65,17 @@ export interface AgentDeps {
 
 export interface Agent extends AsyncDisposable {
   readonly id: AgentId;
+  /** Acquires slots of resources for this agent, all of them or none: contends with every other agent of the swarm.
+   *  A resource mentioned twice is two slots.
+   *  @throws InvalidMessageError naming the field
+   *  @throws BackpressureError when as many wait for the resource as may
+   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
+   *    `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws UnreachableError when the agent has ended; the reason of `options.signal` */
+  acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
+  /** Releases by handle what was acquired, here or elsewhere in this agent's name. Idempotent.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` */
+  releaseHandle(handle: string): Promise<void>;
   /** Takes nothing new, finishes what it has, leaves. With no leader there it goes on trying while there are
    *  results to hand over, and says so in the log; with none it ends within about six seconds. */
   drain(): Promise<void>;
@@ -95,6 +107,7 @@ class LinkedAgent implements Agent {
   readonly joined: Promise<void>;
   readonly closed: Promise<WaggleError | undefined>;
   readonly #runner: Runner;
+  readonly #slots: Slots;
   readonly #link: SessionLink;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort = () => this.#link.tell({ type: "stop" });
@@ -112,7 +125,9 @@ class LinkedAgent implements Agent {
       this.#hasClosed = resolve;
     });
     this.joined = this.#untilJoined(options.signal);
+    this.#slots = new Slots({ clock, tell: (order) => this.#link.tell(order) });
     this.#runner = new Runner({
+      slots: this.#slots,
       handler: options.handler,
       maxConcurrent: profile.maxConcurrent,
       clock,
@@ -124,6 +139,14 @@ class LinkedAgent implements Agent {
     );
     this.#signal = options.signal;
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
+    return await this.#slots.acquire(resources, options);
+  }
+
+  async releaseHandle(handle: string): Promise<void> {
+    await this.#slots.releaseHandle(handle);
   }
 
   async drain(): Promise<void> {
@@ -173,7 +196,13 @@ class LinkedAgent implements Agent {
         this.#status = notice.status;
         this.#isDraining = notice.draining;
         return;
+      case "slot-granted":
+      case "slot-refused":
+      case "slot-lost":
+      case "slot-released":
+        return this.#slots.obey(notice);
       case "closed":
+        this.#slots.close();
         // A session that ended as it should has said so before; one whose thread died has not.
         this.#runner.abortAll("stopping");
         this.#status = "offline";
@@ -266,10 +295,10 @@ function profileOf(options: AgentOptions, random: Random): AgentProfile {
   throw new InvalidConfigError(`agent: ${message}`, field === undefined ? {} : { field });
 }
 
-/** `<host>-<kind>-<4 random>`, of the characters an id may have. */
+/** `<host>-<kind>-<4 random>` (`client` where there is no kind), of the characters an id may have. */
 function defaultId(kinds: readonly string[], random: Random): string {
   const [host = "host"] = hostname().split(".");
-  const name = `${host}-${kinds[0] ?? "agent"}`.replace(/[^A-Za-z0-9_-]+/g, "-");
+  const name = `${host}-${kinds[0] ?? "client"}`.replace(/[^A-Za-z0-9_-]+/g, "-");
   return `${name.slice(0, limits.subjectTokenCharactersMax - 5)}-${random.id(4)}`;
 }
 

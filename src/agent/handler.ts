@@ -3,6 +3,7 @@
 
 import { Buffer } from "node:buffer";
 import type { Logger } from "pino";
+import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Does one attempt of a task. What it returns is the task's result: text as it is, bytes as base64, any other
  *  value as JSON, nothing as no result. What it throws is the attempt's failure: `InvalidInputError` ends the
@@ -31,6 +32,11 @@ export interface HandlerContext {
    *  @param fraction in [0, 1]; what lies outside is moved to the border
    *  @param message at most 1,024 characters, the rest is cut */
   readonly progress: (fraction?: number, message?: string) => void;
+  /** Acquires slots of resources for this attempt, all of them or none, in competition with every agent of the
+   *  swarm. Slots that the handler forgets are released when it ends, which the log says. An attempt that holds
+   *  something may acquire only what comes later in name order. Rejects as `Agent.acquire` does, and with an
+   *  AbortError when the attempt's `signal` is aborted. */
+  readonly acquire: (resources: string | readonly string[], options?: AcquireOptions) => Promise<Slot>;
   /** Adds tokens spent by this attempt. They are charged to its project's budget, however the attempt ends; one
    *  that reports none is charged what was estimated. At most 10⁹ count. @throws RangeError unless `count` is an
    *  integer ≥ 0 */

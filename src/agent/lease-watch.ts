@@ -1,24 +1,33 @@
-// Watches the leases of running attempts: calls out before one could expire, so that whoever the task is given
+// Watches the leases of running attempts and of held slots: calls out before one could expire, so that whoever the task is given
 // to next never works beside us. A lease counts from the sending of the last renewal that was confirmed, which
 // is never later than the leader's own count. One timer for all.
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import type { HeldAttempt } from "./attempt-ledger.ts";
 
-export interface LeaseWatchDeps {
-  readonly clock: Clock;
-  readonly leaseTtlMs: () => number;
-  readonly held: () => readonly HeldAttempt[];
-  /** Their leases are about to run out. Called once for each attempt. */
-  readonly onLosing: (attempts: readonly HeldAttempt[]) => void;
+/** What a lease is for. */
+export interface Leased {
+  /** Somebody works under it. */
+  isRunning: boolean;
+  /** Whoever does was told to end. */
+  isAborted: boolean;
+  /** When the last confirmed renewal was sent, monotonic ms. */
+  confirmedAt: number;
 }
 
-export class LeaseWatch {
-  readonly #deps: LeaseWatchDeps;
+export interface LeaseWatchDeps<Held extends Leased> {
+  readonly clock: Clock;
+  readonly leaseTtlMs: () => number;
+  readonly held: () => readonly Held[];
+  /** Their leases are about to run out. Called once for each. */
+  readonly onLosing: (losing: readonly Held[]) => void;
+}
+
+export class LeaseWatch<Held extends Leased> {
+  readonly #deps: LeaseWatchDeps<Held>;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(deps: LeaseWatchDeps) {
+  constructor(deps: LeaseWatchDeps<Held>) {
     this.#deps = deps;
   }
 
@@ -47,10 +56,8 @@ export class LeaseWatch {
   #look(): void {
     this.#cancelTimer = undefined;
     const safeSince = this.#deps.clock.monotonicMs() - this.#safeMs();
-    const losing = this.#deps
-      .held()
-      .filter((attempt) => isWatched(attempt) && attempt.confirmedAt <= safeSince);
-    for (const attempt of losing) attempt.isAborted = true;
+    const losing = this.#deps.held().filter((held) => isWatched(held) && held.confirmedAt <= safeSince);
+    for (const held of losing) held.isAborted = true;
     if (losing.length > 0) this.#deps.onLosing(losing);
     this.start();
   }
@@ -60,6 +67,6 @@ export class LeaseWatch {
   }
 }
 
-function isWatched({ isRunning, isAborted }: HeldAttempt): boolean {
+function isWatched({ isRunning, isAborted }: Leased): boolean {
   return isRunning && !isAborted;
 }

@@ -41,7 +41,7 @@ export class Life {
   /** @param listed what this life holds now */
   heartbeat(
     listed: readonly HeldAttempt[],
-    own: Pick<Heartbeat, "status" | "draining" | "successRate" | "latencyMs">,
+    own: Pick<Heartbeat, "status" | "draining" | "successRate" | "latencyMs" | "slots">,
   ): Heartbeat {
     return {
       incarnation: this.incarnation,

@@ -8,6 +8,28 @@ import type { Assignment } from "../protocol/schemas.ts";
 /** Names an attempt between session and runner: unique over all lives of an agent. */
 export type AttemptKey = string;
 
+/** Names an acquisition of slots between session and agent. */
+export type SlotKey = string;
+
+/** Slots to acquire. */
+export interface AcquireOrder {
+  readonly key: SlotKey;
+  /** One slot for each mention. */
+  readonly resources: readonly string[];
+  /** ≥ 1 */
+  readonly weight?: number;
+  readonly holder?: string;
+  readonly timeoutMs?: number;
+}
+
+/** A refusal as it crosses between threads. */
+export interface PlainError {
+  readonly code: WaggleErrorCode;
+  readonly message: string;
+  readonly field?: string;
+  readonly retryAfterMs?: number;
+}
+
 /** Who an agent is and what it takes: what it says when it joins. */
 export interface AgentProfile {
   readonly id: string;
@@ -62,16 +84,31 @@ export type SessionNotice =
   /** The leader accepted the agent; once for each life. */
   | { readonly type: "joined" }
   | { readonly type: "status"; readonly status: AgentStatus; readonly draining: boolean }
+  | SlotNotice
   /** Nothing follows. */
   | {
       readonly type: "closed";
       readonly error?: { readonly code: WaggleErrorCode; readonly message: string };
     };
 
+/** What became of an acquisition. */
+export type SlotNotice =
+  | { readonly type: "slot-granted"; readonly key: SlotKey; readonly handle: string }
+  /** It ended without a slot. */
+  | { readonly type: "slot-refused"; readonly key: SlotKey; readonly error: PlainError }
+  /** It is about to be somebody else's, or already is. */
+  | { readonly type: "slot-lost"; readonly key: SlotKey; readonly reason: AbortReason }
+  | { readonly type: "slot-released"; readonly key: SlotKey; readonly error?: PlainError };
+
 /** From the agent to the session. */
 export type SessionOrder =
   | { readonly type: "ended"; readonly ends: readonly AttemptEnd[] }
   | { readonly type: "progress"; readonly reports: readonly ProgressReport[] }
+  | { readonly type: "acquire"; readonly acquisition: AcquireOrder }
+  /** Give slots back, or up. Answered with `slot-released`. */
+  | { readonly type: "release"; readonly key: SlotKey }
+  /** The same for a handle that is not of this process's present acquisitions. */
+  | { readonly type: "release-handle"; readonly key: SlotKey; readonly handle: string }
   /** Take nothing new, finish, leave. */
   | { readonly type: "drain" }
   /** Abort everything, say so, leave. */

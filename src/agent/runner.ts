@@ -22,9 +22,11 @@ import type {
   SessionOrder,
 } from "./link.ts";
 import { resultText } from "./result-text.ts";
+import type { AcquireOptions, Slot, Slots } from "./slots.ts";
 
 export interface RunnerDeps {
   readonly handler: Handler;
+  readonly slots: Slots;
   /** Handlers that run at once, at least 1. */
   readonly maxConcurrent: number;
   readonly clock: Clock;
@@ -124,12 +126,14 @@ class RunningAttempt implements HandlerContext {
   readonly task: HandlerTask;
   readonly progress: HandlerContext["progress"];
   readonly reportTokens: HandlerContext["reportTokens"];
+  readonly acquire: HandlerContext["acquire"];
   readonly #deps: RunnerDeps;
   readonly #order: AttemptOrder;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
   #abortedFor: AbortReason | "timeout" | undefined;
   #tokens: number | undefined;
+  #slots: AttemptSlots | undefined;
 
   constructor(deps: RunnerDeps, progress: ProgressBuffer, order: AttemptOrder) {
     this.#deps = deps;
@@ -140,6 +144,10 @@ class RunningAttempt implements HandlerContext {
       if (!Number.isSafeInteger(count) || count < 0)
         throw new RangeError("tokens are counted in integers ≥ 0");
       this.#tokens = Math.min((this.#tokens ?? 0) + count, limits.tokensPerAttemptMax);
+    };
+    this.acquire = async (resources, options = {}) => {
+      this.#slots ??= new AttemptSlots(deps.slots, order.key);
+      return await this.#slots.acquire(resources, options, this.signal);
     };
   }
 
@@ -170,6 +178,12 @@ class RunningAttempt implements HandlerContext {
     const cancelTimeout = this.#limitTime(this.#order.timeoutMs - (startedAt - receivedAt));
     const verdict = await this.#verdictOf(handler);
     cancelTimeout();
+    const forgotten = this.#slots?.end() ?? [];
+    if (forgotten.length > 0)
+      this.log.warn(
+        { resources: forgotten },
+        "the handler ended with slots it had not released: released now",
+      );
     const latencyMs = clock.monotonicMs() - startedAt;
     return {
       key: this.#order.key,
@@ -201,6 +215,42 @@ class RunningAttempt implements HandlerContext {
   #limitTime(ms: number): () => void {
     if (ms > limits.timerMsMax) return () => undefined; // the leader's clock will say so
     return this.#deps.clock.after(Math.max(0, ms), () => this.abort("timeout"), { unref: true });
+  }
+}
+
+/** What one attempt acquires, so that nothing of it outlives the attempt. */
+class AttemptSlots {
+  readonly #slots: Slots;
+  readonly #holder: string;
+  readonly #held = new Set<Slot>();
+  readonly #over = new AbortController();
+
+  constructor(slots: Slots, holder: string) {
+    this.#slots = slots;
+    this.#holder = holder;
+  }
+
+  async acquire(
+    resources: string | readonly string[],
+    options: AcquireOptions,
+    signal: AbortSignal,
+  ): Promise<Slot> {
+    const slot = await this.#slots.acquire(resources, { holder: this.#holder, ...options }, [
+      signal,
+      this.#over.signal,
+    ]);
+    for (const held of this.#held) if (held.isReleased) this.#held.delete(held);
+    this.#held.add(slot);
+    if (this.#over.signal.aborted) void slot.release(); // granted in the moment in which the handler ended
+    return slot;
+  }
+
+  /** Gives up what waits and releases what is held. @returns the resources of what was held */
+  end(): string[] {
+    this.#over.abort(new DOMException("the handler has ended", "AbortError"));
+    const forgotten = [...this.#held].filter((slot) => !slot.isReleased);
+    for (const slot of forgotten) void slot.release();
+    return forgotten.flatMap(({ resources }) => resources);
   }
 }
 

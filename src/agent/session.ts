@@ -35,6 +35,7 @@ import {
 } from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
+import { Acquisitions, type HeldSlot } from "./acquisitions.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
 import { LeaderLine } from "./leader-line.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -75,7 +76,9 @@ export class AgentSession implements SessionLink {
   readonly #deps: AgentSessionDeps;
   readonly #line: LeaderLine;
   readonly #patience: Patience;
-  readonly #leases: LeaseWatch;
+  readonly #leases: LeaseWatch<HeldAttempt>;
+  readonly #slots: Acquisitions;
+  readonly #slotLeases: LeaseWatch<HeldSlot>;
   readonly #record = new OwnRecord();
   readonly #chart: OwnChart;
   readonly #timers = new Set<() => void>();
@@ -97,6 +100,25 @@ export class AgentSession implements SessionLink {
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => this.#life.ledger.held(),
       onLosing: (attempts) => this.#abort(attempts, "lease"),
+    });
+    this.#slots = new Acquisitions({
+      ...deps,
+      line: this.#line,
+      patience: this.#patience,
+      life: () => (this.#life.isJoined && this.#isCurrent(this.#life) ? this.#life.incarnation : undefined),
+      hear: (term) => this.#hear(term),
+      leaseStart: () => this.#leaseStart(this.#life),
+      onRefused: (refusal) => this.#onRefused(refusal),
+      onHeld: () => this.#slotLeases.start(),
+      onFailure: (error) => this.#fail(error),
+    });
+    this.#slotLeases = new LeaseWatch({
+      clock: deps.clock,
+      leaseTtlMs: () => this.#leaseTtlMs,
+      held: () => this.#slots.all(),
+      onLosing: (losing) => {
+        for (const { order } of losing) deps.notify({ type: "slot-lost", key: order.key, reason: "lease" });
+      },
     });
     const { maxConcurrent, prefetch = 0 } = deps.profile;
     this.#chart = new OwnChart(maxConcurrent + prefetch, (shown) =>
@@ -127,6 +149,12 @@ export class AgentSession implements SessionLink {
         return this.#onEnded(order.ends);
       case "progress":
         return this.#onProgress(order.reports);
+      case "acquire":
+        return this.#slots.acquire(order.acquisition);
+      case "release":
+        return this.#slots.release(order.key);
+      case "release-handle":
+        return this.#slots.releaseHandle(order.key, order.handle);
       case "drain":
         return this.#drain();
       case "stop":
@@ -183,6 +211,7 @@ export class AgentSession implements SessionLink {
     this.#reflectLoad();
     this.#deps.log.info({ incarnation: life.incarnation, term: response.term }, "joined the swarm");
     this.#deps.notify({ type: "joined" });
+    this.#slots.begin();
     if (this.#phase === "serving") this.#scheduleBeat();
     else this.#beat();
   }
@@ -199,8 +228,10 @@ export class AgentSession implements SessionLink {
 
   #endLife(reason: AbortReason): void {
     this.#abort(this.#life.ledger.abortAll(), reason);
+    this.#slots.endLife(reason);
     this.#life.outbox.close();
     this.#leases.stop();
+    this.#slotLeases.stop();
     this.#cancelBeat();
   }
 
@@ -219,6 +250,7 @@ export class AgentSession implements SessionLink {
   async #heartbeat(life: Life): Promise<void> {
     const sentAt = this.#deps.clock.monotonicMs();
     const listed = life.ledger.held();
+    const slots = this.#slots.listed();
     const isDrainTold = this.#phase !== "serving";
     const { successRate, latencyMs } = this.#record;
     const message = life.heartbeat(listed, {
@@ -226,6 +258,7 @@ export class AgentSession implements SessionLink {
       ...(successRate === undefined ? {} : { successRate }),
       ...(latencyMs === undefined ? {} : { latencyMs }),
       ...(isDrainTold ? { draining: true } : {}),
+      ...(slots === undefined ? {} : { slots }),
     });
     const answer = await this.#line.ask("heartbeat", message, heartbeatResponseSchema);
     if (!this.#isCurrent(life)) return;
@@ -234,6 +267,7 @@ export class AgentSession implements SessionLink {
       return this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
     if (!this.#hear(answer.value.term)) return;
     life.confirm(listed, sentAt);
+    this.#slots.confirm(slots, sentAt);
     life.isDrainKnown ||= isDrainTold;
     this.#leaveIfDone();
   }
@@ -264,6 +298,12 @@ export class AgentSession implements SessionLink {
         return this.#onFenced();
       case "rejoin":
         return this.#lapse("the leader gave its attempts away");
+      case "slots-granted":
+        return this.#slots.granted(push.handles);
+      case "slot-waits-ended":
+        return this.#slots.ended(push.waits);
+      case "slots-revoked":
+        return this.#slots.revoked(push.handles);
       default:
         return unreachable(push);
     }
@@ -444,6 +484,7 @@ export class AgentSession implements SessionLink {
   #close(error?: { readonly code: WaggleErrorCode; readonly message: string }): void {
     if (this.#phase === "closed") return;
     this.#phase = "closed";
+    this.#slots.close();
     for (const cancel of this.#timers) cancel();
     this.#leases.stop();
     this.#cancelBeat();

@@ -69,6 +69,12 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_UNKNOWN_AGENT":
     case "WAGGLE_UNKNOWN_PROJECT":
     case "WAGGLE_CONFLICT":
+    case "WAGGLE_UNKNOWN_RESOURCE":
+    case "WAGGLE_ABOVE_CAPACITY":
+    case "WAGGLE_ACQUIRE_ORDER":
+    case "WAGGLE_UNKNOWN_HANDLE":
+    case "WAGGLE_HANDLE_ENDED":
+    case "WAGGLE_SLOT_LOST":
     case "WAGGLE_JOURNAL_FULL":
     case "WAGGLE_JOURNAL_LOCKED":
     case "WAGGLE_FENCED":
@@ -76,6 +82,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_STALE_TOKEN":
       return exitCodes.rejected;
     case "WAGGLE_WAIT_TIMED_OUT":
+    case "WAGGLE_ACQUIRE_TIMED_OUT":
       return exitCodes.waitTimedOut;
     case "WAGGLE_JOURNAL_DAMAGED":
       return exitCodes.journalDamaged;

@@ -20,6 +20,9 @@ export function renderStatus(status: StatusResponse, view: StatusView): string {
   const blocks = [
     summary(status, view),
     agentSection(status, view),
+    ...(status.resources.length === 0
+      ? []
+      : [section("resources", resourceTable(status, view), status.resources.length, view)]),
     section("queues", queueTable(status, view), status.queues.length, view),
     section("projects and users", userTable(status, view), status.projects.length, view),
     ...shown("budgets", budgetTable(status, view), view),
@@ -116,6 +119,40 @@ function kindText(
   const suspended =
     suspendedUntil === undefined ? "" : ` suspended for ${duration(Math.max(0, suspendedUntil - at))}`;
   return `${kind}${learnt}${suspended}`;
+}
+
+const resourceColumns: readonly Column[] = [
+  { head: "resource" },
+  { head: "in use", align: "right" },
+  { head: "waiting", align: "right" },
+  { head: "utilisation", align: "right" },
+  { head: "α", align: "right" },
+  { head: "held by" },
+];
+
+function resourceTable({ resources }: StatusResponse, view: View): string {
+  const rows = resources.map((row): Cell[] => [
+    row.resource,
+    `${formatCount(row.inUse)}/${formatCount(row.slots)}`,
+    `${formatCount(row.waiting)}/${formatCount(row.maxWaiters)}`,
+    formatShare(row.utilisation),
+    String(row.alpha),
+    holdersText(row),
+  ]);
+  return renderTable(view, resourceColumns, rows);
+}
+
+/** `a1 ×2 (3 s), a2 (40 ms)`: how long ago the oldest of each was granted. */
+function holdersText({ holders, inUse }: StatusResponse["resources"][number]): string {
+  const byAgent = new Map<string, { count: number; forMs: number }>();
+  for (const { agent, forMs } of holders) {
+    const known = byAgent.get(agent);
+    byAgent.set(agent, { count: (known?.count ?? 0) + 1, forMs: Math.max(known?.forMs ?? 0, forMs) });
+  }
+  const named = [...byAgent].map(
+    ([agent, { count, forMs }]) => `${agent}${count > 1 ? ` ×${count}` : ""} (${duration(forMs)})`,
+  );
+  return [...named, ...(inUse > holders.length ? ["…"] : [])].join(", ");
 }
 
 const queueColumns: readonly Column[] = [

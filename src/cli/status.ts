@@ -19,9 +19,9 @@ interface StatusFlags {
 
 export function statusCommand(program: Program): Command {
   return new Command("status")
-    .summary("show agents, queues, projects, users, leader and journal")
+    .summary("show agents, resources, queues, projects, users, leader and journal")
     .description(
-      "Shows the swarm as its leader knows it: agents, queues, projects and users, leader, journal.",
+      "Shows the swarm as its leader knows it: agents, resources, queues, projects and users, leader, journal.",
     )
     .option("--watch", "show it again and again, until Ctrl-C")
     .option("--interval <duration>", "how often; implies --watch; default 1s", parseDuration)

@@ -4,6 +4,7 @@
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
 import type { Agent, AgentConnection, AgentOptions } from "../agent/agent.ts";
+import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { Event } from "../core/event.ts";
@@ -36,6 +37,7 @@ import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { backoffMs, pause } from "./pause.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
+import { SlotHolder, type WrapOptions } from "./slot-holder.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
 import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
@@ -96,6 +98,29 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws InvalidConfigError naming the option; UnreachableError; the reason of `options.signal` */
   agent(options: AgentOptions): Promise<Agent>;
 
+  /** Acquires slots of shared resources, in competition with every agent of the swarm, whatever process it is in: the
+   *  first acquisition joins an agent without kinds for this connection. Several resources are granted whole, all at
+   *  once; one mentioned twice is two slots. A free slot is granted at once; else who waits longest and has most
+   *  waiting goes first. `await using slot = await swarm.acquire("gpt-4o")`, or release it in a `finally`.
+   *  @throws InvalidMessageError naming the field
+   *  @throws BackpressureError when as many wait for the resource as may
+   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER` (something is
+   *    held that does not come before it in name order), `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws UnreachableError; the reason of `options.signal` */
+  acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
+
+  /** Runs `work` while holding slots, and releases them however it ends: `await swarm.wrap(() => ask(model),
+   *  { resource: "gpt-4o", weight: 2.5 })`. @throws as `acquire`, and what `work` throws */
+  wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result>;
+
+  /** For frameworks whose callbacks begin and end work in different places: acquires, and gives a handle to release
+   *  by. @throws as `acquire` */
+  acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<string>;
+
+  /** Releases what was acquired under a handle by this connection. Idempotent.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing ever was */
+  releaseHandle(handle: string): Promise<void>;
+
   /** The record of everything that happened: an Observable and an async iterable. */
   events(options?: EventsOptions): EventStream;
 
@@ -154,6 +179,7 @@ export class SwarmClient implements Swarm {
   readonly #aborts = new Aborts();
   readonly #agents: OwnAgents;
   readonly #operations: Operations;
+  readonly #slots: SlotHolder;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -176,6 +202,7 @@ export class SwarmClient implements Swarm {
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
     this.#operations = new Operations(asker, subjects);
+    this.#slots = new SlotHolder({ clock, startAgent: (options) => this.agent(options) });
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
       ...shared,
@@ -241,6 +268,23 @@ export class SwarmClient implements Swarm {
     const { swarm, transport, clock, random, logger } = this.#deps;
     const connection = this.#deps.agentConnection ?? { kind: "transport", transport };
     return await this.#agents.start(options, { swarm, connection, clock, random, logger });
+  }
+
+  async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
+    return await this.#slots.acquire(resources, options);
+  }
+
+  async wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result> {
+    return await this.#slots.wrap(work, options);
+  }
+
+  async acquireStart(resources: string | readonly string[], options: AcquireOptions = {}): Promise<string> {
+    const { handle } = await this.#slots.acquire(resources, options);
+    return handle;
+  }
+
+  async releaseHandle(handle: string): Promise<void> {
+    await this.#slots.releaseHandle(handle);
   }
 
   events(options: EventsOptions = {}): EventStream {

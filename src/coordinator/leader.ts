@@ -17,7 +17,7 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
-import { unconfirmedAssignments } from "../core/effect.ts";
+import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
 import { nextDueAt, type SwarmState } from "../core/state.ts";
 import { Turn } from "../core/step.ts";
 import { InvariantError, WaggleError } from "../errors.ts";
@@ -344,7 +344,8 @@ export class Leader {
     const { transport, subjects } = this.#deps;
     this.presences.restart(this.#state);
     this.mirrors.sync(this.#state, this.#state.agentById.keys());
-    this.#outbox.perform(unconfirmedAssignments(this.#state), this.committed);
+    const untold = [...unconfirmedAssignments(this.#state), ...standingGrants(this.#state)];
+    this.#outbox.perform(untold, this.committed);
     this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
       transport.subscribe(pattern, (message) => this.#requests.take(message)),
     );

@@ -2,6 +2,7 @@
 // of one batch for one receiver leave as one message. The one place where a decision becomes visible.
 
 import type { Effect } from "../core/effect.ts";
+import type { SlotEnding } from "../core/state.ts";
 import type { AgentId, Incarnation } from "../ids.ts";
 import { encode } from "../protocol/codec.ts";
 import type { Assignment, Outcome } from "../protocol/schemas.ts";
@@ -21,6 +22,14 @@ interface AgentMail {
   readonly revokedByReason: Map<string, { task: string; attempt: number }[]>;
   readonly assignments: Assignment[];
   readonly tell: Tell[];
+  readonly grantedHandles: string[];
+  readonly endedWaits: EndedWait[];
+}
+
+/** A wait that is over, as an agent is told. */
+export interface EndedWait {
+  readonly handle: string;
+  readonly reason: SlotEnding | "unknown";
 }
 
 export class Outbox {
@@ -49,6 +58,14 @@ export class Outbox {
           break;
         case "tell":
           mailFor(mailByLife, effect).tell.push(effect.what);
+          break;
+        case "slots-granted":
+          mailFor(mailByLife, effect).grantedHandles.push(...effect.handles);
+          break;
+        case "slot-waits-ended":
+          mailFor(mailByLife, effect).endedWaits.push(
+            ...effect.handles.map((handle) => ({ handle, reason: effect.reason })),
+          );
           break;
         case "ended":
           this.#collectEnded(effect, endedByToken);
@@ -101,7 +118,25 @@ export class Outbox {
     }
   }
 
-  #deliver({ agent, incarnation, revokedByReason, assignments, tell }: AgentMail, commit: Commit): void {
+  /** Tells an agent what became of its acquisitions. */
+  tellSlots(
+    { agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation },
+    slots: {
+      readonly granted?: readonly string[];
+      readonly ended?: readonly EndedWait[];
+      readonly revoked?: readonly string[];
+    },
+    { term }: Commit,
+  ): void {
+    const { granted = [], ended = [], revoked = [] } = slots;
+    const head = { term, incarnation };
+    if (revoked.length > 0) this.tellAgent(agent, { type: "slots-revoked", ...head, handles: revoked });
+    if (ended.length > 0) this.tellAgent(agent, { type: "slot-waits-ended", ...head, waits: ended });
+    if (granted.length > 0) this.tellAgent(agent, { type: "slots-granted", ...head, handles: granted });
+  }
+
+  #deliver(mail: AgentMail, commit: Commit): void {
+    const { agent, incarnation, revokedByReason, assignments, tell } = mail;
     const { term } = commit;
     for (const [reason, attempts] of revokedByReason)
       this.revoke({ agent, incarnation, attempts, reason }, commit);
@@ -109,6 +144,7 @@ export class Outbox {
       this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });
       this.#presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
     }
+    this.tellSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
     for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
   }
 
@@ -139,7 +175,15 @@ function mailFor(
   const key = `${agent}.${incarnation}`;
   const known = mailByLife.get(key);
   if (known !== undefined) return known;
-  const mail: AgentMail = { agent, incarnation, revokedByReason: new Map(), assignments: [], tell: [] };
+  const mail: AgentMail = {
+    agent,
+    incarnation,
+    revokedByReason: new Map(),
+    assignments: [],
+    tell: [],
+    grantedHandles: [],
+    endedWaits: [],
+  };
   mailByLife.set(key, mail);
   return mail;
 }

@@ -65,7 +65,7 @@ export class Presences {
     return presence;
   }
 
-  beat(row: AgentRow, beat: Heartbeat): BeatVerdict {
+  beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
     presence.reported = beat;
     const missing = missingAssignments(row, beat.seen, presence.sentByPreviousBeat);
@@ -81,8 +81,12 @@ export class Presences {
       held: beat.held,
       seen: beat.seen,
       ...(beat.draining === true ? { draining: true } : {}),
+      ...(beat.slots === undefined ? {} : { slots: beat.slots }),
     };
-    return { command: agrees(row, beat) ? undefined : command, missing };
+    return {
+      command: agrees(row, beat) && slotsAgree(state, row.id, beat.slots) ? undefined : command,
+      missing,
+    };
   }
 
   /** An assignment left for the agent. */
@@ -186,4 +190,16 @@ function agrees(row: AgentRow, { held, seen, draining }: Heartbeat): boolean {
     expected += 1;
   }
   return expected === holds.size;
+}
+
+/** Whether the agent lists exactly what it holds and waits for. */
+function slotsAgree(state: SwarmState, agent: AgentId, listed: Heartbeat["slots"]): boolean {
+  const known = state.slotsByAgent.get(agent);
+  if (listed === undefined) return known === undefined;
+  const isAll = new Set([...listed.held, ...listed.waiting]).size === (known?.size ?? 0);
+  return (
+    isAll &&
+    listed.held.every((handle) => known?.get(handle)?.state === "held") &&
+    listed.waiting.every((handle) => known?.get(handle)?.state === "waiting")
+  );
 }

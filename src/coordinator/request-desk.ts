@@ -70,7 +70,7 @@ export class RequestDesk implements RequestTarget {
     if (row?.online !== true || row.incarnation !== beat.incarnation) {
       return this.#dismiss(agent, beat.incarnation, row?.online === true ? "fenced" : "rejoin");
     }
-    const { command, missing } = this.#deps.presences.beat(row, beat);
+    const { command, missing } = this.#deps.presences.beat(this.#deps.state, row, beat);
     const renew = () => {
       if (reply !== undefined) this.send(reply, encode({ term: this.#deps.term, renewed: true }));
     };
@@ -85,6 +85,8 @@ export class RequestDesk implements RequestTarget {
           commit,
         );
       }
+      if (reply?.kind === "reconciled" && reply.slots !== undefined)
+        this.#deps.outbox.tellSlots({ agent, incarnation: beat.incarnation }, reply.slots, commit);
       this.#deps.outbox.perform(effects, commit);
       renew();
     };

@@ -41,6 +41,7 @@ import type { Message } from "../transport/transport.ts";
 import { backpressure, cancelAnswer, codedError, resultAnswer, submitAnswer } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 import { takeOperator } from "./operator-requests.ts";
+import { SlotRequests } from "./slot-requests.ts";
 import { contentHash, taskSpec } from "./task-spec.ts";
 
 /** What the edge hands to the leader. */
@@ -78,11 +79,18 @@ export class Requests {
   readonly #prefix: string;
   readonly #random: Random;
   readonly #target: RequestTarget;
+  readonly #slots: SlotRequests;
 
   constructor(subjects: Subjects, random: Random, target: RequestTarget) {
     this.#prefix = `${subjects.prefix}.`;
     this.#random = random;
     this.#target = target;
+    this.#slots = new SlotRequests({
+      enqueue: (reply, entry) => this.#enqueue(reply, undefined, entry),
+      refuse: (reply, error) => this.#refuse(reply, error),
+      send: (subject, answer) => target.send(subject, answer),
+      heard: (agent, life) => target.heard(agent, life),
+    });
   }
 
   /** Takes one message from a subject that only a leader serves. Never throws. */
@@ -191,6 +199,9 @@ export class Requests {
         return this.#leave(agent.value, message);
       case "result":
         return this.#result(agent.value, message);
+      case "acquire":
+      case "release":
+        return this.#takeSlots(verb, agent.value, message);
       default:
         return this.#target.count("unknown-subject");
     }
@@ -296,6 +307,11 @@ export class Requests {
         target.send(reply, answerMessage(commit, answersOf(reports, this.replies, resultAnswer)));
       },
     });
+  }
+
+  #takeSlots(verb: "acquire" | "release", agent: AgentId, message: Message): void {
+    const reply = this.#replyOf(message);
+    if (reply !== undefined) this.#slots[verb](agent, message.data, reply);
   }
 
   #takeOperator(verb: string, message: Message): void {

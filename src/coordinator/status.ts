@@ -14,6 +14,7 @@ import { unknownTask } from "./answers.ts";
 import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { rowsWithin } from "./fitting.ts";
 import type { Presences } from "./presence.ts";
+import { resourceStatuses } from "./resource-status.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
 
@@ -45,6 +46,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
   const projects = projectsWithin(state, now, bytesMax / 4);
   const rates = rowsWithin(rateStatusesOf(state, now), bytesMax / 16).rows;
   const { budget } = state.policy;
+  const resources = rowsWithin(resourceStatuses(state, now), bytesMax / 16).rows;
   const shownUsers = projects.reduce((sum, { users }) => sum + users.length, 0);
   const omitted = {
     agents: state.agentById.size - agents.length,
@@ -54,6 +56,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
       (sum, { userByName }) => sum + userByName.size,
       -shownUsers,
     ),
+    resources: state.resourceByName.size - resources.length,
   };
   const isWhole = Object.values(omitted).every((count) => count === 0);
   return {
@@ -70,6 +73,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     projects,
     ...(budget === undefined ? {} : { budget: budgetStatusOf(state.ledger, budget, now) }),
     ...(rates.length === 0 ? {} : { rates }),
+    resources,
     ...(isWhole ? {} : { omitted }),
     journal: sources.journal,
     counters: { ...sources.counters },

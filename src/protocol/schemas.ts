@@ -16,6 +16,13 @@ import type {
 } from "../ids.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
+import {
+  listedSlotsSchema,
+  resourceStatusSchema,
+  slotsGrantedPushSchema,
+  slotsRevokedPushSchema,
+  slotWaitsEndedPushSchema,
+} from "./slot-schemas.ts";
 
 export const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
 
@@ -160,6 +167,7 @@ export const heartbeatSchema = z.object({
   draining: z.boolean().optional().describe("takes nothing new, of its own accord"),
   seen,
   held,
+  slots: listedSlotsSchema.optional().describe("its acquisitions; absent: none"),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 
@@ -353,6 +361,9 @@ export const agentPushSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("undrain"), term, incarnation: z.string() }),
   z.object({ type: z.literal("fenced"), term, incarnation: z.string() }),
   z.object({ type: z.literal("rejoin"), term, incarnation: z.string() }),
+  slotsGrantedPushSchema,
+  slotWaitsEndedPushSchema,
+  slotsRevokedPushSchema,
 ]);
 export type AgentPush = z.infer<typeof agentPushSchema>;
 
@@ -473,8 +484,11 @@ export const statusResponseSchema = z.object({
       }),
     )
     .optional(),
+  resources: z.array(resourceStatusSchema),
   /** Rows left out because the answer would not fit a message; absent when it is whole. */
-  omitted: z.object({ agents: z.int(), queues: z.int(), projects: z.int(), users: z.int() }).optional(),
+  omitted: z
+    .object({ agents: z.int(), queues: z.int(), projects: z.int(), users: z.int(), resources: z.int() })
+    .optional(),
   journal: z.object({
     id: z.string(),
     durability: z.string(),

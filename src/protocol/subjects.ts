@@ -13,7 +13,7 @@ export function swarmPrefix(swarm: SwarmId): string {
 
 export type ProjectVerb = "submit" | "cancel" | "await";
 export type QueryName = "status" | "task" | "journal" | "settings";
-export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result";
+export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
 const operatorVerbs = [
   "drain",
@@ -41,7 +41,7 @@ export function subjectsOf(swarm: SwarmId) {
     query: (project: ProjectId | string, what: QueryName) => `${prefix}.project.${project}.query.${what}`,
     operator: (verb: OperatorVerb) => `${prefix}.operator.${verb}`,
     agent: (agent: AgentId | string, verb: AgentVerb) => `${prefix}.agent.${agent}.${verb}`,
-    /** Leader to agent: assign, revoke, drain, fenced, rejoin. */
+    /** Leader to agent: assign, revoke, drain, fenced, rejoin, and what becomes of its slots. */
     assign: (agent: AgentId | string) => `${prefix}.agent.${agent}.assign`,
     /** Leader to a waiting client. */
     done: (inboxToken: string) => `${prefix}.client.${inboxToken}.done`,
@@ -61,6 +61,8 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.agent.*.heartbeat`,
       `${prefix}.agent.*.progress`,
       `${prefix}.agent.*.result`,
+      `${prefix}.agent.*.acquire`,
+      `${prefix}.agent.*.release`,
     ],
     /** What any coordinator answers. */
     queryPattern: `${prefix}.project.*.query.*`,

@@ -22,6 +22,7 @@ export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContex
     log: silentLogger,
     progress: () => undefined,
     reportTokens: () => undefined,
+    acquire: () => Promise.reject(new Error("nothing can be acquired here")),
     ...overrides,
   };
 }

@@ -4,13 +4,22 @@
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { Assignment, Heartbeat, JoinRequest, ResultReport } from "../../src/protocol/schemas.ts";
+import type { AcquireRequest } from "../../src/protocol/slot-schemas.ts";
 import { type AgentVerb, subjectsOf } from "../../src/protocol/subjects.ts";
 import type { MemoryHub } from "../../src/transport/memory.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
 export const subjects = subjectsOf(swarmId("test"));
 
-const agentVerbs: readonly AgentVerb[] = ["join", "leave", "heartbeat", "progress", "result"];
+const agentVerbs: readonly AgentVerb[] = [
+  "join",
+  "leave",
+  "heartbeat",
+  "progress",
+  "result",
+  "acquire",
+  "release",
+];
 
 interface Heard<Body> {
   readonly body: Body;
@@ -23,6 +32,8 @@ interface Bodies {
   heartbeat: Heartbeat;
   progress: { task: string; attempt: number; fraction?: number; message?: string };
   result: { incarnation: string; results: ResultReport[] };
+  acquire: AcquireRequest;
+  release: { incarnation: string; handle: string };
 }
 
 type Answer = object | "silence";
@@ -41,6 +52,8 @@ export class FakeLeader {
     heartbeat: [],
     progress: [],
     result: [],
+    acquire: [],
+    release: [],
   };
   #number = 0;
   #subscriptions: Subscription[] = [];
@@ -150,6 +163,10 @@ export class FakeLeader {
         return { term, renewed: true };
       case "result":
         return { term, idx: 1, answers: body.results.map(() => ({ ok: true, status: "ok" })) };
+      case "acquire":
+        return { term, idx: 1, answer: { ok: true, state: "granted" } };
+      case "release":
+        return { ok: true, term, idx: 1, was: "held" };
       case "leave":
         return { ok: true, term, idx: 1 };
       default:

@@ -9,8 +9,9 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "../../src/agent/handler.ts";
-import type { AttemptEnd, AttemptOrder, ProgressReport } from "../../src/agent/link.ts";
+import type { AttemptEnd, AttemptOrder, ProgressReport, SessionOrder } from "../../src/agent/link.ts";
 import { Runner } from "../../src/agent/runner.ts";
+import { Slots } from "../../src/agent/slots.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
@@ -38,8 +39,11 @@ function start(handler: Handler, maxConcurrent = 4) {
   const ends: AttemptEnd[] = [];
   const messages: number[] = [];
   const progress: ProgressReport[][] = [];
+  const slotOrders: SessionOrder[] = [];
+  const slots = new Slots({ clock, tell: (order) => slotOrders.push(order) });
   const runner = new Runner({
     handler,
+    slots,
     maxConcurrent,
     clock,
     log: silentLogger,
@@ -50,7 +54,7 @@ function start(handler: Handler, maxConcurrent = 4) {
       messages.push(order.ends.length);
     },
   });
-  return { runner, clock, ends, messages, progress };
+  return { runner, clock, ends, messages, progress, slots, slotOrders };
 }
 
 async function endOf(handler: Handler, order: AttemptOrder = anOrder()): Promise<AttemptEnd> {

@@ -36,6 +36,7 @@ const aStatus = (agents: StatusResponse["agents"]) =>
     agents,
     queues: [],
     projects: [],
+    resources: [],
   }) as unknown as StatusResponse;
 
 const aStory = (status: object, events: object[] = [], waits: object[] = []) =>
@@ -90,6 +91,33 @@ describe("budgets and rates in status", () => {
     expect(text).toMatch(/^p +900 +200 +1,000 tokens +1 h +reject: tasks wait \(exceeded\)$/m);
     expect(text).toMatch(/^claude +20 +500 tokens +per minute +yes$/m);
     expect(text).toMatch(/^codex +500 +500 tokens +per minute, restarting +in 30 s$/m);
+  });
+});
+
+describe("resources in status", () => {
+  const party = (agent: string, handle: string, forMs: number) => ({ agent, handle, forMs });
+  const resource = {
+    resource: "gpt-4o",
+    slots: 3,
+    maxWaiters: 100,
+    inUse: 3,
+    waiting: 2,
+    waitingWeight: 4.5,
+    tick: 7,
+    grants: 10,
+    utilisation: 0.5,
+    alpha: 0.25,
+    holders: [party("a1", "h1", 3_000), party("a2", "h2", 40), party("a1", "h3", 10)],
+    waiters: [party("a3", "h4", 5), party("a3", "h5", 1)],
+  };
+
+  it("are not shown where there is none", () => {
+    expect(renderStatus(aStatus([]), { ...view, showsOffline: false })).not.toContain("resources");
+  });
+
+  it("show slots in use, who waits, utilisation, α and who holds them", () => {
+    const text = renderStatus({ ...aStatus([]), resources: [resource] }, { ...view, showsOffline: false });
+    expect(text).toMatch(/^gpt-4o +3\/3 +2\/100 +50 % +0.25 +a1 ×2 \(3 s\), a2 \(40 ms\)$/m);
   });
 });
 

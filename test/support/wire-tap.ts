@@ -19,7 +19,8 @@ export class WireTap {
 
   /** What a coordinator said, requests and its own beats aside: answers and pushes. */
   said(): string[] {
-    const isAsked = /\.(submit|cancel|await|join|leave|heartbeat|progress|result|drain|undrain)$|\.query\./;
+    const isAsked =
+      /\.(submit|cancel|await|join|leave|heartbeat|progress|result|acquire|release|drain|undrain)$|\.query\./;
     return this.all
       .map(({ subject }) => subject)
       .filter((subject) => subject !== subjects.coordinator && !isAsked.test(subject));

@@ -1,0 +1,256 @@
+// Slots as a program has them: acquired, used, given back. The part of an agent that waits for what its session
+// (acquisitions.ts) asks the leader for. Not here: who is granted a slot when.
+
+import { unreachable } from "../assert.ts";
+import type { Clock } from "../clock.ts";
+import { BackpressureError, InvalidMessageError, UnreachableError, WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { check } from "../protocol/codec.ts";
+import { acquireRequestSchema } from "../protocol/slot-schemas.ts";
+import type { AbortReason, PlainError, SessionOrder, SlotKey, SlotNotice } from "./link.ts";
+
+export interface AcquireOptions {
+  /** What the work under the slot costs, counted in L(i), 1 to 1,000,000; three decimals. Default 1. */
+  readonly weight?: number;
+  /** Longest it waits, ms; 0: not at all. Default: for as long as it takes. */
+  readonly timeoutMs?: number;
+  /** Gives up waiting, which then rejects with the signal's reason. A slot that was granted it leaves alone. */
+  readonly signal?: AbortSignal;
+  /** The line of work it is for: whoever holds something may acquire only what comes later in name order, and that
+   *  is asked of each line by itself. Default: the agent as a whole, which may hold several slots of one resource,
+   *  as a connection does whose calls share a quota. Handlers, and calls of `wrap`, are lines of their own. */
+  readonly holder?: string;
+}
+
+/** Slots that are held: all those of one acquisition, until released. Declare it with `await using`, or release it
+ *  in a `finally`. */
+export interface Slot extends AsyncDisposable {
+  /** For `releaseHandle`, when who releases is not who acquired. */
+  readonly handle: string;
+  /** In name order, one mention for each slot. */
+  readonly resources: readonly string[];
+  /** Aborted, with a WaggleError of code `WAGGLE_SLOT_LOST`, when the slots may be somebody else's by now: the lease
+   *  could not be renewed, the leader took them back, or the agent ended. */
+  readonly signal: AbortSignal;
+  /** Whether `release` was called. */
+  readonly isReleased: boolean;
+  /** Gives the slots back. Idempotent. Resolves when that is on the record; where no leader hears of it within 5 s
+   *  it resolves all the same, and goes on in the background. Never rejects. */
+  release(): Promise<void>;
+}
+
+export interface SlotsDeps {
+  readonly clock: Clock;
+  readonly tell: (order: SessionOrder) => void;
+}
+
+interface Waiting {
+  readonly resources: readonly string[];
+  readonly resolve: (slot: Slot) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Slots {
+  readonly #deps: SlotsDeps;
+  readonly #waitingByKey = new Map<SlotKey, Waiting>();
+  readonly #heldByKey = new Map<SlotKey, HeldSlot>();
+  readonly #heldByHandle = new Map<string, HeldSlot>();
+  /** Who waits for a release to be heard. */
+  readonly #releasesByKey = new Map<SlotKey, (error: PlainError | undefined) => void>();
+  #keysMade = 0;
+  #isClosed = false;
+
+  constructor(deps: SlotsDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param signals that give up waiting, beside the one of the options
+   *  @throws InvalidMessageError naming the field
+   *  @throws BackpressureError when as many wait as may
+   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
+   *    `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws UnreachableError when the agent has ended
+   *  @throws the reason of a signal */
+  async acquire(
+    resources: string | readonly string[],
+    options: AcquireOptions = {},
+    signals: readonly AbortSignal[] = [],
+  ): Promise<Slot> {
+    const { signal, ...terms } = options;
+    const wanted = checked({ resources: [resources].flat(), ...terms });
+    const giveUps = signal === undefined ? signals : [signal, ...signals];
+    for (const each of giveUps) each.throwIfAborted();
+    if (this.#isClosed) throw ended();
+    const key = this.#nextKey();
+    const settled = new AbortController();
+    try {
+      return await new Promise<Slot>((resolve, reject) => {
+        this.#waitingByKey.set(key, { resources: wanted.resources.toSorted(), resolve, reject });
+        for (const each of giveUps) {
+          const giveUp = () => this.#giveUp(key, each.reason);
+          each.addEventListener("abort", giveUp, { once: true, signal: settled.signal });
+        }
+        this.#deps.tell({ type: "acquire", acquisition: { key, ...wanted } });
+      });
+    } finally {
+      settled.abort();
+    }
+  }
+
+  /** Releases a slot by its handle, whoever acquired it. Idempotent.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under it */
+  async releaseHandle(handle: string): Promise<void> {
+    const held = this.#heldByHandle.get(handle);
+    if (held !== undefined) return await held.release();
+    if (this.#isClosed) throw ended();
+    const key = this.#nextKey();
+    const error = await this.#heard(key, { type: "release-handle", key, handle });
+    if (error !== undefined) throw errorOf(error);
+  }
+
+  obey(notice: SlotNotice): void {
+    switch (notice.type) {
+      case "slot-granted":
+        return this.#granted(notice.key, notice.handle);
+      case "slot-refused":
+        this.#waitingByKey.get(notice.key)?.reject(errorOf(notice.error));
+        this.#waitingByKey.delete(notice.key);
+        return;
+      case "slot-lost":
+        return this.#heldByKey.get(notice.key)?.lose(notice.reason);
+      case "slot-released":
+        this.#releasesByKey.get(notice.key)?.(notice.error);
+        return;
+      default:
+        return unreachable(notice);
+    }
+  }
+
+  /** The agent has ended: nothing is held, and nothing will be granted. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { reject } of this.#waitingByKey.values()) reject(ended());
+    this.#waitingByKey.clear();
+    for (const held of this.#heldByKey.values()) held.lose("stopping");
+    for (const heard of this.#releasesByKey.values()) heard(undefined);
+  }
+
+  #granted(key: SlotKey, handle: string): void {
+    const waiting = this.#waitingByKey.get(key);
+    // Given up in the meantime: the session was told, and gives it back.
+    if (waiting === undefined) return;
+    this.#waitingByKey.delete(key);
+    const slot = new HeldSlot(handle, waiting.resources, async () => {
+      this.#heldByKey.delete(key);
+      this.#heldByHandle.delete(handle);
+      if (!this.#isClosed) await this.#heard(key, { type: "release", key });
+    });
+    this.#heldByKey.set(key, slot);
+    this.#heldByHandle.set(handle, slot);
+    waiting.resolve(slot);
+  }
+
+  #giveUp(key: SlotKey, reason: unknown): void {
+    const waiting = this.#waitingByKey.get(key);
+    if (waiting === undefined) return;
+    this.#waitingByKey.delete(key);
+    waiting.reject(reason);
+    this.#deps.tell({ type: "release", key });
+  }
+
+  /** Resolves when the leader has answered, or has been given time enough to. */
+  async #heard(key: SlotKey, order: SessionOrder): Promise<PlainError | undefined> {
+    return await new Promise((resolve) => {
+      const heard = (error?: PlainError) => {
+        cancel();
+        this.#releasesByKey.delete(key);
+        resolve(error);
+      };
+      const cancel = this.#deps.clock.after(limits.requestTimeoutMs, heard, { unref: true });
+      this.#releasesByKey.set(key, heard);
+      this.#deps.tell(order);
+    });
+  }
+
+  #nextKey(): SlotKey {
+    this.#keysMade += 1;
+    return `s${this.#keysMade}`;
+  }
+}
+
+class HeldSlot implements Slot {
+  readonly handle: string;
+  readonly resources: readonly string[];
+  readonly #giveBack: () => Promise<void>;
+  readonly #lost = new AbortController();
+  #releasing: Promise<void> | undefined;
+
+  constructor(handle: string, resources: readonly string[], giveBack: () => Promise<void>) {
+    this.handle = handle;
+    this.resources = resources;
+    this.#giveBack = giveBack;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get isReleased(): boolean {
+    return this.#releasing !== undefined;
+  }
+
+  release(): Promise<void> {
+    this.#releasing ??= this.#giveBack();
+    return this.#releasing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  lose(reason: AbortReason): void {
+    const sentence = `the slot of ${this.resources.join(" and ")} is lost: ${whyLost[reason]}`;
+    this.#lost.abort(new WaggleError("WAGGLE_SLOT_LOST", sentence));
+  }
+}
+
+const whyLost: Readonly<Record<AbortReason, string>> = {
+  revoked: "the leader does not know it as held",
+  lease: "its lease could not be renewed in time",
+  lapsed: "the leader counted the agent as lost",
+  fenced: "another process joined under the agent's id",
+  stopping: "the agent has ended",
+};
+
+/** @throws InvalidMessageError naming the field */
+function checked(terms: Omit<AcquireOptions, "signal"> & { readonly resources: readonly string[] }) {
+  const { resources, weight, timeoutMs, holder } = terms;
+  const wanted = {
+    resources,
+    ...(weight === undefined ? {} : { weight }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(holder === undefined ? {} : { holder }),
+  };
+  const result = check({ ...wanted, incarnation: "x", handle: "x" }, acquireRequestSchema);
+  if (result.ok) return wanted;
+  const { message, field } = result;
+  throw new InvalidMessageError(`acquire: ${message}`, field === undefined ? {} : { field });
+}
+
+function ended(): UnreachableError {
+  return new UnreachableError("The agent that acquires has ended: nothing can be acquired by it");
+}
+
+function errorOf({ code, message, field, retryAfterMs }: PlainError): WaggleError {
+  const options = field === undefined ? {} : { field };
+  switch (code) {
+    case "WAGGLE_BACKPRESSURE":
+      return new BackpressureError(message, retryAfterMs ?? limits.retryAfterMs);
+    case "WAGGLE_INVALID_MESSAGE":
+      return new InvalidMessageError(message, options);
+    case "WAGGLE_UNREACHABLE":
+      return new UnreachableError(message, options);
+    default:
+      return new WaggleError(code, message, options);
+  }
+}

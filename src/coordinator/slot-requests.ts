@@ -1,0 +1,174 @@
+// Messages about slots at the edge of the coordinator: `acquire` and `release`, from the wire to a command and from
+// its reply to an answer. Not here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
+
+import { assert } from "../assert.ts";
+import type { Command, Reply } from "../core/command.ts";
+import type { AgentId, Incarnation } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import type { CodedError } from "../protocol/schemas.ts";
+import {
+  type AcquireResponse,
+  acquireRequestSchema,
+  releaseRequestSchema,
+} from "../protocol/slot-schemas.ts";
+import { thousandthsPerWeight } from "../scheduling/weight.ts";
+import { codedError } from "./answers.ts";
+import type { Commit, InboxEntry } from "./inbox.ts";
+
+/** What the edge does for every request alike. */
+export interface SlotRequestEdge {
+  readonly enqueue: (reply: string, entry: InboxEntry) => void;
+  readonly refuse: (reply: string, error: CodedError) => void;
+  readonly send: (subject: string, message: Uint8Array) => void;
+  /** The sender lives. */
+  readonly heard: (agent: AgentId, incarnation: Incarnation) => void;
+}
+
+export class SlotRequests {
+  readonly #edge: SlotRequestEdge;
+
+  constructor(edge: SlotRequestEdge) {
+    this.#edge = edge;
+  }
+
+  acquire(agent: AgentId, data: Uint8Array, reply: string): void {
+    const request = decode(data, acquireRequestSchema);
+    if (!request.ok) return this.#edge.refuse(reply, request);
+    const { incarnation, handle, resources, weight = 1, holder, timeoutMs } = request.value;
+    const command: Command = {
+      type: "AcquireSlots",
+      agent,
+      incarnation,
+      handle,
+      resources,
+      weightThousandths: Math.round(weight * thousandthsPerWeight),
+      ...(holder === undefined ? {} : { holder }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    };
+    this.#decide(reply, command, acquireAnswer);
+  }
+
+  release(agent: AgentId, data: Uint8Array, reply: string): void {
+    const request = decode(data, releaseRequestSchema);
+    if (!request.ok) return this.#edge.refuse(reply, request);
+    const { incarnation, handle } = request.value;
+    this.#decide(reply, { type: "ReleaseSlots", agent, incarnation, handle }, releaseAnswer);
+  }
+
+  #decide(
+    reply: string,
+    command: Extract<Command, { type: "AcquireSlots" | "ReleaseSlots" }>,
+    answerOf: (reply: Reply, commit: Commit) => object,
+  ): void {
+    const { enqueue, heard, send } = this.#edge;
+    heard(command.agent, command.incarnation);
+    enqueue(reply, {
+      commands: [command],
+      replies: [],
+      finish(commit) {
+        send(reply, encode(answerOf(this.replies[0] ?? { kind: "none" }, commit)));
+      },
+    });
+  }
+}
+
+/** What concerns the agent's life is a refusal of the message; what concerns the acquisition is its answer. */
+function acquireAnswer(reply: Reply, { term, idx }: Commit): AcquireResponse {
+  if (reply.kind === "life-over") return lifeOver(reply.agent);
+  return { term, idx, answer: acquisitionAnswer(reply) };
+}
+
+function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waiting" } | CodedError {
+  switch (reply.kind) {
+    case "slot-granted":
+      return { ok: true, state: "granted" };
+    case "slot-awaited":
+      return { ok: true, state: "waiting" };
+    case "slot-ended":
+      return reply.reason === "timed-out"
+        ? codedError("WAGGLE_ACQUIRE_TIMED_OUT", "the time to wait for the slot is over: nothing is held")
+        : codedError(
+            "WAGGLE_HANDLE_ENDED",
+            `handle ${reply.handle} has ended before (${reply.reason}): acquire under another`,
+            { field: "handle" },
+          );
+    case "handle-in-use":
+      return codedError(
+        "WAGGLE_CONFLICT",
+        `handle ${reply.handle} was used before for other resources, another weight or another holder: use another`,
+        { field: "handle" },
+      );
+    case "unknown-resource":
+      return codedError(
+        "WAGGLE_UNKNOWN_RESOURCE",
+        `there is no resource ${reply.resource}${meant(reply.nearMisses)}; an operator sets one with \`waggle resource set\``,
+        { field: "resources" },
+      );
+    case "above-capacity":
+      return codedError(
+        "WAGGLE_ABOVE_CAPACITY",
+        `${reply.resource} has ${slots(reply.slots)}, and ${slots(reply.wanted)} of it could never be granted: ask for fewer, or have an operator add some`,
+        { field: "resources" },
+      );
+    case "out-of-order":
+      return codedError(
+        "WAGGLE_ACQUIRE_ORDER",
+        `${reply.resource} cannot be acquired while ${reply.held} is held: two who wait for each other would wait for ever. Acquire both at once, or in name order, or say with \`holder\` which line of work each is for`,
+        { field: "resources" },
+      );
+    case "too-many-waiters":
+      return codedError(
+        "WAGGLE_BACKPRESSURE",
+        `as many wait for ${reply.resource} as may: try again later, or do less`,
+        { field: "resources", retryAfterMs: reply.retryAfterMs },
+      );
+    case "too-many-acquisitions":
+      return codedError(
+        "WAGGLE_BACKPRESSURE",
+        `the agent holds or waits for ${limits.acquisitionsPerAgentMax} acquisitions, and may not more: release some`,
+        { retryAfterMs: reply.retryAfterMs },
+      );
+    default:
+      return unexpected(reply);
+  }
+}
+
+function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
+  switch (reply.kind) {
+    case "slot-released":
+      return { ok: true, term, idx, was: reply.was };
+    case "slot-ended":
+      return { ok: true, term, idx, was: "ended", reason: reply.reason };
+    case "unknown-handle":
+      return codedError(
+        "WAGGLE_UNKNOWN_HANDLE",
+        `handle ${reply.handle} is not known here: nothing was ever acquired under it, or it ended very long ago`,
+        { field: "handle" },
+      );
+    case "life-over":
+      return lifeOver(reply.agent);
+    default:
+      return unexpected(reply);
+  }
+}
+
+function lifeOver(agent: AgentId): CodedError {
+  return codedError(
+    "WAGGLE_UNKNOWN_AGENT",
+    `this life of agent ${agent} is over, or never began: join, and acquire again`,
+    { field: "incarnation" },
+  );
+}
+
+function meant(names: readonly string[]): string {
+  return names.length === 0 ? "" : `; did you mean ${names.join(" or ")}?`;
+}
+
+function slots(count: number): string {
+  return count === 1 ? "1 slot" : `${count} slots`;
+}
+
+function unexpected(reply: Reply): never {
+  assert(false, `reply ${reply.kind} belongs to another command`);
+}

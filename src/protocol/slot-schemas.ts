@@ -1,0 +1,152 @@
+// The messages about slots of resources, v1, as zod schemas: acquiring, releasing, what heartbeats list and what
+// agents are told. Beside schemas.ts, which puts the pushes among the others. docs/protocol.md is generated from
+// both.
+
+import { z } from "zod";
+import {
+  type Incarnation,
+  NAME_PATTERN,
+  type ResourceName,
+  type SlotHandle,
+  SUBJECT_TOKEN_PATTERN,
+} from "../ids.ts";
+import { limits } from "../limits.ts";
+
+const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
+
+const token = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -");
+const name = z.string().regex(NAME_PATTERN, "must be 1–128 printable characters without spaces");
+const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
+const incarnationSchema = branded<Incarnation>(token);
+const handleSchema = branded<SlotHandle>(token).describe("chosen by the agent, never used for another");
+const handles = z.array(branded<SlotHandle>(token)).max(limits.acquisitionsPerAgentMax);
+
+export const acquireRequestSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  handle: handleSchema,
+  resources: z
+    .array(branded<ResourceName>(name))
+    .min(1)
+    .max(limits.slotsPerAcquisitionMax)
+    .describe("granted whole; one slot for each mention"),
+  weight: z.number().min(1).max(1_000_000).optional().describe("cost, counted in L; default 1"),
+  holder: name
+    .optional()
+    .describe("the line of work within the agent; what it holds orders what it may acquire"),
+  timeoutMs: z
+    .int()
+    .min(0)
+    .max(30 * 24 * 3_600_000)
+    .optional()
+    .describe("longest it waits; absent: until it is granted or released"),
+});
+export type AcquireRequest = z.infer<typeof acquireRequestSchema>;
+
+export const releaseRequestSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  handle: handleSchema,
+});
+
+/** In a heartbeat. What is in neither list is released, and waits no longer. */
+export const listedSlotsSchema = z.object({
+  held: handles.describe("handles whose slots it has"),
+  waiting: handles.describe("handles it has asked for and knows no answer of, and those that wait"),
+});
+
+export const slotEndings = ["released", "aborted", "timed-out", "lost", "agent-gone"] as const;
+
+const term = z.int();
+const idx = z.int();
+const refusal = z.object({
+  ok: z.literal(false),
+  code: z.string(),
+  message: z.string(),
+  field: z.string().optional(),
+  retryAfterMs: z.number().optional(),
+});
+
+export const acquireResponseSchema = z.union([
+  z.object({
+    term,
+    idx,
+    answer: z.union([
+      z.object({
+        ok: z.literal(true),
+        state: z.enum(["granted", "waiting"]),
+      }),
+      refusal,
+    ]),
+  }),
+  refusal,
+]);
+export type AcquireResponse = z.infer<typeof acquireResponseSchema>;
+
+export const releaseResponseSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    term,
+    idx,
+    was: z
+      .enum(["held", "waiting", "ended"])
+      .describe(
+        "`held`: the slots are free now; `waiting`: it waits no longer; `ended`: it had ended before",
+      ),
+    reason: z.enum(slotEndings).optional().describe("how it had ended before"),
+  }),
+  refusal,
+]);
+
+const pushed = { term, incarnation: z.string() };
+
+/** Every slot of these handles is the agent's. Said again until its heartbeat lists them as held. */
+export const slotsGrantedPushSchema = z.object({
+  type: z.literal("slots-granted"),
+  ...pushed,
+  handles: z.array(z.string()),
+});
+
+/** They wait no longer and have no slot; `unknown`: the journal never heard of them, so ask again. */
+export const slotWaitsEndedPushSchema = z.object({
+  type: z.literal("slot-waits-ended"),
+  ...pushed,
+  waits: z.array(z.object({ handle: z.string(), reason: z.enum([...slotEndings, "unknown"]) })),
+});
+
+/** The agent believes to hold them and does not: whatever uses these slots must stop. */
+export const slotsRevokedPushSchema = z.object({
+  type: z.literal("slots-revoked"),
+  ...pushed,
+  handles: z.array(z.string()),
+});
+
+const party = z.object({
+  agent: z.string(),
+  handle: z.string(),
+  /** Since the grant, or since it asked. */
+  forMs: z.number(),
+});
+
+/** In the answer to `query.status`. */
+export const resourceStatusSchema = z.object({
+  resource: z.string(),
+  slots: z.int(),
+  maxWaiters: z.int(),
+  /** More than `slots` only after their number was lowered. */
+  inUse: z.int(),
+  waiting: z.int(),
+  /** Sum of the weights that wait. */
+  waitingWeight: z.number(),
+  /** Releases so far. */
+  tick: z.int(),
+  grants: z.int(),
+  /** Share of the slots that was in use, over the time since the resource was first set. */
+  utilisation: z.number(),
+  /** As it is now, where it moves by itself. */
+  alpha: z.number(),
+  /** The oldest few of each. */
+  holders: z.array(party),
+  waiters: z.array(party),
+});
+export type ResourceStatus = z.infer<typeof resourceStatusSchema>;

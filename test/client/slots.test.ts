@@ -1,0 +1,284 @@
+// Slots as a program has them: acquired, lost, given back, however the work under them ends. The swarm is the
+// production coordinator over the memory transport; each connection contends in the name of its own agent.
+
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { limits } from "../../src/limits.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+/** Of `one`. */
+let wire: Transport;
+let one: Swarm;
+let other: Swarm;
+const lines: { readonly msg: string; readonly resources?: readonly string[] }[] = [];
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock });
+  await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 1 });
+  await swarm.client.ask(subjects.operator("resource"), { resource: "disk", slots: 1 });
+  const logger = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  wire = swarm.hub.connect();
+  one = await connect({ transport: wire, swarm: "test", clock, logger });
+  other = await connect({ transport: swarm.hub.connect(), swarm: "test", clock, logger });
+  lines.length = 0;
+});
+afterEach(async () => {
+  const closed = Promise.all([one.close(), other.close()]);
+  await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
+  await closed;
+  await swarm.stop();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the status holds
+async function gpu(): Promise<any> {
+  const { resources } = await swarm.client.status();
+  return resources.find(({ resource }: { resource: string }) => resource === "gpu");
+}
+
+/** Settled by now, or not. */
+async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
+  await clock.settle();
+  return await Promise.race([promise.catch((error: unknown) => error), Promise.resolve("pending")]);
+}
+
+const coded = (code: string) => expect.objectContaining({ code });
+
+describe("acquire", () => {
+  it("holds a slot until it is released, and then the next one has it", async () => {
+    const slot = await one.acquire("gpu");
+    expect(slot.resources).toEqual(["gpu"]);
+    const next = other.acquire("gpu");
+    expect(await outcomeOf(next)).toBe("pending");
+    await slot.release();
+    expect((await next).signal.aborted).toBe(false);
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0, tick: 1 });
+  });
+
+  it("releases with `await using`", async () => {
+    {
+      await using slot = await one.acquire(["gpu", "disk"]);
+      expect(slot.resources).toEqual(["disk", "gpu"]);
+      expect(await gpu()).toMatchObject({ inUse: 1 });
+    }
+    expect(await gpu()).toMatchObject({ inUse: 0 });
+  });
+
+  it("releases when the body throws", async () => {
+    const body = async () => {
+      await using slot = await one.acquire("gpu");
+      throw new Error(`boom under ${slot.handle}`);
+    };
+    await expect(body()).rejects.toThrow("boom");
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
+
+  it("released twice is released once", async () => {
+    const slot = await one.acquire("gpu");
+    const next = other.acquire("gpu");
+    await Promise.all([slot.release(), slot.release()]);
+    await next;
+    await slot.release();
+    expect(slot.isReleased).toBe(true);
+    expect(await gpu()).toMatchObject({ inUse: 1, tick: 1 });
+  });
+
+  it("aborted leaves no waiter behind, and the slot goes to the one after it", async () => {
+    const slot = await one.acquire("gpu");
+    const controller = new AbortController();
+    const aborted = other.acquire("gpu", { signal: controller.signal });
+    expect(await outcomeOf(aborted)).toBe("pending");
+    controller.abort(new Error("changed my mind"));
+    await expect(aborted).rejects.toThrow("changed my mind");
+    await clock.settle();
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+    const next = other.acquire("gpu");
+    await slot.release();
+    await next;
+  });
+
+  it("aborted in the moment of the grant gives the slot back", async () => {
+    const slot = await one.acquire("gpu");
+    const controller = new AbortController();
+    const aborted = other.acquire("gpu", { signal: controller.signal });
+    await clock.settle();
+    const released = slot.release();
+    controller.abort(new Error("too late"));
+    await expect(aborted).rejects.toThrow("too late");
+    await released;
+    await clock.settle();
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0, grants: 2, tick: 2 });
+  });
+
+  it("not granted in time rejects, and leaves no waiter behind", async () => {
+    await one.acquire("gpu");
+    const late = other.acquire("gpu", { timeoutMs: 300 });
+    const failed = expect(late).rejects.toEqual(coded("WAGGLE_ACQUIRE_TIMED_OUT"));
+    await clock.advance(350);
+    await failed;
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+
+  it("with a time-out that races a grant ends in exactly one way, and the slots are right", async () => {
+    for (const offsetMs of [-2, -1, 0, 1, 2]) {
+      const slot = await one.acquire("gpu");
+      const racing = other.acquire("gpu", { timeoutMs: 100 }).catch((error: unknown) => error);
+      await clock.settle();
+      await clock.advance(100 + offsetMs);
+      const released = slot.release();
+      const outcome = await racing;
+      await released;
+      const isGranted = "release" in (outcome as object);
+      expect(isGranted || (outcome as { code: string }).code === "WAGGLE_ACQUIRE_TIMED_OUT").toBe(true);
+      expect(await gpu()).toMatchObject({ inUse: isGranted ? 1 : 0, waiting: 0 });
+      if (isGranted) await (outcome as AsyncDisposable)[Symbol.asyncDispose]();
+    }
+  });
+
+  it.each([
+    ["an unknown resource", () => one.acquire("gpuu"), "WAGGLE_UNKNOWN_RESOURCE"],
+    ["more slots than there are", () => one.acquire(["gpu", "gpu"]), "WAGGLE_ABOVE_CAPACITY"],
+    ["a weight of NaN", () => one.acquire("gpu", { weight: Number.NaN }), "WAGGLE_INVALID_MESSAGE"],
+    ["a weight below 1", () => one.acquire("gpu", { weight: 0.9 }), "WAGGLE_INVALID_MESSAGE"],
+    ["nothing", () => one.acquire([]), "WAGGLE_INVALID_MESSAGE"],
+  ])("refuses %s", async (_, acquire, code) => {
+    await expect(acquire()).rejects.toEqual(coded(code));
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
+
+  it("refuses with backpressure beyond maxWaiters", async () => {
+    await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", maxWaiters: 1 });
+    await one.acquire("gpu");
+    const waiting = one.acquire("gpu");
+    await clock.settle();
+    await expect(other.acquire("gpu")).rejects.toMatchObject({
+      code: "WAGGLE_BACKPRESSURE",
+      retryAfterMs: limits.retryAfterMs,
+    });
+    expect(await outcomeOf(waiting)).toBe("pending");
+    waiting.catch(() => undefined);
+  });
+
+  it("while holding is refused unless later in name order, or for another line of work", async () => {
+    await using _slot = await one.acquire("gpu");
+    await expect(one.acquire("disk")).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+    await using _disk = await one.acquire("disk", { holder: "another" });
+  });
+});
+
+describe("wrap", () => {
+  it("runs under a slot and passes on what comes out", async () => {
+    expect(await one.wrap((slot) => slot.resources.join(), { resource: "gpu", weight: 2.5 })).toBe("gpu");
+    await expect(one.wrap(() => Promise.reject(new Error("rejected")), { resource: "gpu" })).rejects.toThrow(
+      "rejected",
+    );
+    const thrower = () => {
+      throw new Error("thrown");
+    };
+    await expect(one.wrap(thrower, { resource: "gpu" })).rejects.toThrow("thrown");
+    expect(await gpu()).toMatchObject({ inUse: 0, tick: 3 });
+  });
+
+  it("serialises what shares one slot, across connections", async () => {
+    let running = 0;
+    let most = 0;
+    const work = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await clock.settle();
+      running -= 1;
+    };
+    await Promise.all([one, other, one, other, one].map((by) => by.wrap(work, { resource: "gpu" })));
+    expect(most).toBe(1);
+    expect(await gpu()).toMatchObject({ inUse: 0, tick: 5 });
+  });
+});
+
+describe("split acquire and release", () => {
+  it("releases by handle, once", async () => {
+    const handle = await one.acquireStart("gpu");
+    const next = other.acquire("gpu");
+    await one.releaseHandle(handle);
+    await one.releaseHandle(handle);
+    await next;
+    expect(await gpu()).toMatchObject({ inUse: 1, tick: 1 });
+    await expect(one.releaseHandle("never")).rejects.toEqual(coded("WAGGLE_UNKNOWN_HANDLE"));
+  });
+});
+
+describe("a slot is lost", () => {
+  it("when its lease cannot be renewed: its signal says so in time, and the next one has it", async () => {
+    const slot = await one.acquire("gpu");
+    const next = other.acquire("gpu");
+    await clock.settle();
+    swarm.hub.cut(wire);
+    await clock.advance(limits.leaseTtlMs * (1 - limits.leaseAbortShare) + 100);
+    expect(slot.signal.aborted).toBe(true);
+    expect(slot.signal.reason).toEqual(coded("WAGGLE_SLOT_LOST"));
+    expect(await outcomeOf(next)).toBe("pending");
+    await clock.advance(limits.agentLostMs);
+    expect((await next).signal.aborted).toBe(false);
+    swarm.hub.heal(wire);
+    await clock.settle();
+    await slot.release();
+    expect(await gpu()).toMatchObject({ inUse: 1 });
+  });
+
+  it("when the connection is closed, and who waits is told", async () => {
+    const slot = await one.acquire("gpu");
+    const waiting = one.acquire("gpu");
+    const refused = expect(waiting).rejects.toEqual(coded("WAGGLE_UNREACHABLE"));
+    await clock.settle();
+    const next = other.acquire("gpu");
+    await clock.settle();
+    const closed = one.close();
+    await clock.advance(limits.agentLeaveMs);
+    await closed;
+    await refused;
+    expect(slot.signal.aborted).toBe(true);
+    await slot.release();
+    await next;
+  });
+});
+
+describe("in a handler", () => {
+  it("context.acquire holds a slot, and what the handler forgets is released when it ends", async () => {
+    await one.agent({
+      id: "forgetful",
+      kinds: ["count"],
+      handler: async (_, { acquire }) => {
+        const kept = await acquire("disk");
+        await acquire("gpu", { weight: 2 });
+        await kept.release();
+        return "done";
+      },
+    });
+    const task = await other.submit({ kind: "count" });
+    expect((await task.result()).text()).toBe("done");
+    await clock.settle();
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0, tick: 1 });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ resources: ["gpu"], msg: expect.stringContaining("released now") }),
+    );
+  });
+
+  it("is given up when the attempt is cancelled", async () => {
+    await using _slot = await other.acquire("gpu");
+    await one.agent({
+      kinds: ["count"],
+      handler: (_, { acquire }) => acquire("gpu"),
+    });
+    const task = await other.submit({ kind: "count" });
+    await clock.settle();
+    expect(await gpu()).toMatchObject({ waiting: 1 });
+    await task.cancel();
+    await clock.settle();
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+});

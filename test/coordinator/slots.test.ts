@@ -1,0 +1,292 @@
+// Slots over the wire, message by message: what an agent in any language asks, is answered, is told, and how it and
+// the journal are brought into line when messages are lost, leaders change or somebody dies.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { HeldJournal } from "../support/held-journal.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let first: HeldJournal;
+let swarm: TestSwarm;
+let a1: WireAgent;
+let a2: WireAgent;
+let a3: WireAgent;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  first = new HeldJournal(store);
+  const random = { ...systemRandom, next: () => 0 };
+  swarm = await startTestSwarm({ clock, store, journal: first.journal, random });
+  await setResource("gpu", 1);
+  a1 = await swarm.agent("a1", { kinds: [] });
+  a2 = await swarm.agent("a2", { kinds: [] });
+  a3 = await swarm.agent("a3", { kinds: [] });
+});
+afterEach(async () => {
+  first.journal.setCutOff(false);
+  first.release();
+  const stopped = swarm.stop();
+  await clock.advance(4 * limits.appendRetryMs);
+  await stopped;
+});
+
+const setResource = (resource: string, slots: number, more: object = {}) =>
+  swarm.client.ask(subjects.operator("resource"), { resource, slots, ...more });
+
+function acquire(agent: WireAgent, handle: string, more: object = {}) {
+  const { incarnation } = agent.joinMessage;
+  return agent.ask(subjects.agent(agent.id, "acquire"), { incarnation, handle, resources: ["gpu"], ...more });
+}
+
+function release(agent: WireAgent, handle: string) {
+  return agent.ask(subjects.agent(agent.id, "release"), {
+    incarnation: agent.joinMessage.incarnation,
+    handle,
+  });
+}
+
+const beat = (agent: WireAgent, held: string[], waiting: string[] = []) =>
+  agent.beat([], 0, { slots: { held, waiting } });
+
+const granted = { ok: true, state: "granted" };
+const waiting = { ok: true, state: "waiting" };
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the status holds
+const gpu = async (): Promise<any> =>
+  (await swarm.client.status()).resources.find((row: { resource: string }) => row.resource === "gpu");
+
+describe("acquiring", () => {
+  it("is answered after the commit: granted, or waiting until a push says granted", async () => {
+    expect(await acquire(a1, "h1")).toEqual({ term: 1, idx: expect.any(Number), answer: granted });
+    expect(await acquire(a2, "h2")).toMatchObject({ answer: waiting });
+    expect(await release(a1, "h1")).toMatchObject({ ok: true, was: "held" });
+    expect(await a2.push("slots-granted")).toEqual({
+      type: "slots-granted",
+      term: 1,
+      incarnation: "a2-1",
+      handles: ["h2"],
+    });
+  });
+
+  it("asked again by the same handle is answered with how it stands, and done once", async () => {
+    await acquire(a1, "h1");
+    expect(await acquire(a1, "h1")).toMatchObject({ answer: granted });
+    expect(await acquire(a1, "h1", { weight: 2 })).toMatchObject({ answer: { code: "WAGGLE_CONFLICT" } });
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+
+  it.each([
+    ["an unknown resource", { resources: ["gpuu"] }, "WAGGLE_UNKNOWN_RESOURCE", /did you mean gpu\?/],
+    ["more slots than there are", { resources: ["gpu", "gpu"] }, "WAGGLE_ABOVE_CAPACITY", /gpu has 1 slot/],
+  ])("refuses %s, and changes nothing", async (_, more, code, message) => {
+    const before = store.lastSeq;
+    expect((await acquire(a1, "h1", more)).answer).toMatchObject({
+      ok: false,
+      code,
+      field: "resources",
+      message: expect.stringMatching(message),
+    });
+    expect(store.lastSeq).toBe(before);
+  });
+
+  it.each([
+    ["a weight below 1", { weight: 0.5 }, "weight"],
+    ["a weight that is no number", { weight: Number.NaN }, "weight"],
+    ["no resource", { resources: [] }, "resources"],
+    ["a handle with spaces", { handle: "a b" }, "handle"],
+    ["a time-out below 0", { timeoutMs: -1 }, "timeoutMs"],
+  ])("refuses a message with %s", async (_, more, field) => {
+    expect(await acquire(a1, "h1", more)).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", field });
+  });
+
+  it("refuses the waiter beyond maxWaiters with backpressure", async () => {
+    await setResource("gpu", 1, { maxWaiters: 1 });
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    expect((await acquire(a3, "h3")).answer).toMatchObject({
+      code: "WAGGLE_BACKPRESSURE",
+      retryAfterMs: limits.retryAfterMs,
+    });
+  });
+
+  it("refuses out of name order while holding, and says what to do", async () => {
+    await setResource("disk", 1);
+    await acquire(a1, "h1");
+    const { answer } = await acquire(a1, "h2", { resources: ["disk"] });
+    expect(answer).toMatchObject({
+      code: "WAGGLE_ACQUIRE_ORDER",
+      message: expect.stringContaining("at once"),
+    });
+    expect(await acquire(a1, "h3", { resources: ["disk"], holder: "other" })).toMatchObject({
+      answer: granted,
+    });
+  });
+
+  it("refuses a life that is over", async () => {
+    await a1.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
+    expect(await acquire(a1, "h1")).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_AGENT" });
+  });
+});
+
+describe("releasing", () => {
+  it("twice is once, and an unknown handle is another answer", async () => {
+    await acquire(a1, "h1");
+    await release(a1, "h1");
+    expect(await release(a1, "h1")).toMatchObject({ ok: true, was: "ended", reason: "released" });
+    expect(await release(a1, "never")).toMatchObject({
+      ok: false,
+      code: "WAGGLE_UNKNOWN_HANDLE",
+      field: "handle",
+    });
+  });
+
+  it("of what waits gives up waiting", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    expect(await release(a2, "h2")).toMatchObject({ ok: true, was: "waiting" });
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+});
+
+describe("a time-out", () => {
+  it("ends the wait with a push, and what is granted later goes to another", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2", { timeoutMs: 500 });
+    await acquire(a3, "h3");
+    await clock.advance(600);
+    expect(await a2.push("slot-waits-ended")).toMatchObject({
+      waits: [{ handle: "h2", reason: "timed-out" }],
+    });
+    await release(a1, "h1");
+    expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
+    expect((await acquire(a2, "h2", { timeoutMs: 500 })).answer).toMatchObject({
+      code: "WAGGLE_ACQUIRE_TIMED_OUT",
+    });
+  });
+
+  it("that races a grant loses where the grant is first in the journal", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2", { timeoutMs: 500 });
+    clock.stall(600); // both are due in the same turn, and commands come before timers
+    await release(a1, "h1");
+    expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
+    await clock.advance(1_000);
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+    expect(await release(a2, "h2")).toMatchObject({ was: "held" });
+  });
+});
+
+describe("who dies", () => {
+  it("while holding gives the slot to the next, after H", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    for (let second = 0; second <= limits.agentLostMs / 1_000; second += 1) {
+      await beat(a2, [], ["h2"]);
+      await clock.advance(1_000);
+    }
+    expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+
+  it("while waiting is passed over", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    await acquire(a3, "h3");
+    await a2.ask(subjects.agent("a2", "join"), { ...a2.joinMessage, incarnation: "a2-2" });
+    await release(a1, "h1");
+    expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
+  });
+});
+
+describe("a heartbeat", () => {
+  it("that lists what is so changes nothing", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    const before = store.lastSeq;
+    expect(await beat(a1, ["h1"])).toMatchObject({ renewed: true });
+    expect(await beat(a2, [], ["h2"])).toMatchObject({ renewed: true });
+    expect(store.lastSeq).toBe(before);
+  });
+
+  it("that lists a grant as waiting is told again, in case the push was lost", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    await release(a1, "h1");
+    await a2.push("slots-granted");
+    await beat(a2, [], ["h2"]);
+    expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
+  });
+
+  it("that does not list a slot gives it up", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    await beat(a1, []);
+    expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
+  });
+
+  it("that lists what is another's is told to stop, and of what was never asked for to ask", async () => {
+    await beat(a1, ["h9"], ["h8"]);
+    expect(await a1.push("slots-revoked")).toMatchObject({ handles: ["h9"] });
+    expect(await a1.pushes.next()).toMatchObject({
+      type: "slot-waits-ended",
+      waits: [{ handle: "h8", reason: "unknown" }],
+    });
+  });
+});
+
+it("nothing leaves before its commit", async () => {
+  await acquire(a1, "h1");
+  await acquire(a2, "h2");
+  first.hold();
+  let isAnswered = false;
+  const released = release(a1, "h1").then(() => {
+    isAnswered = true;
+  });
+  await clock.settle();
+  expect(isAnswered).toBe(false);
+  expect(a2.pushes.all).toEqual([]);
+  first.release();
+  await released;
+  expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
+});
+
+it("everything works on under a new leader, which says again what was granted", async () => {
+  await acquire(a1, "h1");
+  await acquire(a2, "h2", { weight: 3 });
+  await swarm.startAnother("c2");
+  first.journal.setCutOff(true);
+  await clock.advance(2 * limits.leaderTimeoutMs);
+  expect(await a1.push("slots-granted")).toMatchObject({ term: 2, handles: ["h1"] });
+  expect(await acquire(a2, "h2", { weight: 3 })).toMatchObject({ term: 2, answer: waiting });
+  expect(await release(a1, "h1")).toMatchObject({ ok: true, term: 2, was: "held" });
+  expect(await a2.push("slots-granted")).toMatchObject({ term: 2, handles: ["h2"] });
+});
+
+it("status shows each resource: slots, in use, waiting, utilisation, α", async () => {
+  await setResource("gpu", 2);
+  await acquire(a1, "h1");
+  await clock.advance(1_000);
+  await acquire(a2, "h2");
+  await acquire(a3, "h3");
+  const status = await gpu();
+  expect(status).toMatchObject({
+    resource: "gpu",
+    slots: 2,
+    maxWaiters: 100,
+    inUse: 2,
+    waiting: 1,
+    tick: 0,
+    alpha: 0.25,
+    holders: [
+      { agent: "a1", handle: "h1" },
+      { agent: "a2", handle: "h2" },
+    ],
+  });
+  expect(status.utilisation).toBeGreaterThan(0.3);
+  expect(status.utilisation).toBeLessThanOrEqual(0.5);
+});
