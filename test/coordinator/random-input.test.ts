@@ -81,7 +81,7 @@ class Chaos {
     const dice = this.#dice;
     const agent = this.#pick(["a1", "a2", "a3", "a4", "nobody"]);
     const project = this.#pick(["default", "p2", "_", "no*"]);
-    switch (dice.below(14)) {
+    switch (dice.below(15)) {
       case 0:
       case 1:
       case 2:
@@ -110,9 +110,49 @@ class Chaos {
         return this.#result();
       case 12:
         return { subject: subjects.operator(this.#pick(["drain", "undrain"])), body: { agent } };
+      case 13:
+        return this.#setting();
       default:
         return this.#query(project);
     }
+  }
+
+  /** Limits, rules and pauses; more often lifted than imposed, so that the swarm goes on. */
+  #setting(): { readonly subject: string; readonly body: object } {
+    const dice = this.#dice;
+    const project = this.#pick(["default", "p2", "_", "p3"]);
+    const limit = dice.below(3) === 0 ? 1 + dice.below(6) : null;
+    const mode = this.#pick(["reject", "alert", "downgrade"]);
+    const tokens = 1 + dice.below(50_000);
+    const budget = dice.below(3) === 0 ? { tokens, windowMs: 1_000 + dice.below(9_000), mode } : null;
+    const bodies = {
+      policy: {
+        rules: this.#pick(["waggle", "budget", "loco", "vapora", "lucio"]),
+        topN: limit,
+        budget,
+        alpha: dice.next() / 2,
+        autoTune: dice.below(2) === 0,
+        projects: dice.below(6) === 0 ? "declared" : "open",
+      },
+      project: { project, creditWeight: 0.5 + dice.next(), maxConcurrent: limit, budget },
+      kind: { kind: this.#pick(["count", "digest"]), importance: 1 + dice.below(3), cheaper: "outline" },
+      resource: { resource: "gpt", slots: dice.below(5), maxWaiters: dice.below(5) },
+      rate: { type: "claude", window: "per_minute", tokensMax: tokens, sliding: dice.below(2) === 0 },
+      pause: dice.below(2) === 0 ? { project } : {},
+      resume: dice.below(2) === 0 ? { project } : {},
+    };
+    const verb = this.#pick([
+      "policy",
+      "project",
+      "kind",
+      "resource",
+      "rate",
+      "pause",
+      "resume",
+      "resume",
+      "resume",
+    ] as const);
+    return { subject: subjects.operator(verb), body: bodies[verb] };
   }
 
   #submission(): object {
@@ -171,8 +211,13 @@ class Chaos {
   }
 
   #query(project: string): { readonly subject: string; readonly body: object } {
-    const what = this.#pick(["status", "task", "journal"] as const);
-    const body = { status: {}, task: { task: this.#task() }, journal: { from: 1 + this.#dice.below(2_000) } };
+    const what = this.#pick(["status", "task", "settings", "journal"] as const);
+    const body = {
+      status: {},
+      task: { task: this.#task() },
+      settings: this.#dice.below(2) === 0 ? { name: "default" } : {},
+      journal: { from: 1 + this.#dice.below(2_000) },
+    };
     return { subject: subjects.query(project, what), body: body[what] };
   }
 
