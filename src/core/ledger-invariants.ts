@@ -115,7 +115,8 @@ function* tablesOfBudgets(state: SwarmState): Generator<string> {
   if (state.uncharged.size > limits.unchargedAttemptsMax)
     yield `${state.uncharged.size} lost attempts wait for their report`;
   for (const attempt of openAttempts(state)) {
-    if (state.uncharged.has(unchargedKey(attempt)))
+    const lost = state.uncharged.get(unchargedKey(attempt));
+    if (lost?.task === attempt.task && lost.attempt === attempt.attempt)
       yield `attempt ${attempt.task}#${attempt.attempt} is open and waits to be charged as lost`;
   }
 }
