@@ -97,6 +97,12 @@ export class ClockQueue<Item extends Member> {
     return undefined;
   }
 
+  /** Whether virtual time may have reached somebody that was ahead of it when last looked at. */
+  isReachedBy(virtualTime: number): boolean {
+    const first = this.#ahead.peek();
+    return first !== undefined && first.clock <= virtualTime;
+  }
+
   /** The lowest max(clock, virtual time); among equals served longest ago, then first arrived. */
   lowestClock(virtualTime: number): Item | undefined {
     this.#overtaken(virtualTime);

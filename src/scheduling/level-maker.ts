@@ -46,7 +46,7 @@ export class LevelMaker {
     const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
     if (rule === "clock") {
       return new ClockLevel(lane.projects, {
-        virtualTime: () => state.virtualTime,
+        owner: state,
         ceiling,
         guaranteedBefore,
       });
@@ -68,7 +68,7 @@ export class LevelMaker {
       afterTicks: sizes.ceilingOf(sizes.users(project)),
     };
     if (rule === "clock")
-      return new ClockLevel(project.users, { virtualTime: () => project.row.virtualTime, ceiling });
+      return new ClockLevel(project.users, { owner: project.row, ceiling, guaranteedBefore: undefined });
     return new RankedLevel(project.memberByUser.values(), (user) => this.#userClaim(user, rule, ceiling));
   }
 

@@ -35,16 +35,17 @@ export function isPastCeiling(member: Member, { tick, afterTicks }: CeilingTerms
 }
 
 export interface ClockTerms {
-  readonly virtualTime: () => number;
+  /** Whose level it is: the swarm, or a project. */
+  readonly owner: { readonly virtualTime: number };
   readonly ceiling: CeilingTerms;
-  /** Served before this instant, or never, goes before the rule; absent where nothing is guaranteed. */
-  readonly guaranteedBefore?: Instant;
+  /** Served before this instant, or never, goes before the rule; undefined where nothing is guaranteed. */
+  readonly guaranteedBefore: Instant | undefined;
 }
 
 export class ClockLevel<Item extends Member> implements Level<Item> {
   readonly #queue: ClockQueue<Item>;
   readonly #terms: ClockTerms;
-  readonly #excluded: Item[] = [];
+  #excluded: Item[] | undefined;
 
   constructor(queue: ClockQueue<Item>, terms: ClockTerms) {
     this.#queue = queue;
@@ -52,7 +53,7 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
   }
 
   best(): Best<Item> | undefined {
-    const { ceiling, guaranteedBefore, virtualTime } = this.#terms;
+    const { ceiling, guaranteedBefore, owner } = this.#terms;
     const longest = this.#queue.longestWaiting();
     if (longest === undefined) return undefined;
     if (isPastCeiling(longest, ceiling)) return { member: longest, claim: ceilingClaim(longest) };
@@ -61,22 +62,22 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
       if (isGuaranteed(unserved, guaranteedBefore))
         return { member: unserved, claim: guaranteeClaim(unserved.account) };
     }
-    const now = virtualTime();
-    const lowest = this.#queue.lowestClock(now) as Item;
-    return {
-      member: lowest,
-      claim: ruleClaim(lowest.account, Math.max(lowest.account.clock, now)),
-    };
+    const { virtualTime } = owner;
+    const lowest = this.#queue.lowestClock(virtualTime) as Item;
+    // At or behind virtual time all are equal, whatever it is by now.
+    const { clock } = lowest.account;
+    return { member: lowest, claim: ruleClaim(lowest.account, clock <= virtualTime ? -1 : clock) };
   }
 
   exclude(member: Item): void {
     this.#queue.leave(member);
+    this.#excluded ??= [];
     this.#excluded.push(member);
   }
 
   close(): void {
-    for (const member of this.#excluded) this.#queue.enter(member);
-    this.#excluded.length = 0;
+    for (const member of this.#excluded ?? []) this.#queue.enter(member);
+    this.#excluded = undefined;
   }
 }
 

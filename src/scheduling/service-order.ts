@@ -6,6 +6,8 @@ import type { LaneUser, TaskQueue, TaskRow } from "../core/state.ts";
 
 /** The lowest (priority, submission) in the queues that are not out. */
 export function firstTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean): TaskRow | undefined {
+  const [only] = user.queues;
+  if (only !== undefined && user.queues.length === 1) return isOut(only) ? undefined : only.tasks.peek();
   let first: TaskRow | undefined;
   for (const queue of user.queues) {
     const head = queue.tasks.peek();
@@ -17,6 +19,8 @@ export function firstTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean):
 
 /** The longest queued in the queues that are not out. */
 export function oldestTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean): TaskRow | undefined {
+  const [only] = user.queues;
+  if (only !== undefined && user.queues.length === 1) return isOut(only) ? undefined : only.oldest;
   let oldest: TaskRow | undefined;
   for (const queue of user.queues) {
     if (queue.oldest === undefined || isOut(queue)) continue;

@@ -2,8 +2,9 @@
 // project, its user and that user's task that go next. Not here: which agent takes it (pool.ts), and what gates and
 // budgets say (planner.ts), which tells what is out.
 //
-// Claims only get worse while a round lasts. So each lane's best is looked for again only when the lane comes to the
-// front, and a grant costs what it touches, with the same outcome as if all lanes were compared anew.
+// A grant changes the claims of one project and of one of its users, and moves virtual time on. So a lane's best is
+// looked for again only where that project was the best, and where virtual time has reached somebody; with the same
+// outcome as if all lanes were compared anew.
 
 import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
 import { isServedEarlier } from "../core/lanes.ts";
@@ -33,7 +34,7 @@ export interface Next {
   readonly turn: Turn;
 }
 
-/** One lane's best, as of a version of the round. */
+/** One lane's best. */
 interface LaneTurn extends HeapItem {
   readonly lane: Lane;
   readonly projects: Level<LaneProject>;
@@ -41,7 +42,6 @@ interface LaneTurn extends HeapItem {
   user: Best<LaneUser> | undefined;
   task: TaskRow | undefined;
   isPastCeiling: boolean;
-  version: number;
 }
 
 export class TurnOrder {
@@ -52,12 +52,14 @@ export class TurnOrder {
   readonly #outProjects = new Set<ProjectRow>();
   readonly #sizes: RoundSizes;
   readonly #makeLevels: LevelMaker;
-  /** Grows with everything that may change who is best. */
-  #version = 0;
+  readonly #state: SwarmState;
+  /** What was granted since `next` was called last. */
+  #granted: Next | undefined;
   readonly #isOut = (queue: TaskQueue) => this.#outQueues.size > 0 && this.#outQueues.has(queue);
 
   /** @param lanes that somebody may serve, none of them empty */
   constructor(state: SwarmState, at: Instant, lanes: readonly Lane[]) {
+    this.#state = state;
     this.#sizes = new RoundSizes(state.policy.ceiling);
     this.#makeLevels = new LevelMaker({
       state,
@@ -76,7 +78,6 @@ export class TurnOrder {
         user: undefined,
         task: undefined,
         isPastCeiling: false,
-        version: -1,
       };
       this.#opened.push(turn);
       if (this.#look(turn)) this.#turns.push(turn);
@@ -85,18 +86,15 @@ export class TurnOrder {
 
   /** Whose turn it is; the same until something is told. Undefined when nobody is left. */
   next(): Next | undefined {
-    for (let turn = this.#turns.peek(); turn !== undefined; turn = this.#turns.peek()) {
-      if (turn.version === this.#version) return this.#nextOf(turn);
-      this.#turns.remove(turn);
-      if (this.#look(turn)) this.#turns.push(turn);
-    }
-    return undefined;
+    if (this.#granted !== undefined) this.#followGrant(this.#granted);
+    const turn = this.#turns.peek();
+    return turn === undefined ? undefined : nextOf(turn);
   }
 
-  /** The task named, one of its user's, is about to be assigned; it is by the time that `next` is called. */
-  granting({ lane, project, user }: Next): void {
-    this.#sizes.keep(lane, project, user);
-    this.#version += 1;
+  /** A task of whose turn it is is about to be assigned; it is by the time that `next` is called. */
+  granting(next: Next): void {
+    this.#sizes.keep(next.lane, next.project, next.user);
+    this.#granted = next;
   }
 
   /** Nobody can take anything of the lane whose turn it is. */
@@ -108,19 +106,19 @@ export class TurnOrder {
   /** Nothing of the project may be assigned. */
   excludeProject(row: ProjectRow): void {
     this.#outProjects.add(row);
-    this.#version += 1;
+    this.#lookAgain(({ project }) => project?.member.row === row);
   }
 
   /** Nothing of the user whose turn it is fits. */
-  excludeUser({ project, user }: Next): void {
+  excludeUser({ lane, project, user }: Next): void {
     this.#levelOf(project).exclude(user);
-    this.#version += 1;
+    this.#lookAgain((turn) => turn.lane === lane);
   }
 
   /** Whoever may have these tasks has no place free. */
   excludeQueue(queue: TaskQueue): void {
     this.#outQueues.add(queue);
-    this.#version += 1;
+    this.#lookAgain(({ lane }) => lane === queue.user.project.lane);
   }
 
   /** The tasks of whose turn it is in the order they are served: those past the ceiling, longest wait first (of
@@ -143,15 +141,38 @@ export class TurnOrder {
     for (const users of this.#usersOf.values()) users.close();
   }
 
+  #followGrant({ lane, project }: Next): void {
+    this.#granted = undefined;
+    const isByClock = this.#state.policy.projectTurn === "clock";
+    const { virtualTime } = this.#state;
+    this.#lookAgain(
+      (turn) =>
+        turn.lane === lane ||
+        turn.project?.member.row === project.row ||
+        (isByClock && turn.lane.projects.isReachedBy(virtualTime)),
+    );
+  }
+
+  /** Of the lanes that still have a best. */
+  #lookAgain(isAffected: (turn: LaneTurn) => boolean): void {
+    for (const turn of this.#opened) {
+      if (turn.heapAt === -1 || !isAffected(turn)) continue;
+      this.#turns.remove(turn);
+      if (this.#look(turn)) this.#turns.push(turn);
+    }
+  }
+
   /** Brings a lane's best up to date. @returns whether it has one */
   #look(turn: LaneTurn): boolean {
-    turn.version = this.#version;
     for (let project = turn.projects.best(); project !== undefined; project = turn.projects.best()) {
-      const user = this.#outProjects.has(project.member.row) ? undefined : this.#bestUserOf(project.member);
+      const isOut = this.#outProjects.size > 0 && this.#outProjects.has(project.member.row);
+      const user = isOut ? undefined : this.#bestUserOf(project.member);
       if (user !== undefined) {
         turn.project = project;
         turn.user = user;
-        this.#chooseTask(turn, user.member);
+        const oldest = oldestTask(user.member, this.#isOut) as TaskRow;
+        turn.isPastCeiling = this.#isPastCeiling(turn.lane, user.member, oldest);
+        turn.task = turn.isPastCeiling ? oldest : firstTask(user.member, this.#isOut);
         return true;
       }
       turn.projects.exclude(project.member);
@@ -162,7 +183,7 @@ export class TurnOrder {
   #bestUserOf(project: LaneProject): Best<LaneUser> | undefined {
     const users = this.#levelOf(project);
     for (let user = users.best(); user !== undefined; user = users.best()) {
-      if (firstTask(user.member, this.#isOut) !== undefined) return user;
+      if (this.#outQueues.size === 0 || firstTask(user.member, this.#isOut) !== undefined) return user;
       users.exclude(user.member);
     }
     return undefined;
@@ -176,30 +197,23 @@ export class TurnOrder {
     return level;
   }
 
-  /** The longest queued, once it is past the ceiling; else the first. */
-  #chooseTask(turn: LaneTurn, user: LaneUser): void {
-    const oldest = oldestTask(user, this.#isOut) as TaskRow;
-    turn.isPastCeiling = this.#isPastCeiling(turn.lane, user, oldest);
-    turn.task = turn.isPastCeiling ? oldest : firstTask(user, this.#isOut);
-  }
-
   #isPastCeiling(lane: Lane, user: LaneUser, task: TaskRow): boolean {
     const waitedTicks = lane.kindRow.tick - task.queuedTick;
     return waitedTicks >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
   }
+}
 
-  #nextOf({ lane, project, user, task }: LaneTurn): Next {
-    return {
-      lane,
-      project: (project as Best<LaneProject>).member,
-      user: (user as Best<LaneUser>).member,
-      task: task as TaskRow,
-      turn: {
-        project: basisOf((project as Best<LaneProject>).claim),
-        user: basisOf((user as Best<LaneUser>).claim),
-      },
-    };
-  }
+function nextOf({ lane, project, user, task }: LaneTurn): Next {
+  return {
+    lane,
+    project: (project as Best<LaneProject>).member,
+    user: (user as Best<LaneUser>).member,
+    task: task as TaskRow,
+    turn: {
+      project: basisOf((project as Best<LaneProject>).claim),
+      user: basisOf((user as Best<LaneUser>).claim),
+    },
+  };
 }
 
 /** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
