@@ -4,7 +4,7 @@
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant, ProjectId } from "../ids.ts";
-import { costCorrection, learnTokens, type SpentAttempt } from "../scheduling/estimate.ts";
+import { costCorrection, learnTokens, type SpentAttempt, tokensEstimate } from "../scheduling/estimate.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
@@ -173,7 +173,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     project: row.spec.project,
     kind: event.runsAs ?? row.spec.kind,
     weight: row.spec.weight,
-    tokensReserved: event.tokensReserved ?? 0,
+    tokensReserved: event.tokensReserved ?? tokensEstimate(state, row.spec, event.runsAs),
     agentType: agent.agentType,
     charged: row.cost,
     attempt: event.attempt,

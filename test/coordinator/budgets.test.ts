@@ -2,6 +2,7 @@
 // run is refused at the door.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
@@ -17,6 +18,9 @@ afterEach(() => swarm.stop());
 const budget = (tokens: number, mode = "alert") => ({ tokens, windowMs: 60_000, mode });
 const setProject = (settings: object) =>
   swarm.client.ask(subjects.operator("project"), { project: "default", ...settings });
+
+/** A sixtieth of its window. */
+const budgetStepMs = 1_000;
 
 async function shownBudget(): Promise<unknown> {
   const { projects } = await swarm.client.status();
@@ -82,4 +86,38 @@ it("status shows the swarm's budget, and what is used of rates", async () => {
   const { budget: global, rates } = await swarm.client.status();
   expect(global).toEqual({ spent: 0, reserved: 0, ...budget(9_000) });
   expect(rates).toEqual([{ type: "claude", window: "per_minute", tokensMax: 100, sliding: false, used: 0 }]);
+});
+
+describe("the planner", () => {
+  it("has reserved the estimate also where no budget was set yet", async () => {
+    const agent = await swarm.agent("a1", { kinds: ["k"] });
+    await swarm.client.submit([{ kind: "k" }, { kind: "k", tokens: 30 }]);
+    const [one, two] = [await agent.assignment(), await agent.assignment()];
+    await setProject({ budget: budget(2_000, "reject") });
+    expect(await shownBudget()).toMatchObject({ spent: 0, reserved: limits.tokensPerAttemptDefault + 30 });
+    await agent.complete(one);
+    await agent.complete(two);
+    expect(await shownBudget()).toMatchObject({ spent: limits.tokensPerAttemptDefault + 30, reserved: 0 });
+  });
+
+  it("reserves estimates, has tasks wait for what does not fit, and wakes when the window has rolled", async () => {
+    await setProject({ budget: budget(1_000, "reject") });
+    const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 4 });
+    await swarm.client.submit([
+      { id: "one", kind: "k", tokens: 600 },
+      { id: "two", kind: "k", tokens: 600 },
+    ]);
+    const one = await agent.assignment();
+    expect(await shownBudget()).toMatchObject({ spent: 0, reserved: 600 });
+    await agent.report(one, "completed", { result: "", tokens: 500 });
+    expect(await shownBudget()).toMatchObject({ spent: 500, reserved: 0 });
+    const passMs = 60_000 + budgetStepMs;
+    for (let passed = 0; passed < passMs; passed += budgetStepMs) {
+      expect((await swarm.client.task("two")).state).toBe("queued");
+      await clock.advance(budgetStepMs);
+      await agent.beat([], 1);
+    }
+    expect((await agent.assignment()).task).toBe("two");
+    expect(await shownBudget()).toMatchObject({ spent: 0, reserved: 600 });
+  });
 });
