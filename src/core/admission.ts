@@ -36,13 +36,14 @@ function queueMaxOf({ settings = defaultProjectSettings }: ProjectRow): number {
   return settings.queueMax;
 }
 
-/** Beyond half of the project's bound, one more must not lift a user above the mean of the others that wait. A user
- *  who waits alone has nobody to leave room for. */
+/** Beyond half of the project's bound, one more must not lift a user above the mean of the others that wait. Whoever
+ *  waits with nothing yet is below any mean, and who waits alone has nobody to leave room for (0 > 0). */
 function holdsMoreThanItsShare(row: ProjectRow, { user }: TaskSpec): boolean {
   const waiting = waitingCount(row.counts);
   if (2 * (waiting + 1) <= queueMaxOf(row)) return false;
   const userRow = row.userByName.get(user);
   const own = userRow === undefined ? 0 : waitingCount(userRow.counts);
-  const others = row.usersWaiting - (own > 0 ? 1 : 0);
-  return others > 0 && (own + 1) * others > waiting - own;
+  if (own === 0) return false;
+  const others = row.usersWaiting - 1;
+  return (own + 1) * others > waiting - own;
 }
