@@ -43,12 +43,17 @@ export function resultsPage(results: Results): string {
 
 function claims(checked: readonly Checked[]): string {
   const rows = checked.map(({ requirement, figure, passed }) => [
+    linkTo(requirement.runs[0]?.scenario ?? ""),
     requirement.sentence,
     boundText(requirement),
     shortFigure(figure),
     passed ? "holds" : "**does not hold**",
   ]);
-  return table(["claim", "bound", "figure", ""], rows);
+  return table(["scenario", "claim", "bound", "figure", ""], rows);
+}
+
+function linkTo(scenario: string): string {
+  return `[${scenario}](#${scenario})`;
 }
 
 function boundText({ atLeast, atMost }: Requirement): string {
@@ -74,7 +79,7 @@ function losses(ran: readonly Scenario[], reports: readonly RuleReport[]): strin
       const winners = ofScenario.filter(({ metrics }) => isBetter(metrics[metric], own, way));
       if (winners.length === 0) return [];
       const said = winners.map(({ rules, metrics }) => `${rules} ${estimateText(metrics[metric])}`);
-      return [[name, metric, estimateText(own), said.join(", ")]];
+      return [[linkTo(name), metric, estimateText(own), said.join(", ")]];
     });
   });
   return `${notes.losses}\n\n${table(["scenario", "figure", "ours", "better"], rows)}`;

@@ -2,8 +2,9 @@
 // Not here: scenarios and rules (sim/policy), what the tables look like (simulate/report-text.ts), pictures
 // (simulate/picture.ts).
 
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { Command } from "commander";
 import { defaultPolicy } from "../scheduling/policy.ts";
 import { scenarios } from "../sim/policy/scenarios.ts";
@@ -11,6 +12,7 @@ import { runAll } from "../sim/policy/seed-threads.ts";
 import { type RuleReport, reportsOf, runsOf, type SimulationRequest } from "../sim/policy/simulate.ts";
 import type { TraceRequest } from "../sim/policy/trace-rows.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import type { Shell } from "./shell.ts";
 import { drawPicture } from "./simulate/picture.ts";
 import { showRuns } from "./simulate/progress.ts";
 import { listText, reportText } from "./simulate/report-text.ts";
@@ -84,11 +86,26 @@ async function simulate(
     seeds: flags.seeds ?? SEEDS_DEFAULT,
     wantsTimelines: flags.svg !== undefined,
   };
+  if (flags.svg !== undefined) pictureFile(flags.svg, context.shell);
   const trace = scenario.needsTrace === true ? await readTrace(file, context) : undefined;
   const reports = await runAndReport(request, trace, flags, context);
   if (output.json) for (const report of reports) output.datum(report, () => "");
   else output.datum(reports, () => reportText(scenario, reports, output));
   return exitCodes.ok;
+}
+
+/** Where the picture goes. Asked before anything runs, too. @throws UsageError where it cannot */
+function pictureFile(file: string, { cwd }: Shell): string {
+  const path = resolve(cwd, file);
+  try {
+    accessSync(dirname(path), constants.W_OK);
+    if (existsSync(path)) accessSync(path, constants.W_OK);
+    if (existsSync(path) && statSync(path).isDirectory()) throw new Error("it is a folder");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`cannot write ${file}: ${reason}`, { field: "svg", cause: error });
+  }
+  return path;
 }
 
 async function runAndReport(
@@ -113,7 +130,7 @@ async function runAndReport(
         return timeline === undefined ? [] : [[rules, timeline] as const];
       }),
     );
-    await writeFile(resolve(shell.cwd, flags.svg), await drawPicture(request.scenario, reports, timelines));
+    await writeFile(pictureFile(flags.svg, shell), await drawPicture(request.scenario, reports, timelines));
     output.note(`drawn: ${flags.svg}`);
   }
   return reports;

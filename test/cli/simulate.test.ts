@@ -128,6 +128,8 @@ describe("a request that makes no sense", () => {
     ["too many seeds", ["lucio-1", "--seeds", "0..10000"], "10000 seeds are the most"],
     ["a trace without a file", ["trace"], "trace replays a file"],
     ["a trace that is not there", ["trace", "none.csv"], "none.csv"],
+    ["a picture in no folder", ["lucio-1", "--svg", "none/out.svg"], "cannot write none/out.svg"],
+    ["a picture that is a folder", ["lucio-1", "--svg", "."], "it is a folder"],
     ["a file where none is read", ["lucio-1", "trace.csv"], "reads no file"],
   ])("(%s) is refused, and says what would do", async (_, argv, sentence) => {
     const { code, stdout, stderr } = await simulate(aFolder(), ...argv);

@@ -15,15 +15,28 @@ export function waterfallPanel(rule: string, series: Series): GroupMark {
   const first = bars[0]?.place ?? 0;
   const last = (bars.at(-1)?.place ?? 0) + 1;
   const isPart = first > 0;
-  const from = bars.reduce((least, { arrivedAt }) => Math.min(least, arrivedAt), series.endsAt);
+  const from = bars.reduce((least, { startedAt }) => Math.min(least, startedAt), series.endsAt);
   const to = bars.reduce((most, { endedAt }) => Math.max(most, endedAt), 0);
   return {
     type: "group",
-    title: { text: `${rule}: one bar a task` },
+    title: { text: `${rule}: one bar a task${isPart ? `, the ${bars.length} in the middle` : ""}` },
     encode: { update: { width: { value: WIDTH }, height: { value: WATERFALL_HEIGHT } } },
-    data: [{ name: "own", source: "bars", transform: [{ type: "filter", expr: isOf(rule) }] }],
+    data: [
+      { name: "own", source: "bars", transform: [{ type: "filter", expr: isOf(rule) }] },
+      {
+        name: "waited",
+        source: "own",
+        transform: [{ type: "filter", expr: "datum.startedAt > datum.arrivedAt" }],
+      },
+    ],
     scales: [
-      { name: "x", type: "linear", domain: isPart ? [from, to] : [0, series.endsAt], range: [0, WIDTH] },
+      {
+        name: "x",
+        type: "linear",
+        domain: isPart ? [from, to] : [0, series.endsAt],
+        range: [0, WIDTH],
+        zero: false,
+      },
       { name: "y", type: "linear", domain: [last, first], range: [WATERFALL_HEIGHT, 0], zero: false },
     ],
     axes: [
@@ -33,7 +46,8 @@ export function waterfallPanel(rule: string, series: Series): GroupMark {
     marks: [
       {
         type: "rule",
-        from: { data: "own" },
+        clip: true,
+        from: { data: "waited" },
         encode: {
           enter: {
             x: { scale: "x", field: "arrivedAt" },
@@ -197,7 +211,7 @@ export function figurePanel({ name, meaning, rules, rows }: FigurePanel): GroupM
         scale: "x",
         grid: true,
         tickCount: 5,
-        format: "~s",
+        format: highest < 1 ? "~g" : "~s",
         title: isLog ? "logarithmic" : "",
       },
       { orient: "left", scale: "y", grid: false },

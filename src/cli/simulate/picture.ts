@@ -32,7 +32,7 @@ export async function drawPicture(
 
 /** Places to a hundredth of a pixel: nobody sees more, and a picture is a third as large. */
 function rounded(svg: string): string {
-  return svg.replace(/ (?:d|transform)="[^"]*"/g, (attribute) =>
+  return svg.replace(/ (?:d|transform|x2|y2)="[^"]*"/g, (attribute) =>
     attribute.replace(/\d+\.\d{3,}/g, (number) => String(Math.round(Number(number) * 100) / 100)),
   );
 }

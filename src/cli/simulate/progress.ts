@@ -19,10 +19,15 @@ export function showRuns(output: Output, name: string, total: number): RunProgre
     Presets.shades_classic,
   );
   let count = 0;
+  let shown = -1;
   const timer = setInterval(
     () => {
-      if (!output.isNoteTerminal) output.note(`${name}: ${count} of ${total} runs`);
-      else if (!bar.isActive) bar.start(total, count);
+      if (output.isNoteTerminal) {
+        if (!bar.isActive) bar.start(total, count);
+        return;
+      }
+      if (count !== shown) output.note(`${name}: ${count} of ${total} runs`);
+      shown = count;
     },
     output.isNoteTerminal ? limits.simulationQuietMs : limits.progressLineMs,
   );

@@ -45,7 +45,9 @@ export function figureNames(reports: readonly RuleReport[]): string[] {
 export function estimateText(estimate: Estimate | undefined): string {
   if (estimate === undefined) return "–";
   const { mean, ci95 } = estimate;
-  if (ci95 === 0) return Number.isInteger(mean) ? String(mean) : mean.toFixed(digitsOf(mean));
+  // What remains of equal figures when they are added up is no interval.
+  if (ci95 <= Math.abs(mean) * 1e-9)
+    return Number.isInteger(mean) ? String(mean) : mean.toFixed(digitsOf(mean));
   const digits = Math.max(digitsOf(mean), ci95 < 0.1 ? 3 : 1);
   return `${mean.toFixed(digits)} ± ${ci95.toFixed(digits)}`;
 }

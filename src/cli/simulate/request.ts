@@ -74,7 +74,7 @@ export async function readTrace(file: string | undefined, { shell }: VerbContext
     return parseTrace(await readFile(path, "utf8"));
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    throw new UsageError(`${file} cannot be read: ${error.message}`, { field: "file", cause: error });
+    throw new UsageError(`cannot read ${file}: ${error.message}`, { field: "file", cause: error });
   }
 }
 

@@ -67,6 +67,7 @@ export const flaky: Scenario = {
   metrics: {
     firstAttempt: "share of the tasks that succeeded at the first attempt",
     failedAttempts: "attempts that failed",
+    wasted: "agents' time they took, s",
     dead: "tasks that ended without success",
     brokenShare: "the two's share of the kind they fail, before the repair; 0.25 is their part",
     fineShare: "their share of the other kind, before the repair",
@@ -76,6 +77,7 @@ export const flaky: Scenario = {
   better: {
     firstAttempt: "higher",
     failedAttempts: "lower",
+    wasted: "lower",
     dead: "lower",
     repairedShare: "higher",
     p99: "lower",
@@ -95,10 +97,12 @@ function flakyFigures(log: Log, repairedAt: number): Metrics {
     const attempts = log.attempts.filter(isMeant);
     return attempts.filter(({ agent }) => agent.index < BROKEN).length / attempts.length;
   };
+  const failed = log.attempts.filter(({ succeeds }) => !succeeds);
   return {
     firstAttempt:
       log.tasks.filter(({ succeeded, attempts }) => succeeded && attempts === 1).length / log.tasks.length,
-    failedAttempts: log.attempts.filter(({ succeeds }) => !succeeds).length,
+    failedAttempts: failed.length,
+    wasted: failed.reduce((sum, { startedAt, endsAt }) => sum + endsAt - startedAt, 0) / SECOND_MS,
     dead: log.tasks.filter(({ endedAt, succeeded }) => endedAt !== undefined && !succeeded).length,
     brokenShare: shareOfTwo(({ task, startedAt }) => task.kind === "broken" && startedAt < repairedAt),
     fineShare: shareOfTwo(({ task, startedAt }) => task.kind === "fine" && startedAt < repairedAt),

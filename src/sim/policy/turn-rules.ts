@@ -137,25 +137,17 @@ export class RandomTurns extends UserTurns {
 export class LocoTurns extends UserTurns {
   readonly #alpha: number;
   readonly #random: Random;
-  readonly #ceiling: number | undefined;
-  readonly #grantedTick = new Map<UserQueue, number>();
+  readonly #queuedTick = new WeakMap<SimTask, number>();
   #tick = 0;
 
-  /** @param ceiling ticks without a grant, for each user that waits, after which a user that waits goes next;
-   *  absent: LOCO's rule to the letter */
-  constructor(options: { readonly alpha: number; readonly random: Random; readonly ceiling?: number }) {
+  constructor(options: { readonly alpha: number; readonly random: Random }) {
     super();
     this.#alpha = options.alpha;
     this.#random = options.random;
-    this.#ceiling = options.ceiling;
   }
 
   override ended(): void {
     this.#tick += 1;
-  }
-
-  protected override began(queue: UserQueue): void {
-    this.#grantedTick.set(queue, this.#tick);
   }
 
   override submitted(task: SimTask, at: number): void {
@@ -163,17 +155,7 @@ export class LocoTurns extends UserTurns {
     this.#queuedTick.set(task, this.#tick);
   }
 
-  protected override granted(queue: UserQueue): void {
-    this.#grantedTick.set(queue, this.#tick);
-  }
-
   protected override pick(waiting: readonly UserQueue[]): UserQueue {
-    return this.#overdue(waiting) ?? this.#highest(waiting);
-  }
-
-  readonly #queuedTick = new WeakMap<SimTask, number>();
-
-  #highest(waiting: readonly UserQueue[]): UserQueue {
     const loads = waiting.map((queue) => this.#queueOf(queue));
     const maxima = maximaOf(loads);
     let best: UserQueue[] = [];
@@ -185,18 +167,6 @@ export class LocoTurns extends UserTurns {
       highest = Math.max(highest, load);
     }
     return best.length === 1 ? (best[0] as UserQueue) : this.#random.pick(best);
-  }
-
-  #overdue(waiting: readonly UserQueue[]): UserQueue | undefined {
-    if (this.#ceiling === undefined) return undefined;
-    const bound = this.#ceiling * waiting.length;
-    let longest: UserQueue | undefined;
-    let longestTicks = bound;
-    for (const queue of waiting) {
-      const ticks = this.#tick - (this.#grantedTick.get(queue) ?? this.#tick);
-      if (ticks > longestTicks) [longest, longestTicks] = [queue, ticks];
-    }
-    return longest;
   }
 
   #queueOf({ depth, tasks }: UserQueue): Queue {

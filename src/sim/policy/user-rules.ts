@@ -1,5 +1,5 @@
 // The rules that decide whose turn it is, by the name they have on the command line, as dispatchers. Who does the
-// task is the same for all but ours: the first free agent.
+// task is the same for all that are not the production planner: the first free agent.
 
 import { limits } from "../../limits.ts";
 import { ruleSets } from "../../scheduling/policy.ts";
@@ -25,7 +25,8 @@ import {
 export const userRules = {
   waggle: "ours: the production planner with its default policy",
   loco: "LOCO's load function over the users' queues, to the letter",
-  "loco-ceiling": "LOCO's load function with our ageing ceiling alone",
+  "loco-ceiling":
+    "the production planner with the rules `loco`: the load function, and our ageing ceiling alone",
   lucio: "Lucio's priority score with TopN, to the letter",
   budget: "the budget document's guarantee and deficits, each user a project, to the letter",
   fifo: "first in, first out over all users",
@@ -49,8 +50,10 @@ export function dispatcherOf(workload: Workload, init: RunInit, tickMs: number):
   const { agents, attemptsMax } = workload;
   const { alpha, random } = init;
   const rules = init.rules as UserRule;
-  if (rules === "waggle") {
-    const policy = { ...ruleSets.waggle, rules: "waggle", alpha } as const;
+  if (rules === "waggle" || rules === "loco-ceiling") {
+    const name = rules === "waggle" ? "waggle" : "loco";
+    const ceiling = limits.ceilingTicksPerWaiting;
+    const policy = { ...ruleSets[name], rules: name, alpha, ceiling } as const;
     return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
   }
   if (rules === "lucio") return new LucioDispatcher(agents);
@@ -66,14 +69,12 @@ interface TurnOptions {
 }
 
 function turnsOf(
-  rules: Exclude<UserRule, "waggle" | "lucio" | "budget">,
+  rules: Exclude<UserRule, "waggle" | "loco-ceiling" | "lucio" | "budget">,
   { alpha, lot, tickMs }: TurnOptions,
 ): TurnRule {
   switch (rules) {
     case "loco":
       return new LocoTurns({ alpha, random: lot });
-    case "loco-ceiling":
-      return new LocoTurns({ alpha, random: lot, ceiling: limits.ceilingTicksPerWaiting });
     case "fifo":
       return new FifoTurns();
     case "round-robin":
