@@ -129,7 +129,7 @@ export class AgentIndex {
     const contender = isSame ? known : new Contender(agent);
     this.#contenderById.set(id, contender);
     contender.version += 1;
-    if (hasBacklog(agent)) this.#backlogged.add(contender);
+    if (hasBacklog(this.#state, agent)) this.#backlogged.add(contender);
     else if (this.#backlogged.delete(contender)) contender.backlog = 0;
     if (isSame) for (const candidate of contender.candidates) candidate.pool.renew(candidate);
     else this.#admit(contender);
@@ -175,7 +175,7 @@ export class AgentIndex {
   #compareBacklogs(): void {
     const queueByContender = new Map<Contender, Queue>();
     for (const contender of this.#backlogged)
-      queueByContender.set(contender, backlogOf(contender.agent, this.#state.tick));
+      queueByContender.set(contender, backlogOf(this.#state, contender.agent));
     const maxima = maximaOf(queueByContender.values());
     for (const [contender, queue] of queueByContender) {
       const backlog = loadOf(queue, maxima, this.#policy.alpha);

@@ -1,20 +1,24 @@
-// What an agent has before it that it does not run yet: what L(agent) is made of.
+// What an agent has before it that it does not run yet: what L(agent) is made of (design section 7.3). Prefetched
+// attempts, that wait for a place, and acquisitions, that wait for a slot.
 
-import type { AgentRow } from "../core/state.ts";
+import type { AgentRow, SlotRow, SwarmState } from "../core/state.ts";
 import type { Queue } from "./load.ts";
+import { thousandthsPerWeight } from "./weight.ts";
 
 /** Whether it has any. */
-export function hasBacklog(agent: AgentRow): boolean {
-  return agent.open.size > agent.maxConcurrent;
+export function hasBacklog(state: SwarmState, agent: AgentRow): boolean {
+  if (agent.open.size > agent.maxConcurrent) return true;
+  const slots = state.slotsByAgent.get(agent.id);
+  if (slots === undefined) return false;
+  for (const slot of slots.values()) if (slot.state === "waiting") return true;
+  return false;
 }
 
 /**
- * What an agent holds beyond what it runs at once: prefetched attempts, that wait for a place. It runs them in
- * the order of assignment, so those that wait are the latest.
- *
- * @param tick of the swarm
+ * Weight and age of what waits at an agent. It runs attempts in the order of assignment, so those that wait are the
+ * latest; their age is in ticks of the swarm, that of an acquisition in ticks of the slowest resource it needs.
  */
-export function backlogOf(agent: AgentRow, tick: number): Queue {
+export function backlogOf(state: SwarmState, agent: AgentRow): Queue {
   let position = 0;
   let queueDepth = 0;
   let oldestAge = 0;
@@ -22,7 +26,19 @@ export function backlogOf(agent: AgentRow, tick: number): Queue {
     position += 1;
     if (position <= agent.maxConcurrent) continue;
     queueDepth += attempt.weight;
-    oldestAge = Math.max(oldestAge, tick - attempt.assignedTick);
+    oldestAge = Math.max(oldestAge, state.tick - attempt.assignedTick);
+  }
+  for (const slot of state.slotsByAgent.get(agent.id)?.values() ?? []) {
+    if (slot.state !== "waiting") continue;
+    queueDepth += slot.weightThousandths / thousandthsPerWeight;
+    oldestAge = Math.max(oldestAge, ageOf(state, slot));
   }
   return { queueDepth, oldestAge };
+}
+
+function ageOf(state: SwarmState, { requestedTicks }: SlotRow): number {
+  let age = Number.POSITIVE_INFINITY;
+  for (const [resource, tick] of requestedTicks)
+    age = Math.min(age, (state.resourceByName.get(resource)?.tick ?? tick) - tick);
+  return Number.isFinite(age) ? age : 0;
 }

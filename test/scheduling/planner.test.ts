@@ -1,7 +1,7 @@
 // A round told as stories: whose turn, who does it, and what the receipt says of it.
 
 import { describe, expect, it } from "vitest";
-import { agentId } from "../../src/ids.ts";
+import { agentId, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { ruleSets } from "../../src/scheduling/policy.ts";
@@ -125,6 +125,19 @@ describe("a round", () => {
     const vaporas = new Planner(swarm.state).open(swarm.at).next();
     expect(vaporas?.receipt).toMatchObject({ decidedBy: "longest-idle", candidates: [{ agent: "a" }, {}] });
     expect(vaporas?.receipt.candidates[0]).not.toHaveProperty("backlog");
+  });
+
+  it("counts what waits for a slot as an agent's backlog", () => {
+    const swarm = aSwarm("a", "b");
+    const gpt = resourceName("gpt");
+    swarm.apply({ type: "ResourceConfigured", resource: gpt, settings: { slots: 1, maxWaiters: 9 } });
+    const { id: agent, incarnation } = swarm.agent("a");
+    const asks = { agent, incarnation, handle: slotHandle("h"), resources: [gpt], weightThousandths: 2_000 };
+    swarm.apply({ type: "SlotAwaited", ...asks });
+    swarm.submit("t");
+    const [assigned] = swarm.plan();
+    expect(assigned?.agent).toBe("b");
+    expect(assigned?.receipt.candidates[1]).toMatchObject({ agent: "a", backlog: 0.25 });
   });
 
   it("probes a suspended agent with one task first, and gives it no second", () => {
