@@ -138,6 +138,10 @@ export class Round {
   #placeWithin(turns: TurnOrder, next: Next): Offer | undefined {
     const first = this.#offer(next, next.task);
     if (first.ranking.candidates.length > 0 && first.verdict.kind === "runs") return first;
+    if (this.#isOutAsOne(first, next.lane)) {
+      turns.excludeQueue(first.queue);
+      return undefined;
+    }
     const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
     for (const task of [...late, ...others]) {
       const offer = this.#offer(next, task);
@@ -151,6 +155,13 @@ export class Round {
     }
     turns.excludeUser(next);
     return undefined;
+  }
+
+  /** Whether all tasks of the offered one's queue find the same agents full: no budget may make some run as another
+   *  kind. */
+  #isOutAsOne({ ranking, excluded, pool }: Offer, lane: Lane): boolean {
+    if (ranking.candidates.length > 0 || excluded.length === 0 || !pool.isOpen) return false;
+    return lane.kindRow.settings?.cheaper === undefined || !this.#mayDowngrade(lane);
   }
 
   #offer({ lane }: Next, task: TaskRow): Offer {
