@@ -2,7 +2,11 @@
 // with tasks that failed here and there. The same seed gives the same swarm.
 
 import type { FailureClass } from "../../src/core/event.ts";
+import type { Turn } from "../../src/core/receipt.ts";
+import type { BudgetMode, BudgetSettings } from "../../src/core/settings.ts";
 import type { AgentRow, OpenAttempt, TaskRow } from "../../src/core/state.ts";
+import { kind as kindNamed } from "../../src/ids.ts";
+import type { ProjectTurnRule, TurnRule } from "../../src/scheduling/policy.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
 /** Numbers of [0, 1), always the same for a seed (mulberry32). */
@@ -39,13 +43,25 @@ export class Dice {
 }
 
 const kinds = ["k", "l", "m"];
-const roles = [undefined, undefined, "x", "y"];
-const failureClasses: FailureClass[] = ["failed", "failed", "timed-out", "lost", "infrastructure"];
+const roles = [undefined, undefined, undefined, "x", "y"];
+const agentTypes = [undefined, "small", "large"];
+const failureClasses: FailureClass[] = ["failed", "failed", "timed-out", "stalled", "lost", "infrastructure"];
+const projects = ["p", "q", "r", "s"];
+const users = ["ann", "ben", "cleo"];
+const turns: Turn[] = [
+  { project: "rule", user: "rule" },
+  { project: "ceiling", user: "rule" },
+  { project: "guarantee", user: "ceiling" },
+  { project: "rule", user: "ceiling" },
+];
+const projectRules: ProjectTurnRule[] = ["clock", "clock", "recency", "deficit", "load", "fifo", "none"];
+const userRules: TurnRule[] = ["clock", "clock", "recency", "load", "fifo"];
 
 export function aRandomSwarm(seed: number): SwarmFixture {
   const dice = new Dice(seed);
   const swarm = new SwarmFixture();
-  const agents = 1 + dice.below(10);
+  setPolicy(swarm, dice);
+  const agents = 1 + dice.below(8);
   for (let n = 0; n < agents; n += 1) join(swarm, dice, `a${n}`);
   const steps = dice.below(120);
   for (let n = 0; n < steps; n += 1) step(swarm, dice);
@@ -54,53 +70,98 @@ export function aRandomSwarm(seed: number): SwarmFixture {
   for (let n = 0; n < freed; n += 1) endAttempt(swarm, dice);
   const arrived = dice.below(12);
   for (let n = 0; n < arrived; n += 1) submit(swarm, dice);
+  if (swarm.state.isPaused && dice.next() < 0.8) swarm.pauseSwarm(false);
   return swarm;
 }
 
 /** The same state with the maps that have no order of their own in another one. */
 export function shuffleMaps({ state }: SwarmFixture, seed: number): void {
   const dice = new Dice(seed);
+  const lanes = [...state.laneByKey.values()];
+  const members = lanes.flatMap(({ memberByProject }) => [...memberByProject.values()]);
   const maps: Map<unknown, unknown>[] = [
     state.agentById,
     state.laneByKey,
     state.taskById,
     state.onlineByKind,
+    state.kindByName,
+    state.recordByKind,
+    state.projectById,
+    ...state.onlineByKind.values(),
+    ...lanes.map(({ memberByProject }) => memberByProject),
+    ...members.map(({ memberByUser }) => memberByUser),
+    ...[...state.projectById.values()].map(({ userByName }) => userByName),
+    ...[...state.agentById.values()].flatMap(({ recordByKind, suspensionByKind }) => [
+      recordByKind,
+      suspensionByKind,
+    ]),
   ];
-  for (const map of [...maps, ...state.onlineByKind.values()]) {
+  for (const map of maps) {
     const entries = dice.shuffled(map);
     map.clear();
     for (const [key, value] of entries) map.set(key, value);
   }
 }
 
+function setPolicy(swarm: SwarmFixture, dice: Dice): void {
+  const topN = dice.below(4) === 0 ? dice.below(8) + 1 : undefined;
+  swarm.setPolicy({
+    projectTurn: dice.of(projectRules) as ProjectTurnRule,
+    userTurn: dice.of(userRules) as TurnRule,
+    agentRule: dice.below(4) === 0 ? "first-idle" : "score",
+    lambda: dice.of([0, 0.25, 0.25, 4]) as number,
+    speedExponent: dice.of([0, 0.5, 1, 1, 2]) as number,
+    alpha: dice.of([0, 0.25, 0.5, 1]) as number,
+    ceiling: dice.of([0, 1, 1, 2, 20]) as number,
+    guaranteeMs: dice.of([1, 500, 60_000, 3_600_000]) as number,
+    tokensDefault: 100,
+    ...(topN === undefined ? {} : { topN }),
+    ...(dice.below(8) === 0 ? { budget: aBudget(dice, 3) } : {}),
+  });
+}
+
+function aBudget(dice: Dice, times: number): BudgetSettings {
+  return {
+    tokens: times * (100 + dice.below(1_000)),
+    windowMs: dice.of([600, 60_000, 3_600_000]) as number,
+    mode: dice.of(["reject", "reject", "alert", "downgrade"] as const) as BudgetMode,
+  };
+}
+
 function join(swarm: SwarmFixture, dice: Dice, id: string): void {
   const role = dice.of(roles);
+  const agentType = dice.of(agentTypes);
   swarm.join(id, {
     kinds: kinds.filter(() => dice.next() < 0.6),
     maxConcurrent: 1 + dice.below(3),
     prefetch: dice.below(4),
     ...(role === undefined ? {} : { role }),
+    ...(agentType === undefined ? {} : { agentType }),
   });
 }
 
 function step(swarm: SwarmFixture, dice: Dice): void {
   const chance = dice.next();
   if (chance < 0.3) return submit(swarm, dice);
-  if (chance < 0.55) return assign(swarm, dice);
-  if (chance < 0.66) return void swarm.plan();
-  if (chance < 0.86) return endAttempt(swarm, dice);
-  if (chance < 0.9) return swarm.pass(dice.below(3) === 0 ? dice.below(600_000) : dice.below(100));
-  changeAgent(swarm, dice);
+  if (chance < 0.45) return assign(swarm, dice);
+  if (chance < 0.57) return void swarm.plan();
+  if (chance < 0.8) return endAttempt(swarm, dice);
+  if (chance < 0.86) return swarm.pass(dice.of([1, 90, 499, 500, 4_999, 5_000, 61_000, 4_000_000]) ?? 0);
+  if (chance < 0.93) return changeAgent(swarm, dice);
+  changeSettings(swarm, dice);
 }
 
 function submit(swarm: SwarmFixture, dice: Dice): void {
   const role = dice.of(roles);
   swarm.submit(`t${swarm.state.submissions}`, {
-    kind: dice.of([...kinds, "nobody-serves-this"]) ?? "k",
+    project: projects[Math.min(dice.below(4), dice.below(4))] as string,
+    user: users[Math.min(dice.below(3), dice.below(3))] as string,
+    kind: dice.of([...kinds, ...kinds, "nobody-serves-this"]) ?? "k",
     priority: 99 + dice.below(3),
-    weight: 1 + dice.below(4),
+    weight: 1 + dice.below(8) / 2,
     maxAttempts: 1 + dice.below(3),
     ...(role === undefined ? {} : { role }),
+    ...(dice.below(2) === 0 ? { tokens: dice.below(400) } : {}),
   });
 }
 
@@ -110,31 +171,55 @@ function assign(swarm: SwarmFixture, dice: Dice): void {
   const agent = dice.of(
     agentsOf(swarm).filter((row) => row.online && row.open.size < row.maxConcurrent + row.prefetch),
   );
-  if (task !== undefined && agent !== undefined) swarm.assign(task.spec.id, agent.id);
+  if (task !== undefined && agent !== undefined) swarm.assign(task.spec.id, agent.id, dice.of(turns));
 }
 
 function endAttempt(swarm: SwarmFixture, dice: Dice): void {
   const row = dice.of([...swarm.state.taskById.values()].filter(({ open }) => open !== undefined));
-  if (row === undefined) return;
-  const task = row.spec.id;
-  if (dice.next() < 0.5) return swarm.complete(task, dice.below(1000));
-  const failureClass = dice.of(failureClasses) ?? "failed";
-  if (row.failures + 1 < row.spec.maxAttempts || failureClass === "infrastructure") {
-    return swarm.fail(task, { failureClass, revoked: dice.next() < 0.2 });
+  if (row?.open === undefined) return;
+  const chance = dice.next();
+  if (chance < 0.45) {
+    const tokens = dice.below(2) === 0 ? dice.below(600) : undefined;
+    return swarm.complete(row.spec.id, dice.below(1000), tokens);
   }
-  deadLetter(swarm, row, row.open as OpenAttempt, failureClass);
+  if (chance < 0.5) return swarm.cancel(row.spec.id);
+  if (chance < 0.53) return swarm.apply({ type: "TaskExpired", task: row.spec.id });
+  if (chance < 0.56) return giveUp(swarm, row.open, "TaskFailed", "invalid");
+  if (chance < 0.66) return release(swarm, dice);
+  failOnce(swarm, dice, row);
 }
 
-function deadLetter(swarm: SwarmFixture, row: TaskRow, open: OpenAttempt, failureClass: FailureClass): void {
-  swarm.apply({
-    type: "TaskDeadLettered",
-    task: row.spec.id,
-    attempt: open.attempt,
-    agent: open.agent,
-    reason: "attempts-exhausted",
-    failure: { class: failureClass, error: "" },
-    latencyMs: 1,
-  });
+function failOnce(swarm: SwarmFixture, dice: Dice, row: TaskRow): void {
+  const failureClass = dice.of(failureClasses) ?? "failed";
+  if (row.failures + 1 < row.spec.maxAttempts || failureClass === "infrastructure") {
+    const retryMs = dice.next() < 0.2 ? 1 + dice.below(5) : 0;
+    return swarm.fail(row.spec.id, { failureClass, revoked: dice.next() < 0.2, retryMs });
+  }
+  giveUp(swarm, row.open as OpenAttempt, "TaskDeadLettered", failureClass);
+}
+
+function giveUp(
+  swarm: SwarmFixture,
+  { task, attempt, agent }: OpenAttempt,
+  type: "TaskFailed" | "TaskDeadLettered",
+  failureClass: FailureClass,
+): void {
+  const ended = { task, attempt, agent, failure: { class: failureClass, error: "" }, latencyMs: 1 };
+  if (type === "TaskFailed") swarm.apply({ type, ...ended });
+  else swarm.apply({ type, reason: "attempts-exhausted", ...ended });
+}
+
+/** What was revoked gives its place back, and what was delayed is queued again. */
+function release(swarm: SwarmFixture, dice: Dice): void {
+  const revoked = dice.of(
+    agentsOf(swarm).flatMap(({ open }) => [...open.values()].filter(({ state }) => state === "revoked")),
+  );
+  if (revoked !== undefined) {
+    const { task, attempt, agent } = revoked;
+    swarm.apply({ type: "AttemptReleased", task, attempt, agent, reason: "confirmed" });
+  }
+  const delayed = dice.of([...swarm.state.taskById.values()].filter(({ state }) => state === "delayed"));
+  if (delayed !== undefined) swarm.apply({ type: "TaskReleased", task: delayed.spec.id });
 }
 
 function changeAgent(swarm: SwarmFixture, dice: Dice): void {
@@ -157,6 +242,33 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
         kind: dice.of(kinds) ?? "k",
         until: swarm.at + (dice.below(3) === 0 ? 60_000 : -dice.below(2)),
       });
+  }
+}
+
+function changeSettings(swarm: SwarmFixture, dice: Dice): void {
+  const project = dice.of(projects) as string;
+  const kind = dice.of(kinds) as string;
+  switch (dice.below(9)) {
+    case 0:
+      return swarm.setProject(project, { creditWeight: dice.of([0.3, 1, 2, 7]) as number });
+    case 1:
+      return swarm.setProject(project, { maxConcurrent: 1 + dice.below(3) });
+    case 2:
+      return swarm.pauseProject(project, dice.next() < 0.4);
+    case 3:
+      return swarm.setKind(kind, { importance: dice.of([0.3, 1, 2, 3]) as number });
+    case 4:
+      return setPolicy(swarm, dice);
+    case 5:
+      return swarm.setProject(project, { budget: aBudget(dice, 1) });
+    case 6:
+      return swarm.setKind(kind, {
+        cheaper: kindNamed(dice.of(kinds.filter((other) => other !== kind)) as string),
+      });
+    case 7:
+      return swarm.setRate(dice.of(["small", "large"]) as string, 100 + dice.below(2_000), dice.next() < 0.5);
+    default:
+      return swarm.pauseSwarm(dice.next() < 0.1);
   }
 }
 

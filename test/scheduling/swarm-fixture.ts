@@ -3,8 +3,17 @@
 
 import { apply } from "../../src/core/apply.ts";
 import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/core/event.ts";
-import type { Receipt } from "../../src/core/receipt.ts";
-import { type AgentRow, emptyState, type OpenAttempt, type SwarmState } from "../../src/core/state.ts";
+import type { Receipt, Turn } from "../../src/core/receipt.ts";
+import type { KindSettings, ProjectSettings } from "../../src/core/settings.ts";
+import {
+  type AgentRow,
+  defaultKindSettings,
+  defaultProjectSettings,
+  emptyState,
+  type OpenAttempt,
+  type SwarmState,
+  type TaskRow,
+} from "../../src/core/state.ts";
 import {
   agentId,
   assignmentNumber,
@@ -28,14 +37,18 @@ export interface AgentOverrides {
   readonly role?: string;
   readonly maxConcurrent?: number;
   readonly prefetch?: number;
+  readonly agentType?: string;
 }
 
 export interface TaskOverrides {
+  readonly project?: string;
+  readonly user?: string;
   readonly kind?: string;
   readonly role?: string;
   readonly priority?: number;
   readonly weight?: number;
   readonly maxAttempts?: number;
+  readonly tokens?: number;
 }
 
 const unexplained: Receipt = {
@@ -50,6 +63,8 @@ const unexplained: Receipt = {
 
 export class SwarmFixture {
   readonly state: SwarmState = emptyState();
+  /** Kept from round to round, as a coordinator does. */
+  readonly planner = new Planner(this.state);
   at = instant(1_000_000);
   #idx = 0;
 
@@ -62,6 +77,7 @@ export class SwarmFixture {
     this.state.at = this.at;
     this.state.idx = batchIndex(this.#idx);
     apply(this.state, event, { at: this.at, idx: batchIndex(this.#idx) });
+    if ("agent" in event) this.planner.touch(event.agent);
   }
 
   pass(ms: number): void {
@@ -74,7 +90,8 @@ export class SwarmFixture {
     return row;
   }
 
-  join(id: string, { kinds = ["k"], role, maxConcurrent = 1, prefetch }: AgentOverrides = {}): AgentRow {
+  join(id: string, overrides: AgentOverrides = {}): AgentRow {
+    const { kinds = ["k"], role, maxConcurrent = 1, prefetch, agentType } = overrides;
     this.apply({
       type: "AgentJoined",
       agent: agentId(id),
@@ -83,6 +100,7 @@ export class SwarmFixture {
       maxConcurrent,
       ...(role === undefined ? {} : { role }),
       ...(prefetch === undefined ? {} : { prefetch }),
+      ...(agentType === undefined ? {} : { agentType }),
     });
     return this.agent(id);
   }
@@ -109,24 +127,61 @@ export class SwarmFixture {
   }
 
   submit(id: string, overrides: TaskOverrides = {}): void {
-    const { kind: of = "k", role, priority = 100, weight = 1, maxAttempts = 3 } = overrides;
+    const { project = "p", user = "u", kind: of = "k", role, priority = 100, weight = 1 } = overrides;
+    const { maxAttempts = 3, tokens } = overrides;
     const spec: TaskSpec = {
       id: taskId(id),
       kind: kind(of),
       ...(role === undefined ? {} : { role }),
-      project: projectId("p"),
-      user: userId("u"),
+      project: projectId(project),
+      user: userId(user),
       weight,
       priority,
       payload: "",
       maxAttempts,
       timeoutMs: 1_000_000,
+      ...(tokens === undefined ? {} : { tokens }),
     };
     this.apply({ type: "TaskSubmitted", task: spec, hash: id });
   }
 
+  /** Sets some of the policy; the rest stays as it is. */
+  setPolicy(changes: Partial<Policy>): void {
+    this.apply({ type: "PolicyChanged", policy: { ...this.state.policy, ...changes } });
+  }
+
+  setProject(project: string, settings: Partial<ProjectSettings>): void {
+    const known = this.state.projectById.get(projectId(project))?.settings ?? defaultProjectSettings;
+    this.apply({
+      type: "ProjectConfigured",
+      project: projectId(project),
+      settings: { ...known, ...settings },
+    });
+  }
+
+  setKind(of: string, settings: Partial<KindSettings>): void {
+    const known = this.state.kindByName.get(kind(of))?.settings ?? defaultKindSettings;
+    this.apply({ type: "KindConfigured", kind: kind(of), settings: { ...known, ...settings } });
+  }
+
+  setRate(agentType: string, tokensMax: number, sliding: boolean): void {
+    this.apply({ type: "RateConfigured", agentType, settings: { window: "per_minute", tokensMax, sliding } });
+  }
+
+  pauseProject(project: string, isPaused: boolean): void {
+    this.apply({ type: isPaused ? "ProjectPaused" : "ProjectResumed", project: projectId(project) });
+  }
+
+  pauseSwarm(isPaused: boolean): void {
+    this.apply({ type: isPaused ? "SwarmPaused" : "SwarmResumed" });
+  }
+
+  cancel(task: string): void {
+    this.apply({ type: "TaskCancelled", task: taskId(task), reason: "requested" });
+  }
+
   /** Assigns without asking the planner. */
-  assign(task: string, to: string): void {
+  assign(task: string, to: string, turn?: Turn): void {
     const row = this.state.taskById.get(taskId(task));
     const agent = this.agent(to);
     const number = agent.lastNumber + 1;
@@ -138,17 +193,28 @@ export class SwarmFixture {
       incarnation: agent.incarnation,
       number: assignmentNumber(number),
       token: token(`7.${number}`),
-      receipt: unexplained,
+      receipt: turn === undefined ? unexplained : { ...unexplained, turn },
     });
   }
 
-  complete(task: string, latencyMs = 1): void {
+  complete(task: string, latencyMs = 1, tokens?: number): void {
     const { attempt, agent } = this.openAttempt(task);
-    this.apply({ type: "TaskCompleted", task: taskId(task), attempt, agent, result: "", latencyMs });
+    this.apply({
+      type: "TaskCompleted",
+      task: taskId(task),
+      attempt,
+      agent,
+      result: "",
+      latencyMs,
+      ...(tokens === undefined ? {} : { tokens }),
+    });
   }
 
-  /** The task is queued again at once. @param revoked the agent was told to stop, and keeps the place */
-  fail(task: string, { failureClass = "failed" as FailureClass, revoked = false } = {}): void {
+  /** The task is queued again, at once unless `retryMs` says when. @param revoked the agent was told to stop, and keeps the place */
+  fail(
+    task: string,
+    { failureClass = "failed" as FailureClass, revoked = false, retryMs = 0, latencyMs = 1 } = {},
+  ): void {
     const { attempt, agent } = this.openAttempt(task);
     this.apply({
       type: "AttemptFailed",
@@ -156,7 +222,8 @@ export class SwarmFixture {
       attempt,
       agent,
       failure: { class: failureClass, error: "" },
-      latencyMs: 1,
+      latencyMs,
+      ...(retryMs === 0 ? {} : { retryAt: instant(this.at + retryMs) }),
       ...(revoked ? { revoked: true } : {}),
     });
   }
@@ -170,9 +237,15 @@ export class SwarmFixture {
       if (n < successes) this.complete(task);
       else {
         this.fail(task);
-        this.apply({ type: "TaskCancelled", task: taskId(task), reason: "requested" });
+        this.cancel(task);
       }
     }
+  }
+
+  task(id: string): TaskRow {
+    const row = this.state.taskById.get(taskId(id));
+    if (row === undefined) throw new Error(`no live task ${id}`);
+    return row;
   }
 
   openAttempt(task: string): OpenAttempt {
@@ -182,9 +255,9 @@ export class SwarmFixture {
   }
 
   /** One whole round, applied. */
-  plan(policy?: Partial<Policy>): EventOf<"TaskAssigned">[] {
-    if (policy !== undefined) this.state.policy = { ...this.state.policy, ...policy };
-    const round = new Planner(this.state).open(this.at);
+  plan(policy?: Partial<Policy>, planner: Planner = this.planner): EventOf<"TaskAssigned">[] {
+    if (policy !== undefined) this.setPolicy(policy);
+    const round = planner.open(this.at);
     const assigned: EventOf<"TaskAssigned">[] = [];
     for (let event = round.next(); event !== undefined; event = round.next()) {
       this.apply(event);

@@ -1,0 +1,166 @@
+// docs/scheduling.md as plainly as possible, without a thought for speed: at every decision it looks at every task
+// and every agent anew, and at nobody's queues, heaps or counters. The tests hold the real planner to it, event by
+// event. It shares with it only what has tests of its own: what was learnt, the load function, the gates.
+
+import type { EventOf } from "../../src/core/event.ts";
+import type { Receipt } from "../../src/core/receipt.ts";
+import type { OpenAttempt, ProjectRow, SwarmState, TaskRow } from "../../src/core/state.ts";
+import { assignmentNumber, attemptNumber, type Instant, token } from "../../src/ids.ts";
+import { type BudgetVerdict, budgetVerdict } from "../../src/scheduling/gates.ts";
+import type { Policy } from "../../src/scheduling/policy.ts";
+import { type Demand, decidedBetween, NaiveRanking, type RankedAgent } from "./naive-ranking.ts";
+import { compareMemberships, type Membership, NaiveTurns } from "./naive-turns.ts";
+
+/** A task that the budgets let through, and how. */
+type Fitting = { readonly task: TaskRow } & Extract<BudgetVerdict, { kind: "runs" }>;
+
+export class NaivePlanner {
+  readonly #state: SwarmState;
+  readonly #at: Instant;
+  readonly #policy: Policy;
+  readonly #ranking: NaiveRanking;
+  readonly #turns: NaiveTurns;
+  /** Of this round, for want of tokens. */
+  readonly #outProjects = new Set<string>();
+  readonly #outUsers = new Set<string>();
+  readonly #mayBy = new Map<string, boolean>();
+  #isOver = false;
+
+  constructor(state: SwarmState, at: Instant) {
+    this.#state = state;
+    this.#at = at;
+    this.#policy = state.policy;
+    this.#ranking = new NaiveRanking(state, at, this.#policy);
+    this.#turns = new NaiveTurns(state, at, this.#policy, this.#atStart());
+  }
+
+  next(): EventOf<"TaskAssigned"> | undefined {
+    this.#mayBy.clear();
+    for (;;) {
+      const [best] = this.#contenders().sort(compareMemberships);
+      if (best === undefined) return undefined;
+      const fitting = this.#thatFits(best);
+      if (fitting !== undefined) return this.#assign(fitting, best);
+    }
+  }
+
+  /** Everybody whose turn it could be: one for each user of each project of each open lane. */
+  #contenders(): Membership[] {
+    if (this.#isOver || this.#state.isPaused || this.#isTopNReached()) return [];
+    const inOpenLanes = this.#queued().filter((task) => this.#isLaneOpen(task));
+    const outProjects = new Set([...new Set(inOpenLanes.map((task) => task.projectRow))].filter(this.#isOut));
+    return this.#turns
+      .membershipsOf(inOpenLanes, (task) => this.#isTakeable(task))
+      .filter(({ takeable: [first] }) => first !== undefined && !outProjects.has(first.task.projectRow))
+      .filter(({ key }) => !this.#outUsers.has(key));
+  }
+
+  /** Members of open lanes that are not out, when the round begins: what totals and maxima are of. */
+  #atStart(): { open: TaskRow[]; competing: TaskRow[] } {
+    const open = this.#queued().filter((task) => this.#isLaneOpen(task));
+    return { open, competing: open.filter(({ projectRow }) => !this.#isOut(projectRow)) };
+  }
+
+  #queued(): TaskRow[] {
+    return [...this.#state.taskById.values()].filter(({ state }) => state === "queued");
+  }
+
+  #isTopNReached(): boolean {
+    return this.#policy.topN !== undefined && this.#openAttempts().length >= this.#policy.topN;
+  }
+
+  readonly #isOut = (row: ProjectRow): boolean => {
+    const concurrencyMax = row.settings?.maxConcurrent ?? Number.POSITIVE_INFINITY;
+    const open = this.#openAttempts().filter(({ project }) => project === row.project).length;
+    return row.isPaused || open >= concurrencyMax || this.#outProjects.has(row.project);
+  };
+
+  /** Whatever occupies a place: what was revoked too, until it is released. */
+  #openAttempts(): OpenAttempt[] {
+    return [...this.#state.agentById.values()].flatMap(({ open }) => [...open.values()]);
+  }
+
+  /** Whether an agent may have a task of this kind and role now, or of the cheaper kind where a budget of somebody
+   *  who waits there asks for it. */
+  #isLaneOpen(task: TaskRow): boolean {
+    const { kind, role } = task.spec;
+    const inLane = this.#queued().filter((other) => isSameLane(other, task));
+    const cheaper = inLane.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
+      ? this.#state.kindByName.get(kind)?.settings?.cheaper
+      : undefined;
+    return [kind, cheaper].some(
+      (as) => as !== undefined && this.#mayAnybodyHave({ kind: as, role, failedBy: [] }),
+    );
+  }
+
+  #isTakeable({ spec, failedBy, ...row }: TaskRow): boolean {
+    const verdict = budgetVerdict(this.#state, row.projectRow, spec, this.#at);
+    const kind = verdict.kind === "runs" ? (verdict.runsAs ?? spec.kind) : spec.kind;
+    return this.#mayAnybodyHave({ kind, role: spec.role, failedBy });
+  }
+
+  /** Asked of many tasks that differ in nothing that matters here, so the answer is kept until the next decision. */
+  #mayAnybodyHave(demand: Demand): boolean {
+    const key = `${demand.kind} ${demand.role} ${demand.failedBy}`;
+    const known = this.#mayBy.get(key) ?? this.#ranking.mayAnybodyHave(demand);
+    this.#mayBy.set(key, known);
+    return known;
+  }
+
+  /** The first of a user's tasks that fits the budgets. If none does, somebody is out of the round. */
+  #thatFits({ key, takeable }: Membership): Fitting | undefined {
+    for (const { task, isPastCeiling } of takeable) {
+      const verdict = budgetVerdict(this.#state, task.projectRow, task.spec, this.#at);
+      if (verdict.kind === "runs") return { task, ...verdict };
+      if (!isPastCeiling) continue;
+      if (verdict.reason === "global-budget") this.#isOver = true;
+      else this.#outProjects.add(task.spec.project);
+      return undefined;
+    }
+    this.#outUsers.add(key);
+    return undefined;
+  }
+
+  #assign({ task, runsAs, tokens }: Fitting, { project, user }: Membership): EventOf<"TaskAssigned"> {
+    const { spec, failedBy } = task;
+    const demand = { kind: runsAs ?? spec.kind, role: spec.role, failedBy };
+    const isLastAttempt = task.failures + 1 >= spec.maxAttempts;
+    const { ranked, ineligible } = this.#ranking.rank(demand, isLastAttempt);
+    const isLimited = task.projectRow.settings?.budget !== undefined || this.#policy.budget !== undefined;
+    const [winner, second] = ranked as [RankedAgent, RankedAgent | undefined];
+    const { agent } = winner;
+    const receipt: Receipt = {
+      ...(project.basis === "rule" && user.basis === "rule"
+        ? {}
+        : { turn: { project: project.basis, user: user.basis } }),
+      feasible: ranked.length,
+      candidates: ranked.slice(0, 3).map(({ terms }) => terms),
+      ineligible,
+      decidedBy: decidedBetween(winner, second, this.#policy.agentRule),
+      lane: spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`,
+      waiting: this.#queued().filter((other) => isSameLane(other, task)).length,
+      waitedMs: this.#at - task.queuedAt,
+    };
+    return {
+      type: "TaskAssigned",
+      task: task.spec.id,
+      attempt: attemptNumber(task.attempt + 1),
+      agent: agent.id,
+      incarnation: agent.incarnation,
+      number: assignmentNumber(agent.lastNumber + 1),
+      token: token(`${this.#state.term}.${agent.lastNumber + 1}`),
+      ...(isLimited ? { tokensReserved: tokens } : {}),
+      ...(runsAs === undefined ? {} : { runsAs }),
+      receipt,
+    };
+  }
+}
+
+/** Whether a budget may make the project's tasks run as a cheaper kind. */
+export function mayDowngrade({ policy }: SwarmState, { settings }: ProjectRow): boolean {
+  return [policy.budget, settings?.budget].some((budget) => budget?.mode === "downgrade");
+}
+
+function isSameLane(a: TaskRow, b: TaskRow): boolean {
+  return a.spec.kind === b.spec.kind && a.spec.role === b.spec.role;
+}

@@ -1,0 +1,181 @@
+// Who may have a task and who is best (docs/scheduling.md, "Who does it"), from all agents of the swarm, anew for
+// each task.
+
+import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/core/receipt.ts";
+import type { AgentRow, SwarmState } from "../../src/core/state.ts";
+import type { AgentId, Instant, Kind } from "../../src/ids.ts";
+import { rateGate } from "../../src/scheduling/gates.ts";
+import { loads } from "../../src/scheduling/load.ts";
+import type { AgentRule, Policy } from "../../src/scheduling/policy.ts";
+import { expectationOf, scoredRate, speedFactor } from "../../src/scheduling/success-rate.ts";
+
+/** What of a task its agent depends on. */
+export interface Demand {
+  /** As which it would run. */
+  readonly kind: Kind;
+  readonly role: string | undefined;
+  readonly failedBy: readonly AgentId[];
+}
+
+export interface RankedAgent {
+  readonly agent: AgentRow;
+  readonly isProbe: boolean;
+  readonly score: number;
+  readonly terms: CandidateTerms;
+}
+
+export class NaiveRanking {
+  readonly #state: SwarmState;
+  readonly #at: Instant;
+  readonly #policy: Policy;
+  readonly #backlogAtStart: ReadonlyMap<AgentRow, number>;
+
+  constructor(state: SwarmState, at: Instant, policy: Policy) {
+    this.#state = state;
+    this.#at = at;
+    this.#policy = policy;
+    const agents = [...state.agentById.values()];
+    const queues = agents.map((agent) => {
+      const waiting = [...agent.open.values()].sort((a, b) => a.number - b.number).slice(agent.maxConcurrent);
+      return {
+        queueDepth: waiting.reduce((sum, { weight }) => sum + weight, 0),
+        oldestAge: Math.max(0, ...waiting.map(({ assignedTick }) => state.tick - assignedTick)),
+      };
+    });
+    const all = loads(queues, policy.alpha);
+    this.#backlogAtStart = new Map(
+      agents.map((agent, n) => [agent, policy.lambda === 0 ? 0 : (all[n] as number)]),
+    );
+  }
+
+  /** Those that may have it, best first, and how many others failed which filter. */
+  rank(demand: Demand, isLastAttempt: boolean) {
+    const ineligible: Partial<Record<IneligibleReason, number>> = {};
+    const ranked: RankedAgent[] = [];
+    const peers = this.#whoCouldServe(demand);
+    for (const agent of this.#state.agentById.values()) {
+      const reason = this.#reasonAgainst(agent, demand, peers);
+      if (reason === undefined) ranked.push(this.#rankedOf(agent, demand.kind, peers));
+      else ineligible[reason] = (ineligible[reason] ?? 0) + 1;
+    }
+    ranked.sort((a, b) => this.#compare(a, b, isLastAttempt, demand.kind));
+    return { ranked, ineligible };
+  }
+
+  mayAnybodyHave(demand: Demand): boolean {
+    const peers = this.#whoCouldServe(demand);
+    return [...this.#state.agentById.values()].some(
+      (agent) => this.#reasonAgainst(agent, demand, peers) === undefined,
+    );
+  }
+
+  #reasonAgainst(
+    agent: AgentRow,
+    { kind, role, failedBy }: Demand,
+    peers: readonly AgentRow[],
+  ): IneligibleReason | undefined {
+    if (!agent.online) return "offline";
+    if (agent.draining) return "draining";
+    if (!agent.kinds.has(kind)) return "wrong-kind";
+    if (role !== undefined && agent.role !== role) return "wrong-role";
+    if (agent.open.size >= agent.maxConcurrent + agent.prefetch) return "full";
+    if (agent.agentType !== undefined && rateGate(this.#state, agent.agentType, this.#at))
+      return "rate-limited";
+    if (agent.unresponsive) return "unresponsive";
+    const isSuspended = agent.suspensionByKind.has(kind) && !peers.includes(agent);
+    if (isSuspended && !this.#isProbe(agent, kind, peers)) return "suspended";
+    if (failedBy.includes(agent.id) && peers.some((other) => !failedBy.includes(other.id))) {
+      return "failed-this-task";
+    }
+    return undefined;
+  }
+
+  /** Live and not suspended; if all are suspended, then all. */
+  #whoCouldServe({ kind, role }: Demand): AgentRow[] {
+    const live = [...this.#state.agentById.values()].filter(
+      (agent) =>
+        agent.online &&
+        !agent.draining &&
+        agent.kinds.has(kind) &&
+        (role === undefined || agent.role === role),
+    );
+    const unsuspended = live.filter((agent) => !agent.suspensionByKind.has(kind));
+    return unsuspended.length > 0 ? unsuspended : live;
+  }
+
+  /** Suspended while others are not, with its back-off over and no attempt of the kind since. */
+  #isProbe(agent: AgentRow, kind: Kind, peers: readonly AgentRow[]): boolean {
+    const suspension = agent.suspensionByKind.get(kind);
+    if (suspension === undefined || peers.includes(agent)) return false;
+    const isUnderWay = [...agent.open.values()].some(
+      (open) => open.kind === kind && open.state !== "revoked" && open.assignedAt >= suspension.until,
+    );
+    return this.#at >= suspension.until && !isUnderWay;
+  }
+
+  #rankedOf(agent: AgentRow, kind: Kind, peers: readonly AgentRow[]): RankedAgent {
+    const expectation = expectationOf(this.#state.recordByKind.get(kind), this.#at);
+    const record = agent.recordByKind.get(kind);
+    const rate = scoredRate(record, expectation, this.#at);
+    const speed = speedFactor(record, expectation, this.#policy.speedExponent);
+    const load = agent.open.size / agent.maxConcurrent;
+    const backlog = this.#backlogAtStart.get(agent) ?? 0;
+    const score = (rate * speed) / (1 + load + this.#policy.lambda * backlog);
+    return {
+      agent,
+      isProbe: this.#isProbe(agent, kind, peers),
+      score,
+      terms: {
+        agent: agent.id,
+        score: shown(score),
+        successRate: shown(rate),
+        load: shown(load),
+        ...(backlog === 0 ? {} : { backlog: shown(backlog) }),
+        ...(speed === 1 ? {} : { speed: shown(speed) }),
+      },
+    };
+  }
+
+  #compare(a: RankedAgent, b: RankedAgent, isLastAttempt: boolean, kind: Kind): number {
+    if (a.isProbe !== b.isProbe) return a.isProbe === isLastAttempt ? 1 : -1;
+    if (a.isProbe) {
+      const dueAt = (of: RankedAgent) => of.agent.suspensionByKind.get(kind)?.until ?? 0;
+      return dueAt(a) - dueAt(b) || byId(a, b);
+    }
+    if (this.#policy.agentRule === "first-idle") {
+      const isBusy = (of: RankedAgent) => (of.agent.open.size > 0 ? 1 : 0);
+      return isBusy(a) - isBusy(b) || a.agent.joinedOrder - b.agent.joinedOrder;
+    }
+    return (
+      b.score - a.score ||
+      a.agent.open.size - b.agent.open.size ||
+      a.agent.lastAssignedOrder - b.agent.lastAssignedOrder ||
+      byId(a, b)
+    );
+  }
+}
+
+/** The first rule in which the winner and the next differ. */
+export function decidedBetween(
+  winner: RankedAgent,
+  second: RankedAgent | undefined,
+  agentRule: AgentRule,
+): DecidedBy {
+  if (winner.isProbe || second?.isProbe === true) return "probe";
+  if (second === undefined) return "only";
+  if (agentRule === "first-idle") {
+    const isIdle = (of: RankedAgent) => of.agent.open.size === 0;
+    return isIdle(winner) === isIdle(second) ? "joined" : "in-flight";
+  }
+  if (winner.score !== second.score) return "score";
+  if (winner.agent.open.size !== second.agent.open.size) return "in-flight";
+  return winner.agent.lastAssignedOrder === second.agent.lastAssignedOrder ? "id" : "longest-idle";
+}
+
+function byId(a: RankedAgent, b: RankedAgent): number {
+  return a.agent.id < b.agent.id ? -1 : 1;
+}
+
+function shown(value: number): number {
+  return Math.round(value * 1e4) / 1e4;
+}

@@ -1,0 +1,271 @@
+// Whose turn it is (docs/scheduling.md), derived from the queued tasks themselves: who is a member of which lane,
+// how many there are, what waits longest. From the state it reads tasks, accounts, virtual times, and since when
+// a member waits, which only history knows.
+
+import type { TurnBasis } from "../../src/core/receipt.ts";
+import type { ProjectRow, SwarmState, TaskRow } from "../../src/core/state.ts";
+import type { Instant } from "../../src/ids.ts";
+import type { Account } from "../../src/scheduling/account.ts";
+import { loadOf, maximaOf, type Queue } from "../../src/scheduling/load.ts";
+import type { Policy, ProjectTurnRule } from "../../src/scheduling/policy.ts";
+import { totalAt } from "../../src/scheduling/rolling-window.ts";
+
+/** A user of a project in a lane: its standing at both levels, and its tasks there that somebody may have. */
+export interface Membership {
+  readonly key: string;
+  readonly project: Member;
+  readonly user: Member;
+  /** In the order they are served; there is one at least. */
+  readonly takeable: readonly OrderedTask[];
+}
+
+interface Member {
+  readonly basis: TurnBasis;
+  /** Among those of the same class; the lowest goes first, part by part. */
+  readonly claim: readonly number[];
+}
+
+/** A project's or a user's tasks in one lane. */
+interface Part {
+  readonly tasks: readonly TaskRow[];
+  /** Those that somebody may have. */
+  readonly takeable: readonly TaskRow[];
+}
+
+/** What else a member's standing depends on. */
+interface Terms {
+  readonly rule: ProjectTurnRule;
+  readonly account: Account;
+  readonly since: { readonly sinceOrder: number; readonly sinceTick: number } | undefined;
+  /** Of those it waits among. */
+  readonly sizeKey: string;
+  readonly isGuaranteed: boolean;
+  readonly virtualTime: number;
+  readonly maxima: Queue;
+}
+
+export interface OrderedTask {
+  readonly task: TaskRow;
+  readonly isPastCeiling: boolean;
+}
+
+/** The tasks that waited when the round began. */
+interface Start {
+  /** In lanes that were open. */
+  readonly open: readonly TaskRow[];
+  /** Those of them whose project was not out. */
+  readonly competing: readonly TaskRow[];
+}
+
+export class NaiveTurns {
+  readonly #state: SwarmState;
+  readonly #at: Instant;
+  readonly #policy: Policy;
+  readonly #projectMaxima: Queue;
+  readonly #userMaxima: Queue;
+  readonly #creditWeightTotal: number;
+  readonly #tokensTotal: number;
+  /** How many members or tasks there were in a lane, a project's part or a user's part of it. */
+  readonly #sizeAtStart = new Map<string, number>();
+
+  constructor(state: SwarmState, at: Instant, policy: Policy, { open, competing }: Start) {
+    this.#state = state;
+    this.#at = at;
+    this.#policy = policy;
+    const queuesBy = (keyOf: (task: TaskRow) => string) =>
+      [...groupBy(open, keyOf).values()].map((tasks) => this.#queueOf(tasks));
+    this.#projectMaxima = maximaOf(queuesBy(projectKey));
+    this.#userMaxima = maximaOf(queuesBy(userKey));
+    const competitors = new Set(competing.map(({ projectRow }) => projectRow));
+    this.#creditWeightTotal = sumOf([...competitors].map(creditWeightOf));
+    this.#tokensTotal = sumOf([...state.projectById.values()].map(({ ledger }) => totalAt(ledger.usage, at)));
+    for (const [key, tasks] of groupBy(open, laneKey)) this.#sizeAtStart.set(key, countBy(tasks, projectKey));
+    for (const [key, tasks] of groupBy(open, projectKey)) this.#sizeAtStart.set(key, countBy(tasks, userKey));
+    for (const [key, tasks] of groupBy(open, userKey)) this.#sizeAtStart.set(key, tasks.length);
+  }
+
+  /** One for each user of each project in each lane that has a task there which somebody may have. */
+  membershipsOf(queued: readonly TaskRow[], isTakeable: (task: TaskRow) => boolean): Membership[] {
+    const takeableBy = groupBy(queued.filter(isTakeable), projectKey);
+    const byProject = groupBy(queued, projectKey);
+    return [...groupBy(queued, userKey)].flatMap(([key, tasks]) => {
+      const [task] = tasks as [TaskRow];
+      const ofProject = {
+        tasks: byProject.get(projectKey(task)) as TaskRow[],
+        takeable: takeableBy.get(projectKey(task)) ?? [],
+      };
+      const ofUser = { tasks, takeable: tasks.filter(isTakeable) };
+      if (ofUser.takeable.length === 0) return [];
+      const user = this.#user(ofUser);
+      const project = this.#policy.projectTurn === "none" ? user : this.#project(ofProject);
+      return [
+        { key, project, user, takeable: this.#inOrder(key, tasks).filter(({ task }) => isTakeable(task)) },
+      ];
+    });
+  }
+
+  /** The longest wait among those that the same agents failed, if it is past the ceiling; then by priority and
+   *  submission. */
+  #inOrder(key: string, tasks: readonly TaskRow[]): OrderedTask[] {
+    const longest = [...groupBy(tasks, ({ failedBy }) => `${failedBy}`).values()]
+      .map((group) => [...group].sort(byQueueing)[0] as TaskRow)
+      .filter((task) => this.#hasWaited(task, task.queuedTick, key));
+    return [
+      ...longest.sort(byQueueing).map((task) => ({ task, isPastCeiling: true })),
+      ...[...tasks].sort(bySubmission).map((task) => ({ task, isPastCeiling: false })),
+    ];
+  }
+
+  #project(part: Part): Member {
+    const { projectRow: row } = part.tasks[0] as TaskRow;
+    const { account } = row;
+    const { projectTurn, guaranteeMs } = this.#policy;
+    const isUnserved = account.servedOrder === 0 || this.#at - account.servedAt >= guaranteeMs;
+    const hasGuarantee = projectTurn === "clock" || projectTurn === "deficit";
+    return this.#member(part, {
+      rule: projectTurn,
+      account,
+      since: laneOf(this.#state, part)?.memberByProject.get(row.project),
+      sizeKey: laneKey(part.tasks[0] as TaskRow),
+      isGuaranteed: hasGuarantee && isUnserved,
+      virtualTime: this.#state.virtualTime,
+      maxima: this.#projectMaxima,
+    });
+  }
+
+  #user(part: Part): Member {
+    const { projectRow, userRow } = part.tasks[0] as TaskRow;
+    const project = laneOf(this.#state, part)?.memberByProject.get(projectRow.project);
+    return this.#member(part, {
+      rule: this.#policy.userTurn,
+      account: userRow.account,
+      since: project?.memberByUser.get(userRow.user),
+      sizeKey: projectKey(part.tasks[0] as TaskRow),
+      isGuaranteed: false,
+      virtualTime: projectRow.virtualTime,
+      maxima: this.#userMaxima,
+    });
+  }
+
+  #member(part: Part, terms: Terms): Member {
+    const { rule, account, since, sizeKey, isGuaranteed } = terms;
+    if (since === undefined) throw new Error(`whoever has tasks in ${sizeKey} is a member of it`);
+    const service = [account.servedOrder, account.arrivedOrder];
+    const claim = this.#claim(part, terms);
+    const isPastCeiling = this.#hasWaited(part.tasks[0] as TaskRow, since.sinceTick, sizeKey);
+    if (isPastCeiling) return { basis: "ceiling", claim: [since.sinceOrder] };
+    if (isGuaranteed)
+      return { basis: "guarantee", claim: rule === "deficit" ? [...claim, ...service] : service };
+    return { basis: "rule", claim: rule === "fifo" ? claim : [...claim, ...service] };
+  }
+
+  /** Whether the ticks of the task's kind have come so far since then. @param sizeKey of those who wait beside it */
+  #hasWaited(task: TaskRow, sinceTick: number, sizeKey: string): boolean {
+    const { ceiling } = this.#policy;
+    const waiting = this.#sizeAtStart.get(sizeKey) ?? 0;
+    return ceiling > 0 && this.#tick(task) - sinceTick >= ceiling * waiting;
+  }
+
+  /** What the level's rule looks at; the lowest goes first. */
+  #claim({ tasks, takeable }: Part, { rule, account, virtualTime, maxima }: Terms): number[] {
+    const { spec, projectRow } = tasks[0] as TaskRow;
+    switch (rule) {
+      case "clock":
+        return [Math.max(account.clock, virtualTime)];
+      case "recency": {
+        const importance = this.#state.kindByName.get(spec.kind)?.settings?.importance ?? 1;
+        return [-(importance * (this.#at - account.servedAt))];
+      }
+      case "deficit": {
+        const actual =
+          this.#tokensTotal === 0 ? 0 : totalAt(projectRow.ledger.usage, this.#at) / this.#tokensTotal;
+        return [actual - creditWeightOf(projectRow) / this.#creditWeightTotal];
+      }
+      case "load":
+        return [-loadOf(this.#queueOf(tasks), maxima, this.#policy.alpha)];
+      case "fifo":
+      case "none": {
+        const [first] = [...takeable].sort(bySubmission) as [TaskRow];
+        return [first.spec.priority, first.sequence];
+      }
+    }
+  }
+
+  /** Of one member: its weight in thousandths, and the ticks since its oldest task was queued. */
+  #queueOf(tasks: readonly TaskRow[]): Queue {
+    return {
+      queueDepth: tasks.reduce((sum, { cost }) => sum + cost, 0),
+      oldestAge: Math.max(...tasks.map((task) => this.#tick(task) - task.queuedTick)),
+    };
+  }
+
+  #tick({ spec: { kind } }: TaskRow): number {
+    return this.#state.kindByName.get(kind)?.tick ?? 0;
+  }
+}
+
+/** By project; for the same project by user; for the same user by task. */
+export function compareMemberships(a: Membership, b: Membership): number {
+  return compareLevel(a.project, b.project) || compareLevel(a.user, b.user) || compareTasks(a, b);
+}
+
+function compareLevel(a: Member, b: Member): number {
+  const classes: readonly TurnBasis[] = ["ceiling", "guarantee", "rule"];
+  if (a.basis !== b.basis) return classes.indexOf(a.basis) - classes.indexOf(b.basis);
+  const differsAt = a.claim.findIndex((part, at) => part !== b.claim[at]);
+  return differsAt === -1 ? 0 : (a.claim[differsAt] as number) - (b.claim[differsAt] as number);
+}
+
+function compareTasks({ takeable: [a] }: Membership, { takeable: [b] }: Membership): number {
+  if (a === undefined || b === undefined)
+    throw new Error("whoever competes has a task that somebody may have");
+  if (a.isPastCeiling !== b.isPastCeiling) return a.isPastCeiling ? -1 : 1;
+  return a.isPastCeiling ? byQueueing(a.task, b.task) : bySubmission(a.task, b.task);
+}
+
+function byQueueing(a: TaskRow, b: TaskRow): number {
+  return a.queuedOrder - b.queuedOrder;
+}
+
+function bySubmission(a: TaskRow, b: TaskRow): number {
+  return a.spec.priority - b.spec.priority || a.sequence - b.sequence;
+}
+
+function laneKey({ spec: { kind, role } }: TaskRow): string {
+  return role === undefined ? kind : `${kind} ${role}`;
+}
+
+function projectKey(task: TaskRow): string {
+  return `${laneKey(task)} / ${task.spec.project}`;
+}
+
+function userKey(task: TaskRow): string {
+  return `${projectKey(task)} / ${task.spec.user}`;
+}
+
+function laneOf(state: SwarmState, { tasks }: Part) {
+  return state.laneByKey.get(laneKey(tasks[0] as TaskRow));
+}
+
+function creditWeightOf({ settings }: ProjectRow): number {
+  return settings?.creditWeight ?? 1;
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+function groupBy(tasks: readonly TaskRow[], keyOf: (task: TaskRow) => string): Map<string, TaskRow[]> {
+  const groups = new Map<string, TaskRow[]>();
+  for (const task of tasks) {
+    const key = keyOf(task);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [task]);
+    else group.push(task);
+  }
+  return groups;
+}
+
+function countBy(tasks: readonly TaskRow[], keyOf: (task: TaskRow) => string): number {
+  return new Set(tasks.map(keyOf)).size;
+}

@@ -1,0 +1,91 @@
+// The planner against the naive one, on ten thousand states that legal histories lead to.
+
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, it } from "vitest";
+import type { EventOf } from "../../src/core/event.ts";
+import { limits } from "../../src/limits.ts";
+import { Planner } from "../../src/scheduling/planner.ts";
+import { mayDowngrade, NaivePlanner } from "./naive-planner.ts";
+import { aRandomSwarm, queuedCount, shuffleMaps } from "./random-swarm.ts";
+import type { SwarmFixture } from "./swarm-fixture.ts";
+
+const seeds = 10_000;
+/** What takes 8 s on a quiet machine takes a multiple on a busy one. */
+const timeoutMs = 120_000;
+
+/** Where each grant may change as what the others would run, only a round's first decision looks at everything. */
+function isDecidedAnew({ state }: SwarmFixture): boolean {
+  return [...state.projectById.values()].some((row) => mayDowngrade(state, row));
+}
+
+/** @param planner one that saw the whole history, or one made anew: they decide the same */
+function planBothWays(swarm: SwarmFixture, planner: Planner): EventOf<"TaskAssigned">[] {
+  const isAnew = isDecidedAnew(swarm);
+  const assigned: EventOf<"TaskAssigned">[] = [];
+  for (let round = planner.open(swarm.at), naive = new NaivePlanner(swarm.state, swarm.at); ; ) {
+    const expected = naive.next();
+    const event = round.next();
+    // `expect` says what differs; it is slow where nothing does.
+    if (!isDeepStrictEqual(event, expected)) expect(event).toEqual(expected);
+    if (event === undefined) return assigned;
+    swarm.apply(event);
+    assigned.push(event);
+    if (!isAnew) continue;
+    round.close();
+    planner.touch(event.agent);
+    round = planner.open(swarm.at);
+    naive = new NaivePlanner(swarm.state, swarm.at);
+  }
+}
+
+describe("a round", () => {
+  it("does what looking at everything for each decision would do, to the last word of each receipt", {
+    timeout: timeoutMs,
+  }, () => {
+    const seen = new Map<string, number>();
+    const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
+    for (let seed = 0; seed < seeds; seed += 1) {
+      const swarm = aRandomSwarm(seed);
+      shuffleMaps(swarm, seed);
+      const planner = seed % 4 === 0 ? new Planner(swarm.state) : swarm.planner;
+      const { projectTurn, userTurn, agentRule } = swarm.state.policy;
+      for (const { receipt, runsAs, tokensReserved } of planBothWays(swarm, planner)) {
+        note(`${projectTurn} ${userTurn}`);
+        note(agentRule);
+        note(receipt.decidedBy);
+        note(`project by ${receipt.turn?.project ?? "rule"}`);
+        note(`user by ${receipt.turn?.user ?? "rule"}`);
+        if (runsAs !== undefined) note("cheaper");
+        if (tokensReserved !== undefined) note("budget");
+        if (receipt.candidates.length > 1) note("ranked");
+        for (const reason of Object.keys(receipt.ineligible)) note(reason);
+        expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(limits.receiptBytesMax);
+      }
+    }
+    // The states were worth it: every rule decided something, every filter kept somebody out.
+    expect([...seen].filter(([, count]) => count < 50)).toEqual([]);
+    const projectRules = ["clock", "recency", "deficit", "load", "fifo", "none"];
+    const userRules = ["clock", "recency", "load", "fifo"];
+    const wanted = [
+      ...projectRules.flatMap((project) => userRules.map((user) => `${project} ${user}`)),
+      ...["score", "first-idle", "cheaper", "budget", "ranked"],
+      ...["project by ceiling", "project by guarantee", "user by ceiling"],
+      ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],
+      ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
+      ...["failed-this-task", "wrong-kind", "wrong-role"],
+    ];
+    expect(wanted.filter((what) => !seen.has(what))).toEqual([]);
+    expect(seen.get("ranked")).toBeGreaterThan(seeds / 2);
+  });
+
+  it("does not depend on the order of any map", () => {
+    let planned = 0;
+    for (let seed = 0; seed < 300; seed += 1) {
+      const [one, other] = [aRandomSwarm(seed), aRandomSwarm(seed)];
+      shuffleMaps(other, seed + 1);
+      planned += queuedCount(one) > 0 ? 1 : 0;
+      expect(other.plan(undefined, new Planner(other.state))).toEqual(one.plan());
+    }
+    expect(planned).toBeGreaterThan(100);
+  });
+});
