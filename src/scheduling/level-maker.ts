@@ -48,6 +48,7 @@ export class LevelMaker {
       return new ClockLevel(lane.projects, {
         owner: state,
         ceiling,
+        isOneOfMany: false,
         guaranteedBefore,
       });
     }
@@ -67,8 +68,14 @@ export class LevelMaker {
       tick: project.lane.kindRow.tick,
       afterTicks: sizes.ceilingOf(sizes.users(project)),
     };
-    if (rule === "clock")
-      return new ClockLevel(project.users, { owner: project.row, ceiling, guaranteedBefore: undefined });
+    if (rule === "clock") {
+      return new ClockLevel(project.users, {
+        owner: project.row,
+        ceiling,
+        isOneOfMany: state.policy.projectTurn === "none",
+        guaranteedBefore: undefined,
+      });
+    }
     return new RankedLevel(project.memberByUser.values(), (user) => this.#userClaim(user, rule, ceiling));
   }
 

@@ -38,6 +38,8 @@ export interface ClockTerms {
   /** Whose level it is: the swarm, or a project. */
   readonly owner: { readonly virtualTime: number };
   readonly ceiling: CeilingTerms;
+  /** Whether its members are compared with those of other owners too, each by its own virtual time. */
+  readonly isOneOfMany: boolean;
   /** Served before this instant, or never, goes before the rule; undefined where nothing is guaranteed. */
   readonly guaranteedBefore: Instant | undefined;
 }
@@ -53,7 +55,7 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
   }
 
   best(): Best<Item> | undefined {
-    const { ceiling, guaranteedBefore, owner } = this.#terms;
+    const { ceiling, guaranteedBefore, owner, isOneOfMany } = this.#terms;
     const longest = this.#queue.longestWaiting();
     if (longest === undefined) return undefined;
     if (isPastCeiling(longest, ceiling)) return { member: longest, claim: ceilingClaim(longest) };
@@ -64,9 +66,10 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
     }
     const { virtualTime } = owner;
     const lowest = this.#queue.lowestClock(virtualTime) as Item;
-    // At or behind virtual time all are equal, whatever it is by now.
     const { clock } = lowest.account;
-    return { member: lowest, claim: ruleClaim(lowest.account, clock <= virtualTime ? -1 : clock) };
+    // At or behind virtual time all of one owner are equal, whatever it is by now.
+    const behind = isOneOfMany ? virtualTime : -1;
+    return { member: lowest, claim: ruleClaim(lowest.account, clock <= virtualTime ? behind : clock) };
   }
 
   exclude(member: Item): void {
