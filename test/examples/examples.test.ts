@@ -85,6 +85,7 @@ it("runs every example there is", () => {
     "agent-llm-like.ts",
     "follow-events.ts",
     "plain-javascript.js",
+    "shared-slots.ts",
     "submit-and-wait.ts",
     "watch-progress.ts",
   ]);
@@ -117,6 +118,17 @@ it("plain-javascript brings its own agent and closes what it opened", async () =
   const program = run("plain-javascript.js");
   expect(await program.finish()).toBe(0);
   expect(program.printed).toBe("BEES\nDANCE\nTO\nVOTE\n");
+});
+
+it("shared-slots runs two calls at once and gives everything back", async () => {
+  const program = run("shared-slots.ts");
+  expect(await program.finish()).toBe(0);
+  expect(program.printed.match(/has a slot/g)).toHaveLength(4);
+  expect(program.printed).toContain("wrapped: AND REST");
+  // Two have a slot before the first of them is done.
+  expect(program.printed).toMatch(/^\w+: has a slot\n\w+: has a slot\n\w+: [A-Z]+\n/);
+  const status = JSON.parse((await workplace.run("status", "--json")).stdout);
+  expect(status.resources).toMatchObject([{ resource: "gpt-4o", slots: 2, inUse: 0, waiting: 0, grants: 5 }]);
 });
 
 it("follow-events prints the past, and goes on", async () => {
