@@ -1,0 +1,232 @@
+// The session's part in slots, on a wire that loses answers and pushes, with leaders that change and lives that end.
+
+import { describe, expect, it } from "vitest";
+import type { AcquireOrder } from "../../src/agent/link.ts";
+import { limits } from "../../src/limits.ts";
+import { SessionFixture, settled } from "./session-fixture.ts";
+
+async function acquiring(
+  verdict: "granted" | "waiting" = "granted",
+  order: Partial<AcquireOrder> = {},
+): Promise<SessionFixture> {
+  const fixture = await SessionFixture.joined({
+    profile: { kinds: [] },
+    leader: (leader) => {
+      leader.script.acquire = () => ({ term: leader.term, idx: 1, answer: { ok: true, state: verdict } });
+    },
+  });
+  fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"], ...order } });
+  await settled();
+  return fixture;
+}
+
+const handleOf = (fixture: SessionFixture) => fixture.leader.last("acquire").handle as string;
+const listed = (fixture: SessionFixture) => fixture.leader.last("heartbeat").slots;
+const told = (fixture: SessionFixture) =>
+  fixture.notices.filter(({ type }) => type.startsWith("slot-")).map(({ type }) => type);
+
+describe("asking", () => {
+  it("says what is wanted, and that it is granted", async () => {
+    const fixture = await acquiring("granted", { weight: 2, holder: "h", timeoutMs: 9_000 });
+    expect(fixture.leader.last("acquire")).toEqual({
+      incarnation: fixture.leader.incarnation,
+      handle: expect.any(String),
+      resources: ["gpu"],
+      weight: 2,
+      holder: "h",
+      timeoutMs: 9_000,
+    });
+    expect(fixture.noticesOf("slot-granted")).toEqual([
+      { type: "slot-granted", key: "s1", handle: handleOf(fixture) },
+    ]);
+  });
+
+  it("is repeated under the same handle until it is answered, and listed as waiting meanwhile", async () => {
+    const fixture = await SessionFixture.joined();
+    let answers = 0;
+    fixture.leader.script.acquire = () => {
+      answers += 1;
+      return answers < 3 ? "silence" : undefined;
+    };
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await fixture.clock.advance(limits.requestTimeoutMs);
+    expect(listed(fixture)).toEqual({ held: [], waiting: [handleOf(fixture)] });
+    await fixture.clock.advance(2 * limits.requestTimeoutMs);
+    expect(new Set(fixture.leader.all("acquire").map(({ handle }) => handle)).size).toBe(1);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
+  it("waits for the agent to have joined", async () => {
+    const fixture = new SessionFixture({ hasLeader: false });
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await fixture.clock.advance(3_000);
+    expect(fixture.leader.all("acquire")).toEqual([]);
+    fixture.leader.appear();
+    await fixture.clock.advance(2_000);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
+  it("that is refused ends with the refusal, and the agent lives on", async () => {
+    const fixture = await SessionFixture.joined();
+    fixture.leader.script.acquire = () => ({
+      term: 1,
+      idx: 1,
+      answer: { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 500 },
+    });
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await settled();
+    expect(fixture.noticesOf("slot-refused")).toEqual([
+      {
+        type: "slot-refused",
+        key: "s1",
+        error: { code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 500 },
+      },
+    ]);
+    await fixture.clock.advance(1_000);
+    expect(listed(fixture)).toBeUndefined();
+    expect(fixture.closed).toBeUndefined();
+  });
+});
+
+describe("waiting", () => {
+  it("ends with a push, also with one that comes before the answer that says to wait", async () => {
+    const fixture = await SessionFixture.joined();
+    fixture.leader.script.acquire = ({ handle }) => {
+      fixture.leader.push({ type: "slots-granted", handles: [handle] });
+      return { term: 1, idx: 1, answer: { ok: true, state: "waiting" } };
+    };
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await settled();
+    expect(told(fixture)).toEqual(["slot-granted"]);
+    await fixture.clock.advance(1_000);
+    expect(listed(fixture)).toEqual({ held: [handleOf(fixture)], waiting: [] });
+  });
+
+  it("said twice to be granted is granted once", async () => {
+    const fixture = await acquiring("waiting");
+    fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
+    fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture), "a stranger's"] });
+    await settled();
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
+  it("ends when the leader says that the time is up", async () => {
+    const fixture = await acquiring("waiting", { timeoutMs: 500 });
+    fixture.leader.push({
+      type: "slot-waits-ended",
+      waits: [{ handle: handleOf(fixture), reason: "timed-out" }],
+    });
+    await settled();
+    expect(fixture.noticesOf("slot-refused")[0]?.error.code).toBe("WAGGLE_ACQUIRE_TIMED_OUT");
+  });
+
+  it("ends by the agent's own clock where no leader says so, and is given up then", async () => {
+    const fixture = await acquiring("waiting", { timeoutMs: 500 });
+    await fixture.clock.advance(500 + limits.acquireGraceMs);
+    expect(fixture.noticesOf("slot-refused")[0]?.error.code).toBe("WAGGLE_ACQUIRE_TIMED_OUT");
+    expect(fixture.leader.last("release").handle).toBe(handleOf(fixture));
+  });
+
+  it.each(["unknown", "lost"])("is asked for anew when the leader calls it %s", async (reason) => {
+    const fixture = await acquiring("waiting");
+    const before = handleOf(fixture);
+    fixture.leader.script.acquire = () => undefined;
+    fixture.leader.push({ type: "slot-waits-ended", waits: [{ handle: before, reason }] });
+    await settled();
+    expect(handleOf(fixture)).not.toBe(before);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
+  it("goes on in the next life's name", async () => {
+    const fixture = await acquiring("waiting");
+    const before = fixture.leader.last("acquire");
+    fixture.leader.script.acquire = () => undefined;
+    fixture.leader.push({ type: "rejoin" });
+    await settled();
+    const after = fixture.leader.last("acquire");
+    expect(after.incarnation).not.toBe(before.incarnation);
+    expect(after.handle).not.toBe(before.handle);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+});
+
+describe("holding", () => {
+  it("is listed in heartbeats until the release is answered", async () => {
+    const fixture = await acquiring();
+    fixture.leader.script.release = () => "silence";
+    fixture.session.tell({ type: "release", key: "s1" });
+    await fixture.clock.advance(1_000);
+    expect(listed(fixture)).toEqual({ held: [handleOf(fixture)], waiting: [] });
+    expect(told(fixture)).toEqual(["slot-granted"]);
+    fixture.leader.script.release = () => undefined;
+    await fixture.clock.advance(2 * limits.requestTimeoutMs);
+    expect(told(fixture)).toEqual(["slot-granted", "slot-released"]);
+    await fixture.clock.advance(1_000);
+    expect(listed(fixture)).toBeUndefined();
+  });
+
+  it("released twice is told once", async () => {
+    const fixture = await acquiring();
+    fixture.session.tell({ type: "release", key: "s1" });
+    fixture.session.tell({ type: "release", key: "s1" });
+    await settled();
+    expect(fixture.leader.all("release")).toHaveLength(1);
+  });
+
+  it("is lost when no heartbeat is confirmed for most of a lease", async () => {
+    const fixture = await acquiring();
+    fixture.leader.script.heartbeat = () => "silence";
+    const safeMs = limits.leaseTtlMs * (1 - limits.leaseAbortShare);
+    await fixture.clock.advance(safeMs - 100);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+    await fixture.clock.advance(200);
+    expect(fixture.noticesOf("slot-lost")).toEqual([{ type: "slot-lost", key: "s1", reason: "lease" }]);
+  });
+
+  it("lasts as long as heartbeats are confirmed", async () => {
+    const fixture = await acquiring();
+    await fixture.clock.advance(10 * limits.leaseTtlMs);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
+  it("is lost when the leader revokes it, and with the life", async () => {
+    const fixture = await acquiring();
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s2", resources: ["gpu"] } });
+    await settled();
+    fixture.leader.push({ type: "slots-revoked", handles: [handleOf(fixture)] });
+    await settled();
+    expect(fixture.noticesOf("slot-lost")).toEqual([{ type: "slot-lost", key: "s2", reason: "revoked" }]);
+    fixture.leader.push({ type: "rejoin" });
+    await settled();
+    expect(fixture.noticesOf("slot-lost")[1]).toEqual({ type: "slot-lost", key: "s1", reason: "lapsed" });
+    await fixture.clock.advance(1_000);
+    expect(listed(fixture)).toBeUndefined();
+  });
+
+  it("ends with the agent, as does waiting", async () => {
+    const fixture = await acquiring();
+    fixture.leader.script.acquire = () => ({ term: 1, idx: 1, answer: { ok: true, state: "waiting" } });
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s2", resources: ["gpu"] } });
+    await settled();
+    fixture.session.tell({ type: "drain" });
+    await fixture.clock.advance(limits.agentLeaveMs);
+    expect(fixture.noticesOf("slot-lost")).toEqual([{ type: "slot-lost", key: "s1", reason: "stopping" }]);
+    expect(fixture.noticesOf("slot-refused")).toMatchObject([
+      { key: "s2", error: { code: "WAGGLE_UNREACHABLE" } },
+    ]);
+    expect(fixture.notices.at(-1)?.type).toBe("closed");
+  });
+});
+
+it("a handle of another is the leader's to know", async () => {
+  const fixture = await acquiring();
+  fixture.leader.script.release = ({ handle }) =>
+    handle === "never" ? { ok: false, code: "WAGGLE_UNKNOWN_HANDLE", message: "unknown" } : undefined;
+  fixture.session.tell({ type: "release-handle", key: "r1", handle: "never" });
+  fixture.session.tell({ type: "release-handle", key: "r2", handle: "elsewhere" });
+  await settled();
+  expect(fixture.noticesOf("slot-released")).toEqual([
+    { type: "slot-released", key: "r1", error: { code: "WAGGLE_UNKNOWN_HANDLE", message: "unknown" } },
+    { type: "slot-released", key: "r2" },
+  ]);
+});
