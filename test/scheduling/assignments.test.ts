@@ -1,0 +1,106 @@
+// What is true of every assignment, whatever order turns go in: it breaks no filter and no gate, scores lie within
+// [0, 1], and nothing is left that somebody would take. Each filter is asked here in words of its own.
+
+import { expect, it } from "vitest";
+import type { EventOf } from "../../src/core/event.ts";
+import { checkAfterTurn } from "../../src/core/invariants.ts";
+import type { AgentRow, SwarmState } from "../../src/core/state.ts";
+import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
+import { aRandomSwarm } from "./random-swarm.ts";
+import type { SwarmFixture } from "./swarm-fixture.ts";
+
+const seeds = 600;
+
+/** The filters and gates that an assignment breaks, looked at before it is applied. */
+function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): string[] {
+  const row = state.taskById.get(event.task);
+  const agent = state.agentById.get(event.agent);
+  if (row === undefined || agent === undefined) return ["both are known"];
+  const { spec, projectRow } = row;
+  const kind = event.runsAs ?? spec.kind;
+  const others = [...state.agentById.values()].filter((other) => couldServe(other, kind, spec.role));
+  const settled = others.filter((other) => !other.suspensionByKind.has(kind));
+  const suspension = settled.length > 0 ? agent.suspensionByKind.get(kind) : undefined;
+  const peers = settled.length > 0 ? settled : others;
+  const open = [...state.agentById.values()].flatMap((other) => [...other.open.values()]);
+  const ofProject = open.filter(({ project }) => project === spec.project);
+  const claims = {
+    "the task waits": row.state === "queued" && event.attempt === row.attempt + 1,
+    "the agent is there": couldServe(agent, kind, spec.role) && agent.incarnation === event.incarnation,
+    "the agent answers": !agent.unresponsive,
+    "a place is free": agent.open.size < agent.maxConcurrent + agent.prefetch,
+    "its rate is not used up": !rateGate(state, agent.agentType, at),
+    "a suspended agent is probed, once and when it is due":
+      suspension === undefined ||
+      (suspension.until <= at &&
+        event.receipt.decidedBy === "probe" &&
+        ![...agent.open.values()].some(
+          (attempt) =>
+            attempt.kind === kind && attempt.state !== "revoked" && attempt.assignedAt >= suspension.until,
+        )),
+    "who failed it has it again only where nobody else could":
+      !row.failedBy.includes(agent.id) || peers.every((other) => row.failedBy.includes(other.id)),
+    "neither the swarm nor the project is paused": !state.isPaused && !projectRow.isPaused,
+    "TopN is kept": open.length < (state.policy.topN ?? Number.POSITIVE_INFINITY),
+    "the project's concurrency is kept":
+      ofProject.length < (projectRow.settings?.maxConcurrent ?? Number.POSITIVE_INFINITY),
+    "it runs as another kind only as its kind's settings say":
+      event.runsAs === undefined || state.kindByName.get(spec.kind)?.settings?.cheaper === event.runsAs,
+  };
+  return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
+}
+
+function couldServe(agent: AgentRow, kind: string, role: string | undefined): boolean {
+  return (
+    agent.online &&
+    !agent.draining &&
+    [...agent.kinds].some((own) => own === kind) &&
+    (role === undefined || agent.role === role)
+  );
+}
+
+/** Budgets in mode `reject` that are exceeded although they were not before. */
+function exceeded(state: SwarmState, before: ReadonlySet<string>): string[] {
+  return [...exceededNow(state)].filter((name) => !before.has(name));
+}
+
+function exceededNow({ ledger, policy, projectById, at }: SwarmState): Set<string> {
+  const found = new Set<string>();
+  if (policy.budget?.mode === "reject" && budgetRoom(ledger, policy.budget, at) < 0) found.add("swarm");
+  for (const { project, settings, ledger: own } of projectById.values()) {
+    if (settings?.budget?.mode === "reject" && budgetRoom(own, settings.budget, at) < 0) found.add(project);
+  }
+  return found;
+}
+
+it("no assignment breaks a filter, and nothing is left that somebody would take", () => {
+  let assignments = 0;
+  for (let seed = 0; seed < seeds; seed += 1) {
+    const swarm = aRandomSwarm(100_000 + seed);
+    swarm.state.at = swarm.at;
+    let round = swarm.planner.open(swarm.at);
+    for (;;) {
+      const event = round.next();
+      if (event === undefined && !round.mayLeaveMore) break;
+      if (event === undefined) {
+        round = swarm.planner.open(swarm.at);
+        continue;
+      }
+      assignments += 1;
+      expect(brokenBy(swarm, event)).toEqual([]);
+      for (const { score, successRate, speed = 1, backlog = 0, load } of event.receipt.candidates) {
+        for (const share of [score, successRate, speed, backlog]) {
+          expect(share).toBeGreaterThanOrEqual(0);
+          expect(share).toBeLessThanOrEqual(1);
+        }
+        expect(load).toBeGreaterThanOrEqual(0);
+      }
+      const before = exceededNow(swarm.state);
+      swarm.apply(event);
+      expect(exceeded(swarm.state, before)).toEqual([]);
+    }
+    const late = checkAfterTurn(swarm.state).filter(({ name }) => name === "work-conserving");
+    expect(late).toEqual([]);
+  }
+  expect(assignments).toBeGreaterThan(seeds);
+});

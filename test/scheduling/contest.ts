@@ -1,0 +1,194 @@
+// A swarm in which every place is taken and one project, or one of its users, waits among others that do what they
+// can to delay it. One attempt ends a tick, then whatever can be assigned is. Measures how long the victim waits, in
+// ticks of its kind, against the bound of docs/scheduling.md.
+
+import type { EventOf } from "../../src/core/event.ts";
+import type { TurnBasis } from "../../src/core/receipt.ts";
+import type { LaneProject, LaneUser, OpenAttempt } from "../../src/core/state.ts";
+import { kind, projectId, userId } from "../../src/ids.ts";
+import type { Policy } from "../../src/scheduling/policy.ts";
+import { Dice } from "./random-swarm.ts";
+import { SwarmFixture } from "./swarm-fixture.ts";
+
+/** What is done to delay the victim before each tick; sees everything. */
+export type Strategy = (contest: Contest) => void;
+
+/** One wait of the victim. */
+export interface Wait {
+  readonly ticks: number;
+  /** At most so many. */
+  readonly bound: number;
+  /** How it ended; undefined while it lasts. */
+  readonly basis: TurnBasis | undefined;
+}
+
+/** What the bound of a wait that is under way consists of so far. */
+interface Waiting {
+  readonly sinceOrder: number;
+  readonly sinceTick: number;
+  /** Of the project's own wait: most members there were, and who came before it when it began. */
+  projectsMax: number;
+  projectsBefore: number;
+  /** All memberships of other projects, in any lane. */
+  othersMax: number;
+  usersMax: number;
+  usersBefore: number;
+  /** Attempts whose end counted as a tick, while their places stayed taken. */
+  revoked: number;
+}
+
+export const victim = { project: "victim", user: "vic" };
+
+export class Contest {
+  readonly swarm = new SwarmFixture();
+  readonly dice: Dice;
+  readonly waits: Wait[] = [];
+  /** Attempts that the current tick revoked. */
+  revoked = 0;
+  readonly #of: "project" | "user";
+  readonly #open: OpenAttempt[] = [];
+  #waiting: Waiting | undefined;
+  #tasks = 0;
+  readonly #clocks = new Map<object, number>();
+
+  /** @param of whose wait is measured: the project's, or that of one user of it */
+  constructor(of: "project" | "user", seed: number, policy: Partial<Policy>) {
+    this.#of = of;
+    this.dice = new Dice(seed);
+    this.swarm.setPolicy(policy);
+    this.swarm.setProject(victim.project, { creditWeight: 0.3 });
+    this.swarm.setKind("l", { importance: 5 });
+    for (let n = 0; n < 3; n += 1) this.swarm.join(`a${n}`, { kinds: ["k"], maxConcurrent: 2 });
+    this.swarm.join("both", { kinds: ["k", "l"], maxConcurrent: 2 });
+  }
+
+  submit(project: string, user: string, { of = "k", weight = 1, priority = 100 } = {}): void {
+    this.#tasks += 1;
+    this.swarm.submit(`t${this.#tasks}`, { project, user, kind: of, weight, priority });
+  }
+
+  queuedOf(project: string): number {
+    return this.swarm.state.projectById.get(projectId(project))?.counts.queued ?? 0;
+  }
+
+  /** The wait that is under way. */
+  get current(): Wait | undefined {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return undefined;
+    return { ticks: this.#tick - waiting.sinceTick, bound: this.#bound(waiting), basis: undefined };
+  }
+
+  get #tick(): number {
+    return this.swarm.state.kindByName.get(kind("k"))?.tick ?? 0;
+  }
+
+  /** Takes back one of the tasks that run. Its end counts at once; its place is free when the agent confirms. */
+  revokeOne(): void {
+    const row = [...this.swarm.state.taskById.values()].find(
+      ({ open, spec }) => open !== undefined && spec.project !== victim.project,
+    );
+    if (row?.open === undefined) return;
+    this.swarm.cancel(row.spec.id);
+    this.revoked += 1;
+  }
+
+  /** @param strategy of everybody else */
+  tick(strategy: Strategy): void {
+    this.swarm.pass(this.dice.below(40));
+    this.revoked = 0;
+    if (this.#victimsTasks() === 0) this.submit(victim.project, victim.user);
+    strategy(this);
+    this.#endOne();
+    this.#look();
+    for (const event of this.swarm.plan()) this.#note(event);
+    this.#checkClocks();
+  }
+
+  #victimsTasks(): number {
+    return [...this.swarm.state.taskById.values()].filter(
+      ({ spec, state }) => spec.user === victim.user && state === "queued",
+    ).length;
+  }
+
+  #endOne(): void {
+    for (const agent of this.swarm.state.agentById.values()) {
+      for (const { state, task, attempt } of [...agent.open.values()]) {
+        if (state !== "revoked" || this.dice.below(4) > 0) continue;
+        this.swarm.apply({ type: "AttemptReleased", task, attempt, agent: agent.id, reason: "confirmed" });
+      }
+    }
+    const open = this.#open.filter(({ state }) => state !== "revoked");
+    const ended = this.dice.of(open);
+    this.#open.splice(0, this.#open.length, ...open.filter((other) => other !== ended));
+    if (ended !== undefined) this.swarm.complete(ended.task, 10);
+  }
+
+  /** Virtual time never falls, and no clock goes back. */
+  #checkClocks(): void {
+    const { state } = this.swarm;
+    const times: (readonly [owner: object, time: number])[] = [[state, state.virtualTime]];
+    for (const row of state.projectById.values()) {
+      times.push([row, row.virtualTime], [row.account, row.account.clock]);
+      for (const { account } of row.userByName.values()) times.push([account, account.clock]);
+    }
+    for (const [owner, time] of times) {
+      if (time < (this.#clocks.get(owner) ?? 0)) throw new Error(`a clock went back to ${time}`);
+      this.#clocks.set(owner, time);
+    }
+  }
+
+  /** Before a round: who waits, and among how many. */
+  #look(): void {
+    const { laneByKey } = this.swarm.state;
+    const project = laneByKey.get("k")?.memberByProject.get(projectId(victim.project));
+    const user = project?.memberByUser.get(userId(victim.user));
+    const member = this.#of === "project" ? project : user;
+    if (project === undefined || user === undefined || member === undefined) {
+      this.#waiting = undefined;
+      return;
+    }
+    const projects = [...laneByKey.values()].flatMap((lane) => [...lane.memberByProject.values()]);
+    const users = [...project.memberByUser.values()];
+    if (this.#waiting?.sinceOrder !== member.sinceOrder) {
+      this.#waiting = {
+        sinceOrder: member.sinceOrder,
+        sinceTick: member.sinceTick,
+        projectsMax: 0,
+        projectsBefore: countBefore(projects, project),
+        othersMax: 0,
+        usersMax: 0,
+        usersBefore: countBefore(users, user),
+        revoked: 0,
+      };
+    }
+    const waiting = this.#waiting;
+    waiting.projectsMax = Math.max(waiting.projectsMax, project.lane.memberByProject.size);
+    waiting.othersMax = Math.max(waiting.othersMax, projects.length - 1);
+    waiting.usersMax = Math.max(waiting.usersMax, users.length);
+    waiting.revoked += this.revoked;
+  }
+
+  #note(event: EventOf<"TaskAssigned">): void {
+    const row = this.swarm.task(event.task);
+    this.#open.push(row.open as OpenAttempt);
+    const { project, user, kind: of } = row.spec;
+    const isVictim = project === victim.project && (this.#of === "project" || user === victim.user);
+    if (this.#waiting === undefined || !isVictim || of !== "k") return;
+    this.waits.push({
+      ticks: this.#tick - this.#waiting.sinceTick,
+      bound: this.#bound(this.#waiting),
+      basis: event.receipt.turn?.[this.#of] ?? "rule",
+    });
+    this.#waiting = undefined;
+  }
+
+  #bound({ projectsMax, projectsBefore, othersMax, usersMax, usersBefore, revoked }: Waiting): number {
+    const { ceiling } = this.swarm.state.policy;
+    if (this.#of === "project") return ceiling * projectsMax + projectsBefore + revoked;
+    return ceiling * usersMax + (usersBefore + 1) * (ceiling * projectsMax + othersMax) + revoked;
+  }
+}
+
+function countBefore(members: readonly (LaneProject | LaneUser)[], of: LaneProject | LaneUser): number {
+  return members.filter(({ sinceOrder }) => sinceOrder < of.sinceOrder).length;
+}

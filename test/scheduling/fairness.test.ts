@@ -1,0 +1,138 @@
+// What virtual clocks promise beyond the ceiling: a newcomer is served within a round of those that wait, shares
+// follow credit weights by cost, and nobody saves up turns while it has nothing to run or nobody to run it.
+
+import { describe, expect, it } from "vitest";
+import { Dice } from "./random-swarm.ts";
+import { SwarmFixture } from "./swarm-fixture.ts";
+
+type Level = "projects" | "users";
+
+/** One place, taken: each tick its attempt ends and the next begins. */
+class Line {
+  readonly swarm = new SwarmFixture();
+  readonly #level: Level;
+  #tasks = 0;
+
+  constructor(level: Level, { ceiling = 0 } = {}) {
+    this.#level = level;
+    this.swarm.setPolicy({ ceiling });
+    this.swarm.join("a", { kinds: ["k"] });
+  }
+
+  submit(name: string, count: number, { of = "k", weight = 1 } = {}): void {
+    for (let n = 0; n < count; n += 1) {
+      this.#tasks += 1;
+      const owner = this.#level === "projects" ? { project: name, user: "u" } : { project: "p", user: name };
+      this.swarm.submit(`t${this.#tasks}`, { ...owner, kind: of, weight });
+    }
+  }
+
+  setWeight(project: string, creditWeight: number): void {
+    this.swarm.setProject(project, { creditWeight });
+  }
+
+  /** Who got the place, tick by tick. */
+  run(ticks: number): string[] {
+    return Array.from({ length: ticks }, () => this.#tick()).flat();
+  }
+
+  #tick(): string[] {
+    const [open] = this.swarm.agent("a").open.values();
+    if (open !== undefined) this.swarm.complete(open.task);
+    this.swarm.pass(1_000);
+    return this.swarm.plan().map(({ task }) => {
+      const { project, user } = this.swarm.task(task).spec;
+      return this.#level === "projects" ? project : user;
+    });
+  }
+}
+
+/** The most turns in a row that anybody had. */
+function longestRun(owners: readonly string[]): number {
+  let longest = 0;
+  let length = 0;
+  for (const [at, owner] of owners.entries()) {
+    length = owner === owners[at - 1] ? length + 1 : 1;
+    longest = Math.max(longest, length);
+  }
+  return longest;
+}
+
+describe.each(["projects", "users"] as const)("among %s", (level) => {
+  it("a newcomer and who worked alone before take turns from its first tick on", () => {
+    const line = new Line(level);
+    line.submit("old", 1_300);
+    line.run(1_000);
+    line.submit("new", 300);
+    const owners = line.run(400);
+    expect(owners[0]).toBe("new");
+    expect(longestRun(owners)).toBe(1);
+  });
+
+  it("a newcomer is served within a round of those that wait, whatever these run", () => {
+    for (let seed = 0; seed < 20; seed += 1) {
+      const dice = new Dice(seed);
+      const line = new Line(level);
+      const others = 2 + dice.below(12);
+      for (let n = 0; n < others; n += 1) line.submit(`o${n}`, 200, { weight: 1 + dice.below(9) });
+      line.run(100 + dice.below(100));
+      line.submit("new", 1, { weight: 1 + dice.below(9) });
+      expect(line.run(others + 1)).toContain("new");
+    }
+  });
+
+  it("nobody saves up turns with a task that nobody serves", () => {
+    const line = new Line(level);
+    line.submit("saver", 1, { of: "nobody-serves-this" });
+    for (const other of ["x", "y", "z"]) line.submit(other, 400);
+    line.run(300);
+    line.submit("saver", 100);
+    const owners = line.run(200);
+    expect(owners.slice(0, 4)).toContain("saver");
+    expect(longestRun(owners)).toBeLessThanOrEqual(2);
+    expect(owners.filter((owner) => owner === "saver")).toHaveLength(50);
+  });
+
+  it("nobody saves up turns with nothing to run", () => {
+    const line = new Line(level);
+    line.submit("saver", 1);
+    line.submit("x", 400);
+    line.run(300);
+    line.submit("saver", 60);
+    expect(longestRun(line.run(80))).toBe(1);
+  });
+
+  it("turns are by cost: who runs tasks of eight times the weight has an eighth of the turns", () => {
+    const line = new Line(level);
+    line.submit("heavy", 200, { weight: 8 });
+    line.submit("light", 1_000);
+    const owners = line.run(900);
+    expect(Math.abs(owners.filter((owner) => owner === "heavy").length - 100)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("credit weights", () => {
+  it("share what is contended: 3 to 1, and all of it while nobody else waits", () => {
+    const line = new Line("projects");
+    line.setWeight("gold", 3);
+    line.submit("gold", 300);
+    line.submit("tin", 300);
+    const owners = line.run(200);
+    expect(Math.abs(owners.filter((owner) => owner === "gold").length - 150)).toBeLessThanOrEqual(1);
+    line.run(200);
+    // Gold has run all of its own; what is left goes to whoever is left.
+    expect(new Set(line.run(200))).toEqual(new Set(["tin"]));
+  });
+
+  it("a project not granted anything for its window goes first, once", () => {
+    const line = new Line("projects");
+    line.swarm.setPolicy({ guaranteeMs: 50_000 });
+    line.setWeight("big", 1_000);
+    line.submit("big", 1_000);
+    line.submit("small", 20, { weight: 100 });
+    const owners = line.run(400);
+    const turns = owners.flatMap((owner, at) => (owner === "small" ? [at] : []));
+    expect(turns.length).toBeGreaterThanOrEqual(8);
+    for (const [at, turn] of turns.entries()) if (at > 1) expect(turn - (turns[at - 1] ?? 0)).toBe(50);
+  });
+});

@@ -1,0 +1,107 @@
+// Promise P11: whoever waits with an eligible task is served within the bound of docs/scheduling.md, whatever the
+// others do who see everything, and by whatever rule turns go. Small ceilings, so that the bound is tight.
+
+import { describe, expect, it } from "vitest";
+import type { Policy, ProjectTurnRule, TurnRule } from "../../src/scheduling/policy.ts";
+import { Contest, type Strategy, victim, type Wait } from "./contest.ts";
+
+const ticks = 120;
+const projectRules: ProjectTurnRule[] = ["clock", "recency", "deficit", "load", "fifo"];
+const userRules: TurnRule[] = ["clock", "recency", "load", "fifo"];
+
+/** A rival keeps a queue of so many. */
+function keepQueued(contest: Contest, project: string, count: number, submit: () => void): void {
+  while (contest.queuedOf(project) < count) submit();
+}
+
+const strategies: Readonly<Record<string, Strategy>> = {
+  "floods of heavy tasks": (contest) => {
+    for (const rival of ["r1", "r2", "r3"])
+      keepQueued(contest, rival, 8, () => contest.submit(rival, "u", { weight: 8 }));
+  },
+  "floods of light and urgent tasks": (contest) => {
+    for (const rival of ["r1", "r2", "r3"])
+      keepQueued(contest, rival, 8, () => contest.submit(rival, "u", { priority: 1 }));
+  },
+  "new users in the victim's project": (contest) => {
+    const users = contest.swarm.state.projectById.size + contest.swarm.state.submissions;
+    contest.submit(victim.project, `u${users}`, { priority: 1 });
+    keepQueued(contest, "r1", 4, () => contest.submit("r1", "u"));
+  },
+  "new projects, that the guarantee puts first": (contest) => {
+    contest.submit(`r${contest.swarm.state.submissions}`, "u", { priority: 1 });
+    keepQueued(contest, "r1", 4, () => contest.submit("r1", "u"));
+  },
+  "rivals that come back with one task whenever theirs was taken": (contest) => {
+    for (const rival of ["r1", "r2", "r3", "r4", "r5"])
+      keepQueued(contest, rival, 1, () => contest.submit(rival, "u"));
+    for (const rival of ["u1", "u2", "u3"]) contest.submit(victim.project, rival, { priority: 1 });
+  },
+  "another kind on the same agents": (contest) => {
+    for (const rival of ["r1", "r2"]) {
+      keepQueued(contest, rival, 6, () => contest.submit(rival, "u", { of: "l", priority: 1 }));
+      contest.submit(rival, "u", { of: "k" });
+    }
+    contest.submit(victim.project, "u1", { of: "l" });
+  },
+  "tasks that are taken back while they run": (contest) => {
+    for (const rival of ["r1", "r2", "r3"]) keepQueued(contest, rival, 6, () => contest.submit(rival, "u"));
+    contest.submit(victim.project, "u1", { priority: 1 });
+    if (contest.dice.below(2) === 0) contest.revokeOne();
+  },
+  "anything at random": (contest) => {
+    for (let n = contest.dice.below(4); n > 0; n -= 1) {
+      const rival = contest.dice.below(3) === 0 ? victim.project : `r${contest.dice.below(6)}`;
+      contest.submit(rival, `u${contest.dice.below(3)}`, {
+        of: contest.dice.below(4) === 0 ? "l" : "k",
+        weight: 1 + contest.dice.below(9),
+        priority: contest.dice.below(200),
+      });
+    }
+    if (contest.dice.below(10) === 0) contest.revokeOne();
+  },
+};
+
+function aContest(of: "project" | "user", seed: number, policy: Partial<Policy>): Contest {
+  const contest = new Contest(of, seed, policy);
+  for (const rival of ["r1", "r2", "r3", victim.project])
+    for (let n = 0; n < 5; n += 1) contest.submit(rival, "u", { weight: 2 });
+  return contest;
+}
+
+function waitsUnder(of: "project" | "user", strategy: Strategy): Wait[] {
+  const waits: Wait[] = [];
+  let seed = 0;
+  for (const projectTurn of projectRules) {
+    for (const userTurn of userRules) {
+      seed += 1;
+      const contest = aContest(of, seed, { projectTurn, userTurn, ceiling: 1 + (seed % 3) });
+      for (let tick = 0; tick < ticks; tick += 1) contest.tick(strategy);
+      waits.push(...contest.waits, ...(contest.current === undefined ? [] : [contest.current]));
+    }
+  }
+  return waits;
+}
+
+describe.each(["project", "user"] as const)("a %s", (of) => {
+  it.each(Object.keys(strategies))("is served within the bound against %s", (name) => {
+    const waits = waitsUnder(of, strategies[name] as Strategy);
+    expect(waits.filter(({ ticks, bound }) => ticks > bound)).toEqual([]);
+    expect(waits.length).toBeGreaterThan(60);
+    expect(waits.filter(({ basis }) => basis === "ceiling").length).toBeGreaterThan(10);
+  });
+
+  it.each([
+    { ceiling: 0, isServed: false },
+    { ceiling: 2, isServed: true },
+  ])("owes it to the ceiling: at $ceiling it is served: $isServed", ({ ceiling, isServed }) => {
+    const contest = aContest(of, 1, { projectTurn: "fifo", userTurn: "fifo", ceiling });
+    for (let tick = 0; tick < ticks; tick += 1) {
+      contest.tick(() => {
+        const rival = of === "project" ? "r1" : victim.project;
+        for (let n = 0; n < 9; n += 1) contest.submit(rival, "u", { priority: 1 });
+      });
+    }
+    expect(contest.waits.length > 0).toBe(isServed);
+  });
+});
