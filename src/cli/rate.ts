@@ -1,6 +1,6 @@
 // `waggle rate set|remove|list`: how many tokens agents of one type may use in a window.
 
-import { Command, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import type { RatePatch } from "../core/settings-patch.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { ask } from "./ask.ts";
@@ -13,7 +13,6 @@ import { plainName } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface RateFlags {
-  readonly type: string;
   readonly window?: RatePatch["window"];
   readonly tokens?: number;
   readonly sliding?: boolean;
@@ -33,12 +32,11 @@ export function rateCommand(program: Program): Command {
 
 const examples = `
 Examples:
-  $ waggle rate set --type claude --window per_minute --tokens 10000
+  $ waggle rate set claude --window per_minute --tokens 10000
   $ waggle rate list
-  $ waggle rate remove --type claude`;
+  $ waggle rate remove claude`;
 
-const typeFlag = () =>
-  new Option("--type <type>", "type of agents").argParser(plainName).makeOptionMandatory();
+const typeArgument = () => new Argument("<type>", "type of agents").argParser(plainName);
 
 function setCommand(program: Program): Command {
   return new Command("set")
@@ -46,7 +44,7 @@ function setCommand(program: Program): Command {
     .description(
       "Changes what is said, and leaves the rest. While it is used up, nothing is assigned to them.",
     )
-    .addOption(typeFlag())
+    .addArgument(typeArgument())
     .addOption(
       new Option("--window <window>", "said at first").choices(["per_minute", "per_hour", "per_day"]),
     )
@@ -54,19 +52,20 @@ function setCommand(program: Program): Command {
     .option("--sliding", "the window truly slides")
     .option("--no-sliding", "it starts anew with the first use after it; so at first")
     .addHelpText("after", setExamples)
-    .action((flags: RateFlags, command: Command) =>
-      runVerb(program, command, (context) => set(context, flags)),
+    .action((type: string, flags: RateFlags, command: Command) =>
+      runVerb(program, command, (context) => set(context, type, flags)),
     );
 }
 
 const setExamples = `
 Examples:
-  $ waggle rate set --type claude --window per_minute --tokens 10000
-  $ waggle rate set --type claude --sliding`;
+  $ waggle rate set claude --window per_minute --tokens 10000
+  $ waggle rate set claude --sliding`;
 
 async function set(
   context: VerbContext,
-  { type, window, tokens, sliding }: RateFlags,
+  type: string,
+  { window, tokens, sliding }: RateFlags,
 ): Promise<ExitCode | undefined> {
   const patch: RatePatch = { window, tokensMax: tokens, sliding };
   requireSome(patch, "rate set");
@@ -81,9 +80,9 @@ async function set(
 function removeCommand(program: Program): Command {
   return new Command("remove")
     .summary("limit agents of one type no longer")
-    .addOption(typeFlag())
-    .addHelpText("after", "\nExamples:\n  $ waggle rate remove --type claude")
-    .action(({ type }: RateFlags, command: Command) =>
+    .addArgument(typeArgument())
+    .addHelpText("after", "\nExamples:\n  $ waggle rate remove claude")
+    .action((type: string, _: unknown, command: Command) =>
       runVerb(program, command, (context) => remove(context, type)),
     );
 }

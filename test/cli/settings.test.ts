@@ -88,11 +88,11 @@ it("kinds, resources and rates", async () => {
       "resource set gpt-4o --slots 8",
       "resource list",
       "resource show gpt-4",
-      "rate set --type claude --window per_minute --tokens 10000",
-      "rate set --type claude --sliding",
+      "rate set claude --window per_minute --tokens 10000",
+      "rate set claude --sliding",
       "rate list",
-      "rate remove --type claude",
-      "rate remove --type claude",
+      "rate remove claude",
+      "rate remove claude",
     ),
   ).toBe(`$ waggle kind set opus --importance 2 --cheaper haiku
 kind opus set
@@ -121,20 +121,20 @@ gpt-4o        8          100
 $ waggle resource show gpt-4
 there is no resource gpt-4; waggle resource set gpt-4 --slots N makes it
 exit 5
-$ waggle rate set --type claude --window per_minute --tokens 10000
+$ waggle rate set claude --window per_minute --tokens 10000
 rate of type claude set
   tokens  10,000
   window  per_minute
-$ waggle rate set --type claude --sliding
+$ waggle rate set claude --sliding
 rate of type claude set
   tokens  10,000
   window  per_minute, sliding
 $ waggle rate list
 type    tokens  window
 claude  10,000  per_minute, sliding
-$ waggle rate remove --type claude
+$ waggle rate remove claude
 agents of type claude: limited no longer
-$ waggle rate remove --type claude
+$ waggle rate remove claude
 agents of type claude: not limited before either
 `);
 });

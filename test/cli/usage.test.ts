@@ -156,7 +156,7 @@ describe("a command line that makes no sense", () => {
       "cannot be used with option",
     ],
     ["no slots", ["resource", "set", "r", "--slots", "0"], "a whole number from 1"],
-    ["a rate of no type", ["rate", "set", "--tokens", "5"], "'--type <type>' not specified"],
+    ["a rate of no type", ["rate", "set", "--tokens", "5"], "missing required argument 'type'"],
     ["a rate window unknown", ["rate", "set", "--type", "t", "--window", "per_year"], "per_minute, per_hour"],
     ["an unknown part of a verb", ["project", "sett", "p"], "did you mean set?"],
     ["a pause of a project with a dot", ["pause", "a.b"], "A–Z a–z 0–9 _ -"],
