@@ -86,9 +86,10 @@ export class Turn {
     return false;
   }
 
-  #touch(agent: AgentId): void {
-    this.touchedAgents.add(agent);
-    this.#planner.touch(agent);
+  /** The planner knows of its own assignments. */
+  #touch(event: Event & { readonly agent: AgentId }): void {
+    this.touchedAgents.add(event.agent);
+    if (event.type !== "TaskAssigned") this.#planner.touch(event.agent);
   }
 
   #record(event: Event): void {
@@ -100,7 +101,7 @@ export class Turn {
     const json = JSON.stringify(event);
     this.bytes += Buffer.byteLength(json);
     this.recorded.push({ event, json, project: projectOf(this.#state, event) });
-    if ("agent" in event) this.#touch(event.agent);
+    if ("agent" in event) this.#touch(event);
     for (const effect of effectOf(this.#state, event, revoked)) this.effects.push(effect);
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
     for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);

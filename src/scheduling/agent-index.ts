@@ -67,6 +67,7 @@ export class AgentIndex {
   /** One assignment more, applied: how far the agent's candidacies are outdated. */
   assigned(contender: Contender, hasFilled: boolean): void {
     contender.version += 1;
+    if (hasBacklog(this.#state, contender.agent)) this.#backlogged.add(contender);
     if (!hasFilled && contender.agent.suspensionByKind.size === 0) return;
     for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }

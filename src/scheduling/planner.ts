@@ -30,7 +30,8 @@ export class Planner {
     this.#agents = new AgentIndex(state);
   }
 
-  /** Something of the agent's row changed since the last round. Must be called of each one. */
+  /** Something of the agent's row changed, by anything but an assignment of a round from here. Must be called of
+   *  each one. */
   touch(agent: AgentId): void {
     this.#agents.touch(agent);
   }
