@@ -14,12 +14,12 @@ export function waterfallPanel(rule: string, series: Series): GroupMark {
   const bars = series.bars.filter((bar) => bar.rule === rule);
   const first = bars[0]?.place ?? 0;
   const last = (bars.at(-1)?.place ?? 0) + 1;
-  const isPart = first > 0;
+  const isPart = bars.length < (series.countByRule.get(rule) ?? 0);
   const from = bars.reduce((least, { startedAt }) => Math.min(least, startedAt), series.endsAt);
   const to = bars.reduce((most, { endedAt }) => Math.max(most, endedAt), 0);
   return {
     type: "group",
-    title: { text: `${rule}: one bar a task${isPart ? `, the ${bars.length} in the middle` : ""}` },
+    title: { text: `${rule}: one bar a task${isPart ? `, ${first + 1} to ${last}` : ""}` },
     encode: { update: { width: { value: WIDTH }, height: { value: WATERFALL_HEIGHT } } },
     data: [
       { name: "own", source: "bars", transform: [{ type: "filter", expr: isOf(rule) }] },
@@ -87,7 +87,7 @@ export function sharePanel(rule: string, series: Series): GroupMark {
         source: "shares",
         transform: [
           { type: "filter", expr: isOf(rule) },
-          { type: "stack", groupby: ["at"], sort: { field: "user" }, field: "share" },
+          { type: "stack", groupby: ["at"], sort: { field: "order" }, field: "share" },
         ],
       },
     ],

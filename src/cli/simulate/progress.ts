@@ -14,6 +14,7 @@ export function showRuns(output: Output, name: string, total: number): RunProgre
     {
       format: `${name} {bar} {value}/{total} runs, {eta_formatted} left`,
       hideCursor: true,
+      clearOnComplete: true,
       stream: process.stderr,
     },
     Presets.shades_classic,

@@ -8,6 +8,9 @@ import type { Estimate } from "../../sim/policy/statistics.ts";
 import type { Output } from "../output.ts";
 import { type Column, renderTable } from "../table.ts";
 
+/** Between two columns, as in table.ts. */
+const COLUMN_GAP = 2;
+
 type View = Pick<Output, "columns" | "colors">;
 
 /** Every scenario, what it is, and the rules it has. */
@@ -60,26 +63,47 @@ function digitsOf(mean: number): number {
 
 function conditions({ isDeterministic }: Scenario, reports: readonly RuleReport[]): string {
   const { alpha = 0, seeds = [] } = reports[0] ?? {};
-  const drawn =
-    isDeterministic === true ? "nothing is drawn" : `${seeds.length} seeds, ${seeds[0]} to ${seeds.at(-1)}`;
-  return `α ${alpha}, ${drawn}; mean ± 95 % confidence interval`;
+  const [first, last] = [seeds[0], seeds.at(-1)];
+  if (isDeterministic === true) return `α ${alpha}, nothing is drawn`;
+  if (first === last) return `α ${alpha}, seed ${first} alone`;
+  return `α ${alpha}, seeds ${first} to ${last}; mean ± half the 95 % confidence interval`;
 }
 
 function tableOf(reports: readonly RuleReport[], names: readonly string[], view: View): string {
   if (reports.length > names.length) {
-    const columns: Column[] = [{ head: "rule" }, ...names.map((head) => ({ head, align: "right" as const }))];
     const rows = reports.map(({ rules, metrics }) => [
       rules,
       ...names.map((name) => estimateText(metrics[name])),
     ]);
-    return renderTable(view, columns, rows);
+    return inParts(["rule", ...names], rows, view);
   }
-  const columns: Column[] = [
-    { head: "figure" },
-    ...reports.map(({ rules: head }) => ({ head, align: "right" as const })),
-  ];
   const rows = names.map((name) => [name, ...reports.map(({ metrics }) => estimateText(metrics[name]))]);
-  return renderTable(view, columns, rows);
+  return inParts(["figure", ...reports.map(({ rules }) => rules)], rows, view);
+}
+
+/** A table of figures is never cut: what does not fit beside the rest stands below it. */
+function inParts(heads: readonly string[], rows: readonly (readonly string[])[], view: View): string {
+  const parts: number[][] = [];
+  const widthOf = (at: number) => widest([heads[at] ?? "", ...rows.map((row) => row[at] ?? "")]) + COLUMN_GAP;
+  let room = 0;
+  for (let at = 1; at < heads.length; at += 1) {
+    room -= widthOf(at);
+    const part = parts.at(-1);
+    if (part !== undefined && room >= 0) part.push(at);
+    else {
+      parts.push([at]);
+      room = (view.columns ?? Number.POSITIVE_INFINITY) + COLUMN_GAP - widthOf(0) - widthOf(at);
+    }
+  }
+  const tables = parts.map((part) => {
+    const places = [0, ...part];
+    const columns = places.map(
+      (at): Column => ({ head: heads[at] ?? "", align: at === 0 ? "left" : "right" }),
+    );
+    const cells = rows.map((row) => places.map((at) => row[at] ?? ""));
+    return renderTable({ colors: view.colors, columns: undefined }, columns, cells);
+  });
+  return tables.join("\n\n");
 }
 
 function widest(texts: readonly string[]): number {

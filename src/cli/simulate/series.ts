@@ -19,6 +19,8 @@ interface ShareRow {
   readonly at: number;
   /** Of all service given in that span, [0, 1]. */
   readonly share: number;
+  /** Of the user, from the bottom. */
+  readonly order: number;
 }
 
 interface WaitRow {
@@ -33,6 +35,8 @@ export interface Series {
   readonly unit: string;
   readonly endsAt: number;
   readonly bars: readonly BarRow[];
+  /** All bars there are. */
+  readonly countByRule: ReadonlyMap<string, number>;
   readonly shares: readonly ShareRow[];
   readonly waits: readonly WaitRow[];
 }
@@ -40,8 +44,10 @@ export interface Series {
 /** More cannot be told apart by colour. */
 const USERS_SHOWN = 15;
 const HEAVIEST_SHOWN = 9;
-/** More bars than this are a blur: those in the middle of the run are shown. */
+/** A waterfall shows so many bars at most… */
 const BARS_SHOWN = 400;
+/** …and no more than leave each this part of the width. */
+const BAR_WIDTH_SHARE = 1 / 60;
 const SPANS = 40;
 
 export function seriesOf(timelines: ReadonlyMap<string, Timeline>): Series {
@@ -49,15 +55,17 @@ export function seriesOf(timelines: ReadonlyMap<string, Timeline>): Series {
   const shownAs = grouping(all);
   const users = [...new Set(all.map(({ user }) => shownAs(user)))].sort(byName);
   const endsAt = all.reduce((latest, { endedAt }) => Math.max(latest, endedAt), 0);
-  const renamed = [...timelines].map(([rule, { bars }]) => ({
+  const renamed = [...timelines].map(([rule, { bars, focusAt }]) => ({
     rule,
+    focusAt,
     bars: bars.map((bar) => ({ ...bar, user: shownAs(bar.user) })),
   }));
   return {
     users,
     unit: [...timelines.values()][0]?.unit ?? "",
     endsAt,
-    bars: renamed.flatMap(({ rule, bars }) => middle(bars).map((bar) => ({ rule, ...bar }))),
+    bars: renamed.flatMap(({ rule, bars, focusAt }) => shown(bars, focusAt).map((bar) => ({ rule, ...bar }))),
+    countByRule: new Map(renamed.map(({ rule, bars }) => [rule, bars.length])),
     shares: renamed.flatMap(({ rule, bars }) =>
       sharesOf(bars, users, endsAt).map((row) => ({ rule, ...row })),
     ),
@@ -77,9 +85,17 @@ function grouping(bars: readonly Bar[]): (user: string) => string {
   return (user) => (kept.has(user) ? user : "others");
 }
 
-function middle(bars: readonly Bar[]): Omit<BarRow, "rule">[] {
-  const from = Math.max(0, Math.floor((bars.length - BARS_SHOWN) / 2));
-  return bars.slice(from, from + BARS_SHOWN).map(({ user, arrivedAt, startedAt, endedAt }, at) => ({
+/** As many bars as can be told apart: from shortly before the focus on, or those in the middle. */
+function shown(bars: readonly Bar[], focusAt: number | undefined): Omit<BarRow, "rule">[] {
+  const busy = bars.reduce((sum, { startedAt, endedAt }) => sum + endedAt - startedAt, 0);
+  const span = bars.reduce((latest, { endedAt }) => Math.max(latest, endedAt), 0) || 1;
+  const count = Math.min(BARS_SHOWN, Math.ceil(Math.max(1, busy / span) / BAR_WIDTH_SHARE));
+  const wanted =
+    focusAt === undefined
+      ? (bars.length - count) / 2
+      : bars.findIndex(({ startedAt }) => startedAt >= focusAt) - count / 6;
+  const from = Math.max(0, Math.min(Math.floor(wanted), bars.length - count));
+  return bars.slice(from, from + count).map(({ user, arrivedAt, startedAt, endedAt }, at) => ({
     user,
     arrivedAt,
     startedAt,
@@ -100,8 +116,9 @@ function sharesOf(bars: readonly Bar[], users: readonly string[], endsAt: number
   }
   return Array.from({ length: SPANS }, (_, at) => {
     const total = users.reduce((sum, user) => sum + (busyByUser.get(user)?.[at] ?? 0), 0);
-    return users.map((user) => ({
+    return users.map((user, order) => ({
       user,
+      order,
       at: (at + 0.5) * span,
       share: total === 0 ? 0 : (busyByUser.get(user)?.[at] ?? 0) / total,
     }));

@@ -32,6 +32,8 @@ interface LocoInit {
   readonly metrics: Scenario["metrics"];
   readonly better: Scenario["better"];
   readonly tasks: number;
+  /** Tick. */
+  readonly focusAt?: number;
   draw(random: Random): Clients;
   figures(log: Log, clients: Clients): Metrics;
 }
@@ -47,7 +49,7 @@ const rules = someUserRules(
   "window-usage",
 );
 
-function locoScenario({ draw, figures, ...said }: LocoInit): Scenario {
+function locoScenario({ draw, figures, focusAt, ...said }: LocoInit): Scenario {
   return {
     ...said,
     rules,
@@ -57,7 +59,7 @@ function locoScenario({ draw, figures, ...said }: LocoInit): Scenario {
       const log = runTasks(workload, dispatcherOf(workload, init, TICK_MS));
       return {
         metrics: figures(log, clients),
-        ...(init.wantsTimeline ? { timeline: timelineOf(log, "ticks", TICK_MS) } : {}),
+        ...(init.wantsTimeline ? { timeline: timelineOf(log, "ticks", TICK_MS, focusAt) } : {}),
       };
     },
   };
@@ -180,6 +182,7 @@ export const locoSpike = locoScenario({
   },
   better: { spike: "lower", slowest: "lower", webhooksServed: "higher", served: "higher" },
   tasks: 220,
+  focusAt: SPIKE_TICK,
   draw: (random) => {
     const background = named("background", 10);
     const webhooks = named("webhook", 5);
@@ -222,6 +225,7 @@ export const locoMdash = locoScenario({
   },
   better: { proversServed: "higher", slowest: "lower", slowestSecond: "lower", served: "higher" },
   tasks: 110,
+  focusAt: PROVERS_TICK,
   draw: () => {
     const twice = (clients: readonly string[], tick: number, weight: number) =>
       clients.flatMap((client) => [0, 1].map(() => ({ tick, client, weight })));

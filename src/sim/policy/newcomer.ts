@@ -71,7 +71,7 @@ export const newcomer: Scenario = {
         gapProjects: longestGap(projects),
         newcomerShare: after.filter(({ task }) => task.user === "B").length / after.length,
       },
-      ...(init.wantsTimeline ? { timeline: timelineOf(users, "ticks", TICK_MS) } : {}),
+      ...(init.wantsTimeline ? { timeline: timelineOf(users, "ticks", TICK_MS, NEWCOMER_TICK) } : {}),
     };
   },
 };
@@ -130,7 +130,7 @@ export const mixedKinds: Scenario = {
         longestRun: longestRun(log, (startedAt) => startedAt >= from && startedAt < from + 300 * TICK_MS),
         share: after.filter(({ task }) => task.user === "X").length / after.length,
       },
-      ...(init.wantsTimeline ? { timeline: timelineOf(log, "ticks", TICK_MS) } : {}),
+      ...(init.wantsTimeline ? { timeline: timelineOf(log, "ticks", TICK_MS, SUBMITS_TICK) } : {}),
     };
   },
 };

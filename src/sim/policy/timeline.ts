@@ -15,12 +15,14 @@ export interface Bar {
 export interface Timeline {
   /** Of its times: "ticks", "time units", "s". */
   readonly unit: string;
+  /** When it becomes interesting, where that is not the middle. */
+  readonly focusAt?: number;
   /** In order of their beginning. */
   readonly bars: readonly Bar[];
 }
 
 /** @param unitMs how long the scenario's unit of time is */
-export function timelineOf(log: Log, unit: string, unitMs: number): Timeline {
+export function timelineOf(log: Log, unit: string, unitMs: number, focusAt?: number): Timeline {
   const bars = log.attempts.map(({ task, agent, startedAt, endsAt }) => ({
     user: task.user,
     task: task.index,
@@ -29,5 +31,5 @@ export function timelineOf(log: Log, unit: string, unitMs: number): Timeline {
     startedAt: startedAt / unitMs,
     endedAt: endsAt / unitMs,
   }));
-  return { unit, bars };
+  return { unit, bars, ...(focusAt === undefined ? {} : { focusAt }) };
 }
