@@ -35,7 +35,7 @@ export const repositoryRoot: string = fileURLToPath(new URL("../..", import.meta
 const skippedFolders = new Set(["node_modules", "dist", "coverage"]);
 /** In a linked working tree of git this is a file that says where the repository is. */
 const skippedFiles = new Set([".git"]);
-const readExtensions = /\.(ts|js|mjs|json|ya?ml|md|py|sh|txt)$|(^|\/)(Dockerfile|LICENSE|run|\.[a-z]+)$/;
+const readExtensions = /\.(ts|js|mjs|json|ya?ml|md|py|sh|svg|txt)$|(^|\/)(Dockerfile|LICENSE|run|\.[a-z]+)$/;
 
 /** Every text file of the checkout, tracked or not; nothing that is generated or installed. */
 export function readTree(root: string = repositoryRoot): Tree {
