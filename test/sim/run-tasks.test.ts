@@ -1,6 +1,7 @@
 // Virtual time: what happens in which order at one instant, where a task waits, and what is logged.
 
 import { describe, expect, it } from "vitest";
+import { checkAfterTurn } from "../../src/core/invariants.ts";
 import { firstAgent, leastInFlight } from "../../src/sim/policy/agent-choices.ts";
 import { EarlyBinding, LateBinding } from "../../src/sim/policy/binding.ts";
 import type { Dispatcher, SimTask } from "../../src/sim/policy/dispatcher.ts";
@@ -90,6 +91,29 @@ it("an agent that dies takes its attempts with it, and they run elsewhere", () =
       [true, 1, 10],
     ]),
   );
+});
+
+it("the production state keeps every invariant while it is driven", () => {
+  const load = workload({
+    tasks: tasks(...Array.from({ length: 40 }, (_, n) => [n * 3, `u${n % 3}`] as const)),
+    attemptsMax: 2,
+    attemptOf: ({ task }, attempt) => ({ ms: 7, succeeds: task.index % 5 !== 0 || attempt === 2 }),
+  });
+  const production = new Production({ ...load, jitter: new Random("jitter") });
+  let turns = 0;
+  runTasks(load, {
+    ended: (end) => production.ended(end),
+    submitted: (task) => production.submitted(task),
+    dueAt: () => production.dueAt(),
+    plan: (at) => {
+      const assignments = production.plan(at);
+      expect(checkAfterTurn(production.state)).toEqual([]);
+      turns += 1;
+      return assignments;
+    },
+  });
+  expect(turns).toBeGreaterThan(40);
+  expect(production.state.counts.completed).toBe(40);
 });
 
 describe("early binding", () => {
