@@ -52,6 +52,7 @@ class Chaos {
   /** What was ever assigned, as it was sent. */
   readonly #assigned: { agent: string; incarnation: string; task: string; attempt: number; token: string }[] =
     [];
+  #handles = 0;
   #lives = 0;
   readonly #lifeByAgent = new Map<string, string>();
 
@@ -81,7 +82,7 @@ class Chaos {
     const dice = this.#dice;
     const agent = this.#pick(["a1", "a2", "a3", "a4", "nobody"]);
     const project = this.#pick(["default", "p2", "_", "no*"]);
-    switch (dice.below(15)) {
+    switch (dice.below(19)) {
       case 0:
       case 1:
       case 2:
@@ -112,9 +113,36 @@ class Chaos {
         return { subject: subjects.operator(this.#pick(["drain", "undrain"])), body: { agent } };
       case 13:
         return this.#setting();
+      case 14:
+      case 15:
+        return { subject: subjects.agent(agent, "acquire"), body: this.#acquisition(agent) };
+      case 16:
+      case 17:
+        return {
+          subject: subjects.agent(agent, "release"),
+          body: { incarnation: this.#life(agent), handle: this.#handle() },
+        };
       default:
         return this.#query(project);
     }
+  }
+
+  #acquisition(agent: string): object {
+    const dice = this.#dice;
+    this.#handles += 1;
+    return {
+      incarnation: this.#life(agent),
+      handle: dice.below(5) === 0 ? this.#handle() : `h${this.#handles}`,
+      resources: this.#pick([["gpt"], ["gpt"], ["gpt", "disk"], ["gpt", "gpt"], ["nowhere"]]),
+      weight: 1 + dice.next() * 9,
+      ...(dice.below(3) === 0 ? { holder: this.#pick(["x", "y"]) } : {}),
+      ...(dice.below(3) === 0 ? { timeoutMs: dice.below(3_000) } : {}),
+    };
+  }
+
+  /** One of the last few. */
+  #handle(): string {
+    return `h${Math.max(1, this.#handles - this.#dice.below(12))}`;
   }
 
   /** Limits, rules and pauses; more often lifted than imposed, so that the swarm goes on. */
@@ -136,7 +164,11 @@ class Chaos {
       },
       project: { project, creditWeight: 0.5 + dice.next(), maxConcurrent: limit, budget },
       kind: { kind: this.#pick(["count", "digest"]), importance: 1 + dice.below(3), cheaper: "outline" },
-      resource: { resource: "gpt", slots: dice.below(5), maxWaiters: dice.below(5) },
+      resource: {
+        resource: this.#pick(["gpt", "gpt", "disk"]),
+        slots: dice.below(5),
+        maxWaiters: dice.below(5),
+      },
       rate: { type: "claude", window: "per_minute", tokensMax: tokens, sliding: dice.below(2) === 0 },
       pause: dice.below(2) === 0 ? { project } : {},
       resume: dice.below(2) === 0 ? { project } : {},
@@ -200,7 +232,10 @@ class Chaos {
     const held = this.#held(agent);
     const draining = this.#dice.below(20) === 0 ? { draining: true } : {};
     const seen = this.#dice.below(40);
-    return { incarnation: this.#life(agent), status: "busy", inFlight: held.length, held, seen, ...draining };
+    const handles = () => Array.from({ length: this.#dice.below(3) }, () => this.#handle());
+    const slots = this.#dice.below(3) > 0 ? { slots: { held: handles(), waiting: handles() } } : {};
+    const more = { ...draining, ...slots };
+    return { incarnation: this.#life(agent), status: "busy", inFlight: held.length, held, seen, ...more };
   }
 
   #result(): { readonly subject: string; readonly body: object } {
@@ -308,12 +343,13 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   expect(state.counts.completed).toBeGreaterThan(25);
   expect(state.counts["dead-lettered"]).toBeGreaterThan(5);
   expect(state.counts.expired).toBeGreaterThan(5);
+  expect(state.acquisitions).toBeGreaterThan(50);
 
   // Replay equals life: the leader shows what anybody makes of its journal, agents' charts included.
   const { agents, counters: _, journal, ...rest } = await swarm.client.status();
   const mirrors = new AgentMirrors();
   mirrors.sync(state, state.agentById.keys());
-  const whole = { now: instant(0), bytesMax: limits.maxPayloadBytesDefault, counters: {} };
+  const whole = { now: instant(clock.now()), bytesMax: limits.maxPayloadBytesDefault, counters: {} };
   const replayed = statusOf(state, { swarm: "test", mirrors, journal, ...whole });
   expect({ ...rest, stale: true }).toEqual({
     ...replayed,
