@@ -61,12 +61,14 @@ export function decideReconcile(
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "none" });
   const events: Event[] = [...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)];
+  // Before it is responsive again, or what it has let go could be granted to it.
+  const slots = reconcileSlots(state, row.id, command.slots ?? noSlots);
+  events.push(...slots.events);
   if (row.unresponsive && command.seen >= row.lastNumber)
     events.push({ type: "AgentResponsive", agent: row.id });
   if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
-  const slots = reconcileSlots(state, row.id, command.slots ?? noSlots);
   return {
-    events: [...events, ...slots.events],
+    events,
     reply: {
       kind: "reconciled",
       unknown: unknownAttempts(state, row, command.held),

@@ -8,7 +8,7 @@
 //      policy.ceiling × the number that waits there. Under the published rules, which know no ceiling, only sets
 //      have one.
 //   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
-// Nobody else may take what is reserved. A reservation is not kept anywhere: it follows from the state, anew each
+// Who is unresponsive is passed over, and reserves nothing. Nobody else may take what is reserved. A reservation is not kept anywhere: it follows from the state, anew each
 // time. Bound: a waiter past the ceiling is overtaken only by those past it that asked before; each slot it lacks
 // is the next of its resource to be free that those do not take.
 
@@ -38,6 +38,8 @@ export function* slotReactions(state: SwarmState, event: Event, at: Instant): Ge
     case "SlotWaitEnded":
     case "ResourceConfigured":
     case "PolicyChanged":
+    case "AgentUnresponsive":
+    case "AgentResponsive":
       return yield* grants(state, at);
     default:
   }
@@ -52,7 +54,9 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
     const row = resourceRowOf(state, resource);
-    const able = [...row.waiting.values()].filter((slot) => !isOverdue.has(slot) && fits(left, slot));
+    const able = [...row.waiting.values()].filter(
+      (slot) => !isOverdue.has(slot) && isReachable(state, slot) && fits(left, slot),
+    );
     const grant = able.length === 0 ? undefined : highest(state, row, able, at);
     if (grant !== undefined) return grant;
   }
@@ -129,9 +133,14 @@ function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, numbe
   const overdue = new Set<SlotRow>();
   for (const resource of resources.keys()) {
     for (const slot of resourceRowOf(state, resource).waiting.values())
-      if (isPastCeiling(state, slot)) overdue.add(slot);
+      if (isPastCeiling(state, slot) && isReachable(state, slot)) overdue.add(slot);
   }
   return [...overdue].sort((a, b) => a.order - b.order);
+}
+
+/** An agent that is silent may be dead, and a slot of its own would wait for H to be anybody's. */
+function isReachable(state: SwarmState, { agent }: SlotRow): boolean {
+  return state.agentById.get(agent)?.unresponsive !== true;
 }
 
 function isPastCeiling(state: SwarmState, slot: SlotRow): boolean {

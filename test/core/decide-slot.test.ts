@@ -221,6 +221,18 @@ describe("the slot comes back", () => {
     expect(turns.resource("gpu").inUse).toBe(1);
   });
 
+  it("to nobody who is silent and may be dead, until it is heard again", () => {
+    const turns = contended();
+    const life = { agent: agentId("a2"), incarnation: incarnation("a2-1") };
+    turns.turn({ type: "MarkUnresponsive", ...life }, release("a1-x"));
+    expect(turns.holders("gpu")).toEqual(["a3-x"]);
+    turns.turn(release("a3-x"));
+    expect(turns.holders("gpu")).toEqual([]);
+    const slots = { held: [], waiting: [slotHandle("a2-x")] };
+    turns.turn({ type: "ReconcileAgent", ...life, held: [], seen: assignmentNumber(0), slots });
+    expect(turns.holders("gpu")).toEqual(["a2-x"]);
+  });
+
   it("from a dead agent to another, never to what the dead one waits for itself", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-x", "gpu"), acquire("a1-y", "gpu", { weightThousandths: 9_000 }));

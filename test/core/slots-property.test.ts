@@ -27,6 +27,7 @@ const wishes = [
   "join",
   "join",
   "beat",
+  "mark",
   "resize",
   "policy",
 ] as const;
@@ -121,6 +122,8 @@ class Model {
           seen: assignmentNumber(0),
           slots: this.#listed(agent, detail),
         };
+      case "mark":
+        return { type: "MarkUnresponsive", ...of };
       case "resize":
         turns.setResource("a", { slots: 1 + (detail % 4), maxWaiters: 1 + (pick % 8) });
         return undefined;

@@ -2,6 +2,7 @@
 // pushed. The swarm is the production coordinator on a clock that the steps move; agents beat by themselves.
 //
 //   coordinators c1 c2 · agents a1 a2 kinds=count,digest max=2 · submit t1 t2 kind=count timeout=3s deadline=5s
+//   resource gpu slots=2 · acquire a1-x gpu disk weight=5 timeout=2s (handle a1-x, by a1) · release a1-x
 //   complete t1 · fail t1 · refuse t1 · invalid t1 · confirm t1 · cancel t1 · drain a1 · leave a1 · restart a1
 //   silence a1 · deafen a1 · hear a1 · cut c1 · heal c1 · stop c1 · tick 10s
 
@@ -27,6 +28,8 @@ interface Actor {
   /** By number, until its end was reported. */
   held: Map<number, Assignment>;
   seen: Set<number>;
+  /** Whether it has them, by the handles it lists in its heartbeats. */
+  slots: Map<string, boolean>;
 }
 
 /** Said all the time, and about nothing that a story is about. */
@@ -103,6 +106,15 @@ class Stage {
         return;
       case "stop":
         return await this.#swarmOf().coordinator.stop();
+      case "resource":
+        return this.#ask(subjects.operator("resource"), {
+          resource: names[0],
+          slots: Number(settings.slots),
+        });
+      case "acquire":
+        return this.#acquire(names, settings);
+      case "release":
+        return this.#release(names[0] ?? "");
       case "submit":
         return await this.#submit(names, settings);
       case "cancel":
@@ -159,6 +171,7 @@ class Stage {
       isDeaf: false,
       held: new Map(),
       seen: new Set<number>(),
+      slots: new Map<string, boolean>(),
     };
     const actor: Actor = { id, join, ...life };
     this.#actorById.set(id, actor);
@@ -173,6 +186,7 @@ class Stage {
     actor.isSilent = false;
     actor.held = new Map();
     actor.seen = new Set();
+    actor.slots = new Map();
     const { incarnation, join } = actor;
     await this.#swarmOf().client.ask(subjects.agent(actor.id, "join"), { ...join, incarnation });
   }
@@ -183,7 +197,10 @@ class Stage {
     while (actor.seen.has(seen + 1)) seen += 1;
     const held = [...actor.held.values()].map(({ task, attempt }) => ({ task, attempt }));
     const { incarnation } = actor;
-    const beat = { incarnation, status: "busy", inFlight: held.length, seen, held };
+    const handlesOf = (isHeld: boolean) =>
+      [...actor.slots].filter(([, each]) => each === isHeld).map(([handle]) => handle);
+    const slots = { held: handlesOf(true), waiting: handlesOf(false) };
+    const beat = { incarnation, status: "busy", inFlight: held.length, seen, held, slots };
     if (!actor.isSilent) this.#ask(subjects.agent(actor.id, "heartbeat"), beat);
     this.#clock.after(limits.heartbeatMs, () => this.#beat(actor));
   }
@@ -197,12 +214,19 @@ class Stage {
         actor.held.set(assignment.number, assignment);
       }
     }
+    if (push.type === "slots-granted") for (const handle of push.handles) actor.slots.set(handle, true);
+    if (push.type === "slots-revoked") for (const handle of push.handles) actor.slots.delete(handle);
+    if (push.type === "slot-waits-ended") for (const { handle } of push.waits) actor.slots.delete(handle);
     const what =
-      push.type === "assign"
-        ? push.assignments.map(({ task, attempt }) => `${task}#${attempt}`)
-        : push.type === "revoke"
-          ? [...push.attempts.map(({ task, attempt }) => `${task}#${attempt}`), `(${push.reason})`]
-          : [];
+      "handles" in push
+        ? push.handles
+        : "waits" in push
+          ? push.waits.map(({ handle, reason }) => `${handle} (${reason})`)
+          : push.type === "assign"
+            ? push.assignments.map(({ task, attempt }) => `${task}#${attempt}`)
+            : push.type === "revoke"
+              ? [...push.attempts.map(({ task, attempt }) => `${task}#${attempt}`), `(${push.reason})`]
+              : [];
     this.#readJournal();
     this.#news.push(`  ${actor.id} is told: ${[push.type, ...what].join(" ")}`);
   }
@@ -218,6 +242,38 @@ class Stage {
     };
     const tasks = ids.map((id) => ({ id, ...task }));
     this.#ask(subjects.project("default", "submit"), { tasks });
+  }
+
+  /** A handle is named after its agent: `a1-x` is a1's. */
+  #acquire(
+    [handle = "", ...resources]: readonly string[],
+    { weight, timeout }: Record<string, string>,
+  ): void {
+    const actor = this.#actorOf(handle);
+    actor.slots.set(handle, false);
+    const message = {
+      incarnation: actor.incarnation,
+      handle,
+      resources,
+      ...(weight === undefined ? {} : { weight: Number(weight) }),
+      ...(timeout === undefined ? {} : { timeoutMs: msOf(timeout) }),
+    };
+    this.#ask(subjects.agent(actor.id, "acquire"), message, ({ answer }) => {
+      if (answer?.state === "granted") actor.slots.set(handle, true);
+      if (answer?.ok === false) actor.slots.delete(handle);
+    });
+  }
+
+  #release(handle: string): void {
+    const actor = this.#actorOf(handle);
+    const { incarnation } = actor;
+    this.#ask(subjects.agent(actor.id, "release"), { incarnation, handle }, () => actor.slots.delete(handle));
+  }
+
+  #actorOf(handle: string): Actor {
+    const actor = this.#actorById.get(handle.split("-")[0] ?? "");
+    if (actor === undefined) throw new Error(`${handle} is of no agent`);
+    return actor;
   }
 
   /** The end of a task's newest attempt, by whoever holds it. */
@@ -245,15 +301,24 @@ class Stage {
   }
 
   /** Asks and does not wait: there may be nobody to answer. */
-  #ask(subject: string, message: object): void {
+  #ask(
+    subject: string,
+    message: object,
+    // biome-ignore lint/suspicious/noExplicitAny: a stage reads whatever the answer holds
+    onAnswer: (answer: any) => void = () => undefined,
+  ): void {
     void this.#swarmOf()
       .client.transport.request(subject, Buffer.from(JSON.stringify(message)), {
         timeoutMs: limits.requestTimeoutMs,
       })
       .then((outcome) => {
         if (outcome.kind !== "answered" || this.#isOver) return;
-        const { answers = [], ok, code } = JSON.parse(Buffer.from(outcome.data).toString());
-        const refused = [...answers, { ok, code }].filter((answer: { ok?: boolean }) => answer.ok === false);
+        const heard = JSON.parse(Buffer.from(outcome.data).toString());
+        onAnswer(heard);
+        const { answers = [], answer = {}, ok, code } = heard;
+        const refused = [...answers, answer, { ok, code }].filter(
+          (answer: { ok?: boolean }) => answer.ok === false,
+        );
         const stale = answers.filter((answer: { status?: string }) => answer.status === "stale");
         this.#readJournal();
         for (const answer of refused) this.#news.push(`  answered: ${answer.code}`);
