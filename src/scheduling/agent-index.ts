@@ -128,10 +128,10 @@ export class AgentIndex {
     if (known !== undefined && !isSame) this.#dismiss(known);
     if (agent?.online !== true) return;
     const contender = isSame ? known : new Contender(agent);
-    this.#contenderById.set(id, contender);
+    if (!isSame) this.#contenderById.set(id, contender);
     contender.version += 1;
     if (hasBacklog(this.#state, agent)) this.#backlogged.add(contender);
-    else if (this.#backlogged.delete(contender)) contender.backlog = 0;
+    else if (this.#backlogged.size > 0 && this.#backlogged.delete(contender)) contender.backlog = 0;
     if (isSame) for (const candidate of contender.candidates) candidate.pool.renew(candidate);
     else this.#admit(contender);
   }

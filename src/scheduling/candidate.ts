@@ -121,14 +121,15 @@ export class Candidate {
 
   #shown(): CandidateTerms {
     const { agent, backlog } = this.contender;
-    return {
+    const terms: Writable<CandidateTerms> = {
       agent: agent.id,
       score: rounded(this.#score),
       successRate: rounded(this.#successRate),
       load: rounded(vaporaLoad(this.#scoreTerms())),
-      ...(backlog === 0 ? {} : { backlog: rounded(backlog) }),
-      ...(this.#speed === 1 ? {} : { speed: rounded(this.#speed) }),
     };
+    if (backlog !== 0) terms.backlog = rounded(backlog);
+    if (this.#speed !== 1) terms.speed = rounded(this.#speed);
+    return terms;
   }
 
   #scoreTerms() {
@@ -144,3 +145,5 @@ export class Candidate {
 function rounded(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
+
+type Writable<Of> = { -readonly [Key in keyof Of]: Of[Key] };

@@ -82,7 +82,7 @@ export class Pool implements Ranks {
     this.#suspended.delete(candidate);
     this.#counts[candidate.standing] -= 1;
     this.#shownCounts = undefined;
-    this.#countPeer(candidate, -1);
+    this.#countAs(candidate, "none");
   }
 
   /** Something happened to the agent since the last round. */
@@ -187,8 +187,7 @@ export class Pool implements Ranks {
 
   /** Puts a candidate where its agent's standing belongs now. @param before undefined for one that is new */
   #stand(candidate: Candidate, before: Standing | undefined): void {
-    if (before !== undefined) this.#countPeer(candidate, -1);
-    this.#countPeer(candidate, 1);
+    this.#countPeer(candidate);
     const now = this.#standingOf(candidate.agent);
     candidate.standing = now;
     if (before === "feasible" && now === "feasible") {
@@ -222,15 +221,21 @@ export class Pool implements Ranks {
   }
 
   /** Keeps the counts of those that could have a task in the long run, and who is suspended. */
-  #countPeer(candidate: Candidate, change: 1 | -1): void {
-    if (change === 1) {
-      candidate.countedAs = this.#peerClass(candidate.agent);
-      if (candidate.agent.suspensionByKind.has(this.kind)) this.#suspended.add(candidate);
-      else this.#suspended.delete(candidate);
-    }
-    if (candidate.countedAs === "none") return;
-    this.#live += change;
-    if (candidate.countedAs === "unsuspended") this.#unsuspended += change;
+  #countPeer(candidate: Candidate): void {
+    const { agent } = candidate;
+    if (agent.suspensionByKind.has(this.kind)) this.#suspended.add(candidate);
+    else if (this.#suspended.size > 0) this.#suspended.delete(candidate);
+    this.#countAs(candidate, this.#peerClass(agent));
+  }
+
+  #countAs(candidate: Candidate, now: Candidate["countedAs"]): void {
+    const before = candidate.countedAs;
+    if (before === now) return;
+    candidate.countedAs = now;
+    if (before !== "none") this.#live -= 1;
+    if (before === "unsuspended") this.#unsuspended -= 1;
+    if (now !== "none") this.#live += 1;
+    if (now === "unsuspended") this.#unsuspended += 1;
   }
 
   #peerClass(agent: AgentRow): "none" | "suspended" | "unsuspended" {
@@ -249,20 +254,25 @@ export class Pool implements Ranks {
   }
 
   #shown(): Receipt["ineligible"] {
-    const { census } = this.#init;
-    const ofKind = this.#candidateById.size - this.#counts.draining - this.#counts.offline;
-    const counts: Partial<Record<IneligibleReason, number>> = {
-      ...this.#counts,
-      offline: census.offline,
-      draining: census.draining,
-      "wrong-kind": census.live - ofKind,
-    };
     const shown: Partial<Record<IneligibleReason, number>> = {};
     for (const reason of ineligibleReasons) {
-      const count = counts[reason] ?? 0;
+      const count = this.#countOf(reason);
       if (count > 0) shown[reason] = count;
     }
     return shown;
+  }
+
+  #countOf(reason: IneligibleReason): number {
+    const { census } = this.#init;
+    switch (reason) {
+      case "offline":
+      case "draining":
+        return census[reason];
+      case "wrong-kind":
+        return census.live - (this.#candidateById.size - this.#counts.draining - this.#counts.offline);
+      default:
+        return this.#counts[reason];
+    }
   }
 
   /** Whose back-off ended first, then by id. */
