@@ -1,6 +1,7 @@
 // Slots as a program has them: acquired, used, given back. The part of an agent that waits for what its session
 // (acquisitions.ts) asks the leader for. Not here: who is granted a slot when.
 
+import { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import { BackpressureError, InvalidMessageError, UnreachableError, WaggleError } from "../errors.ts";
@@ -57,6 +58,7 @@ export class Slots {
   readonly #heldByHandle = new Map<string, HeldSlot>();
   /** Who waits for a release to be heard. */
   readonly #releasesByKey = new Map<SlotKey, (error: PlainError | undefined) => void>();
+  readonly #aborts = new Aborts();
   #keysMade = 0;
   #isClosed = false;
 
@@ -82,18 +84,15 @@ export class Slots {
     for (const each of giveUps) each.throwIfAborted();
     if (this.#isClosed) throw ended();
     const key = this.#nextKey();
-    const settled = new AbortController();
+    const givenUp = this.#aborts.linkedTo(...giveUps);
     try {
       return await new Promise<Slot>((resolve, reject) => {
         this.#waitingByKey.set(key, { resources: wanted.resources.toSorted(), resolve, reject });
-        for (const each of giveUps) {
-          const giveUp = () => this.#giveUp(key, each.reason);
-          each.addEventListener("abort", giveUp, { once: true, signal: settled.signal });
-        }
+        this.#aborts.on(givenUp.signal, () => this.#giveUp(key, givenUp.signal.reason));
         this.#deps.tell({ type: "acquire", acquisition: { key, ...wanted } });
       });
     } finally {
-      settled.abort();
+      givenUp.abort();
     }
   }
 

@@ -3,6 +3,7 @@
 // awaited-tasks.ts). The one thing to know: only `no-leader` proves that nothing was done.
 
 import type { z } from "zod";
+import type { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
 import { BackpressureError, NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
@@ -10,7 +11,6 @@ import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
-import type { Aborts } from "./abort.ts";
 import { errorFrom } from "./coded-error.ts";
 import type { Horizon, Position } from "./horizon.ts";
 import { backoffMs, pause } from "./pause.ts";

@@ -1,9 +1,9 @@
 // From the options of `swarm.events()` to a stream: where it begins, and which events pass.
 
+import type { Aborts } from "../abort.ts";
 import { matches } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import type { Event } from "../core/event.ts";
-import type { Aborts } from "./abort.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
 import type { PageStart } from "./journal-reader.ts";

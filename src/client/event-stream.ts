@@ -3,9 +3,9 @@
 // given everything as it comes.
 
 import { Observable } from "rxjs";
+import type { Aborts } from "../abort.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { UnreachableError } from "../errors.ts";
-import type { Aborts } from "./abort.ts";
 
 export interface EventsOptions {
   /** A batch index, an instant, or "start". Default: the present with `follow`, else "start". */

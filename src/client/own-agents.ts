@@ -1,10 +1,10 @@
 // The agents that were started over one connection, so that they end with it and the process can.
 // Not here: how an agent ends (agent/agent.ts).
 
+import type { Aborts } from "../abort.ts";
 import { type Agent, type AgentDeps, type AgentOptions, startAgent } from "../agent/agent.ts";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import type { Aborts } from "./abort.ts";
 
 export class OwnAgents {
   readonly #clock: Clock;

@@ -1,6 +1,7 @@
 // The agent in whose name a connection acquires slots: one without kinds, hidden, started with the first acquisition
 // and ended with the connection. It contends, beats and is missed like any other.
 
+import type { Aborts } from "../abort.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { InfrastructureError } from "../agent/handler.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
@@ -13,6 +14,7 @@ export interface WrapOptions extends AcquireOptions {
 }
 
 export interface SlotHolderDeps {
+  readonly aborts: Aborts;
   readonly clock: Clock;
   readonly startAgent: (options: AgentOptions) => Promise<Agent>;
 }
@@ -85,8 +87,10 @@ export class SlotHolder {
     try {
       return await new Promise<Agent>((resolve, reject) => {
         started.then(resolve, reject);
-        const giveUp = () => reject(signal?.reason);
-        signal?.addEventListener("abort", giveUp, { once: true, signal: settled.signal });
+        if (signal !== undefined) {
+          const letGo = this.#deps.aborts.on(signal, () => reject(signal.reason));
+          settled.signal.addEventListener("abort", letGo, { once: true });
+        }
         if (timeoutMs === undefined || timeoutMs === 0) return;
         const cancel = this.#deps.clock.after(timeoutMs, () => reject(noLeaderInTime()));
         settled.signal.addEventListener("abort", cancel, { once: true });

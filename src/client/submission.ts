@@ -2,9 +2,9 @@
 // Not here: when it is sent (submit-lane.ts). The one thing to know: once a message that held it got no
 // answer, only a definite answer to a later one may call it refused.
 
+import type { Aborts } from "../abort.ts";
 import type { WaggleError } from "../errors.ts";
 import type { SubmitAnswer } from "../protocol/schemas.ts";
-import type { Aborts } from "./abort.ts";
 import { noLeader, outcomeUnknown } from "./asker.ts";
 import type { PreparedTask } from "./task-request.ts";
 

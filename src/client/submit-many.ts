@@ -1,9 +1,9 @@
 // Bulk submission: reads ahead so far and no further, and gives the outcomes back in the order of the tasks.
 // The reading ahead is what fills messages; the window is what bounds memory.
 
+import type { Aborts } from "../abort.ts";
 import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Aborts } from "./abort.ts";
 import type { TaskHandle } from "./task-handle.ts";
 import type { PreparedTask, TaskRequest } from "./task-request.ts";
 

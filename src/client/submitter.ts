@@ -4,9 +4,9 @@
 // submitter sends few large messages, an idle one sends at once, and no timer ever waits to fill a batch.
 // A task keeps its id and its bytes over all retries, so that accepting it twice is accepting it once.
 
+import type { Aborts } from "../abort.ts";
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Aborts } from "./abort.ts";
 import { Submission, type SubmitAck } from "./submission.ts";
 import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
 import type { PreparedTask } from "./task-request.ts";

@@ -3,6 +3,7 @@
 
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
+import { Aborts } from "../abort.ts";
 import type { Agent, AgentConnection, AgentOptions } from "../agent/agent.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
@@ -22,7 +23,6 @@ import {
 } from "../protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
-import { Aborts } from "./abort.ts";
 import { Asker, type AskOptions } from "./asker.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { errorFrom } from "./coded-error.ts";
@@ -202,7 +202,7 @@ export class SwarmClient implements Swarm {
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
     this.#operations = new Operations(asker, subjects);
-    this.#slots = new SlotHolder({ clock, startAgent: (options) => this.agent(options) });
+    this.#slots = new SlotHolder({ aborts, clock, startAgent: (options) => this.agent(options) });
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
       ...shared,

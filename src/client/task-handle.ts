@@ -2,9 +2,9 @@
 // somebody wants to know, but for tasks submitted with `notify`, whose endings come by themselves.
 
 import type { Observable } from "rxjs";
+import type { Aborts } from "../abort.ts";
 import type { Clock } from "../clock.ts";
 import type { Outcome } from "../protocol/schemas.ts";
-import type { Aborts } from "./abort.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
 import type { SubmitAck } from "./submission.ts";

@@ -2,7 +2,7 @@
 
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { Aborts } from "../../src/client/abort.ts";
+import { Aborts } from "../../src/abort.ts";
 import { aClient, aTask, watch } from "./client-fixture.ts";
 import { settled } from "./manual-clock.ts";
 

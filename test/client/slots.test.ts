@@ -103,6 +103,24 @@ describe("acquire", () => {
     await next;
   });
 
+  it("listens to a signal once, however many wait by it", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on("warning", note);
+    await one.acquire("gpu");
+    const controller = new AbortController();
+    const waiting = Array.from({ length: 30 }, () => other.acquire("gpu", { signal: controller.signal }));
+    const all = Promise.allSettled(waiting);
+    await clock.settle();
+    expect(await gpu()).toMatchObject({ waiting: 30 });
+    controller.abort(new Error("enough"));
+    expect((await all).map(({ status }) => status)).toEqual(Array(30).fill("rejected"));
+    await clock.settle();
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+
   it("aborted in the moment of the grant gives the slot back", async () => {
     const slot = await one.acquire("gpu");
     const controller = new AbortController();
