@@ -101,3 +101,15 @@ export class IndexedHeap<Item extends HeapItem> {
     item.heapAt = at;
   }
 }
+
+/** Whether every item stands where the order wants it. */
+export function isHeap<Item extends HeapItem>(
+  heap: IndexedHeap<Item>,
+  isBefore: (a: Item, b: Item) => boolean,
+): boolean {
+  const items = [...heap.values()];
+  return items.every((item, at) => {
+    const parent = items[(at - 1) >> 1];
+    return item.heapAt === at && (parent === undefined || !isBefore(item, parent));
+  });
+}

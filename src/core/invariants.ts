@@ -4,24 +4,18 @@
 // touches. What must be true from one batch to the next is in succession.ts.
 
 import { limits } from "../limits.ts";
-import { peersOf, standingFor } from "../scheduling/eligibility.ts";
-import { projectGate, swarmGate } from "../scheduling/gates.ts";
-import type { HeapItem, IndexedHeap } from "./indexed-heap.ts";
-
+import { isHeap } from "./indexed-heap.ts";
 import type { Invariant, Violation } from "./invariant.ts";
-import { isServedEarlier, laneKey } from "./lanes.ts";
+import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
 import { findSlot } from "./slot-rows.ts";
-import type { LaneProject, LaneUser, TaskQueue } from "./state.ts";
 import {
   type AgentRow,
   emptyCounts,
   isDueEarlier,
-  type KindRow,
   type LiveTaskState,
   type OpenAttempt,
-  type ProjectRow,
   type SwarmState,
   type TaskCounts,
   type TaskRow,
@@ -34,7 +28,7 @@ import { isKept } from "./task-rows.ts";
 const betweenEvents: readonly Invariant[] = [
   { number: 1, name: "one-state", find: oneState },
   { number: 2, name: "structures-of-the-state", find: structuresOfTheState },
-  { number: 3, name: "lanes", find: lanes },
+  ...laneInvariants,
   { number: 4, name: "attempts-and-agents-agree", find: attemptsAndAgentsAgree },
   { number: 5, name: "attempts-are-contiguous", find: attemptsAreContiguous },
   { number: 6, name: "assignment-numbers", find: assignmentNumbers },
@@ -49,7 +43,7 @@ const betweenEvents: readonly Invariant[] = [
 ];
 
 const afterTurns: readonly Invariant[] = [
-  { number: 13, name: "work-conserving", find: workConserving },
+  ...laneInvariantsAfterTurns,
   { number: 14, name: "nothing-is-overdue", find: nothingIsOverdue },
   ...slotInvariantsAfterTurns,
 ];
@@ -110,83 +104,6 @@ function* structuresOfTheState(state: SwarmState): Generator<string> {
 
 function* unless(id: string, claim: string, isSo: boolean, shouldBe: boolean): Generator<string> {
   if (isSo !== shouldBe) yield `that task ${id} ${claim} is ${isSo}`;
-}
-
-function* lanes(state: SwarmState): Generator<string> {
-  let queued = 0;
-  const lanesOf = new Map<KindRow, number>();
-  for (const [key, lane] of state.laneByKey) {
-    queued += lane.size;
-    lanesOf.set(lane.kindRow, (lanesOf.get(lane.kindRow) ?? 0) + 1);
-    if (lane.key !== key || laneKey(lane.kind, lane.role) !== key) yield `lane ${lane.key} is kept as ${key}`;
-    if (state.kindByName.get(lane.kind) !== lane.kindRow)
-      yield `lane ${key} has a row of its kind that nobody reads`;
-    yield* membersAgree(`lane ${key}`, lane, [...lane.memberByProject.values()], lane.projects.size);
-    for (const project of lane.memberByProject.values()) {
-      if (state.projectById.get(project.row.project) !== project.row)
-        yield `lane ${key} has a row of ${project.row.project} that nobody reads`;
-      yield* partOfProject(state, project);
-    }
-  }
-  if (queued !== state.counts.queued)
-    yield `${queued} tasks stand in lanes, ${state.counts.queued} are queued`;
-  for (const row of state.kindByName.values())
-    if (row.lanes !== (lanesOf.get(row) ?? 0)) yield `kind ${row.kind} counts ${row.lanes} lanes`;
-}
-
-function* partOfProject(state: SwarmState, project: LaneProject): Generator<string> {
-  const name = `${project.row.project} in lane ${project.lane.key}`;
-  const users = [...project.memberByUser.values()];
-  yield* membersAgree(name, project, users, project.users.size);
-  if (project.cost !== users.reduce((sum, { cost }) => sum + cost, 0))
-    yield `${name} counts a cost of ${project.cost}`;
-  for (const user of users) {
-    const rows = user.queues.flatMap(({ tasks }) => [...tasks.values()]);
-    if (user.size !== rows.length) yield `${user.row.user} of ${name} counts ${user.size} tasks`;
-    if (user.cost !== rows.reduce((sum, { cost }) => sum + cost, 0))
-      yield `${user.row.user} of ${name} counts a cost of ${user.cost}`;
-    for (const queue of user.queues) yield* tasksOf(state, queue, `a queue of ${user.row.user} of ${name}`);
-  }
-}
-
-/** Whoever stands in a level has tasks and stands in its order; sizes are sums. */
-function* membersAgree(
-  name: string,
-  { size }: { readonly size: number },
-  members: readonly (LaneProject | LaneUser)[],
-  inOrder: number,
-): Generator<string> {
-  if (size === 0) yield `${name} is empty`;
-  if (size !== members.reduce((sum, member) => sum + member.size, 0)) yield `${name} counts ${size} tasks`;
-  const standing = members.filter(({ places }) => places !== undefined).length;
-  if (standing !== members.length || inOrder !== members.length)
-    yield `${name} has ${members.length} members, of whom ${inOrder} stand in order`;
-}
-
-function* tasksOf(state: SwarmState, queue: TaskQueue, name: string): Generator<string> {
-  if (queue.tasks.size === 0) yield `${name} is empty`;
-  if (!isHeap(queue.tasks, isServedEarlier)) yield `${name} is out of order`;
-  for (const row of queue.tasks.values()) {
-    if (!belongsIn(row, queue)) yield `task ${row.spec.id} is not one of ${name}`;
-    if (state.taskById.get(row.spec.id) !== row) yield `${name} holds ${row.spec.id}, which is not live`;
-  }
-  let count = 0;
-  let before = 0;
-  for (let row = queue.oldest; row !== undefined && count <= queue.tasks.size; row = row.newer) {
-    if (row.queuedOrder <= before || (row.newer === undefined && row !== queue.newest))
-      yield `${name} is out of order of queueing at ${row.spec.id}`;
-    before = row.queuedOrder;
-    count += 1;
-  }
-  if (count !== queue.tasks.size) yield `${name} lists ${count} of ${queue.tasks.size} tasks by age`;
-}
-
-function belongsIn(row: TaskRow, queue: TaskQueue): boolean {
-  const { kind, role } = row.spec;
-  const { row: userRow, project } = queue.user;
-  const isItsLane = kind === project.lane.kind && role === project.lane.role;
-  const isItsMember = row.userRow === userRow && row.projectRow === project.row;
-  return row.queue === queue && isItsLane && isItsMember && isSameList(row.failedBy, queue.avoid);
 }
 
 function* attemptsAndAgentsAgree(state: SwarmState): Generator<string> {
@@ -415,51 +332,8 @@ function* whatWasLearntIsSane(state: SwarmState): Generator<string> {
   }
 }
 
-/** Of what the gates let through: where a task does not fit a budget, room may be kept for it, so nothing that
- *  draws on the budget is looked at. */
-function* workConserving(state: SwarmState): Generator<string> {
-  if (swarmGate(state) !== undefined) return;
-  const seen = new Set<string>();
-  for (const lane of state.laneByKey.values()) {
-    const peers = peersOf(state, lane.kind, lane.role);
-    for (const project of lane.memberByProject.values()) {
-      if (projectGate(project.row) !== undefined || hasBudget(state, project.row)) continue;
-      for (const { avoid } of [...project.memberByUser.values()].flatMap(({ queues }) => queues)) {
-        const key = `${lane.key} ${avoid.join(" ")}`;
-        if (seen.has(key)) continue;
-        seen.add(key);
-        const demand = { kind: lane.kind, role: lane.role, avoid };
-        for (const agent of state.agentById.values()) {
-          const standing = standingFor(state, agent, demand, peers, state.at);
-          if (standing === "feasible" || standing === "probe")
-            yield `lane ${lane.key} waits although agent ${agent.id} would take it (${standing})`;
-        }
-      }
-    }
-  }
-}
-
-function hasBudget(state: SwarmState, row: ProjectRow): boolean {
-  return row.settings?.budget !== undefined || state.policy.budget !== undefined;
-}
-
 function* nothingIsOverdue(state: SwarmState): Generator<string> {
   const first = state.timers.peek();
   if (first !== undefined && first.dueAt <= state.at)
     yield `a ${first.due.kind} timer was due ${state.at - first.dueAt} ms ago`;
-}
-
-function isHeap<Item extends HeapItem>(
-  heap: IndexedHeap<Item>,
-  isBefore: (a: Item, b: Item) => boolean,
-): boolean {
-  const items = [...heap.values()];
-  return items.every((item, at) => {
-    const parent = items[(at - 1) >> 1];
-    return item.heapAt === at && (parent === undefined || !isBefore(item, parent));
-  });
-}
-
-function isSameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, at) => item === b[at]);
 }

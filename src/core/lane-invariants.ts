@@ -1,0 +1,124 @@
+// What must be true of the queues, and that nobody idles beside one, as numbered checks (docs/invariants.md). As in
+// invariants.ts, whose lists these belong to, they recount what the core only counts.
+
+import { peersOf, standingFor } from "../scheduling/eligibility.ts";
+import { projectGate, swarmGate } from "../scheduling/gates.ts";
+import { isHeap } from "./indexed-heap.ts";
+import type { Invariant } from "./invariant.ts";
+import { isServedEarlier, laneKey } from "./lanes.ts";
+import type { KindRow, LaneProject, LaneUser, ProjectRow, SwarmState, TaskQueue, TaskRow } from "./state.ts";
+
+export const laneInvariants: readonly Invariant[] = [{ number: 3, name: "lanes", find: lanes }];
+
+export const laneInvariantsAfterTurns: readonly Invariant[] = [
+  { number: 13, name: "work-conserving", find: workConserving },
+];
+
+function* lanes(state: SwarmState): Generator<string> {
+  let queued = 0;
+  const lanesOf = new Map<KindRow, number>();
+  for (const [key, lane] of state.laneByKey) {
+    queued += lane.size;
+    lanesOf.set(lane.kindRow, (lanesOf.get(lane.kindRow) ?? 0) + 1);
+    if (lane.key !== key || laneKey(lane.kind, lane.role) !== key) yield `lane ${lane.key} is kept as ${key}`;
+    if (state.kindByName.get(lane.kind) !== lane.kindRow)
+      yield `lane ${key} has a row of its kind that nobody reads`;
+    yield* membersAgree(`lane ${key}`, lane, [...lane.memberByProject.values()], lane.projects.size);
+    for (const project of lane.memberByProject.values()) {
+      if (state.projectById.get(project.row.project) !== project.row)
+        yield `lane ${key} has a row of ${project.row.project} that nobody reads`;
+      yield* partOfProject(state, project);
+    }
+  }
+  if (queued !== state.counts.queued)
+    yield `${queued} tasks stand in lanes, ${state.counts.queued} are queued`;
+  for (const row of state.kindByName.values())
+    if (row.lanes !== (lanesOf.get(row) ?? 0)) yield `kind ${row.kind} counts ${row.lanes} lanes`;
+}
+
+function* partOfProject(state: SwarmState, project: LaneProject): Generator<string> {
+  const name = `${project.row.project} in lane ${project.lane.key}`;
+  const users = [...project.memberByUser.values()];
+  yield* membersAgree(name, project, users, project.users.size);
+  if (project.cost !== users.reduce((sum, { cost }) => sum + cost, 0))
+    yield `${name} counts a cost of ${project.cost}`;
+  for (const user of users) {
+    const rows = user.queues.flatMap(({ tasks }) => [...tasks.values()]);
+    if (user.size !== rows.length) yield `${user.row.user} of ${name} counts ${user.size} tasks`;
+    if (user.cost !== rows.reduce((sum, { cost }) => sum + cost, 0))
+      yield `${user.row.user} of ${name} counts a cost of ${user.cost}`;
+    for (const queue of user.queues) yield* tasksOf(state, queue, `a queue of ${user.row.user} of ${name}`);
+  }
+}
+
+/** Whoever stands in a level has tasks and stands in its order; sizes are sums. */
+function* membersAgree(
+  name: string,
+  { size }: { readonly size: number },
+  members: readonly (LaneProject | LaneUser)[],
+  inOrder: number,
+): Generator<string> {
+  if (size === 0) yield `${name} is empty`;
+  if (size !== members.reduce((sum, member) => sum + member.size, 0)) yield `${name} counts ${size} tasks`;
+  const standing = members.filter(({ places }) => places !== undefined).length;
+  if (standing !== members.length || inOrder !== members.length)
+    yield `${name} has ${members.length} members, of whom ${inOrder} stand in order`;
+}
+
+function* tasksOf(state: SwarmState, queue: TaskQueue, name: string): Generator<string> {
+  if (queue.tasks.size === 0) yield `${name} is empty`;
+  if (!isHeap(queue.tasks, isServedEarlier)) yield `${name} is out of order`;
+  for (const row of queue.tasks.values()) {
+    if (!belongsIn(row, queue)) yield `task ${row.spec.id} is not one of ${name}`;
+    if (state.taskById.get(row.spec.id) !== row) yield `${name} holds ${row.spec.id}, which is not live`;
+  }
+  let count = 0;
+  let before = 0;
+  for (let row = queue.oldest; row !== undefined && count <= queue.tasks.size; row = row.newer) {
+    if (row.queuedOrder <= before || (row.newer === undefined && row !== queue.newest))
+      yield `${name} is out of order of queueing at ${row.spec.id}`;
+    before = row.queuedOrder;
+    count += 1;
+  }
+  if (count !== queue.tasks.size) yield `${name} lists ${count} of ${queue.tasks.size} tasks by age`;
+}
+
+function belongsIn(row: TaskRow, queue: TaskQueue): boolean {
+  const { kind, role } = row.spec;
+  const { row: userRow, project } = queue.user;
+  const isItsLane = kind === project.lane.kind && role === project.lane.role;
+  const isItsMember = row.userRow === userRow && row.projectRow === project.row;
+  return row.queue === queue && isItsLane && isItsMember && isSameList(row.failedBy, queue.avoid);
+}
+
+/** Of what the gates let through: where a task does not fit a budget, room may be kept for it, so nothing that
+ *  draws on the budget is looked at. */
+function* workConserving(state: SwarmState): Generator<string> {
+  if (swarmGate(state) !== undefined) return;
+  const seen = new Set<string>();
+  for (const lane of state.laneByKey.values()) {
+    const peers = peersOf(state, lane.kind, lane.role);
+    for (const project of lane.memberByProject.values()) {
+      if (projectGate(project.row) !== undefined || hasBudget(state, project.row)) continue;
+      for (const { avoid } of [...project.memberByUser.values()].flatMap(({ queues }) => queues)) {
+        const key = `${lane.key} ${avoid.join(" ")}`;
+        if (seen.has(key)) continue;
+        seen.add(key);
+        const demand = { kind: lane.kind, role: lane.role, avoid };
+        for (const agent of state.agentById.values()) {
+          const standing = standingFor(state, agent, demand, peers, state.at);
+          if (standing === "feasible" || standing === "probe")
+            yield `lane ${lane.key} waits although agent ${agent.id} would take it (${standing})`;
+        }
+      }
+    }
+  }
+}
+
+function hasBudget(state: SwarmState, row: ProjectRow): boolean {
+  return row.settings?.budget !== undefined || state.policy.budget !== undefined;
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, at) => item === b[at]);
+}
