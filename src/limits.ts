@@ -349,8 +349,8 @@ export const limits = {
   journalFullShare: 0.85,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
-  /** Agents named in the answer why a task waits, in bytes. */
-  ineligibleBytesMax: 256 * 1024,
+  /** Agents told of in the answer why a task waits, in bytes: some two thousand, those that serve its kind first. */
+  explainedAgentsBytesMax: 256 * 1024,
   /** Decoded batches kept for clients that ask how tasks ended. */
   recentBatchesMax: 16,
   /** How often room in the journal is looked at. */
@@ -403,8 +403,8 @@ export const limits = {
   simulationSeedsMax: 10_000,
   /** A trace is read into memory: about ten million requests. */
   simulationTraceBytes: 512 * 1024 * 1024,
-  /** A simulation that is done by then shows no bar. */
-  simulationQuietMs: 500,
+  /** What is done by then shows no bar. */
+  progressQuietMs: 500,
 } as const;
 
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
