@@ -4,6 +4,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import * as explain from "../src/protocol/explain-schemas.ts";
 import * as schemas from "../src/protocol/schemas.ts";
 import * as settings from "../src/protocol/settings-schemas.ts";
 import * as slots from "../src/protocol/slot-schemas.ts";
@@ -59,6 +60,14 @@ const messages: readonly WireMessage[] = [
     summary: "Where one task stands.",
     schema: schemas.taskQuerySchema,
     answer: schemas.taskStatusSchema,
+  },
+  {
+    name: "query-explain",
+    subject: "project.{project}.query.explain",
+    direction: "receive",
+    summary: "Why one task waits.",
+    schema: explain.explainQuerySchema,
+    answer: explain.explainResponseSchema,
   },
   {
     name: "query-journal",
@@ -240,6 +249,8 @@ const parts: Readonly<Record<string, z.ZodType>> = {
   "listed-slots": slots.listedSlotsSchema,
   assignment: schemas.assignmentSchema,
   outcome: schemas.outcomeSchema,
+  obstacle: explain.obstacleSchema,
+  "agent-standing": explain.agentStandingSchema,
   error: schemas.codedErrorSchema,
 };
 
@@ -262,10 +273,24 @@ function jsonSchema(schema: z.ZodType): JsonSchema {
 function table(schema: z.ZodType): string {
   const root = jsonSchema(schema);
   const variants = root.anyOf ?? root.oneOf ?? [root];
+  if (variants.length > 1 && variants.every(({ properties }) => properties?.["reason"]?.const !== undefined))
+    return reasonTable(variants);
   const isRefusal = (variant: JsonSchema) =>
     variants.length > 1 && variant.properties?.["ok"]?.const === false;
   const shown = variants.filter((variant) => !isRefusal(variant)).map(variantTable);
   return [...shown, ...(shown.length < variants.length ? ["Or an error."] : [])].join("\n\n");
+}
+
+/** Of a union by `reason`: a row each. */
+function reasonTable(variants: readonly JsonSchema[]): string {
+  const rows = variants.map(({ properties = {}, required = [] }) => {
+    const { reason, ...facts } = properties;
+    const named = Object.entries(facts).map(
+      ([name, field]) => `\`${name}\`${required.includes(name) ? "" : "?"} ${typeOf(field)}`,
+    );
+    return `| \`${reason?.const as string}\` | ${named.join(", ")} |`;
+  });
+  return ["| reason | with |", "|---|---|", ...rows].join("\n");
 }
 
 function variantTable({ properties = {}, required = [] }: JsonSchema): string {

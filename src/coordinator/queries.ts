@@ -1,5 +1,5 @@
-// Answers `project.<p>.query.*`: status, one task, what is set, a page of the journal. The leader answers with the commit that
-// its answer contains; a standby waits a moment, so that the leader comes first, and marks its answer as stale.
+// Answers `project.<p>.query.*`: status, one task and why it waits, what is set, a page of the journal. The leader
+// answers with the commit that its answer contains; a standby waits a moment, so that the leader comes first, and marks its answer as stale.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -9,6 +9,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { decode, encode, invalid } from "../protocol/codec.ts";
+import { explainQuerySchema } from "../protocol/explain-schemas.ts";
 import {
   journalQuerySchema,
   type StatusResponse,
@@ -20,6 +21,7 @@ import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { backpressure, codedError } from "./answers.ts";
+import { explanationOf } from "./explanation.ts";
 import { sendable } from "./fitting.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
@@ -107,6 +109,8 @@ export class Queries {
         return this.#status(message, view);
       case "task":
         return this.#task(message, view);
+      case "explain":
+        return this.#explain(message, view);
       case "settings":
         return this.#settings(message, view);
       case "journal":
@@ -151,6 +155,14 @@ export class Queries {
   #task(message: Message, view: View): Uint8Array {
     const query = decode(message.data, taskQuerySchema);
     return encode(query.ok ? taskStatusOf(view.state, query.value.task, view.isStale) : query);
+  }
+
+  #explain(message: Message, { state, isStale }: View): Uint8Array {
+    const query = decode(message.data, explainQuerySchema);
+    if (!query.ok) return encode(query);
+    const now = instant(Math.floor(this.#deps.clock.now()));
+    const bytesMax = this.#deps.transport.maxPayloadBytes;
+    return encode(explanationOf(state, query.value.task, { now, isStale, bytesMax }));
   }
 
   #settings(message: Message, { state, isStale }: View): Uint8Array {

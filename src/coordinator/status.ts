@@ -1,13 +1,9 @@
 // What `status` and `task` answer: read from the state in one go, bounded by its tables. For people and for
 // dashboards; nothing here is a decision.
 
-import { assert } from "../assert.ts";
-import { isServedEarlier, laneOf } from "../core/lanes.ts";
-import type { AgentRow, Lane, ProjectRow, SwarmState, TaskRow, UserRow } from "../core/state.ts";
+import type { AgentRow, Lane, ProjectRow, SwarmState, UserRow } from "../core/state.ts";
 import { type Instant, instant, type TaskId } from "../ids.ts";
-import { limits } from "../limits.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
-import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { expectationOf, scoredRate } from "../scheduling/success-rate.ts";
 import type { AgentMirrors } from "./agent-mirror.ts";
 import { unknownTask } from "./answers.ts";
@@ -106,31 +102,7 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
     attempts: row.attempt,
     submittedIdx: row.submittedIdx,
     ...(row.open === undefined ? {} : { agent: row.open.agent }),
-    ...(row.state === "queued" ? waitingFor(state, row) : {}),
   };
-}
-
-function waitingFor(state: SwarmState, row: TaskRow) {
-  const { queue } = row;
-  const lane = laneOf(row);
-  assert(queue !== undefined && lane !== undefined, "a queued task stands in a lane");
-  const { kind, role } = lane;
-  const peers = peersOf(state, kind, role);
-  const demand = { kind, role, avoid: queue.avoid };
-  const reasons = mapped(state.agentById.values(), (agent) => ({
-    agent: agent.id as string,
-    reason: standingFor(state, agent, demand, peers, state.at) as string,
-  }));
-  return { position: positionOf(row), ineligible: rowsWithin(reasons, limits.ineligibleBytesMax).rows };
-}
-
-/** 1 is next. Counts what its user has waiting before it in its lane. */
-function positionOf(row: TaskRow): number {
-  let before = 0;
-  for (const { tasks } of row.queue?.user.queues ?? []) {
-    for (const other of tasks.values()) if (isServedEarlier(other, row)) before += 1;
-  }
-  return before + 1;
 }
 
 function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }: StatusSources): AgentStatus {

@@ -502,28 +502,23 @@ export const statusResponseSchema = z.object({
 export type StatusResponse = z.infer<typeof statusResponseSchema>;
 
 /** Where one task stands; its story is read from the journal, from `submittedIdx` on. */
-export const taskStatusSchema = z.union([
-  z.object({
-    ok: z.literal(true),
-    term,
-    idx,
-    at: z.number(),
-    stale: z.literal(true).optional(),
-    task: z.string(),
-    project: z.string(),
-    user: z.string(),
-    kind: z.string(),
-    state: z.string(),
-    attempts: z.int(),
-    submittedIdx: idx,
-    endedIdx: idx.optional(),
-    agent: z.string().optional(),
-    /** Waiting: position in its lane (1 is next), and what keeps each agent from it. */
-    position: z.int().optional(),
-    ineligible: z.array(z.object({ agent: z.string(), reason: z.string() })).optional(),
-  }),
-  codedErrorSchema,
-]);
+export const acceptedTaskSchema = z.object({
+  ok: z.literal(true),
+  term,
+  idx,
+  at: z.number(),
+  stale: z.literal(true).optional(),
+  task: z.string(),
+  project: z.string(),
+  user: z.string(),
+  kind: z.string(),
+  state: z.string(),
+  attempts: z.int(),
+  submittedIdx: idx,
+  endedIdx: idx.optional(),
+  agent: z.string().optional(),
+});
+export const taskStatusSchema = z.union([acceptedTaskSchema, codedErrorSchema]);
 export type TaskStatus = z.infer<typeof taskStatusSchema>;
 
 /** A page of the journal: raw batches, in order; `next` is where the next page starts, `last` the newest idx. */

@@ -12,7 +12,7 @@ export function swarmPrefix(swarm: SwarmId): string {
 }
 
 export type ProjectVerb = "submit" | "cancel" | "await";
-export type QueryName = "status" | "task" | "journal" | "settings";
+export type QueryName = "status" | "task" | "explain" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
 const operatorVerbs = [

@@ -9,7 +9,7 @@ import type { ProjectRow, SwarmState, TokenLedger } from "../core/state.ts";
 import type { Instant, Kind } from "../ids.ts";
 import { tokensEstimate } from "./estimate.ts";
 import { opensAt, usedOf } from "./rate.ts";
-import { nextChangeAt, totalAt } from "./rolling-window.ts";
+import { fallsTo, nextChangeAt, totalAt } from "./rolling-window.ts";
 
 type ReasonOf<Reason extends WaitingReason> = Reason | undefined;
 type BudgetReason = "project-budget" | "global-budget";
@@ -49,9 +49,9 @@ export function budgetGate(
   );
 }
 
+/** `runsAs`: absent is its own kind. `tokens` is what its assignment reserves, or would. */
 export type BudgetVerdict =
-  | { readonly kind: "waits"; readonly reason: BudgetReason }
-  /** `runsAs`: absent is its own kind. `tokens` is what its assignment reserves. */
+  | { readonly kind: "waits"; readonly reason: BudgetReason; readonly runsAs?: Kind; readonly tokens: number }
   | { readonly kind: "runs"; readonly runsAs?: Kind; readonly tokens: number };
 
 /**
@@ -75,8 +75,8 @@ export function budgetVerdict(
   const runsAs = isDowngraded ? state.kindByName.get(spec.kind)?.settings?.cheaper : undefined;
   const needed = runsAs === undefined ? tokens : tokensEstimate(state, spec, runsAs);
   const reason = rejection(state, row, needed + kept, at);
-  if (reason !== undefined) return { kind: "waits", reason };
-  return { kind: "runs", ...(runsAs === undefined ? {} : { runsAs }), tokens: needed };
+  const terms = { ...(runsAs === undefined ? {} : { runsAs }), tokens: needed };
+  return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };
 }
 
 /** The budget in mode `reject` that a task could never fit, whatever is returned to it. */
@@ -126,6 +126,19 @@ export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefin
 export function budgetRoom(ledger: TokenLedger, { tokens }: BudgetSettings, at: Instant): number {
   const spent = ledger.spent === undefined ? 0 : totalAt(ledger.spent, at);
   return tokens - spent - ledger.reserved;
+}
+
+/** The first instant at which so many more tokens fit a budget by time alone, if nothing is added or returned;
+ *  undefined when they never do. */
+export function budgetOpensAt(
+  { spent, reserved }: TokenLedger,
+  budget: BudgetSettings,
+  tokens: number,
+  at: Instant,
+): Instant | undefined {
+  const spentMax = budget.tokens - reserved - tokens;
+  if (spentMax < 0) return undefined;
+  return spent === undefined ? at : fallsTo(spent, spentMax, at);
 }
 
 function rejection(

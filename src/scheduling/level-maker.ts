@@ -61,6 +61,35 @@ export class LevelMaker {
     });
   }
 
+  /** What one project claims in its lane, by whichever rule holds: the order of these is the order of `ofProjects`.
+   *  For looking on, not for rounds. */
+  claimOfProject(project: LaneProject): Claim | undefined {
+    const { state, at, sizes, bestUserOf } = this.#init;
+    const { lane, account } = project;
+    const rule = state.policy.projectTurn;
+    if (rule === "none") return bestUserOf(project)?.claim;
+    const ceiling = { tick: lane.kindRow.tick, afterTicks: sizes.ceilingOf(sizes.projects(lane)) };
+    if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
+    const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
+    if (rule !== "clock") return this.#projectClaim(project, rule, guaranteedBefore);
+    if (isGuaranteed(project, guaranteedBefore)) return guaranteeClaim(account);
+    return ruleClaim(account, Math.max(account.clock, state.virtualTime));
+  }
+
+  /** The same of one user of a project. */
+  claimOfUser(user: LaneUser): Claim | undefined {
+    const { state, sizes } = this.#init;
+    const { project, account } = user;
+    const rule = state.policy.userTurn;
+    const ceiling = {
+      tick: project.lane.kindRow.tick,
+      afterTicks: sizes.ceilingOf(sizes.users(project)),
+    };
+    if (rule !== "clock") return this.#userClaim(user, rule, ceiling);
+    if (isPastCeiling(user, ceiling)) return ceilingClaim(user);
+    return ruleClaim(account, Math.max(account.clock, project.row.virtualTime));
+  }
+
   ofUsers(project: LaneProject): Level<LaneUser> {
     const { state, sizes } = this.#init;
     const rule = state.policy.userTurn;

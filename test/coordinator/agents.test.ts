@@ -248,9 +248,12 @@ describe("a heartbeat", () => {
     await agent.beat([], 0);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
     await submit("t3");
-    expect(await task("t3")).toMatchObject({
+    expect(await swarm.client.explain("t3")).toMatchObject({
       state: "queued",
-      ineligible: [{ agent: "a1", reason: "unresponsive" }],
+      waiting: {
+        obstacles: [{ reason: "none-eligible" }],
+        agents: [{ agent: "a1", standing: "unresponsive" }],
+      },
     });
     await agent.beat(held("t1"), 1);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
@@ -287,9 +290,12 @@ describe("draining and leaving", () => {
     expect(await operator("drain", "a1")).toMatchObject({ ok: true, term: 1 });
     expect(await agent.push("drain")).toMatchObject({ incarnation: "a1-1" });
     await submit("t1");
-    expect(await task("t1")).toMatchObject({
+    expect(await swarm.client.explain("t1")).toMatchObject({
       state: "queued",
-      ineligible: [{ agent: "a1", reason: "draining" }],
+      waiting: {
+        obstacles: [{ reason: "nobody-serves-kind" }],
+        agents: [{ agent: "a1", standing: "draining" }],
+      },
     });
     expect(await statusOf("a1")).toMatchObject({ draining: true, chart: "draining.idle" });
     await operator("undrain", "a1");

@@ -138,14 +138,17 @@ describe("a task that waits", () => {
       { id: "t1", kind: "count" },
       { id: "t2", kind: "count", priority: 1 },
     ]);
-    expect(await swarm.client.task("t1")).toMatchObject({
+    expect(await swarm.client.explain("t1")).toMatchObject({
       state: "queued",
-      position: 2,
-      ineligible: [
-        { agent: "full", reason: "full" },
-        { agent: "other", reason: "wrong-kind" },
-        { agent: "role", reason: "draining" },
-      ],
+      waiting: {
+        obstacles: [{ reason: "all-full", agents: 1, taken: 1, places: 1 }],
+        position: { project: { place: 1, of: 1 }, user: { place: 1, of: 1 }, task: { place: 2, of: 2 } },
+        agents: [
+          { agent: "full", standing: "full" },
+          { agent: "role", standing: "draining" },
+          { agent: "other", standing: "wrong-kind" },
+        ],
+      },
     });
     expect(await swarm.client.task("running")).toMatchObject({
       state: "assigned",

@@ -114,6 +114,10 @@ export class WireParty {
     return this.ask(subjects.query("_", "status"), {});
   }
 
+  explain(task: string) {
+    return this.ask(subjects.query("_", "explain"), { task });
+  }
+
   task(task: string) {
     return this.ask(subjects.query("_", "task"), { task });
   }

@@ -1,0 +1,39 @@
+// What `explain` answers: where a task stands, and, while it waits, why, as many agents as fit a message.
+
+import type { SwarmState } from "../core/state.ts";
+import { type Instant, instant, type TaskId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { ExplainResponse, TaskObstacle } from "../protocol/explain-schemas.ts";
+import { explainWait, type Obstacle } from "../scheduling/explain.ts";
+import { rowsWithin } from "./fitting.ts";
+import { taskStatusOf } from "./status.ts";
+
+/** @param moment.now for what time alone changes; on a standby its own · @param moment.bytesMax of the answer */
+export function explanationOf(
+  state: SwarmState,
+  task: TaskId,
+  { now, isStale, bytesMax }: { readonly now: Instant; readonly isStale: boolean; readonly bytesMax: number },
+): ExplainResponse {
+  const status = taskStatusOf(state, task, isStale);
+  const row = state.taskById.get(task);
+  if (!status.ok || row === undefined) return status;
+  const { role } = row.spec;
+  const head = { ...status, ...(role === undefined ? {} : { role }) };
+  if (row.state !== "queued" && row.state !== "delayed") return head;
+
+  const at = instant(Math.max(state.at, now));
+  const { obstacles, agents, ...rest } = explainWait(state, row, at);
+  const { rows } = rowsWithin(agents, Math.min(limits.explainedAgentsBytesMax, bytesMax / 2));
+  const omitted = agents.length - rows.length;
+  return {
+    ...head,
+    at,
+    waiting: { ...rest, obstacles: obstacles.map(asSent), agents: rows },
+    ...(omitted === 0 ? {} : { omitted: { agents: omitted } }),
+  };
+}
+
+/** The wire's lists are not readonly. */
+function asSent(obstacle: Obstacle): TaskObstacle {
+  return "nearMisses" in obstacle ? { ...obstacle, nearMisses: [...obstacle.nearMisses] } : obstacle;
+}

@@ -1,0 +1,123 @@
+// The query `explain` and its answer: why a task waits, as scheduling/explain.ts finds it. Who was assigned a task,
+// and why, stands in the journal with the assignment.
+
+import { z } from "zod";
+import { ineligibleReasons } from "../core/receipt.ts";
+import { acceptedTaskSchema, codedErrorSchema, taskIdSchema, version } from "./schemas.ts";
+
+export const explainQuerySchema = z.object({ v: version, task: taskIdSchema });
+
+const ineligibleReason = z.enum(ineligibleReasons);
+
+/** The terms of a score, rounded to 4 decimals. */
+const candidateTermsSchema = z.object({
+  agent: z.string(),
+  score: z.number(),
+  successRate: z.number(),
+  load: z.number(),
+  backlog: z.number().optional(),
+  speed: z.number().optional(),
+});
+
+/** One agent, for one task. */
+export const agentStandingSchema = z.object({
+  agent: z.string(),
+  standing: z.union([z.enum(["feasible", "probe"]), ineligibleReason]),
+  servesKind: z.boolean().describe("the kind that the task would run as"),
+  places: z.int().describe("in all, those for prefetched tasks included"),
+  free: z.int(),
+  until: z.number().optional().describe("when time alone ends what keeps it"),
+  terms: candidateTermsSchema
+    .optional()
+    .describe("of its score, rounded to 4 decimals; of those online that serve the kind"),
+});
+export type AgentStanding = z.infer<typeof agentStandingSchema>;
+
+const budgetFacts = {
+  project: z.string().optional(),
+  spent: z.int(),
+  reserved: z.int(),
+  tokens: z.int(),
+  windowMs: z.int(),
+  needed: z.int(),
+  opensAt: z.number().optional(),
+};
+
+/** What keeps a task from having an agent. */
+export const obstacleSchema = z.discriminatedUnion("reason", [
+  z.object({ reason: z.literal("swarm-paused") }),
+  z.object({ reason: z.literal("project-paused"), project: z.string() }),
+  z.object({ reason: z.literal("not-before"), until: z.number(), isRetry: z.boolean() }),
+  z.object({
+    reason: z.literal("nobody-serves-kind"),
+    kind: z.string(),
+    nearMisses: z.array(z.string()),
+    offline: z.int(),
+    draining: z.int(),
+  }),
+  z.object({
+    reason: z.literal("nobody-has-role"),
+    kind: z.string(),
+    role: z.string(),
+    nearMisses: z.array(z.string()),
+    agents: z.int(),
+  }),
+  z.object({ reason: z.literal("project-budget"), ...budgetFacts }),
+  z.object({ reason: z.literal("global-budget"), ...budgetFacts }),
+  z.object({ reason: z.literal("swarm-limit"), open: z.int(), topN: z.int() }),
+  z.object({
+    reason: z.literal("project-concurrency"),
+    project: z.string(),
+    open: z.int(),
+    maxConcurrent: z.int(),
+  }),
+  z.object({ reason: z.literal("all-full"), agents: z.int(), taken: z.int(), places: z.int() }),
+  z.object({
+    reason: z.literal("none-eligible"),
+    counts: z.partialRecord(ineligibleReason, z.int()),
+    until: z.number().optional(),
+  }),
+  z.object({ reason: z.literal("room-kept"), task: z.string(), project: z.string(), user: z.string() }),
+  z.object({ reason: z.literal("later-turn"), feasible: z.int() }),
+]);
+
+export type TaskObstacle = z.infer<typeof obstacleSchema>;
+
+/** `place`: 1 is next, of `of`. */
+const place = { place: z.int(), of: z.int(), waitedTicks: z.number(), ceilingTicks: z.number().optional() };
+const turnPlaceSchema = z.object({
+  ...place,
+  basis: z.enum(["ceiling", "guarantee", "rule"]),
+  clock: z.number(),
+  virtualTime: z.number(),
+});
+
+const positionSchema = z.object({
+  project: turnPlaceSchema,
+  user: turnPlaceSchema,
+  task: z.object(place),
+  waiting: z.int(),
+  next: z.object({ task: z.string(), project: z.string(), user: z.string() }).optional(),
+});
+
+const waitExplanationSchema = z.object({
+  obstacles: z.array(obstacleSchema),
+  ageMs: z.number(),
+  ageTicks: z.number(),
+  runsAs: z.string().optional(),
+  agents: z.array(agentStandingSchema),
+  position: positionSchema.optional(),
+});
+export type TaskWait = z.infer<typeof waitExplanationSchema>;
+
+/** `waiting` is there while the task is queued or delayed; `omitted` counts rows that do not fit the answer. */
+export const explainResponseSchema = z.union([
+  acceptedTaskSchema.extend({
+    role: z.string().optional(),
+    waiting: waitExplanationSchema.optional(),
+    omitted: z.object({ agents: z.int() }).optional(),
+  }),
+  codedErrorSchema,
+]);
+export type ExplainResponse = z.infer<typeof explainResponseSchema>;
+export type ExplainedTask = Extract<ExplainResponse, { ok: true }>;

@@ -1,0 +1,188 @@
+// All agents as the planner sees them for one task: who may have it, in the order it would choose, and why the others
+// may not. For looking on: it reads the state in one pass over the agents and keeps nothing. What the planner keeps
+// from round to round (pool.ts) decides the same.
+
+import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../core/receipt.ts";
+import { type AgentRow, placesOf, type SwarmState } from "../core/state.ts";
+import type { AgentId, Instant, Kind } from "../ids.ts";
+import { backlogOf, hasBacklog } from "./backlog.ts";
+import { Candidate, Contender, type Ranks } from "./candidate.ts";
+import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
+import { loadOf, maximaOf, type Queue } from "./load.ts";
+import { opensAt } from "./rate.ts";
+import { expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
+
+/** One agent, for one task. */
+export interface AgentVerdict {
+  readonly agent: AgentId;
+  /** `feasible`, `probe`, or the first filter that it fails. */
+  readonly standing: Standing;
+  /** Whether it serves the kind that the task would run as. */
+  readonly servesKind: boolean;
+  /** Places in all, those for prefetched tasks included, and how many of them are free. */
+  readonly places: number;
+  readonly free: number;
+  /** When, by time alone, it passes the filter that it fails: after a suspension, or when its type has rate again. */
+  readonly until?: Instant;
+  /** What the planner would compare now; absent for whoever is offline or does not serve the kind. */
+  readonly terms?: CandidateTerms;
+}
+
+/** A task that waits, as far as agents are concerned. */
+export interface Wanted extends Demand {
+  /** Whether this would be the last attempt: not risked with a probe while somebody else may have it. */
+  readonly isLastAttempt: boolean;
+}
+
+/** L(agent) of those that have a backlog, by agent. */
+export type Backlogs = ReadonlyMap<AgentRow, number>;
+
+/** As they are when a round begins, which is what the whole round goes by. */
+export function backlogsOf(state: SwarmState): Backlogs {
+  const { lambda, alpha } = state.policy;
+  if (lambda === 0) return new Map();
+  const queues = new Map<AgentRow, Queue>();
+  for (const agent of state.agentById.values())
+    if (agent.online && hasBacklog(state, agent)) queues.set(agent, backlogOf(state, agent));
+  const maxima = maximaOf(queues.values());
+  return new Map([...queues].map(([agent, queue]) => [agent, loadOf(queue, maxima, alpha)]));
+}
+
+/** Every agent: first those that may have the task, best first; then those that serve its kind, those that fail the
+ *  last filter first; then all others. */
+export function verdictsOn(
+  state: SwarmState,
+  wanted: Wanted,
+  at: Instant,
+  backlogs: Backlogs = backlogsOf(state),
+): AgentVerdict[] {
+  const table = new VerdictTable(state, wanted, at, backlogs);
+  return table.rows();
+}
+
+interface Row {
+  readonly verdict: AgentVerdict;
+  /** Of those that serve the kind and are online. */
+  readonly candidate: Candidate | undefined;
+}
+
+class VerdictTable {
+  readonly #state: SwarmState;
+  readonly #wanted: Wanted;
+  readonly #at: Instant;
+  readonly #backlogs: Backlogs;
+  readonly #peers: Peers;
+
+  constructor(state: SwarmState, wanted: Wanted, at: Instant, backlogs: Backlogs) {
+    this.#state = state;
+    this.#wanted = wanted;
+    this.#at = at;
+    this.#backlogs = backlogs;
+    this.#peers = peersOf(state, wanted.kind, wanted.role);
+  }
+
+  rows(): AgentVerdict[] {
+    const rows = [...this.#state.agentById.values()].map((agent) => this.#row(agent));
+    const hasRegular = rows.some(({ verdict }) => verdict.standing === "feasible");
+    const probesFirst = !(this.#wanted.isLastAttempt && hasRegular);
+    return rows.sort((a, b) => this.#compare(a, b, probesFirst)).map(({ verdict }) => verdict);
+  }
+
+  #row(agent: AgentRow): Row {
+    const { kind } = this.#wanted;
+    const standing = standingFor(this.#state, agent, this.#wanted, this.#peers, this.#at);
+    const servesKind = agent.kinds.has(kind);
+    const candidate = agent.online && servesKind ? this.#candidate(agent) : undefined;
+    const until = this.#until(agent, standing);
+    const places = placesOf(agent);
+    const verdict: AgentVerdict = {
+      agent: agent.id,
+      standing,
+      servesKind,
+      places,
+      free: agent.online ? Math.max(0, places - agent.open.size) : 0,
+      ...(until === undefined ? {} : { until }),
+      ...(candidate === undefined ? {} : { terms: candidate.terms }),
+    };
+    return { verdict, candidate };
+  }
+
+  #candidate(agent: AgentRow): Candidate {
+    const { policy, recordByKind } = this.#state;
+    const { kind } = this.#wanted;
+    const contender = new Contender(agent);
+    contender.backlog = this.#backlogs.get(agent) ?? 0;
+    const candidate = new Candidate(contender, nowhere, policy);
+    const expectation = expectationOf(recordByKind.get(kind), this.#at);
+    const record = agent.recordByKind.get(kind);
+    candidate.assess(
+      scoredRate(record, expectation, this.#at),
+      speedFactor(record, expectation, policy.speedExponent),
+    );
+    candidate.refresh();
+    return candidate;
+  }
+
+  #until(agent: AgentRow, standing: Standing): Instant | undefined {
+    if (standing === "suspended") {
+      const until = agent.suspensionByKind.get(this.#wanted.kind)?.until;
+      return until !== undefined && until > this.#at ? until : undefined;
+    }
+    if (standing !== "rate-limited") return undefined;
+    const row = this.#state.rateByType.get(agent.agentType ?? "");
+    return row === undefined ? undefined : opensAt(row.use, row.settings, this.#at);
+  }
+
+  #compare(a: Row, b: Row, probesFirst: boolean): number {
+    const byClass = classOf(a.verdict, probesFirst) - classOf(b.verdict, probesFirst);
+    if (byClass !== 0) return byClass;
+    if (a.verdict.standing === "probe") return this.#compareProbes(a, b);
+    if (a.candidate === undefined || b.candidate === undefined) return byId(a, b);
+    return a.candidate.isBefore(b.candidate) ? -1 : 1;
+  }
+
+  /** Whose back-off ended first, then by id. */
+  #compareProbes(a: Row, b: Row): number {
+    return this.#probeDueAt(a) - this.#probeDueAt(b) || byId(a, b);
+  }
+
+  #probeDueAt({ candidate }: Row): number {
+    return candidate?.agent.suspensionByKind.get(this.#wanted.kind)?.until ?? 0;
+  }
+}
+
+/** It stands in no pool. */
+const nowhere: Ranks = { renew: () => undefined, update: () => undefined, dismiss: () => undefined };
+
+function classOf({ standing, servesKind }: AgentVerdict, probesFirst: boolean): number {
+  if (standing === "probe") return probesFirst ? -2 : 0;
+  if (standing === "feasible") return -1;
+  const filters = ineligibleReasons.length;
+  return (servesKind ? 1 : 1 + filters) + (filters - 1 - ineligibleReasons.indexOf(standing));
+}
+
+function byId(a: Row, b: Row): number {
+  return a.verdict.agent < b.verdict.agent ? -1 : 1;
+}
+
+/** How many agents that serve the kind fail which filter. */
+export function countsByReason(
+  verdicts: readonly AgentVerdict[],
+): Readonly<Partial<Record<IneligibleReason, number>>> {
+  const counts: Partial<Record<IneligibleReason, number>> = {};
+  for (const { standing, servesKind } of verdicts) {
+    if (!servesKind || standing === "feasible" || standing === "probe") continue;
+    counts[standing] = (counts[standing] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** Whether any agent may have a task now; stops at the first. */
+export function isWantedByAny(state: SwarmState, demand: Demand, at: Instant): boolean {
+  const peers = peersOf(state, demand.kind, demand.role);
+  for (const agent of state.onlineByKind.get(demand.kind as Kind)?.values() ?? []) {
+    const standing = standingFor(state, agent, demand, peers, at);
+    if (standing === "feasible" || standing === "probe") return true;
+  }
+  return false;
+}

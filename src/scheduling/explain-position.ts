@@ -1,0 +1,204 @@
+// Where a queued task stands among those that wait in its lane: its project among the projects, its user among the
+// users, itself among its user's tasks, by the claims that a round would compare (docs/scheduling.md, "Whose turn").
+// For looking on: it touches no queue. A project that is paused or has as many attempts as it may stands before nobody.
+
+import { assert } from "../assert.ts";
+import { isServedEarlier } from "../core/lanes.ts";
+import type { TurnBasis } from "../core/receipt.ts";
+import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../core/state.ts";
+import type { Instant, ProjectId, TaskId, UserId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { basisOf, type Claim, compareClaims } from "./claim.ts";
+import type { Member } from "./clock-queue.ts";
+import { isWantedByAny } from "./explain-agents.ts";
+import { budgetVerdict, projectGate } from "./gates.ts";
+import type { Best } from "./level.ts";
+import { LevelMaker } from "./level-maker.ts";
+import { RoundSizes } from "./round-sizes.ts";
+import { firstTask, firstTasks } from "./service-order.ts";
+
+/** One's place at one level. */
+export interface Place {
+  /** 1 is next. */
+  readonly place: number;
+  /** How many wait there. */
+  readonly of: number;
+  /** Ticks of the kind since it was last served here, or came. */
+  readonly waitedTicks: number;
+  /** After how many it goes before all that have not waited so long; absent where there is no ceiling. */
+  readonly ceilingTicks?: number;
+}
+
+/** Of a project or a user. */
+export interface TurnPlace extends Place {
+  /** By what it would have its turn. */
+  readonly basis: TurnBasis;
+  /** Its virtual clock, and virtual time at its level: thousandths of weight over what it is divided by. */
+  readonly clock: number;
+  readonly virtualTime: number;
+}
+
+export interface Position {
+  readonly project: TurnPlace;
+  readonly user: TurnPlace;
+  readonly task: Place;
+  /** Tasks of its kind and role that wait, itself included. */
+  readonly waiting: number;
+  /** Whose turn is next in its lane; absent when nothing there fits its project's limits and budgets. */
+  readonly next?: { readonly task: TaskId; readonly project: ProjectId; readonly user: UserId };
+}
+
+/** @param row of a queued task */
+export function positionOf(state: SwarmState, row: TaskRow, at: Instant): Position {
+  assert(row.queue !== undefined, "a queued task stands in a lane");
+  return new Bystander(state, row.queue.user.project.lane, at).positionOf(row, row.queue.user);
+}
+
+const nothingIsOut = () => false;
+
+class Bystander {
+  readonly #state: SwarmState;
+  readonly #lane: Lane;
+  readonly #sizes: RoundSizes;
+  readonly #at: Instant;
+  readonly #claims: LevelMaker;
+
+  constructor(state: SwarmState, lane: Lane, at: Instant) {
+    this.#state = state;
+    this.#lane = lane;
+    this.#at = at;
+    this.#sizes = new RoundSizes(state.policy.ceiling);
+    this.#claims = new LevelMaker({
+      state,
+      at,
+      lanes: lanesOfRound(state, lane, at),
+      sizes: this.#sizes,
+      bestUserOf: (project) => this.#bestUserOf(project),
+      firstTaskOf: (user) => firstTask(user, nothingIsOut),
+    });
+  }
+
+  positionOf(row: TaskRow, user: LaneUser): Position {
+    const { project } = user;
+    const projects = [...this.#lane.memberByProject.values()].filter(
+      (member) => member === project || projectGate(member.row) === undefined,
+    );
+    const byProject = ranked(projects, (member) => this.#claims.claimOfProject(member));
+    const byUser = this.#usersOf(project);
+    const next = this.#nextOf(byProject.map(({ member }) => member));
+    return {
+      project: {
+        ...this.#placeOf(project, byProject, this.#sizes.ceilingOf(this.#sizes.projects(this.#lane))),
+        of: this.#lane.memberByProject.size,
+        clock: project.account.clock,
+        virtualTime: this.#state.virtualTime,
+      },
+      user: {
+        ...this.#placeOf(user, byUser, this.#sizes.ceilingOf(this.#sizes.users(project))),
+        of: project.memberByUser.size,
+        clock: user.account.clock,
+        virtualTime: project.row.virtualTime,
+      },
+      task: this.#placeOfTask(row, user),
+      waiting: this.#lane.size,
+      ...(next === undefined
+        ? {}
+        : { next: { task: next.spec.id, project: next.spec.project, user: next.spec.user } }),
+    };
+  }
+
+  #usersOf(project: LaneProject): Best<LaneUser>[] {
+    return ranked([...project.memberByUser.values()], (user) => this.#claims.claimOfUser(user));
+  }
+
+  #bestUserOf(project: LaneProject): Best<LaneUser> | undefined {
+    return this.#usersOf(project)[0];
+  }
+
+  #placeOf<Item extends Member>(member: Item, order: readonly Best<Item>[], afterTicks: number) {
+    const at = order.findIndex((best) => best.member === member);
+    const claim = order[at]?.claim;
+    assert(claim !== undefined, "who waits has a claim");
+    return {
+      place: at + 1,
+      basis: basisOf(claim),
+      waitedTicks: this.#lane.kindRow.tick - member.sinceTick,
+      ...ceilingTicks(afterTicks),
+    };
+  }
+
+  /** Those past the ceiling by age, then the others by (priority, submission). */
+  #placeOfTask(row: TaskRow, user: LaneUser): Place {
+    const isLate = this.#isLate(row, user);
+    let before = 0;
+    for (const { tasks } of user.queues) {
+      for (const other of tasks.values()) {
+        if (other === row) continue;
+        const isOtherLate = this.#isLate(other, user);
+        if (isOtherLate !== isLate) before += isOtherLate ? 1 : 0;
+        else if (isLate ? other.queuedOrder < row.queuedOrder : isServedEarlier(other, row)) before += 1;
+      }
+    }
+    return {
+      place: before + 1,
+      of: user.size,
+      waitedTicks: this.#lane.kindRow.tick - row.queuedTick,
+      ...ceilingTicks(this.#sizes.ceilingOf(this.#sizes.tasks(user))),
+    };
+  }
+
+  #isLate(row: TaskRow, user: LaneUser): boolean {
+    return this.#lane.kindRow.tick - row.queuedTick >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+  }
+
+  /** The first that fits its budgets, of the first few users of each project. */
+  #nextOf(projects: readonly LaneProject[]): TaskRow | undefined {
+    for (const project of projects) {
+      if (projectGate(project.row) !== undefined) continue;
+      const found = this.#nextIn(project);
+      if (found === "nobody") return undefined;
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** One past the ceiling that does not fit keeps room: nothing that draws on the same budget passes it. */
+  #nextIn(project: LaneProject): TaskRow | "nobody" | undefined {
+    for (const { member: user } of this.#usersOf(project).slice(0, limits.budgetLookAhead)) {
+      const late = user.queues
+        .flatMap(({ oldest }) => oldest ?? [])
+        .filter((task) => this.#isLate(task, user))
+        .sort((a, b) => a.queuedOrder - b.queuedOrder);
+      for (const task of [...late, ...firstTasks(user, nothingIsOut, limits.budgetLookAhead)]) {
+        const verdict = budgetVerdict(this.#state, project.row, task.spec, this.#at);
+        if (verdict.kind === "runs") return task;
+        if (late.includes(task)) return verdict.reason === "global-budget" ? "nobody" : undefined;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** What totals and maxima are of: `load` and `deficit` compare with whoever waits in any lane that is open. */
+function lanesOfRound(state: SwarmState, lane: Lane, at: Instant): Lane[] {
+  const { projectTurn, userTurn } = state.policy;
+  const isRelative = projectTurn === "deficit" || projectTurn === "load" || userTurn === "load";
+  if (!isRelative) return [lane];
+  return [...state.laneByKey.values()].filter(
+    (other) => other === lane || isWantedByAny(state, { kind: other.kind, role: other.role, avoid: [] }, at),
+  );
+}
+
+/** In the order of their turns; whoever has nothing to claim is not in it. */
+function ranked<Item>(members: readonly Item[], claimOf: (member: Item) => Claim | undefined): Best<Item>[] {
+  const found: Best<Item>[] = [];
+  for (const member of members) {
+    const claim = claimOf(member);
+    if (claim !== undefined) found.push({ member, claim });
+  }
+  return found.sort((a, b) => compareClaims(a.claim, b.claim));
+}
+
+function ceilingTicks(afterTicks: number): { readonly ceilingTicks?: number } {
+  return Number.isFinite(afterTicks) ? { ceilingTicks: afterTicks } : {};
+}

@@ -1,0 +1,291 @@
+// Why a task waits: what keeps it, what every agent is to it, and when its turn is. Says what the planner would find
+// now; decides nothing, changes nothing, and does not move the queues' order. Who got a task that was assigned, and
+// why, stands in its receipt (core/receipt.ts), in the journal.
+//
+// The obstacles are in the order of what has to happen: first what a person must change, then what passes by itself.
+
+import { nearMisses } from "../core/near-miss.ts";
+import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
+import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
+import type { Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
+import { type AgentVerdict, countsByReason, isWantedByAny, verdictsOn } from "./explain-agents.ts";
+import { type Position, positionOf } from "./explain-position.ts";
+import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate } from "./gates.ts";
+import { totalAt } from "./rolling-window.ts";
+import { RoundSizes } from "./round-sizes.ts";
+
+/** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and
+ *  `not-before`: it is not due · `nobody-serves-kind`, `nobody-has-role`: no agent that is online and not draining ·
+ *  `all-full`: every one that serves it · `none-eligible`: each of them fails some filter · `room-kept`: what is left
+ *  of a budget is kept for a task past the ceiling · `later-turn`: somebody may have it, when its turn comes. */
+export const obstacleReasons = [
+  ...waitingReasons,
+  "not-before",
+  "nobody-serves-kind",
+  "nobody-has-role",
+  "all-full",
+  "none-eligible",
+  "room-kept",
+  "later-turn",
+] as const;
+export type ObstacleReason = (typeof obstacleReasons)[number];
+
+type Simple<Reason extends ObstacleReason, Facts extends object> = {
+  readonly reason: Reason;
+} & Readonly<Facts>;
+
+export type Obstacle =
+  | Simple<"swarm-paused", object>
+  | Simple<"project-paused", { project: ProjectId }>
+  /** `isRetry`: it pauses after a failed attempt; else its submitter said so. */
+  | Simple<"not-before", { until: Instant; isRetry: boolean }>
+  /** `nearMisses`: kinds that are served and spelled alike; `offline`, `draining`: agents that would serve it. */
+  | Simple<
+      "nobody-serves-kind",
+      { kind: Kind; nearMisses: readonly Kind[]; offline: number; draining: number }
+    >
+  /** `agents` serve the kind in other roles. */
+  | Simple<"nobody-has-role", { kind: Kind; role: string; nearMisses: readonly string[]; agents: number }>
+  | Simple<"project-budget" | "global-budget", BudgetFacts>
+  | Simple<"swarm-limit", { open: number; topN: number }>
+  | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
+  | Simple<"all-full", { agents: number; taken: number; places: number }>
+  /** Agents that serve the kind, by the filter each fails; `until`: when time alone lets the first one pass. */
+  | Simple<"none-eligible", { counts: Readonly<Partial<Record<IneligibleReason, number>>>; until?: Instant }>
+  | Simple<"room-kept", { task: TaskId; project: ProjectId; user: UserId }>
+  | Simple<"later-turn", { feasible: number }>;
+
+/** Tokens of a budget's window that rejects. */
+export interface BudgetFacts {
+  /** Absent: the swarm's. */
+  readonly project?: ProjectId;
+  readonly spent: number;
+  /** Held back for open attempts. */
+  readonly reserved: number;
+  readonly tokens: number;
+  readonly windowMs: number;
+  /** What the task is expected to take. */
+  readonly needed: number;
+  /** When so much has left the window, if nothing is added or returned; absent when that alone never makes room. */
+  readonly opensAt?: Instant;
+}
+
+export interface WaitExplanation {
+  /** The first is the answer; never empty. */
+  readonly obstacles: readonly Obstacle[];
+  /** Since it was last queued, ms and ticks of its kind; 0 while it is delayed. */
+  readonly ageMs: number;
+  readonly ageTicks: number;
+  /** The cheaper kind that a budget makes of it. */
+  readonly runsAs?: Kind;
+  /** Every agent: those that may have it first, best first. */
+  readonly agents: readonly AgentVerdict[];
+  /** Absent while it is delayed. */
+  readonly position?: Position;
+}
+
+/** @param row of a task that is queued or delayed
+ *  @param at not before the newest event of the state */
+export function explainWait(state: SwarmState, row: TaskRow, at: Instant): WaitExplanation {
+  return new WaitingTask(state, row, at).explanation();
+}
+
+class WaitingTask {
+  readonly #state: SwarmState;
+  readonly #row: TaskRow;
+  readonly #at: Instant;
+  readonly #verdict: BudgetVerdict;
+  readonly #agents: readonly AgentVerdict[];
+
+  constructor(state: SwarmState, row: TaskRow, at: Instant) {
+    this.#state = state;
+    this.#row = row;
+    this.#at = at;
+    this.#verdict = budgetVerdict(state, row.projectRow, row.spec, at);
+    const wanted = {
+      kind: this.#kind,
+      role: row.spec.role,
+      avoid: row.failedBy,
+      isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
+    };
+    this.#agents = verdictsOn(state, wanted, at);
+  }
+
+  explanation(): WaitExplanation {
+    const { runsAs } = this.#verdict;
+    const age = ageOf(this.#row, this.#state, this.#at);
+    return {
+      obstacles: this.#row.state === "delayed" ? this.#untilDue() : this.#untilAssigned(),
+      ...age,
+      ...(runsAs === undefined ? {} : { runsAs }),
+      agents: this.#agents,
+      ...(this.#row.state === "delayed" ? {} : { position: positionOf(this.#state, this.#row, this.#at) }),
+    };
+  }
+
+  /** What it waits for, and what a person should know before. */
+  #untilDue(): Obstacle[] {
+    const { releaseTimer, attempt } = this.#row;
+    const until = releaseTimer?.dueAt ?? this.#at;
+    return [{ reason: "not-before", until, isRetry: attempt > 0 }, ...this.#paused(), ...this.#unserved()];
+  }
+
+  #untilAssigned(): Obstacle[] {
+    const obstacles = [
+      ...this.#paused(),
+      ...this.#unserved(),
+      ...this.#overBudget(),
+      ...this.#overLimit(),
+      ...this.#noPlace(),
+    ];
+    return obstacles.length > 0 ? obstacles : [this.#laterTurn()];
+  }
+
+  #paused(): Obstacle[] {
+    const { project, isPaused } = this.#row.projectRow;
+    const swarm: Obstacle[] = this.#state.isPaused ? [{ reason: "swarm-paused" }] : [];
+    return isPaused ? [...swarm, { reason: "project-paused", project }] : swarm;
+  }
+
+  #unserved(): Obstacle[] {
+    const kind = this.#kind;
+    const { role } = this.#row.spec;
+    const serving = this.#serving;
+    const here = serving.filter(({ standing }) => standing !== "offline" && standing !== "draining");
+    if (here.length === 0) {
+      const misses = nearMisses(kind, this.#state.onlineByKind.keys()).filter((name) => name !== kind);
+      const draining = serving.filter(({ standing }) => standing === "draining").length;
+      const offline = serving.length - draining;
+      return [{ reason: "nobody-serves-kind", kind, nearMisses: misses, offline, draining }];
+    }
+    if (role === undefined || here.some(({ standing }) => standing !== "wrong-role")) return [];
+    const roles = new Set(here.flatMap(({ agent }) => this.#state.agentById.get(agent)?.role ?? []));
+    return [
+      { reason: "nobody-has-role", kind, role, nearMisses: nearMisses(role, roles), agents: here.length },
+    ];
+  }
+
+  #overBudget(): Obstacle[] {
+    const { projectRow } = this.#row;
+    if (this.#verdict.kind === "runs") return [];
+    const { reason, tokens } = this.#verdict;
+    const isOwn = reason === "project-budget";
+    const budget = isOwn ? projectRow.settings?.budget : this.#state.policy.budget;
+    if (budget === undefined) return [];
+    const ledger: TokenLedger = isOwn ? projectRow.ledger : this.#state.ledger;
+    const opensAt = budgetOpensAt(ledger, budget, tokens, this.#at);
+    return [
+      {
+        reason,
+        ...(isOwn ? { project: projectRow.project } : {}),
+        spent: ledger.spent === undefined ? 0 : totalAt(ledger.spent, this.#at),
+        reserved: ledger.reserved,
+        tokens: budget.tokens,
+        windowMs: budget.windowMs,
+        needed: tokens,
+        ...(opensAt === undefined ? {} : { opensAt }),
+      },
+    ];
+  }
+
+  #overLimit(): Obstacle[] {
+    const { openAttempts, policy } = this.#state;
+    const { projectRow } = this.#row;
+    const found: Obstacle[] = [];
+    if (policy.topN !== undefined && openAttempts >= policy.topN)
+      found.push({ reason: "swarm-limit", open: openAttempts, topN: policy.topN });
+    const maxConcurrent = projectRow.settings?.maxConcurrent;
+    if (maxConcurrent !== undefined && projectRow.openAttempts >= maxConcurrent) {
+      const { project, openAttempts: open } = projectRow;
+      found.push({ reason: "project-concurrency", project, open, maxConcurrent });
+    }
+    return found;
+  }
+
+  /** Where somebody serves it, but nobody may have it now. */
+  #noPlace(): Obstacle[] {
+    if (this.#feasible > 0 || this.#unserved().length > 0) return [];
+    const counts = countsByReason(this.#serving);
+    const able = this.#serving.filter(({ standing }) => !awayReasons.has(standing));
+    if (able.every(({ standing }) => standing === "full")) {
+      const places = able.reduce((sum, agent) => sum + agent.places, 0);
+      const free = able.reduce((sum, agent) => sum + agent.free, 0);
+      return [{ reason: "all-full", agents: able.length, taken: places - free, places }];
+    }
+    const openings = able.flatMap(({ until }) => until ?? []);
+    return [
+      {
+        reason: "none-eligible",
+        counts,
+        ...(openings.length === 0 ? {} : { until: Math.min(...openings) as Instant }),
+      },
+    ];
+  }
+
+  #laterTurn(): Obstacle {
+    const ahead = this.#keptFor();
+    if (ahead === undefined) return { reason: "later-turn", feasible: this.#feasible };
+    const { id, project, user } = ahead.spec;
+    return { reason: "room-kept", task: id, project, user };
+  }
+
+  /** The task past the ceiling for which what is left of a budget is kept (docs/scheduling.md, "Fitting the budget"). */
+  #keptFor(): TaskRow | undefined {
+    const { projectRow } = this.#row;
+    const isShared = this.#state.policy.budget?.mode === "reject";
+    if (!isShared && projectRow.settings?.budget?.mode !== "reject") return undefined;
+    for (const lane of this.#state.laneByKey.values()) {
+      for (const project of lane.memberByProject.values()) {
+        if (project.row !== projectRow && !isShared) continue;
+        const kept = this.#lateMisfit(project);
+        if (kept !== undefined) return kept;
+      }
+    }
+    return undefined;
+  }
+
+  #lateMisfit(project: LaneProject): TaskRow | undefined {
+    if (projectGate(project.row) !== undefined) return undefined;
+    for (const user of project.memberByUser.values()) {
+      for (const { oldest } of user.queues) {
+        if (oldest === undefined || oldest === this.#row || !isLate(this.#state, oldest, user)) continue;
+        if (this.#keepsRoom(oldest, project.row)) return oldest;
+      }
+    }
+    return undefined;
+  }
+
+  #keepsRoom({ spec, failedBy }: TaskRow, row: ProjectRow): boolean {
+    const verdict = budgetVerdict(this.#state, row, spec, this.#at);
+    if (verdict.kind === "runs" || (row !== this.#row.projectRow && verdict.reason !== "global-budget"))
+      return false;
+    const demand = { kind: verdict.runsAs ?? spec.kind, role: spec.role, avoid: failedBy };
+    return isWantedByAny(this.#state, demand, this.#at);
+  }
+
+  get #kind(): Kind {
+    return this.#verdict.runsAs ?? this.#row.spec.kind;
+  }
+
+  get #serving(): readonly AgentVerdict[] {
+    return this.#agents.filter(({ servesKind }) => servesKind);
+  }
+
+  get #feasible(): number {
+    return this.#agents.filter(({ standing }) => standing === "feasible" || standing === "probe").length;
+  }
+}
+
+/** Whoever fails these could not have it however long it waits. */
+const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set(["offline", "draining", "wrong-role"]);
+
+function ageOf(row: TaskRow, state: SwarmState, at: Instant) {
+  if (row.queue === undefined) return { ageMs: 0, ageTicks: 0 };
+  const tick = state.kindByName.get(row.spec.kind)?.tick ?? row.queuedTick;
+  return { ageMs: Math.max(0, at - row.queuedAt), ageTicks: tick - row.queuedTick };
+}
+
+function isLate({ policy }: SwarmState, task: TaskRow, user: LaneUser): boolean {
+  const waitedTicks = user.project.lane.kindRow.tick - task.queuedTick;
+  return waitedTicks >= new RoundSizes(policy.ceiling).ceilingOf(user.size);
+}

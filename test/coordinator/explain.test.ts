@@ -1,0 +1,133 @@
+// The query `explain` over the wire: three different things that keep a task are three different answers, a standby
+// answers too, and the answer fits a message.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { explanationOf } from "../../src/coordinator/explanation.ts";
+import { taskId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import { explainResponseSchema, obstacleSchema } from "../../src/protocol/explain-schemas.ts";
+import { obstacleReasons } from "../../src/scheduling/explain.ts";
+import { SwarmFixture } from "../scheduling/swarm-fixture.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock });
+});
+afterEach(() => swarm.stop());
+
+/** As a client reads it. */
+async function explained(task: string) {
+  const answer = explainResponseSchema.parse(await swarm.client.explain(task));
+  if (!answer.ok) throw new Error(answer.code);
+  return answer;
+}
+
+const answerFor = async (task: string) => (await explained(task)).waiting?.obstacles[0];
+
+describe("why a task waits", () => {
+  it("nobody serves its kind, everybody is full, the budget is used up: three answers", async () => {
+    const budget = { tokens: 1_000, windowMs: 60_000, mode: "reject" };
+    await swarm.client.ask(subjects.operator("project"), { project: "acme", budget });
+    const agent = await swarm.agent("a1", { kinds: ["translate"], maxConcurrent: 1 });
+    await swarm.client.submit([{ id: "mistyped", kind: "transalte" }]);
+    await swarm.client.submit([{ id: "spends", kind: "translate", tokens: 900 }], {}, "acme");
+    await swarm.client.submit([{ id: "waits", kind: "translate", tokens: 1 }]);
+    await swarm.client.submit([{ id: "dear", kind: "translate", tokens: 200 }], {}, "acme");
+    expect(await answerFor("mistyped")).toEqual({
+      reason: "nobody-serves-kind",
+      kind: "transalte",
+      nearMisses: ["translate"],
+      offline: 0,
+      draining: 0,
+    });
+    expect(await answerFor("waits")).toEqual({ reason: "all-full", agents: 1, taken: 1, places: 1 });
+    await agent.report(await agent.assignment(), "completed", { result: "", tokens: 900 });
+    await agent.report(await agent.assignment(), "completed", { result: "", tokens: 1 });
+    expect(await answerFor("dear")).toMatchObject({
+      reason: "project-budget",
+      project: "acme",
+      spent: 900,
+      reserved: 0,
+      needed: 200,
+    });
+  });
+
+  it("is said of a moment: time passes in the answer without a batch", async () => {
+    await swarm.client.submit([{ id: "t1", kind: "k" }]);
+    const before = await explained("t1");
+    await clock.advance(1_234);
+    const after = await explained("t1");
+    expect(after.waiting?.ageMs).toBe((before.waiting?.ageMs ?? 0) + 1_234);
+    expect(after.at - before.at).toBe(1_234);
+  });
+
+  it("is not said of a task that has an agent, or has ended", async () => {
+    const agent = await swarm.agent("a1");
+    await swarm.client.submit([{ id: "t1", kind: "count", role: undefined }]);
+    expect(await explained("t1")).toMatchObject({ state: "assigned", agent: "a1" });
+    expect(await explained("t1")).not.toHaveProperty("waiting");
+    await agent.complete(await agent.assignment());
+    expect(await explained("t1")).toMatchObject({ state: "completed", attempts: 1 });
+    expect(await explained("t1")).not.toHaveProperty("waiting");
+  });
+
+  it("is refused of an unknown task, and of a question that is none", async () => {
+    expect(await swarm.client.explain("nope")).toMatchObject({
+      ok: false,
+      code: "WAGGLE_UNKNOWN_TASK",
+      field: "task",
+    });
+    expect(await swarm.client.ask(subjects.query("_", "explain"), {})).toMatchObject({
+      ok: false,
+      code: "WAGGLE_INVALID_MESSAGE",
+      field: "task",
+    });
+  });
+
+  it("is answered by leader and standby alike", async () => {
+    await swarm.client.submit([{ id: "t1", kind: "k" }]);
+    await swarm.startAnother("c2");
+    await clock.advance(limits.journalPollMs);
+    const answers = swarm.client.listen<{ stale?: true; at: number }>("_INBOX.all");
+    const question = Buffer.from('{"task":"t1"}');
+    swarm.client.transport.publish(subjects.query("_", "explain"), question, "_INBOX.all");
+    await clock.advance(limits.standbyAnswerMs);
+    const [first, second] = answers.all;
+    expect(first).toMatchObject({ waiting: { obstacles: [{ reason: "nobody-serves-kind" }] } });
+    expect(first).not.toHaveProperty("stale");
+    expect(second).toMatchObject({ stale: true, waiting: { obstacles: [{ reason: "nobody-serves-kind" }] } });
+  });
+
+  it("names as many agents as fit, those that serve the kind first, and counts the others", () => {
+    const { state, at } = aCrowd(500);
+    const answer = explanationOf(state, taskId("t1"), {
+      now: at,
+      isStale: false,
+      bytesMax: 64 * 1024,
+    });
+    const { waiting, omitted } = answer as Extract<typeof answer, { ok: true }>;
+    expect(waiting?.agents[0]).toMatchObject({ agent: "serves", standing: "wrong-role" });
+    expect(omitted?.agents).toBeGreaterThan(0);
+    expect((waiting?.agents.length ?? 0) + (omitted?.agents ?? 0)).toBe(501);
+    expect(encode(answer).length).toBeLessThan(64 * 1024);
+  });
+});
+
+function aCrowd(count: number): SwarmFixture {
+  const crowd = new SwarmFixture();
+  for (let n = 0; n < count; n += 1) crowd.join(`${n}-${"x".repeat(50)}`, { kinds: ["l"] });
+  crowd.join("serves", { role: "other" });
+  crowd.submit("t1", { role: "mine" });
+  return crowd;
+}
+
+it("has a shape on the wire for each reason", () => {
+  const shapes = obstacleSchema.options.map(({ shape }) => shape.reason.value);
+  expect(shapes.toSorted()).toEqual([...obstacleReasons].sort());
+});
