@@ -12,7 +12,9 @@ export {
 } from "./agent/handler.ts";
 export { type HttpOptions, httpHandler } from "./agent/http.ts";
 export type { AcquireOptions, Slot } from "./agent/slots.ts";
+export type { ReplayedAssignment } from "./audit/assignment-replay.ts";
 export { describe as describeEvent, describeReceipt } from "./audit/describe.ts";
+export { describeWait } from "./audit/describe-wait.ts";
 export type { JournaledEvent } from "./audit/journaled-event.ts";
 export type { AttemptStory, WaitStory } from "./audit/story.ts";
 export type { AskOptions } from "./client/asker.ts";
@@ -23,7 +25,7 @@ export type { Pause, Setting, SettingsOptions, SwarmOperations } from "./client/
 export type { WrapOptions } from "./client/slot-holder.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
-export type { ProjectOptions, SubmitOptions, Swarm, TaskStory } from "./client/swarm.ts";
+export type { ProjectOptions, SubmitOptions, Swarm } from "./client/swarm.ts";
 export {
   ResultGoneError,
   TaskCancelledError,
@@ -35,6 +37,7 @@ export {
 export type { CancelOutcome, TaskHandle, WaitOptions } from "./client/task-handle.ts";
 export type { TaskRequest } from "./client/task-request.ts";
 export type { TaskResult } from "./client/task-result.ts";
+export type { ReplayOptions, TaskExplanation, TaskStory } from "./client/task-stories.ts";
 export type { TaskUpdate } from "./client/task-updates.ts";
 export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/event.ts";
 export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./core/receipt.ts";
@@ -62,6 +65,7 @@ export {
   WaggleError,
   type WaggleErrorCode,
 } from "./errors.ts";
+export type { AgentStanding, TaskObstacle, TaskWait } from "./protocol/explain-schemas.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
 export type { PolicySettings, SettingsResponse } from "./protocol/settings-schemas.ts";
 export {

@@ -10,6 +10,7 @@ import { downCommand } from "./down.ts";
 import { drainCommand, undrainCommand } from "./drain.ts";
 import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
+import { explainCommand } from "./explain.ts";
 import { kindCommand } from "./kind.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { planCommand } from "./plan.ts";
@@ -48,6 +49,7 @@ const verbs: readonly ((program: Program) => Command)[] = [
   statusCommand,
   eventsCommand,
   taskCommand,
+  explainCommand,
   cancelCommand,
   drainCommand,
   undrainCommand,
@@ -109,6 +111,7 @@ Examples:
   $ waggle submit --kind count --text 'how many words' --wait
   $ waggle status --watch
   $ waggle events --follow
+  $ waggle explain ID                    why a task waits, or went where it did
 
 Exit codes:
 ${exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padStart(3)}  ${meaning}`).join("\n")}`;

@@ -2,28 +2,24 @@
 // events it is made of.
 
 import { duration } from "../audit/describe.ts";
-import type { AttemptStory } from "../audit/story.ts";
-import type { TaskStory } from "../client/swarm.ts";
+import { describeWait } from "../audit/describe-wait.ts";
+import type { TaskStory } from "../client/task-stories.ts";
 import type { TaskSpec } from "../core/event.ts";
-import { nearMisses } from "../core/near-miss.ts";
-import type { Receipt } from "../core/receipt.ts";
-import { kind } from "../ids.ts";
-import type { StatusResponse } from "../protocol/schemas.ts";
+import type { TaskWait } from "../protocol/explain-schemas.ts";
+import { attemptBlock } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
-import { counted, formatShare, formatTimeOfDay } from "./format.ts";
+import { counted, formatTimeOfDay, labelled } from "./format.ts";
 import { type Output, printable, printableText } from "./output.ts";
-import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
-type Agent = StatusResponse["agents"][number];
 
 const RESULT_LINES_MAX = 10;
 const RESULT_CHARACTERS_MAX = 1_000;
 
-/** @param told.agents of the swarm; looked at only where the task waits for one */
+/** @param told.wait why it waits, where it does */
 export function renderStory(
   id: string,
-  { story, agents }: { readonly story: TaskStory; readonly agents: readonly Agent[] },
+  { story, wait }: { readonly story: TaskStory; readonly wait?: TaskWait | undefined },
   view: View,
 ): string {
   const { colors } = view;
@@ -31,7 +27,7 @@ export function renderStory(
     headline(id, story, view),
     ...story.attempts.map((attempt) => attemptBlock(attempt, view)),
     resultBlock(story, view),
-    waitingBlock(story, agents, view),
+    waitingBlock(id, wait, story, view),
     [colors.bold("events"), ...story.events.map((event) => `  ${eventLine(event, colors)}`)].join("\n"),
   ];
   return blocks.filter((block) => block !== "").join("\n\n");
@@ -64,60 +60,6 @@ function termsOf(spec: TaskSpec): string {
   return ` · ${terms.join(" · ")}`;
 }
 
-const receiptColumns: readonly Column[] = [
-  { head: "  candidate" },
-  { head: "score", align: "right" },
-  { head: "success", align: "right" },
-  { head: "load", align: "right" },
-  { head: "backlog", align: "right" },
-];
-
-function attemptBlock(attempt: AttemptStory, view: View): string {
-  const { colors } = view;
-  const { receipt } = attempt;
-  const rows = receipt.candidates.map((candidate, at): Cell[] => [
-    `${at === 0 ? "→" : " "} ${candidate.agent}`,
-    candidate.score.toFixed(3),
-    formatShare(candidate.successRate),
-    candidate.load.toFixed(2),
-    candidate.backlog === undefined ? "" : candidate.backlog.toFixed(2),
-  ]);
-  return [
-    `${colors.bold(`attempt ${attempt.attempt}`)} at ${attempt.agent}, ${formatTimeOfDay(attempt.assignedAt)}: ${ending(attempt)}`,
-    `  ${colors.dim(reasons(receipt))}`,
-    renderTable(view, receiptColumns, rows),
-  ].join("\n");
-}
-
-function ending({ ended, latencyMs, error, tokens, runningAt }: AttemptStory): string {
-  if (ended === undefined) return runningAt === undefined ? "sent to the agent" : "runs";
-  const took = latencyMs === undefined ? "" : ` after ${duration(latencyMs)}`;
-  const why = error === undefined || error === "" ? "" : `: ${printable(error)}`;
-  const spent = tokens === undefined ? "" : `, ${counted(tokens, "token")}`;
-  return `${ended}${took}${spent}${why}`;
-}
-
-const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
-  only: "the only one that could",
-  score: "chosen by score",
-  "in-flight": "equal scores; chosen for fewer in flight",
-  "longest-idle": "equal scores; chosen as the longest idle",
-  joined: "chosen as the first that joined",
-  id: "equal scores; chosen by id",
-  probe: "chosen to probe it after a suspension",
-};
-
-function reasons({ decidedBy, feasible, ineligible, waiting, waitedMs }: Receipt): string {
-  const out = Object.entries(ineligible).map(([reason, count]) => `${count} ${reason}`);
-  return [
-    `${decisions[decidedBy]} of ${feasible}`,
-    out.length === 0 ? "" : `not considered: ${out.join(", ")}`,
-    `waited ${duration(waitedMs)}, with ${waiting - 1} others in its lane`,
-  ]
-    .filter((part) => part !== "")
-    .join("; ");
-}
-
 function resultBlock({ events }: TaskStory, { colors }: View): string {
   const completed = events.map(({ event }) => event).find((event) => event.type === "TaskCompleted");
   if (completed === undefined) return "";
@@ -136,32 +78,11 @@ function resultBlock({ events }: TaskStory, { colors }: View): string {
   return `${colors.bold("result")}  ${colors.dim(whole)}\n${lines}${rest}`;
 }
 
-function waitingBlock({ status, waits }: TaskStory, agents: readonly Agent[], view: View): string {
-  const wait = waits.at(-1);
-  if (wait === undefined || wait.to !== undefined) return "";
-  const since = `since ${formatTimeOfDay(wait.from)}`;
-  if (status.position === undefined) return `${view.colors.bold(wait.state)} ${since}`;
-  const place = `${view.colors.bold(wait.state)} ${since}, number ${status.position} in its lane`;
-  return `${place}\n${obstacles(status, agents, view)}`;
-}
-
-/** What keeps each agent that serves the kind from the task. */
-function obstacles(
-  { kind: wanted, ineligible = [] }: TaskStory["status"],
-  agents: readonly Agent[],
-  view: View,
-) {
-  const kindsOf = ({ kinds }: Agent) => kinds.map(({ kind }) => kind);
-  const servants = new Set(agents.filter((agent) => kindsOf(agent).includes(wanted)).map(({ id }) => id));
-  const serving = ineligible.filter(({ agent }) => servants.has(agent));
-  const online = serving.filter(({ reason }) => reason !== "offline");
-  const rows = online.map(({ agent, reason }): Cell[] => [`  ${agent}`, reason]);
-  const offline = serving.length - online.length;
-  const lines = offline === 0 ? [] : [`  ${counted(offline, "agent")} of this kind offline`];
-  if (rows.length > 0)
-    return [renderTable(view, [{ head: "  agent" }, { head: "why not" }], rows), ...lines].join("\n");
-  const known = agents.filter((agent) => agent.status !== "offline").flatMap(kindsOf);
-  const near = nearMisses(kind(wanted), new Set(known.map(kind)));
-  const hint = near.length === 0 ? "" : `; did you mean ${near.map((name) => printable(name)).join(" or ")}?`;
-  return [`  no agent serves ${printable(wanted)}${hint}`, ...lines].join("\n");
+function waitingBlock(id: string, wait: TaskWait | undefined, { waits }: TaskStory, view: View): string {
+  const last = waits.at(-1);
+  if (last === undefined || last.to !== undefined) return "";
+  const since = `${view.colors.bold(last.state)} since ${formatTimeOfDay(last.from)}`;
+  if (wait === undefined) return since;
+  const why = labelled("", printable(describeWait(wait, formatTimeOfDay)), view.columns).trimStart();
+  return `${since}\n${why}\n${view.colors.dim(`waggle explain ${printable(id)} has the agents and its turn`)}`;
 }

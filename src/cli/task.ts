@@ -1,8 +1,9 @@
 // `waggle task ID`: one task's whole story, from the journal. Not here: how it looks (task-view.ts).
 
 import { Command } from "commander";
-import type { Swarm, TaskStory } from "../client/swarm.ts";
-import type { StatusResponse } from "../protocol/schemas.ts";
+import type { Swarm } from "../client/swarm.ts";
+import type { TaskStory } from "../client/task-stories.ts";
+import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -14,8 +15,8 @@ export function taskCommand(program: Program): Command {
     .summary("tell a task's whole story, with the reason of every assignment")
     .description(
       "Tells a task's story from the journal: what was asked, each attempt with the receipt that says why it " +
-        "went to that agent, each wait, how it ended, and the beginning of its result (--json has it whole). For a task that waits: its " +
-        "place, and what keeps each agent of its kind from it.",
+        "went to that agent, each wait, how it ended, and the beginning of its result (--json has it whole). For a task that waits: " +
+        "what keeps it; `waggle explain` has every agent and its turn.",
     )
     .argument("<id>", "id of the task")
     .addHelpText("after", examples)
@@ -34,18 +35,17 @@ async function task(context: VerbContext, id: string): Promise<ExitCode> {
   const { output } = context;
   return await withSwarm(context, async (swarm) => {
     const story = await ask(context, (options) => swarm.story(id, options));
-    const agents = output.json ? [] : await agentsFor(story, swarm, context);
-    output.datum({ taskId: id, ...story }, () => renderStory(id, { story, agents }, output));
+    const wait = output.json || !isWaiting(story) ? undefined : await waitOf(id, swarm, context);
+    output.datum({ taskId: id, ...story }, () => renderStory(id, { story, wait }, output));
     return exitCodes.ok;
   });
 }
 
-/** Who serves which kinds: what a waiting task is told against. */
-async function agentsFor(
-  { status }: TaskStory,
-  swarm: Swarm,
-  context: VerbContext,
-): Promise<StatusResponse["agents"]> {
-  if (status.position === undefined) return [];
-  return (await ask(context, (options) => swarm.status(options))).agents;
+function isWaiting({ status: { state } }: TaskStory): boolean {
+  return state === "queued" || state === "delayed";
+}
+
+/** Undefined when it got an agent meanwhile. */
+async function waitOf(id: string, swarm: Swarm, context: VerbContext): Promise<TaskWait | undefined> {
+  return (await ask(context, (options) => swarm.explain(id, options))).waiting;
 }

@@ -6,9 +6,8 @@ import { Observable } from "rxjs";
 import { Aborts } from "../abort.ts";
 import type { Agent, AgentConnection, AgentOptions } from "../agent/agent.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
-import { StoryFold, type StoryLine } from "../audit/story.ts";
+import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Clock, Random } from "../clock.ts";
-import type { Event } from "../core/event.ts";
 import { UnreachableError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -18,15 +17,12 @@ import {
   coordinatorBeatSchema,
   type StatusResponse,
   statusResponseSchema,
-  type TaskStatus,
-  taskStatusSchema,
 } from "../protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import { Asker, type AskOptions } from "./asker.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { errorFrom } from "./coded-error.ts";
-import { readBatches } from "./event-feed.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { Horizon } from "./horizon.ts";
@@ -43,6 +39,7 @@ import { Submitter } from "./submitter.ts";
 import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
 import { TaskProjects } from "./task-projects.ts";
 import { checkProject, type PreparedTask, prepareTask, type TaskRequest } from "./task-request.ts";
+import { type ReplayOptions, type TaskExplanation, TaskStories, type TaskStory } from "./task-stories.ts";
 import { type TaskUpdate, taskUpdates } from "./task-updates.ts";
 
 export interface SubmitOptions {
@@ -58,11 +55,6 @@ export interface SubmitOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
-
-/** Where a task stands, and its whole life. */
-export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
-
-export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
 
 /** One connection to one swarm. Everything here may be called at once, any number of times. */
 export interface Swarm extends SwarmOperations, AsyncDisposable {
@@ -131,6 +123,15 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; UnreachableError */
   story(id: string, options?: AskOptions): Promise<TaskStory>;
 
+  /** Why a task waits, or why each of its attempts went where it did.
+   *  @throws as `story` */
+  explain(id: string, options?: AskOptions): Promise<TaskExplanation>;
+
+  /** Every agent with its terms at the moment of one assignment, found by replaying the journal up to it: the
+   *  receipt shows three. Takes as long as the journal is.
+   *  @throws as `story`; InvalidValueError when the task has not had that attempt */
+  replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;
+
   /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they
    *  are drained, and stopped when that takes longer than `limits.closeDrainMs`, 5 s; what they then still run is
    *  run elsewhere. After that, waits under way end with UnreachableError, streams without an error; the tasks go on. Idempotent. */
@@ -174,6 +175,7 @@ export class SwarmClient implements Swarm {
   readonly #progress: ProgressInbox;
   readonly #reading: EventSourceDeps;
   readonly #handles: TaskHandleDeps;
+  readonly #stories: TaskStories;
   readonly #stops: readonly (() => void)[];
   readonly #closed = new AbortController();
   readonly #aborts = new Aborts();
@@ -212,6 +214,7 @@ export class SwarmClient implements Swarm {
       closed: this.#closed.signal,
       presentIdx: async (signal) => (await reader.page({ from: Number.MAX_SAFE_INTEGER }, signal)).last,
     };
+    this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
     this.#handles = {
       clock,
       aborts,
@@ -260,7 +263,7 @@ export class SwarmClient implements Swarm {
     const [answer] = answers;
     if (answer?.ok) return { taskId: id, cancelled: answer.state === "cancelled", state: answer.state };
     if (answer !== undefined && answer.code !== "WAGGLE_CONFLICT") throw errorFrom(answer);
-    const { state } = await this.#taskStatus(id, options);
+    const { state } = await this.#stories.status(id, options);
     return { taskId: id, cancelled: state === "cancelled", state };
   }
 
@@ -299,26 +302,16 @@ export class SwarmClient implements Swarm {
     );
   }
 
-  async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
-    const status = await this.#taskStatus(id, options);
-    const fold = new StoryFold(id);
-    const ended = this.#aborts.linkedTo(options.signal, this.#closed.signal);
-    try {
-      const start = { from: status.submittedIdx };
-      for await (const { idx, term, at, events } of readBatches(this.#reading, {
-        start,
-        follow: false,
-        signal: ended.signal,
-      })) {
-        for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
-        if (fold.isOver) break;
-      }
-    } finally {
-      ended.abort();
-    }
-    options.signal?.throwIfAborted();
-    this.#closed.signal.throwIfAborted();
-    return { ...fold.line, status };
+  async story(id: string, options?: AskOptions): Promise<TaskStory> {
+    return await this.#stories.story(id, options);
+  }
+
+  async explain(id: string, options?: AskOptions): Promise<TaskExplanation> {
+    return await this.#stories.explain(id, options);
+  }
+
+  async replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment> {
+    return await this.#stories.replayAssignment(id, options);
   }
 
   readonly settings: Swarm["settings"] = (options) => this.#operations.settings(options);
@@ -401,21 +394,13 @@ export class SwarmClient implements Swarm {
     const giveUpAtMs = clock.monotonicMs() + limits.askTimeoutMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        return (await this.#taskStatus(task.id, { signal })).submittedIdx;
+        return (await this.#stories.status(task.id, { signal })).submittedIdx;
       } catch (error) {
         const isSettled = task.ack === undefined || clock.monotonicMs() >= giveUpAtMs;
         if (isSettled || signal.aborted || !isUnknownTask(error)) throw error;
         await pause(clock, backoffMs(failures, random.next()), signal);
       }
     }
-  }
-
-  async #taskStatus(task: string, options: AskOptions): Promise<AcceptedTaskStatus> {
-    const subject = this.#subjects.query(NO_PROJECT, "task");
-    const question = { kind: "query", subject, message: { v: 1, task }, schema: taskStatusSchema } as const;
-    const status = await this.#asker.ask(question, options);
-    if (!status.ok) throw errorFrom(status);
-    return status;
   }
 }
 

@@ -205,10 +205,10 @@ describe("a swarm on the development broker", () => {
 
     await workplace.run("submit", "--kind", "nobody", "--id", "waiting");
     const waiting = await workplace.run("task", "waiting");
-    expect(waiting.stdout).toMatch(/^queued since .*, number 1 in its lane\n {2}no agent serves nobody$/m);
+    expect(waiting.stdout).toMatch(/^queued since .*\nNobody serves nobody: start an agent/m);
     await workplace.run("submit", "--kind", "coutn", "--id", "typo");
     expect((await workplace.run("task", "typo")).stdout).toContain(
-      "no agent serves coutn; did you mean count?",
+      "Nobody serves coutn: start an agent with --kind coutn — did you mean count?",
     );
     expect(await workplace.run("task", "nope")).toMatchObject({
       code: 5,
@@ -222,7 +222,10 @@ describe("a swarm on the development broker", () => {
       stdout: "counter takes nothing new\n",
     });
     await workplace.run("submit", "--kind", "count", "--id", "held-back");
-    expect((await workplace.run("task", "held-back")).stdout).toMatch(/^ +counter +draining$/m);
+    expect((await workplace.run("task", "held-back")).stdout).toContain(
+      "of the agents that serve it 1 draining",
+    );
+    expect((await workplace.run("explain", "held-back")).stdout).toMatch(/^ +counter +draining/m);
     expect(await workplace.run("undrain", "counter", "--json")).toMatchObject({
       stdout: '{"agent":"counter","draining":false}\n',
     });

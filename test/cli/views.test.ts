@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";
 import { renderStatus } from "../../src/cli/status-view.ts";
 import { renderStory } from "../../src/cli/task-view.ts";
-import type { TaskStory } from "../../src/client/swarm.ts";
+import type { TaskStory } from "../../src/client/task-stories.ts";
+import type { TaskWait } from "../../src/protocol/explain-schemas.ts";
 import type { StatusResponse } from "../../src/protocol/schemas.ts";
 import { aShell } from "./shell.ts";
 
@@ -51,8 +52,7 @@ const completed = (result: string) =>
   aStory({ state: "completed" }, [
     { type: "TaskCompleted", task: "t", attempt: 1, agent: "a", latencyMs: 1, result },
   ]);
-const told = (story: TaskStory, agents: StatusResponse["agents"] = []) =>
-  renderStory("t", { story, agents }, view);
+const told = (story: TaskStory, wait?: TaskWait) => renderStory("t", { story, wait }, view);
 
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
@@ -137,28 +137,17 @@ describe("a task's story", () => {
     expect(text).toContain("the whole result: --json");
   });
 
-  it("of a task that waits names who serves its kind, and counts those offline", () => {
-    const ineligible = [
-      { agent: "busy", reason: "full" },
-      { agent: "other", reason: "wrong-kind" },
-      { agent: "drained", reason: "draining" },
-      { agent: "gone", reason: "offline" },
-    ];
-    const agents = [
-      anAgent("busy", "online", ["coutn"]),
-      anAgent("other"),
-      anAgent("drained"),
-      anAgent("gone", "offline", ["coutn"]),
-    ];
-    const text = told(aStory({ position: 1, ineligible }, [], [{ state: "queued", from: 0 }]), agents);
-    expect(text).toMatch(/^ {2}busy +full\n {2}1 agent of this kind offline$/m);
-    expect(text).not.toMatch(/other|drained/);
-  });
-
-  it("of a task that nobody serves names what may have been meant", () => {
-    const story = aStory({ position: 1, ineligible: [] }, [], [{ state: "queued", from: 0 }]);
-    expect(told(story, [anAgent("a"), anAgent("b", "offline", ["coutm"])])).toContain(
-      "no agent serves coutn; did you mean count?",
-    );
+  it("of a task that waits says why, and where to read more", () => {
+    const wait: TaskWait = {
+      obstacles: [
+        { reason: "nobody-serves-kind", kind: "coutn", nearMisses: ["count"], offline: 0, draining: 1 },
+      ],
+      ageMs: 5,
+      ageTicks: 0,
+      agents: [],
+    };
+    const text = told(aStory({}, [], [{ state: "queued", from: 0 }]), wait);
+    expect(text).toContain("Nobody serves coutn: start an agent with --kind coutn — did you mean count?");
+    expect(text).toContain("waggle explain t ");
   });
 });

@@ -1,0 +1,136 @@
+// Every agent with its terms at the moment of one assignment, found by folding the journal from its first batch up to
+// that very event. A receipt holds the winner and the next two; this is the whole table, and the proof that the
+// receipt follows from the journal.
+
+import { apply } from "../core/apply.ts";
+import type { Event, EventOf } from "../core/event.ts";
+import type { Receipt } from "../core/receipt.ts";
+import { emptyState, type SwarmState } from "../core/state.ts";
+import { JournalDamagedError } from "../errors.ts";
+import { batchIndex, instant } from "../ids.ts";
+import type { AgentStanding } from "../protocol/explain-schemas.ts";
+import { type AgentVerdict, type Backlogs, backlogsOf, verdictsOn } from "../scheduling/explain-agents.ts";
+
+export interface ReplayedAssignment {
+  readonly task: string;
+  readonly attempt: number;
+  readonly agent: string;
+  /** The kind it ran as: its own, or the cheaper one that a budget made of it. */
+  readonly kind: string;
+  /** Journal time, ms since the Unix epoch, and the batch. */
+  readonly at: number;
+  readonly idx: number;
+  /** As it stands in the journal. */
+  readonly receipt: Receipt;
+  /** Every agent: those that might have had the attempt first, best first. */
+  readonly agents: readonly AgentStanding[];
+  /** Whether the replay ranks first whom the receipt does, with the same terms. */
+  readonly agrees: boolean;
+  /** From which batch to which the journal was replayed. */
+  readonly replayed: { readonly from: number; readonly to: number };
+}
+
+/** A batch as a page of the journal shows it. */
+export interface ReplayedBatch {
+  readonly idx: number;
+  readonly at: number;
+  readonly events: readonly unknown[];
+}
+
+export class AssignmentReplay {
+  readonly #task: string;
+  readonly #attempt: number;
+  readonly #state: SwarmState = emptyState();
+
+  constructor(task: string, attempt: number) {
+    this.#task = task;
+    this.#attempt = attempt;
+  }
+
+  /** Folds the next batch, from the first on. @returns the table once it holds the assignment
+   *  @throws JournalDamagedError when batches are missing, or one does not fit those before it */
+  take(batch: ReplayedBatch): ReplayedAssignment | undefined {
+    const idx = batchIndex(batch.idx);
+    if (idx !== this.#state.idx + 1)
+      throw new JournalDamagedError(`the journal is kept from batch ${idx} on only: nothing can be replayed`);
+    try {
+      return this.#fold(batch.events as readonly Event[], { at: instant(batch.at), idx });
+    } catch (cause) {
+      throw new JournalDamagedError(
+        `batch ${idx} does not fit what stands before it: the journal is damaged, or a newer version wrote it`,
+        { cause },
+      );
+    }
+  }
+
+  #fold(events: readonly Event[], context: Parameters<typeof apply>[2]): ReplayedAssignment | undefined {
+    this.#state.at = context.at;
+    this.#state.idx = context.idx;
+    const isHere = events.some((event) => this.#isSought(event));
+    // A round goes by the backlogs of its start, which is before the batch's first assignment.
+    let backlogs: Backlogs | undefined;
+    for (const event of events) {
+      if (isHere && event.type === "TaskAssigned") backlogs ??= backlogsOf(this.#state);
+      if (this.#isSought(event)) return this.#table(event, context, backlogs ?? new Map());
+      apply(this.#state, event, context);
+    }
+    return undefined;
+  }
+
+  #isSought(event: Event): event is EventOf<"TaskAssigned"> {
+    return event.type === "TaskAssigned" && event.task === this.#task && event.attempt === this.#attempt;
+  }
+
+  #table(
+    event: EventOf<"TaskAssigned">,
+    { at, idx }: Parameters<typeof apply>[2],
+    backlogs: Backlogs,
+  ): ReplayedAssignment {
+    const row = this.#state.taskById.get(event.task);
+    if (row === undefined) throw new TypeError(`task ${event.task} is not live`);
+    const { spec, failures, failedBy } = row;
+    const kind = event.runsAs ?? spec.kind;
+    const wanted = {
+      kind,
+      role: spec.role,
+      avoid: failedBy,
+      isLastAttempt: failures + 1 >= spec.maxAttempts,
+    };
+    const agents = verdictsOn(this.#state, wanted, at, backlogs);
+    return {
+      task: event.task,
+      attempt: event.attempt,
+      agent: event.agent,
+      kind,
+      at,
+      idx,
+      receipt: event.receipt,
+      agents,
+      agrees: agreesWith(event, agents),
+      replayed: { from: 1, to: idx },
+    };
+  }
+}
+
+/** As far as the receipt goes: those it shows, in its order, with its terms, and how many might have had it. */
+function agreesWith({ agent, receipt }: EventOf<"TaskAssigned">, agents: readonly AgentVerdict[]): boolean {
+  const eligible = agents.filter(({ standing }) => standing === "feasible" || standing === "probe");
+  const shown = eligible.slice(0, receipt.candidates.length).map(({ terms }) => terms);
+  return (
+    eligible[0]?.agent === agent &&
+    eligible.length === receipt.feasible &&
+    shown.every((terms, at) => isSame(terms, receipt.candidates[at]))
+  );
+}
+
+function isSame(a: Receipt["candidates"][number] | undefined, b: Receipt["candidates"][number] | undefined) {
+  if (a === undefined || b === undefined) return false;
+  return (
+    a.agent === b.agent &&
+    a.score === b.score &&
+    a.successRate === b.successRate &&
+    a.load === b.load &&
+    a.backlog === b.backlog &&
+    a.speed === b.speed
+  );
+}

@@ -1,0 +1,119 @@
+// Why a task waits, in one sentence a person can act on: what keeps it, and what would have to change.
+// Not here: finding it out (scheduling/explain.ts), tables of agents (src/cli).
+
+import { unreachable } from "../assert.ts";
+import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
+import { duration } from "./describe.ts";
+
+/** How instants are written. */
+type TimeText = (at: number) => string;
+
+/** The answer: the first of the obstacles, without a full stop. Instants in UTC unless told otherwise. */
+export function describeWait(wait: TaskWait, timeText: TimeText = inUtc): string {
+  const [first] = wait.obstacles;
+  return first === undefined ? "Nothing keeps it" : describeObstacle(first, wait, timeText);
+}
+
+/** One of them. */
+export function describeObstacle(
+  obstacle: TaskObstacle,
+  wait: Pick<TaskWait, "position">,
+  timeText: TimeText = inUtc,
+): string {
+  switch (obstacle.reason) {
+    case "swarm-paused":
+      return "The swarm is paused: nothing is assigned until `waggle resume`";
+    case "project-paused":
+      return `Project ${obstacle.project} is paused: nothing of it is assigned until \`waggle resume ${obstacle.project}\``;
+    case "not-before":
+      return obstacle.isRetry
+        ? `An attempt failed: it is tried again from ${timeText(obstacle.until)}`
+        : `It is not due before ${timeText(obstacle.until)}, as its submitter asked`;
+    case "nobody-serves-kind":
+      return `Nobody serves ${obstacle.kind}: start an agent with --kind ${obstacle.kind}${suggestion(obstacle.nearMisses)}${away(obstacle)}`;
+    case "nobody-has-role":
+      return `Nobody serves ${obstacle.kind} in role ${obstacle.role}: start an agent with --kind ${obstacle.kind} --role ${obstacle.role}${suggestion(obstacle.nearMisses)}${others(obstacle.agents)}`;
+    case "project-budget":
+    case "global-budget":
+      return budgetText(obstacle, timeText);
+    case "swarm-limit":
+      return `The swarm runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.topN)}: one must end, or \`waggle policy set --top-n N\` allow more`;
+    case "project-concurrency":
+      return `Project ${obstacle.project} runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: one must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` allow more`;
+    case "all-full":
+      return `Every agent that serves it is full: ${counted(obstacle.agents, "agent")}, ${number(obstacle.taken)} of ${counted(obstacle.places, "place")} taken; ${nextIn(wait)}`;
+    case "none-eligible":
+      return `No agent that serves it may have it now: ${reasons(obstacle.counts)}${firstFrom(obstacle.until, timeText)}`;
+    case "room-kept":
+      return `What is left of the budget is kept for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the ceiling: it goes after that`;
+    case "later-turn":
+      return `${counted(obstacle.feasible, "agent")} may have it, and it goes when its turn comes; ${nextIn(wait)}`;
+    default:
+      return unreachable(obstacle);
+  }
+}
+
+type BudgetObstacle = Extract<TaskObstacle, { reason: "project-budget" | "global-budget" }>;
+
+function budgetText(budget: BudgetObstacle, timeText: TimeText): string {
+  const { project, spent, reserved, tokens, windowMs, needed } = budget;
+  const whose = project === undefined ? "The swarm's budget" : `The budget of project ${project}`;
+  const state = spent + reserved >= tokens ? "is used up" : "has too little left";
+  const held = reserved === 0 ? "" : ` + ${number(reserved)} reserved`;
+  const sum = `${number(spent)} spent${held} of ${number(tokens)} tokens in ${duration(windowMs)}`;
+  return `${whose} ${state}: ${sum}; this task needs about ${number(needed)}; ${roomText(budget, timeText)}`;
+}
+
+function roomText(
+  { project, reserved, tokens, needed, opensAt }: BudgetObstacle,
+  timeText: TimeText,
+): string {
+  if (opensAt !== undefined) return `room again from ${timeText(opensAt)}`;
+  if (reserved > 0 && needed <= tokens) return "room again when attempts that hold reservations end";
+  const command = project === undefined ? "waggle policy set" : `waggle project set ${project}`;
+  return `that never fits: \`${command} --budget N\` raises it`;
+}
+
+function nextIn({ position }: Pick<TaskWait, "position">): string {
+  if (position === undefined) return "nobody is before it";
+  const { next, project, user, task } = position;
+  if (next === undefined) return "nobody of its kind may go before it";
+  const isIts = project.place === 1 && user.place === 1 && task.place === 1;
+  return `the next place goes to ${isIts ? "it" : `${next.task} of ${next.project}/${next.user}`}`;
+}
+
+function reasons(counts: Extract<TaskObstacle, { reason: "none-eligible" }>["counts"]): string {
+  return Object.entries(counts)
+    .map(([reason, count]) => `${number(count ?? 0)} ${reason}`)
+    .join(", ");
+}
+
+function firstFrom(until: number | undefined, timeText: TimeText): string {
+  return until === undefined ? "" : `; the first may from ${timeText(until)}`;
+}
+
+function suggestion(nearMisses: readonly string[]): string {
+  return nearMisses.length === 0 ? "" : ` — did you mean ${nearMisses.join(" or ")}?`;
+}
+
+function away({ offline, draining }: { readonly offline: number; readonly draining: number }): string {
+  const parts = [offline > 0 && `${number(offline)} offline`, draining > 0 && `${number(draining)} draining`];
+  const told = parts.filter((part) => part !== false);
+  return told.length === 0 ? "" : ` (of the agents that serve it ${told.join(" and ")})`;
+}
+
+function others(count: number): string {
+  return ` (${counted(count, "agent")} ${count === 1 ? "serves" : "serve"} it in no role or another)`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function number(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+function inUtc(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,82 @@
+// One attempt for people: where it went, how it ended, and the receipt that says why it went there.
+
+import { duration } from "../audit/describe.ts";
+import type { AttemptStory } from "../audit/story.ts";
+import type { CandidateTerms, Receipt, Turn } from "../core/receipt.ts";
+import { counted, formatShare, formatTimeOfDay } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+import { type Cell, type Column, renderTable } from "./table.ts";
+
+type View = Pick<Output, "columns" | "colors">;
+
+export function attemptBlock(attempt: AttemptStory, view: View): string {
+  const { colors } = view;
+  const { receipt } = attempt;
+  const rows = receipt.candidates.map((candidate, at): Cell[] => [
+    `${at === 0 ? "→" : " "} ${candidate.agent}`,
+    ...termCells(candidate),
+  ]);
+  return [
+    `${colors.bold(`attempt ${attempt.attempt}`)} at ${attempt.agent}, ${formatTimeOfDay(attempt.assignedAt)}: ${ending(attempt)}`,
+    `  ${colors.dim(reasons(receipt))}`,
+    renderTable(view, [{ head: "  candidate" }, ...termColumns], rows),
+  ].join("\n");
+}
+
+/** What a score is made of. */
+export const termColumns: readonly Column[] = [
+  { head: "score", align: "right" },
+  { head: "success", align: "right" },
+  { head: "load", align: "right" },
+  { head: "backlog", align: "right" },
+  { head: "speed", align: "right" },
+];
+
+/** Empty where there are none. */
+export function termCells(terms: CandidateTerms | undefined): Cell[] {
+  if (terms === undefined) return termColumns.map(() => "");
+  return [
+    terms.score.toFixed(3),
+    formatShare(terms.successRate),
+    terms.load.toFixed(2),
+    terms.backlog === undefined ? "" : terms.backlog.toFixed(2),
+    terms.speed === undefined ? "" : terms.speed.toFixed(2),
+  ];
+}
+
+function ending({ ended, latencyMs, error, tokens, runningAt }: AttemptStory): string {
+  if (ended === undefined) return runningAt === undefined ? "sent to the agent" : "runs";
+  const took = latencyMs === undefined ? "" : ` after ${duration(latencyMs)}`;
+  const why = error === undefined || error === "" ? "" : `: ${printable(error)}`;
+  const spent = tokens === undefined ? "" : `, ${counted(tokens, "token")}`;
+  return `${ended}${took}${spent}${why}`;
+}
+
+const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
+  only: "the only one that could",
+  score: "chosen by score",
+  "in-flight": "equal scores; chosen for fewer in flight",
+  "longest-idle": "equal scores; chosen as the longest idle",
+  joined: "chosen as the first that joined",
+  id: "equal scores; chosen by id",
+  probe: "chosen to probe it after a suspension",
+};
+
+function reasons({ turn, decidedBy, feasible, ineligible, waiting, waitedMs }: Receipt): string {
+  const out = Object.entries(ineligible).map(([reason, count]) => `${count} ${reason}`);
+  return [
+    `${decisions[decidedBy]} of ${feasible}`,
+    out.length === 0 ? "" : `not considered: ${out.join(", ")}`,
+    turnText(turn),
+    `waited ${duration(waitedMs)}, with ${waiting - 1} others in its lane`,
+  ]
+    .filter((part) => part !== "")
+    .join("; ");
+}
+
+/** By the rule goes without saying. */
+function turnText(turn: Turn | undefined): string {
+  if (turn === undefined) return "";
+  const levels = (["project", "user"] as const).filter((level) => turn[level] !== "rule");
+  return levels.map((level) => `its ${level}'s turn by ${turn[level]}`).join(", ");
+}

@@ -1,0 +1,152 @@
+// Why a task waits or went where it did, for people: the answer first, then what else keeps it, its turn, and the
+// agents. A past assignment: the table as replayed.
+
+import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
+import { duration } from "../audit/describe.ts";
+import { describeObstacle } from "../audit/describe-wait.ts";
+import type { TaskExplanation } from "../client/task-stories.ts";
+import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
+import { attemptBlock, termCells, termColumns } from "./attempt-view.ts";
+import { counted, formatCount, formatTimeOfDay, labelled } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+import { type Cell, type Column, renderTable } from "./table.ts";
+
+type View = Pick<Output, "columns" | "colors">;
+
+/** @param showsAll each agent, not only those that serve the kind */
+export function renderExplanation(explanation: TaskExplanation, showsAll: boolean, view: View): string {
+  const { waiting, attempts } = explanation;
+  const blocks = [headline(explanation, view)];
+  if (waiting !== undefined) {
+    blocks.push(obstacles(waiting, view));
+    if (waiting.position !== undefined) blocks.push(turnBlock(explanation, waiting, waiting.position, view));
+    blocks.push(agentBlock(explanation, waiting, showsAll, view));
+  }
+  blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
+  if (attempts.length > 0) {
+    const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} has every agent at that moment`;
+    blocks.push(view.colors.dim(hint));
+  }
+  return blocks.filter((block) => block !== "").join("\n\n");
+}
+
+/** The table of one assignment. */
+export function renderReplayed(replayed: ReplayedAssignment, view: View): string {
+  const { task, attempt, agent, kind, at, idx, receipt, agents, agrees } = replayed;
+  const { colors } = view;
+  const moment = `batch ${formatCount(idx)}, ${formatTimeOfDay(at)}`;
+  const table = agentTable(agents, agent, view);
+  const verdict = agrees
+    ? colors.dim(`the receipt says the same; replayed from batch 1 to ${formatCount(replayed.replayed.to)}`)
+    : colors.red(`the receipt differs: it names ${receipt.candidates.map((each) => each.agent).join(", ")}`);
+  return [
+    `${colors.bold(`${printable(task)} attempt ${attempt}`)} went to ${agent} as ${printable(kind)} (${moment})`,
+    table,
+    verdict,
+  ].join("\n\n");
+}
+
+function headline(explanation: TaskExplanation, { colors }: View): string {
+  const { task, kind, role, project, user, state, at, stale, waiting, agent, attempts } = explanation;
+  const since = waiting === undefined || state === "delayed" ? "" : ` for ${duration(waiting.ageMs)}`;
+  const place = agent === undefined ? "" : ` at ${agent}`;
+  const lines = [
+    `${colors.bold(printable(task))}  ${colors.yellow(state)}${since}${place}`,
+    `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attempts.length === 0 ? "no attempt yet" : counted(attempts.length, "attempt")}, as of ${formatTimeOfDay(at)}`,
+  ];
+  if (stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
+  return lines.join("\n");
+}
+
+/** The answer, and below it whatever else would keep the task. */
+function obstacles(waiting: TaskWait, { colors, columns }: View): string {
+  const [first, ...others] = waiting.obstacles.map((obstacle) =>
+    printable(describeObstacle(obstacle, waiting, formatTimeOfDay)),
+  );
+  const runsAs = waiting.runsAs === undefined ? [] : [`A budget makes it run as ${waiting.runsAs}`];
+  return [
+    colors.bold(labelled("why", first ?? "", columns)),
+    ...[...others, ...runsAs].map((text) => labelled("besides", text, columns)),
+  ].join("\n");
+}
+
+const turnColumns: readonly Column[] = [
+  { head: "turn of" },
+  { head: "place" },
+  { head: "ticks", align: "right" },
+  { head: "ceiling", align: "right" },
+  { head: "goes by" },
+  { head: "clock", align: "right" },
+  { head: "virtual time", align: "right" },
+];
+
+/** Its project among those that wait in its lane, its user among the project's, itself among the user's tasks. */
+function turnBlock(
+  { project, user, task: id }: TaskExplanation,
+  { ageTicks }: TaskWait,
+  position: NonNullable<TaskWait["position"]>,
+  view: View,
+): string {
+  const turn = (name: string, it: typeof position.project): Cell[] => [
+    name,
+    ...placeCells(it, it.waitedTicks),
+    it.basis,
+    clockText(it.clock),
+    clockText(it.virtualTime),
+  ];
+  const task = [`task ${id}`, ...placeCells(position.task, ageTicks), "", "", ""];
+  const rows = [turn(`project ${project}`, position.project), turn(`user ${user}`, position.user), task];
+  return renderTable(view, turnColumns, rows);
+}
+
+function placeCells(
+  { place, of, ceilingTicks }: NonNullable<TaskWait["position"]>["task"],
+  waitedTicks: number,
+): Cell[] {
+  const ceiling = ceilingTicks === undefined ? "none" : formatCount(ceilingTicks);
+  return [`${formatCount(place)} of ${formatCount(of)}`, formatCount(waitedTicks), ceiling];
+}
+
+/** From thousandths. */
+function clockText(clock: number): string {
+  return (clock / 1_000).toFixed(1);
+}
+
+function agentBlock(
+  { kind, omitted }: TaskExplanation,
+  { agents, runsAs = kind }: TaskWait,
+  showsAll: boolean,
+  view: View,
+): string {
+  const shown = showsAll ? agents : agents.filter(({ servesKind }) => servesKind);
+  const left = agents.length - shown.length + (omitted?.agents ?? 0);
+  const rest =
+    left === 0
+      ? ""
+      : `${counted(left, "agent")} that ${left === 1 ? "does" : "do"} not serve ${printable(runsAs)} (--full lists them)`;
+  const table = shown.length === 0 ? "" : agentTable(shown, undefined, view);
+  return [table, view.colors.dim(rest)].filter((part) => part !== "").join("\n");
+}
+
+const agentColumns: readonly Column[] = [
+  { head: "  agent" },
+  { head: "may have it" },
+  { head: "free", align: "right" },
+  ...termColumns,
+];
+
+function agentTable(agents: readonly AgentStanding[], chosen: string | undefined, view: View): string {
+  const rows = agents.map((row): Cell[] => [
+    `${row.agent === chosen ? "→" : " "} ${row.agent}`,
+    standingText(row),
+    `${row.free} of ${row.places}`,
+    ...termCells(row.terms as Parameters<typeof termCells>[0]),
+  ]);
+  return renderTable(view, agentColumns, rows);
+}
+
+function standingText({ standing, until }: AgentStanding): string {
+  if (standing === "feasible") return "yes";
+  if (standing === "probe") return "yes, to probe it";
+  return until === undefined ? standing : `${standing} until ${formatTimeOfDay(until)}`;
+}

@@ -1,0 +1,78 @@
+// `waggle explain TASK`: why it waits, or why it went where it did. Not here: how it looks (explain-view.ts).
+
+import { Command } from "commander";
+import type { Swarm } from "../client/swarm.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { renderExplanation, renderReplayed } from "./explain-view.ts";
+import { formatCount } from "./format.ts";
+import { showProgress } from "./progress-bar.ts";
+import { wholeNumber } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+interface ExplainFlags {
+  readonly full?: boolean;
+  readonly attempt?: number;
+}
+
+export function explainCommand(program: Program): Command {
+  return new Command("explain")
+    .summary("say why a task waits, or why it went where it did")
+    .description(
+      "Says why a task waits: the one thing that keeps it and what would have to change, each agent with its score " +
+        "or the reason why not, and when its turn is. For a task that was assigned: who was considered, and what " +
+        "decided. A receipt shows the three best; --attempt and --full show every agent, by replaying the journal " +
+        "up to that assignment.",
+    )
+    .argument("<id>", "id of the task")
+    .option(
+      "--attempt <n>",
+      "every agent at the moment of its n-th assignment",
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option("--full", "every agent: of those that wait, now; of others, at their last assignment")
+    .addHelpText("after", examples)
+    .action((id: string, flags: ExplainFlags, command: Command) =>
+      runVerb(program, command, (context) => explain(context, id, flags)),
+    );
+}
+
+const examples = `
+Examples:
+  $ waggle explain t1
+  $ waggle explain t1 --attempt 1        every agent when it was assigned first
+  $ waggle explain t1 --json | jq '.waiting.obstacles[0]'
+  $ waggle explain t1 --full --json | jq '.agents[] | {agent, standing}'`;
+
+async function explain(context: VerbContext, id: string, flags: ExplainFlags): Promise<ExitCode> {
+  const { output } = context;
+  return await withSwarm(context, async (swarm) => {
+    if (flags.attempt !== undefined) return await replay(context, swarm, id, flags.attempt);
+    const explanation = await ask(context, (options) => swarm.explain(id, options));
+    const { waiting, attempts, omitted } = explanation;
+    if (flags.full === true && waiting === undefined && attempts.length > 0)
+      return await replay(context, swarm, id, attempts.length);
+    const showsAll = flags.full === true;
+    output.datum({ taskId: id, ...explanation }, () => renderExplanation(explanation, showsAll, output));
+    if (omitted !== undefined)
+      output.note(
+        `${formatCount(omitted.agents)} more agents do not fit the answer; waggle status counts them`,
+      );
+    return exitCodes.ok;
+  });
+}
+
+async function replay(context: VerbContext, swarm: Swarm, id: string, attempt: number): Promise<ExitCode> {
+  const { output, signal } = context;
+  const progress = showProgress(output, { name: "replaying the journal", unit: "batches" });
+  try {
+    const onProgress = ({ idx, lastIdx }: { readonly idx: number; readonly lastIdx: number }) =>
+      progress.at(idx, lastIdx);
+    const replayed = await swarm.replayAssignment(id, { attempt, onProgress, signal });
+    output.datum(replayed, () => renderReplayed(replayed, output));
+    return exitCodes.ok;
+  } finally {
+    progress.stop();
+  }
+}

@@ -1,0 +1,132 @@
+// What a client can find out about one task: where it stands, its story, why it waits, and why an attempt of it went
+// where it did. Two sources: what a coordinator knows now, and the journal, read page by page.
+
+import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
+import { StoryFold, type StoryLine } from "../audit/story.ts";
+import type { Event } from "../core/event.ts";
+import { InvalidValueError } from "../errors.ts";
+import { NO_PROJECT } from "../ids.ts";
+import { type ExplainedTask, explainResponseSchema } from "../protocol/explain-schemas.ts";
+import { type TaskStatus, taskStatusSchema } from "../protocol/schemas.ts";
+import type { Subjects } from "../protocol/subjects.ts";
+import type { Asker, AskOptions } from "./asker.ts";
+import { errorFrom } from "./coded-error.ts";
+import { readBatches } from "./event-feed.ts";
+import type { EventSourceDeps } from "./event-source.ts";
+import type { JournalBatch } from "./journal-reader.ts";
+
+export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
+
+/** Where a task stands, and its whole life. */
+export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
+
+/** Why a task waits (`waiting`, while it is queued or delayed), and its attempts with the receipts that say why each
+ *  went to its agent. All of one moment: `idx`, `at`. */
+export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts"> &
+  Pick<StoryLine, "attempts" | "waits" | "endedAt" | "deadLetterReason">;
+
+export interface ReplayOptions extends AskOptions {
+  /** From 1; the last one when absent. */
+  readonly attempt?: number;
+  /** Called for every batch: the one just replayed, and the last that may have to be. */
+  readonly onProgress?: (progress: { readonly idx: number; readonly lastIdx: number }) => void;
+}
+
+export interface TaskStoriesDeps extends EventSourceDeps {
+  readonly asker: Asker;
+  readonly subjects: Subjects;
+}
+
+export class TaskStories {
+  readonly #deps: TaskStoriesDeps;
+
+  constructor(deps: TaskStoriesDeps) {
+    this.#deps = deps;
+  }
+
+  async status(task: string, options: AskOptions = {}): Promise<AcceptedTaskStatus> {
+    const { asker, subjects } = this.#deps;
+    const subject = subjects.query(NO_PROJECT, "task");
+    const question = { kind: "query", subject, message: { v: 1, task }, schema: taskStatusSchema } as const;
+    const status = await asker.ask(question, options);
+    if (!status.ok) throw errorFrom(status);
+    return status;
+  }
+
+  async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
+    const status = await this.status(id, options);
+    return { ...(await this.#line(id, status.submittedIdx, options)), status };
+  }
+
+  async explain(id: string, options: AskOptions = {}): Promise<TaskExplanation> {
+    const { asker, subjects } = this.#deps;
+    const subject = subjects.query(NO_PROJECT, "explain");
+    const message = { v: 1, task: id };
+    const question = { kind: "query", subject, message, schema: explainResponseSchema } as const;
+    const answer = await asker.ask(question, options);
+    if (!answer.ok) throw errorFrom(answer);
+    const { ok: _, ...explained } = answer;
+    const { attempts, waits, endedAt, deadLetterReason } = await this.#line(
+      id,
+      answer.submittedIdx,
+      options,
+      answer.idx,
+    );
+    return {
+      ...explained,
+      attempts,
+      waits,
+      ...(endedAt === undefined ? {} : { endedAt }),
+      ...(deadLetterReason === undefined ? {} : { deadLetterReason }),
+    };
+  }
+
+  async replayAssignment(id: string, options: ReplayOptions = {}): Promise<ReplayedAssignment> {
+    const status = await this.status(id, options);
+    const { attempt = status.attempts, onProgress } = options;
+    if (!Number.isSafeInteger(attempt) || attempt < 1 || attempt > status.attempts)
+      throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
+    const lastIdx = status.endedIdx ?? status.idx;
+    const replay = new AssignmentReplay(id, attempt);
+    for await (const batch of this.#batches(1, options)) {
+      const found = replay.take(batch);
+      onProgress?.({ idx: batch.idx, lastIdx });
+      if (found !== undefined) return found;
+    }
+    throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
+  }
+
+  /** @param lastIdx events of later batches are left out */
+  async #line(
+    id: string,
+    from: number,
+    options: AskOptions,
+    lastIdx = Number.POSITIVE_INFINITY,
+  ): Promise<StoryLine> {
+    const fold = new StoryFold(id);
+    for await (const { idx, term, at, events } of this.#batches(from, options)) {
+      if (idx > lastIdx) break;
+      for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
+      if (fold.isOver || idx === lastIdx) break;
+    }
+    return fold.line;
+  }
+
+  /** To the present. @throws the reason of the signal, or that the connection was closed */
+  async *#batches(from: number, { signal }: AskOptions): AsyncGenerator<JournalBatch> {
+    const { aborts, closed } = this.#deps;
+    const ended = aborts.linkedTo(signal, closed);
+    try {
+      yield* readBatches(this.#deps, { start: { from }, follow: false, signal: ended.signal });
+      signal?.throwIfAborted();
+      closed.throwIfAborted();
+    } finally {
+      ended.abort();
+    }
+  }
+}
+
+function noSuchAttempt({ task, attempts }: AcceptedTaskStatus, attempt: number): string {
+  const had = attempts === 0 ? "no attempt yet" : `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
+  return `attempt: task ${task} has had ${had}, and none numbered ${attempt}`;
+}
