@@ -8,9 +8,11 @@ export const notes: Readonly<Record<string, string>> = {
     "choice seen from its other side: who sends more than an equal share waits longer under rules that share " +
     "equally, so the longest waits, and whatever is measured at the heaviest user, are worse than first come, first " +
     "served. Not of that kind: `budget` gives the light users of lucio-1 all there is and so waits less in the mean, " +
-    "while the last of them waits four time units for its first task. Rules that know nothing of failures give " +
-    "repaired agents their full part at once, as they gave it to the broken ones; ours has to learn anew. And in the " +
-    "trace Lucio's score, which counts turns, serves small users a little better than our clocks, which count cost.",
+    "while the last of them waits four time units for its first task. The trace's small users too are " +
+    "served faster by `budget`, and a little faster by Lucio's score, which counts turns where our clocks count cost: " +
+    "a rule that remembers all that was used lets whoever used least go first, and newcomer shows what that costs the " +
+    "others. Rules that know nothing of failures give repaired agents their full part at once, as they gave it to the " +
+    "broken ones; ours has to learn anew.",
   loco: "The exact rule in this simulator beside what is published for it, from another source of chance.",
   "loco-burst":
     "Jain's index of the waits is no claim of ours: taking turns ends small clients' waits early, LOCO's rule evens " +
@@ -53,4 +55,5 @@ export const pictured: Readonly<Record<string, readonly string[]>> = {
   "mixed-kinds": ["waggle", "standing-clock", "fifo"],
   "lucio-1": ["waggle", "lucio", "fifo"],
   "lucio-2": ["waggle", "lucio", "fifo"],
+  trace: ["waggle", "lucio", "fifo"],
 };

@@ -91,8 +91,12 @@ describe("a simulation", () => {
     expect(code).toBe(0);
     expect(records(stdout).map(({ rules, seeds }) => [rules, seeds])).toEqual([
       ["waggle", [0, 1]],
+      ["loco", [0, 1]],
       ["lucio", [0, 1]],
+      ["budget", [0, 1]],
+      ["vapora", [0, 1]],
       ["fifo", [0, 1]],
+      ["round-robin", [0, 1]],
     ]);
   });
 
@@ -118,7 +122,7 @@ describe("a request that makes no sense", () => {
     ["an unknown scenario", ["loco-brust"], "did you mean loco-burst?"],
     ["a name like none", ["xyz"], "waggle simulate list"],
     ["an unknown rule", ["lucio-1", "--rules", "lucoi"], "or lucio?"],
-    ["a rule the scenario has not", ["lucio-1", "--compare", "waggle,vapora"], "it has waggle, lucio"],
+    ["a rule the scenario has not", ["lucio-1", "--compare", "waggle,two-choices"], "it has waggle, loco"],
     ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "one of the two"],
     ["an α above 1", ["lucio-1", "--alpha", "1.1"], "a number from 0 to 1"],
     ["an α that is none", ["lucio-1", "--alpha", "half"], "a number from 0 to 1"],

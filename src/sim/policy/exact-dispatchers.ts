@@ -77,7 +77,7 @@ export class LucioDispatcher implements Dispatcher {
 /** Tokens that a task of weight 1 is taken to use: the scenarios have none. */
 const TOKENS_PER_WEIGHT = 1_000;
 
-/** The budget document's scheduler. Each user is a project of credit weight 1 without a limit; its window is longer
+/** The budget document's scheduler. It knows no kinds either. Each user is a project of credit weight 1 without a limit; its window is longer
  *  than any scenario. */
 export class BudgetDispatcher implements Dispatcher {
   readonly #slots: FreeSlots;
@@ -85,9 +85,11 @@ export class BudgetDispatcher implements Dispatcher {
   readonly #tokens: Record<string, number> = {};
   readonly #active: Record<string, number> = {};
   readonly #completed: Record<string, number> = {};
+  readonly #served: ReadonlySet<string>;
 
   constructor(agents: readonly SimAgent[]) {
     this.#slots = new FreeSlots(agents);
+    this.#served = new Set(agents.flatMap(({ kinds }) => kinds));
   }
 
   ended({ task, agent, succeeds }: AttemptEnd): void {
@@ -99,6 +101,7 @@ export class BudgetDispatcher implements Dispatcher {
   }
 
   submitted(task: SimTask): void {
+    if (!this.#served.has(task.kind)) return;
     const waiting = this.#waitingByUser.get(task.user);
     if (waiting === undefined) this.#waitingByUser.set(task.user, [task]);
     else waiting.push(task);

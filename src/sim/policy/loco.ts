@@ -38,16 +38,7 @@ interface LocoInit {
   figures(log: Log, clients: Clients): Metrics;
 }
 
-const rules = someUserRules(
-  "waggle",
-  "loco",
-  "loco-ceiling",
-  "lucio",
-  "fifo",
-  "round-robin",
-  "random",
-  "window-usage",
-);
+const rules = someUserRules("loco-ceiling", "fifo", "round-robin", "random", "window-usage");
 
 function locoScenario({ draw, figures, focusAt, ...said }: LocoInit): Scenario {
   return {

@@ -23,7 +23,7 @@ function lucioScenario(name: string, summary: string, heavyAt: number, lightAt: 
   return {
     name,
     summary,
-    rules: someUserRules("waggle", "lucio", "fifo", "two-queues", "round-robin", "loco", "budget"),
+    rules: someUserRules("fifo", "two-queues", "round-robin"),
     metrics: {
       lightWait: "mean wait of a light user's task, time units",
       lightWaitWorstUser: "mean wait of the light user who waited most, time units",

@@ -50,7 +50,7 @@ export const newcomer: Scenario = {
   name: "newcomer",
   summary:
     "A works alone for 1,000 ticks, then B comes with 500 tasks while A goes on; two users, two projects",
-  rules: someUserRules("waggle", "lucio", "budget", "round-robin", "fifo", "window-usage"),
+  rules: someUserRules("fifo", "round-robin", "window-usage"),
   metrics: {
     gapUsers: "longest time either user waited for its next turn once both wait, ticks",
     gapProjects: "the same where A and B are projects with one user each",
@@ -103,7 +103,7 @@ export const mixedKinds: Scenario = {
   name: "mixed-kinds",
   summary:
     "X waits with a task of a kind nobody serves while A and B are served; at tick 200 it submits a common one",
-  rules: someUserRules("waggle", "standing-clock", "lucio", "round-robin", "fifo"),
+  rules: someUserRules("fifo", "round-robin", "standing-clock"),
   metrics: {
     longestRun: "most turns in a row of one user, from tick 200 on",
     share: "X's share of the 90 turns from tick 200 on; 1/3 is even",

@@ -2,18 +2,14 @@
 // tenants: each request is given to one of 50 users by a seeded Zipf draw, so that a few send most.
 
 import { InvalidValueError } from "../../errors.ts";
-import { ruleSets } from "../../scheduling/policy.ts";
-import { firstAgent } from "./agent-choices.ts";
-import { LateBinding } from "./binding.ts";
-import type { Dispatcher, SimTask } from "./dispatcher.ts";
-import { LucioDispatcher } from "./exact-dispatchers.ts";
+import type { SimTask } from "./dispatcher.ts";
 import { contendedJain, waitsMsOf } from "./figures.ts";
-import { Production } from "./production.ts";
 import { type Log, runTasks, type Workload } from "./run-tasks.ts";
 import type { Metrics, RunInit, RunResult, Scenario } from "./scenario.ts";
 import { maximumOf, percentileOf } from "./statistics.ts";
 import { timelineOf } from "./timeline.ts";
 import type { TraceRequest } from "./trace-rows.ts";
+import { dispatcherOf, someUserRules } from "./user-rules.ts";
 
 const SECOND_MS = 1_000;
 const USERS = 50;
@@ -26,18 +22,11 @@ const BUSY = 0.95;
 
 const users = Array.from({ length: USERS }, (_, rank) => `user-${String(rank + 1).padStart(2, "0")}`);
 
-const rules = {
-  waggle:
-    "ours: the production planner with its default policy; a task's cost is its context in thousand tokens",
-  lucio: "Lucio's priority score, to the letter",
-  fifo: "first in, first out over all users",
-};
-
 export const trace: Scenario = {
   name: "trace",
   summary:
     "a recorded trace (TIMESTAMP,ContextTokens,GeneratedTokens), its requests given to 50 users by Zipf(1.1)",
-  rules,
+  rules: someUserRules("fifo", "round-robin"),
   metrics: {
     waitP50: "median wait over all requests, s",
     waitP99: "99th percentile of it, s",
@@ -63,7 +52,7 @@ export const trace: Scenario = {
   needsTrace: true,
   run(init: RunInit): RunResult {
     const workload = workloadOf(init);
-    const log = runTasks(workload, dispatcherOf(workload, init));
+    const log = runTasks(workload, dispatcherOf(workload, init, SECOND_MS));
     return {
       metrics: { ...figuresOf(log), agents: workload.agents.length },
       ...(init.wantsTimeline ? { timeline: timelineOf(log, "s", SECOND_MS) } : {}),
@@ -103,18 +92,6 @@ function agentsFor(requests: readonly TraceRequest[], tasks: readonly SimTask[])
   const workMs = tasks.reduce((sum, { size }) => sum + size, 0);
   const spanMs = Math.max(1, requests.at(-1)?.arrivesAt ?? 1);
   return Math.min(1_000, Math.max(1, Math.round(workMs / spanMs / BUSY)));
-}
-
-function dispatcherOf(
-  { agents, attemptsMax }: Workload,
-  { rules: name, alpha, random }: RunInit,
-): Dispatcher {
-  if (name === "waggle") {
-    const policy = { ...ruleSets.waggle, rules: "waggle", alpha } as const;
-    return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
-  }
-  if (name === "lucio") return new LucioDispatcher(agents);
-  return new LateBinding({ agents, attemptsMax, choose: firstAgent });
 }
 
 function figuresOf(log: Log): Metrics {

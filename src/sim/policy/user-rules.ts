@@ -3,7 +3,7 @@
 
 import { limits } from "../../limits.ts";
 import { ruleSets } from "../../scheduling/policy.ts";
-import { firstAgent } from "./agent-choices.ts";
+import { firstAgent, vaporaAgent } from "./agent-choices.ts";
 import { LateBinding } from "./binding.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { BudgetDispatcher, LucioDispatcher } from "./exact-dispatchers.ts";
@@ -29,6 +29,7 @@ export const userRules = {
     "the production planner with the rules `loco`: the load function, and our ageing ceiling alone",
   lucio: "Lucio's priority score with TopN, to the letter",
   budget: "the budget document's guarantee and deficits, each user a project, to the letter",
+  vapora: "VAPORA's choice of the agent, to the letter; it has no order of users, so first in, first out",
   fifo: "first in, first out over all users",
   "round-robin": "the users in a circle",
   random: "any user that waits, by lot",
@@ -38,8 +39,9 @@ export const userRules = {
 } as const;
 export type UserRule = keyof typeof userRules;
 
-/** Some of them, in this order. */
-export function someUserRules(...names: readonly UserRule[]): Readonly<Record<string, string>> {
+/** Ours, the four published ones, and some rivals in this order. */
+export function someUserRules(...rivals: readonly UserRule[]): Readonly<Record<string, string>> {
+  const names: readonly UserRule[] = ["waggle", "loco", "lucio", "budget", "vapora", ...rivals];
   return Object.fromEntries(names.map((name) => [name, userRules[name]]));
 }
 
@@ -58,6 +60,7 @@ export function dispatcherOf(workload: Workload, init: RunInit, tickMs: number):
   }
   if (rules === "lucio") return new LucioDispatcher(agents);
   if (rules === "budget") return new BudgetDispatcher(agents);
+  if (rules === "vapora") return new LateBinding({ agents, attemptsMax, choose: vaporaAgent });
   const turns = turnsOf(rules, { alpha, lot: random.split("ties"), tickMs });
   return new LateBinding({ agents, attemptsMax, choose: firstAgent, turns });
 }
@@ -69,7 +72,7 @@ interface TurnOptions {
 }
 
 function turnsOf(
-  rules: Exclude<UserRule, "waggle" | "loco-ceiling" | "lucio" | "budget">,
+  rules: Exclude<UserRule, "waggle" | "loco-ceiling" | "lucio" | "budget" | "vapora">,
   { alpha, lot, tickMs }: TurnOptions,
 ): TurnRule {
   switch (rules) {
