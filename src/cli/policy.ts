@@ -70,7 +70,7 @@ function setCommand(program: Program): Command {
       ).choices([...turns, "none"]),
     )
     .addOption(
-      new Option("--user-turn <rule>", "the same among the users of one").choices(
+      new Option("--user-turn <rule>", "the same among the users of one; not clock beside none").choices(
         turns.filter((rule) => rule !== "deficit"),
       ),
     )

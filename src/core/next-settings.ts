@@ -47,10 +47,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   } = patch;
   const topN = replaced(base.topN, patch.topN);
   const budget = nextBudget(base.budget, patch.budget);
-  if (userTurn === "deficit") {
-    const sentence = "userTurn: deficits come of credit weights, which users do not have; use clock or fifo";
-    throw new InvalidValueError(sentence, { field: "userTurn" });
-  }
+  checkTurns({ projectTurn, userTurn }, patch);
   among(projectTurn, ["none", ...turnRules], "projectTurn");
   among(userTurn, turnRules, "userTurn");
   among(agentRule, ["score", "first-idle"], "agentRule");
@@ -78,6 +75,24 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     tokensDefault,
     projects,
   };
+}
+
+/** What cannot order anybody, though each rule by itself is known. */
+function checkTurns(
+  { projectTurn, userTurn }: Pick<Policy, "projectTurn" | "userTurn">,
+  patch: PolicyPatch,
+): void {
+  if (userTurn === "deficit") {
+    const sentence = "userTurn: deficits come of credit weights, which users do not have; use clock or fifo";
+    throw new InvalidValueError(sentence, { field: "userTurn" });
+  }
+  if (projectTurn === "none" && userTurn === "clock") {
+    const field = patch.projectTurn === undefined ? "userTurn" : "projectTurn";
+    const sentence =
+      `${field}: where projects take no turns, users cannot go by clocks: each runs within its project, and those ` +
+      "of two projects do not compare; give users load, recency or fifo, or projects a turn";
+    throw new InvalidValueError(sentence, { field });
+  }
 }
 
 function nextAlpha(now: Policy, { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch): number {

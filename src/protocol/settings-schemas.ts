@@ -61,8 +61,14 @@ export const policyPatchSchema = z.object({
     .enum(["waggle", "budget", "loco", "vapora", "lucio"])
     .optional()
     .describe("a set of the rules below; those that are given beside it win"),
-  projectTurn: z.enum([...turnRules, "none"]).optional(),
-  userTurn: z.enum(turnRules).optional().describe("not deficit: users have no credit weight"),
+  projectTurn: z
+    .enum([...turnRules, "none"])
+    .optional()
+    .describe("none: there is no such level"),
+  userTurn: z
+    .enum(turnRules)
+    .optional()
+    .describe("not deficit: users have no credit weight; not clock with projectTurn none"),
   agentRule: z.enum(["score", "first-idle"]).optional(),
   lambda: z.number().min(0).max(limits.lambdaMax).optional(),
   speedExponent: z.literal([0, 0.5, 1, 2]).optional(),

@@ -205,6 +205,7 @@ const impossible: readonly (readonly [what: string, subject: string, message: ob
   ["α with a preset", on.policy, { alpha: 0.25, optimizeFor: "balanced" }, "alpha"],
   ["auto-tune above its range", on.policy, { alpha: 0.75, autoTune: true }, "alpha"],
   ["deficits of users", on.policy, { userTurn: "deficit" }, "userTurn"],
+  ["clocks of users without turns of projects", on.policy, { projectTurn: "none" }, "projectTurn"],
 ];
 
 /** An item that is refused in its place; its neighbours are not looked at here. */
