@@ -245,6 +245,8 @@ const messages: readonly WireMessage[] = [
 const parts: Readonly<Record<string, z.ZodType>> = {
   task: schemas.taskInputSchema,
   result: schemas.resultSchema,
+  "swarm-metrics": schemas.swarmMetricsSchema,
+  observed: schemas.observedSchema,
   "resource-status": slots.resourceStatusSchema,
   "listed-slots": slots.listedSlotsSchema,
   assignment: schemas.assignmentSchema,

@@ -296,8 +296,24 @@ export const limits = {
   /** An agent that gives up waiting by its own clock does so this much after the journal's should have: the
    *  journal's verdict comes first where a leader is there to give it. */
   acquireGraceMs: 2_000,
+  // --- watching the load (design section 10) ---------------------------------------------------
   /** Assignments of a kind after which it can be said that they go to one agent too often. */
   concentrationAssignments: 1_000,
+  /** Kinds whose assignments are watched, those assigned last: at most some 60 KB each, where each has a thousand agents. */
+  concentrationKindsMax: 1_000,
+  /** An alert that has not held for so long has ended: one that comes and goes is said twice a minute at most. */
+  concentrationQuietMs: 60_000,
+  /** Alerts that `status` shows. */
+  concentrationAlertsShownMax: 16,
+  /** Of this much of the past is said how long agents were at their limit while their kinds waited: long enough to
+   *  be no moment's crowd, short enough to see what helped. */
+  bottleneckWindowMs: 10 * 60_000,
+  /** …in so many steps, kept for each agent. */
+  bottleneckSteps: 10,
+  /** Bottlenecks that `status` shows, the worst first. */
+  bottlenecksShownMax: 5,
+
+  // --- receipts and rounds ---------------------------------------------------------------------
   /** Bytes of a receipt (design section 10). */
   receiptBytesMax: 512,
   /** As much of a lane's name stands in a receipt before a candidate more does. */
@@ -426,6 +442,10 @@ assert(
 assert(
   limits.agentsMax * limits.maxConcurrentMax * 2 <= limits.openAttemptsMax,
   "every place there can be is within what may be set",
+);
+assert(
+  Number.isInteger(limits.bottleneckWindowMs / limits.bottleneckSteps),
+  "the window is whole steps of whole milliseconds",
 );
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");

@@ -6,6 +6,7 @@ import type { StatusResponse } from "../protocol/schemas.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
 import { type Output, printable } from "./output.ts";
+import { swarmSection } from "./swarm-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type Agent = StatusResponse["agents"][number];
@@ -19,6 +20,7 @@ export interface StatusView extends View {
 export function renderStatus(status: StatusResponse, view: StatusView): string {
   const blocks = [
     summary(status, view),
+    swarmSection(status, view),
     agentSection(status, view),
     ...(status.resources.length === 0
       ? []

@@ -21,7 +21,7 @@ export function statusCommand(program: Program): Command {
   return new Command("status")
     .summary("show agents, resources, queues, projects, users, leader and journal")
     .description(
-      "Shows the swarm as its leader knows it: agents, resources, queues, projects and users, leader, journal.",
+      "Shows the swarm as its leader knows it: leader, journal, metrics with bottlenecks and alerts, agents, resources, queues, projects and users.",
     )
     .option("--watch", "show it again and again, until Ctrl-C")
     .option("--interval <duration>", "how often; implies --watch; default 1s", parseDuration)
@@ -38,6 +38,7 @@ Examples:
   $ waggle status --all
   $ waggle status --watch
   $ waggle status --json | jq '.agents[] | {id, load}'
+  $ waggle status --json | jq '{metrics, observed}'
   $ waggle status --watch --json         one record a second`;
 
 async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCode> {

@@ -38,6 +38,7 @@ import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import { JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import { Monitor } from "./monitor.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
 import { RefusalTally } from "./refusal-tally.ts";
@@ -72,6 +73,7 @@ export class Leader {
   readonly term: Term;
   readonly mirrors = new AgentMirrors();
   readonly presences: Presences;
+  readonly monitor: Monitor;
   readonly reader: JournalReader;
   readonly desk: RequestDesk;
 
@@ -138,6 +140,7 @@ export class Leader {
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
     this.presences = new Presences(clock);
+    this.monitor = new Monitor(replay.state, deps.logger);
     this.reader = new JournalReader(journal, {
       seqOf: (idx) => replay.seqOf(idx),
       deadSeqs: replay.deadSeqs,
@@ -330,6 +333,7 @@ export class Leader {
     this.#outbox.perform(effects, commit);
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
+    this.monitor.committed(held.turn.recorded);
     if (this.#phase === "ending" && this.#isEndTerm(held)) this.#finish({ kind: "ended" });
     else this.#scheduleTurn();
   }
@@ -375,6 +379,7 @@ export class Leader {
       this.#own.push(...overdue, ...this.#refusals.take(now), ...this.#beat(now));
     }
     this.presences.sweep(this.#state);
+    this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     // A suspended agent's probe falls due without any event: whatever waits is looked at again.
     if (this.#state.counts.queued > 0) this.#scheduleTurn();

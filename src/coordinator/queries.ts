@@ -130,7 +130,7 @@ export class Queries {
         now: instant(Math.floor(this.#deps.clock.now())),
         bytesMax: this.#deps.transport.maxPayloadBytes,
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
-        ...(leader === undefined ? {} : { presences: leader.presences }),
+        ...(leader === undefined ? {} : { presences: leader.presences, monitor: leader.monitor }),
         journal: this.#journalStatus(leader),
         counters: leader?.desk.counters ?? {},
       }),

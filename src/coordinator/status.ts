@@ -9,8 +9,10 @@ import type { AgentMirrors } from "./agent-mirror.ts";
 import { unknownTask } from "./answers.ts";
 import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { rowsWithin } from "./fitting.ts";
+import type { Monitor } from "./monitor.ts";
 import type { Presences } from "./presence.ts";
 import { resourceStatuses } from "./resource-status.ts";
+import { observedBy, swarmMetricsOf } from "./swarm-status.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
 
@@ -21,8 +23,9 @@ export interface StatusSources {
   /** Of the whole answer. */
   readonly bytesMax: number;
   readonly mirrors: AgentMirrors;
-  /** Absent on a standby. */
+  /** Absent on a standby, as is the next. */
   readonly presences?: Presences;
+  readonly monitor?: Monitor;
   readonly journal: StatusResponse["journal"];
   readonly counters: Readonly<Record<string, number>>;
 }
@@ -64,6 +67,8 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     ...(sources.presences === undefined ? { stale: true as const } : {}),
     ...(state.isPaused ? { paused: true as const } : {}),
     tasks: { ...state.counts },
+    metrics: swarmMetricsOf(state),
+    ...(sources.monitor === undefined ? {} : { observed: observedBy(sources.monitor) }),
     agents,
     queues,
     projects,

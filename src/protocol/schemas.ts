@@ -434,6 +434,36 @@ const budgetStatusSchema = z.object({
   mode: z.enum(["reject", "alert", "downgrade"]),
 });
 
+/** VAPORA's ADR-018: of all agents, offline ones included, also as idle and in the means. */
+export const swarmMetricsSchema = z.object({
+  totalAgents: z.int(),
+  idleAgents: z.int().describe("nothing in flight, offline or not"),
+  busyAgents: z.int().describe("all others"),
+  offlineAgents: z.int(),
+  totalInFlight: z.int(),
+  avgSuccessRate: z.number().describe("0 to 1; 0 without agents"),
+  avgLoad: z.number().describe("in flight / max concurrent; 0 without agents"),
+});
+
+/** What the leader saw since its term began; it stands in no journal. */
+export const observedSchema = z.object({
+  windowMs: z.int().describe("how far back bottlenecks are looked for"),
+  bottlenecks: z
+    .array(z.object({ agent: z.string(), share: z.number(), observedMs: z.number() }))
+    .describe("full while a task waited that they could have run: share of the time observed, highest first"),
+  concentration: z
+    .array(
+      z.object({
+        kind: z.string(),
+        agent: z.string(),
+        share: z.number(),
+        threshold: z.number(),
+        since: z.number(),
+      }),
+    )
+    .describe("kinds of whose last 1,000 assignments one agent got a larger share than the threshold"),
+});
+
 export const statusResponseSchema = z.object({
   term,
   idx,
@@ -445,6 +475,9 @@ export const statusResponseSchema = z.object({
   /** Nothing is assigned until an operator resumes it. */
   paused: z.literal(true).optional(),
   tasks: counts,
+  metrics: swarmMetricsSchema,
+  /** Absent on a standby. */
+  observed: observedSchema.optional(),
   agents: z.array(agentStatusSchema),
   queues: z.array(
     z.object({

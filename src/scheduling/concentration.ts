@@ -1,6 +1,7 @@
 // Whether a kind's tasks go to one agent too often (VAPORA's ADR-018, "Alert if concentration detected"; the figures
 // are ours, design section 10). One watch a kind, told of each assignment; whoever owns it decides when to ask.
 
+import { assert } from "../assert.ts";
 import type { AgentId } from "../ids.ts";
 import { limits } from "../limits.ts";
 
@@ -14,32 +15,46 @@ export interface ConcentrationAlert {
 
 /** Remembers the last `limits.concentrationAssignments` assignments of one kind, no more. */
 export class ConcentrationWatch {
-  /** A ring: the oldest is overwritten. */
+  /** Rings, side by side: the oldest is overwritten. */
   readonly #agents: AgentId[] = [];
+  readonly #servings: number[] = [];
   readonly #countByAgent = new Map<AgentId, number>();
+  readonly #countByServing = new Map<number, number>();
   #next = 0;
 
-  assigned(agent: AgentId): void {
-    const oldest = this.#agents[this.#next];
-    if (oldest !== undefined) this.#count(oldest, -1);
-    this.#agents[this.#next] = agent;
-    this.#count(agent, 1);
-    this.#next = (this.#next + 1) % limits.concentrationAssignments;
+  /** @param serving n, how many agents served the kind at that moment, ≥ 1 */
+  assigned(agent: AgentId, serving: number): void {
+    assert(serving >= 1, "whoever is assigned a task serves its kind");
+    const at = this.#next;
+    const [oldestAgent, oldestServing] = [this.#agents[at], this.#servings[at]];
+    if (oldestAgent !== undefined) changeBy(this.#countByAgent, oldestAgent, -1);
+    if (oldestServing !== undefined) changeBy(this.#countByServing, oldestServing, -1);
+    this.#agents[at] = agent;
+    this.#servings[at] = serving;
+    changeBy(this.#countByAgent, agent, 1);
+    changeBy(this.#countByServing, serving, 1);
+    this.#next = (at + 1) % limits.concentrationAssignments;
   }
 
   /**
-   * Top share > 2/n + 0.2 of a kind served by n ≥ 2. With two agents that is never: one of two may well be the
-   * better for everything.
+   * Top share > 2/n + 0.2; where n changed meanwhile, 2/n is its mean over these assignments, so that agents that
+   * join a busy one raise no alarm. With one or two agents that is never: one of two may well be the better for
+   * everything.
    *
-   * @param serving n, how many agents serve the kind now
    * @returns undefined while all is well, or fewer assignments than it takes are known
    */
-  alert(serving: number): ConcentrationAlert | undefined {
-    if (serving < 2 || this.#agents.length < limits.concentrationAssignments) return undefined;
-    const threshold = 2 / serving + 0.2;
+  alert(): ConcentrationAlert | undefined {
+    if (this.#agents.length < limits.concentrationAssignments) return undefined;
     const [agent, count] = this.#top();
     const share = count / this.#agents.length;
+    const threshold = this.#threshold();
     return share > threshold ? { agent, share, threshold } : undefined;
+  }
+
+  #threshold(): number {
+    let fairShare = 0;
+    for (const [serving, count] of this.#countByServing) fairShare += count / this.#agents.length / serving;
+    return 2 * fairShare + 0.2;
   }
 
   /** Most often assigned; of equals, the lower id. */
@@ -51,10 +66,11 @@ export class ConcentrationWatch {
     }
     return top as readonly [AgentId, number];
   }
+}
 
-  #count(agent: AgentId, change: 1 | -1): void {
-    const count = (this.#countByAgent.get(agent) ?? 0) + change;
-    if (count === 0) this.#countByAgent.delete(agent);
-    else this.#countByAgent.set(agent, count);
-  }
+/** Counts of 0 are not kept. */
+function changeBy<Key>(countByKey: Map<Key, number>, key: Key, change: 1 | -1): void {
+  const count = (countByKey.get(key) ?? 0) + change;
+  if (count === 0) countByKey.delete(key);
+  else countByKey.set(key, count);
 }

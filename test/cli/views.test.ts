@@ -25,6 +25,16 @@ const anAgent = (id: string, status = "online", kinds: string[] = ["count"]) =>
     kinds: kinds.map((kind) => ({ kind, attempts: 0, successRate: 1, latencyMs: 0 })),
   }) as unknown as StatusResponse["agents"][number];
 
+const noMetrics = {
+  totalAgents: 0,
+  idleAgents: 0,
+  busyAgents: 0,
+  offlineAgents: 0,
+  totalInFlight: 0,
+  avgSuccessRate: 0,
+  avgLoad: 0,
+};
+
 const aStatus = (agents: StatusResponse["agents"]) =>
   ({
     swarm: "s",
@@ -33,6 +43,7 @@ const aStatus = (agents: StatusResponse["agents"]) =>
     idx: 1,
     at: 0,
     tasks: {},
+    metrics: noMetrics,
     journal: { durability: "file", sentence: "", bytes: 0, deadRecords: 0 },
     agents,
     queues: [],
@@ -67,6 +78,42 @@ describe("status", () => {
     const text = renderStatus(aStatus(agents), { ...view, showsOffline: true });
     expect(text).toMatch(/^gone +offline/m);
     expect(text).not.toContain("--all");
+  });
+});
+
+describe("the swarm in status", () => {
+  const render = (more: object) =>
+    renderStatus({ ...aStatus([]), ...more }, { ...view, showsOffline: false });
+
+  it("shows its metrics, and no mean of nobody", () => {
+    expect(render({})).toMatch(/^ +0 +0 +0 +0 +0 +– +–$/m);
+    const metrics = {
+      totalAgents: 4,
+      idleAgents: 1,
+      busyAgents: 3,
+      offlineAgents: 1,
+      totalInFlight: 1_200,
+      avgSuccessRate: 0.925,
+      avgLoad: 1.5,
+    };
+    expect(render({ metrics })).toMatch(/^ +4 +1 +3 +1 +1,200 +93 % +150 %$/m);
+  });
+
+  it("names bottlenecks and alerts, where there are any", () => {
+    const nothing = { windowMs: 600_000, bottlenecks: [], concentration: [] };
+    expect(render({ observed: nothing })).toBe(render({}));
+    const text = render({
+      observed: {
+        ...nothing,
+        bottlenecks: [
+          { agent: "a1", share: 0.875, observedMs: 600_000 },
+          { agent: "a2", share: 0.1, observedMs: 5 },
+        ],
+        concentration: [{ kind: "count", agent: "a3", share: 0.712, threshold: 0.4, since: 0 }],
+      },
+    });
+    expect(text).toMatch(/^full while tasks waited, of the last 10 min: a1 88 %, a2 10 %$/m);
+    expect(text).toMatch(/^a3 got 71 % of the last 1,000 count tasks, above 40 %$/m);
   });
 });
 

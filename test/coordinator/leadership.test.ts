@@ -178,8 +178,9 @@ describe("a standby", () => {
       journal: _,
       counters: __,
       stale: ___,
+      observed: ____,
       ...rest
-    }: NonNullable<typeof leader> & { counters?: object }) => ({
+    }: NonNullable<typeof leader> & { counters?: object; observed?: object }) => ({
       ...rest,
       agents: agents.map((each) => ({ ...each, silentMs: 0, reported: undefined })),
     });

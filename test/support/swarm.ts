@@ -1,7 +1,7 @@
 // A swarm in one process for tests: the production coordinator over the memory transport and a memory journal,
 // and parties that speak the wire message by message.
 
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
@@ -37,6 +37,7 @@ export interface TestSwarmOptions {
   readonly store?: MemoryJournalStore;
   readonly hub?: MemoryHub;
   readonly journal?: Journal;
+  readonly logger?: Logger;
 }
 
 interface JoinOptions {
@@ -63,7 +64,8 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     const random = options.random ?? systemRandom;
     const transport = hub.connect();
     transportById.set(id, transport);
-    const deps = { id, swarm: swarmId("test"), transport, journal, clock, random, logger: silentLogger };
+    const logger = options.logger ?? silentLogger;
+    const deps = { id, swarm: swarmId("test"), transport, journal, clock, random, logger };
     const coordinator = await startCoordinator(deps);
     running.push(coordinator);
     return coordinator;

@@ -1,0 +1,52 @@
+// The swarm as a whole for people, as part of `waggle status`: its metrics, who holds it up, and whether one agent gets
+// most of a kind. What they mean and what to do about them stands in docs/operations.md.
+
+import { duration } from "../audit/describe.ts";
+import { limits } from "../limits.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { formatCount, formatShare } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+import { type Column, renderTable } from "./table.ts";
+
+type View = Pick<Output, "columns" | "colors">;
+type Observed = NonNullable<StatusResponse["observed"]>;
+
+const columns: readonly Column[] = [
+  { head: "agents", align: "right" },
+  { head: "idle", align: "right" },
+  { head: "busy", align: "right" },
+  { head: "offline", align: "right" },
+  { head: "in flight", align: "right" },
+  { head: "mean success", align: "right" },
+  { head: "mean load", align: "right" },
+];
+
+export function swarmSection({ metrics, observed }: StatusResponse, view: View): string {
+  const { totalAgents, idleAgents, busyAgents, offlineAgents, totalInFlight } = metrics;
+  const ofSome = (share: number) => (totalAgents === 0 ? "–" : formatShare(share));
+  const row = [
+    ...[totalAgents, idleAgents, busyAgents, offlineAgents, totalInFlight].map(formatCount),
+    ofSome(metrics.avgSuccessRate),
+    ofSome(metrics.avgLoad),
+  ];
+  return [
+    view.colors.bold("swarm"),
+    renderTable(view, columns, [row]),
+    ...(observed === undefined ? [] : [...bottleneckLines(observed), ...alertLines(observed, view)]),
+  ].join("\n");
+}
+
+function bottleneckLines({ bottlenecks, windowMs }: Observed): string[] {
+  if (bottlenecks.length === 0) return [];
+  const named = bottlenecks.map(({ agent, share }) => `${printable(agent)} ${formatShare(share)}`);
+  return [`full while tasks waited, of the last ${duration(windowMs)}: ${named.join(", ")}`];
+}
+
+function alertLines({ concentration }: Observed, { colors }: View): string[] {
+  const last = formatCount(limits.concentrationAssignments);
+  return concentration.map(({ kind, agent, share, threshold }) =>
+    colors.yellow(
+      `${printable(agent)} got ${formatShare(share)} of the last ${last} ${printable(kind)} tasks, above ${formatShare(threshold)}`,
+    ),
+  );
+}
