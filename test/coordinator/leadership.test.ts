@@ -251,6 +251,52 @@ describe("a new leader", () => {
     expect(await done.next()).toMatchObject({ term: 2, ended: [{ task: "t2", result: "late" }] });
   });
 
+  it.each([
+    ["that said goodbye", () => swarm.coordinator.stop()],
+    [
+      "that fell silent",
+      async () => {
+        first.journal.setCutOff(true);
+        await clock.advance(2 * silenceMs);
+      },
+    ],
+  ])("obeys what was set under one %s, and tells it", async (_, goes) => {
+    const set = (verb: "policy" | "project" | "kind" | "pause" | "resume", message: object) =>
+      swarm.client.ask(subjects.operator(verb), message);
+    const settings = () => swarm.client.ask(subjects.query("_", "settings"), {});
+    const agent = await swarm.agent("a1");
+    await set("policy", { rules: "budget", lambda: 0.5, topN: 2, projects: "declared" });
+    const budget = { tokens: 1_500, windowMs: 3_600_000 };
+    await set("project", { project: "default", creditWeight: 3, budget });
+    await set("kind", { kind: "count", importance: 2 });
+    await set("pause", { project: "default" });
+    await set("pause", {});
+    const before = await settings();
+    const { coordinator } = await aStandby();
+    await goes();
+    expect(await coordinator.whenLeading()).toBe(2);
+    const after = await settings();
+    expect(after).toEqual({ ...before, term: 2, idx: after.idx, at: after.at });
+    expect(after).toMatchObject({
+      paused: true,
+      policy: { rules: "budget", topN: 2, projects: "declared" },
+      projects: [{ project: "default", paused: true, settings: { creditWeight: 3, budget } }],
+    });
+
+    const waiting = async () => (await swarm.client.status()).tasks.queued;
+    const undeclared = await swarm.client.submit([{ kind: "count" }], {}, "other");
+    expect(undeclared.answers).toMatchObject([{ ok: false, field: "project" }]);
+    await swarm.client.submit([1, 2, 3].map((n) => ({ id: `t${n}`, kind: "count", tokens: 700 })));
+    await set("resume", {});
+    expect(await waiting()).toBe(3); // its project is paused
+    await set("resume", { project: "default" });
+    expect(await waiting()).toBe(1); // topN, and the budget
+    await agent.report(await agent.assignment(), "completed", { result: "", tokens: 700 });
+    expect(await waiting()).toBe(1); // the budget alone
+    await set("project", { project: "default", budget: null });
+    expect(await waiting()).toBe(0);
+  });
+
   it("goes on in journal time, though its wall clock is behind", async () => {
     await clock.advance(60_000);
     const { coordinator } = await aStandby();
