@@ -3,7 +3,7 @@
 import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
 import type { CandidateTerms, Receipt, Turn } from "../core/receipt.ts";
-import { counted, formatShare, formatTimeOfDay } from "./format.ts";
+import { counted, formatShare, formatTimeOfDay, indented } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
@@ -18,7 +18,7 @@ export function attemptBlock(attempt: AttemptStory, view: View): string {
   ]);
   return [
     `${colors.bold(`attempt ${attempt.attempt}`)} at ${attempt.agent}, ${formatTimeOfDay(attempt.assignedAt)}: ${ending(attempt)}`,
-    `  ${colors.dim(reasons(receipt))}`,
+    colors.dim(indented(reasons(receipt), view.columns)),
     renderTable(view, [{ head: "  candidate" }, ...termColumns], rows),
   ].join("\n");
 }

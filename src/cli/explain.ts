@@ -1,6 +1,7 @@
 // `waggle explain TASK`: why it waits, or why it went where it did. Not here: how it looks (explain-view.ts).
 
 import { Command } from "commander";
+import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
@@ -64,14 +65,24 @@ async function explain(context: VerbContext, id: string, flags: ExplainFlags): P
 }
 
 async function replay(context: VerbContext, swarm: Swarm, id: string, attempt: number): Promise<ExitCode> {
-  const { output, signal } = context;
+  const { output } = context;
+  const replayed = await replayedAssignment(context, swarm, { id, attempt });
+  output.datum(replayed, () => renderReplayed(replayed, output));
+  return exitCodes.ok;
+}
+
+async function replayedAssignment(
+  { output, signal }: VerbContext,
+  swarm: Swarm,
+  { id, attempt }: { readonly id: string; readonly attempt: number },
+): Promise<ReplayedAssignment> {
   const progress = showProgress(output, { name: "replaying the journal", unit: "batches" });
   try {
-    const onProgress = ({ idx, lastIdx }: { readonly idx: number; readonly lastIdx: number }) =>
-      progress.at(idx, lastIdx);
-    const replayed = await swarm.replayAssignment(id, { attempt, onProgress, signal });
-    output.datum(replayed, () => renderReplayed(replayed, output));
-    return exitCodes.ok;
+    return await swarm.replayAssignment(id, {
+      attempt,
+      onProgress: ({ idx, lastIdx }) => progress.at(idx, lastIdx),
+      signal,
+    });
   } finally {
     progress.stop();
   }

@@ -45,6 +45,12 @@ export function labelled(label: string, text: string, columns: number | undefine
   return lines.map((line, at) => `${(at === 0 ? label : "").padEnd(LABEL_WIDTH)}${line}`).join("\n");
 }
 
+/** A paragraph indented by two, broken between words where the terminal ends. */
+export function indented(text: string, columns: number | undefined): string {
+  const lines = columns === undefined ? [text] : brokenAt(text, columns - 2);
+  return lines.map((line) => `  ${line}`).join("\n");
+}
+
 /** Lines of at most so many characters; a longer word stands alone. */
 function brokenAt(text: string, width: number): string[] {
   const lines: string[] = [];

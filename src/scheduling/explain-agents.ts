@@ -10,7 +10,7 @@ import { Candidate, Contender, type Ranks } from "./candidate.ts";
 import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import { opensAt } from "./rate.ts";
-import { expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
+import { type Expectation, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
 
 /** One agent, for one task. */
 export interface AgentVerdict {
@@ -64,6 +64,8 @@ interface Row {
   readonly verdict: AgentVerdict;
   /** Of those that serve the kind and are online. */
   readonly candidate: Candidate | undefined;
+  /** Which comes first, before whatever else they differ in. */
+  readonly rank: number;
 }
 
 class VerdictTable {
@@ -72,6 +74,7 @@ class VerdictTable {
   readonly #at: Instant;
   readonly #backlogs: Backlogs;
   readonly #peers: Peers;
+  readonly #expectation: Expectation;
 
   constructor(state: SwarmState, wanted: Wanted, at: Instant, backlogs: Backlogs) {
     this.#state = state;
@@ -79,6 +82,7 @@ class VerdictTable {
     this.#at = at;
     this.#backlogs = backlogs;
     this.#peers = peersOf(state, wanted.kind, wanted.role);
+    this.#expectation = expectationOf(state.recordByKind.get(wanted.kind), at);
   }
 
   rows(): AgentVerdict[] {
@@ -104,20 +108,18 @@ class VerdictTable {
       ...(until === undefined ? {} : { until }),
       ...(candidate === undefined ? {} : { terms: candidate.terms }),
     };
-    return { verdict, candidate };
+    return { verdict, candidate, rank: rankOf(verdict) };
   }
 
   #candidate(agent: AgentRow): Candidate {
-    const { policy, recordByKind } = this.#state;
-    const { kind } = this.#wanted;
+    const { policy } = this.#state;
     const contender = new Contender(agent);
     contender.backlog = this.#backlogs.get(agent) ?? 0;
     const candidate = new Candidate(contender, nowhere, policy);
-    const expectation = expectationOf(recordByKind.get(kind), this.#at);
-    const record = agent.recordByKind.get(kind);
+    const record = agent.recordByKind.get(this.#wanted.kind);
     candidate.assess(
-      scoredRate(record, expectation, this.#at),
-      speedFactor(record, expectation, policy.speedExponent),
+      scoredRate(record, this.#expectation, this.#at),
+      speedFactor(record, this.#expectation, policy.speedExponent),
     );
     candidate.refresh();
     return candidate;
@@ -134,8 +136,10 @@ class VerdictTable {
   }
 
   #compare(a: Row, b: Row, probesFirst: boolean): number {
-    const byClass = classOf(a.verdict, probesFirst) - classOf(b.verdict, probesFirst);
-    if (byClass !== 0) return byClass;
+    if (a.rank !== b.rank) {
+      const areEligible = a.rank <= 0 && b.rank <= 0;
+      return areEligible && !probesFirst ? b.rank - a.rank : a.rank - b.rank;
+    }
     if (a.verdict.standing === "probe") return this.#compareProbes(a, b);
     if (a.candidate === undefined || b.candidate === undefined) return byId(a, b);
     return a.candidate.isBefore(b.candidate) ? -1 : 1;
@@ -154,9 +158,10 @@ class VerdictTable {
 /** It stands in no pool. */
 const nowhere: Ranks = { renew: () => undefined, update: () => undefined, dismiss: () => undefined };
 
-function classOf({ standing, servesKind }: AgentVerdict, probesFirst: boolean): number {
-  if (standing === "probe") return probesFirst ? -2 : 0;
-  if (standing === "feasible") return -1;
+/** Probes −1, feasible 0, those that serve the kind by the last filter first, then the others. */
+function rankOf({ standing, servesKind }: AgentVerdict): number {
+  if (standing === "probe") return -1;
+  if (standing === "feasible") return 0;
   const filters = ineligibleReasons.length;
   return (servesKind ? 1 : 1 + filters) + (filters - 1 - ineligibleReasons.indexOf(standing));
 }

@@ -62,6 +62,7 @@ class Bystander {
   readonly #sizes: RoundSizes;
   readonly #at: Instant;
   readonly #claims: LevelMaker;
+  readonly #usersByProject = new Map<LaneProject, readonly Best<LaneUser>[]>();
 
   constructor(state: SwarmState, lane: Lane, at: Instant) {
     this.#state = state;
@@ -107,8 +108,12 @@ class Bystander {
     };
   }
 
-  #usersOf(project: LaneProject): Best<LaneUser>[] {
-    return ranked([...project.memberByUser.values()], (user) => this.#claims.claimOfUser(user));
+  #usersOf(project: LaneProject): readonly Best<LaneUser>[] {
+    const known = this.#usersByProject.get(project);
+    if (known !== undefined) return known;
+    const users = ranked([...project.memberByUser.values()], (user) => this.#claims.claimOfUser(user));
+    this.#usersByProject.set(project, users);
+    return users;
   }
 
   #bestUserOf(project: LaneProject): Best<LaneUser> | undefined {

@@ -1,0 +1,145 @@
+// `waggle explain` as a person sees it, against a coordinator in its own process: three things that keep a task, three
+// answers, and why an assignment went where it did. Times, and what is learnt in time, differ: they are written as ….
+
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+import { aShell, runIn } from "./shell.ts";
+
+let workplace: Workplace;
+let up: RunningWaggle;
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  up = workplace.start("up");
+  await up.says("leading");
+  const agent = (id: string, command: string, kind: string) =>
+    workplace.start("agent", "--id", id, "--exec", command, "--kind", kind).says("joined");
+  await Promise.all([agent("slow", "sleep 10", "translate"), agent("quick", "cat", "review")]);
+});
+afterAll(() => workplace.clear());
+
+const waggle = async (line: string) =>
+  await runIn(aShell({ cwd: workplace.folder, columns: 80, env: { NO_COLOR: "1" } }), ...line.split(" "));
+
+/** A session at a terminal of 80 columns. */
+async function transcript(...lines: string[]): Promise<string> {
+  let text = "";
+  for (const line of lines) {
+    const { code, stdout, stderr } = await waggle(line);
+    text += `$ waggle ${line}\n${stdout}${stderr}${code === 0 ? "" : `exit ${code}\n`}`;
+  }
+  return text
+    .replace(/\d+(\.\d+)? (ms|s|min)\b/g, "…")
+    .replace(/\d\d:\d\d:\d\d\.\d{3}/g, "…")
+    .replace(/(quick +yes +1 of 1 +)0\.9\d\d +9\d %/g, "$1… …");
+}
+
+it("three things keep a task, and each is said", async () => {
+  await waggle("project set acme --budget 1000 --budget-window 1h");
+  await waggle("submit --kind review --project acme --user ann --id spent --tokens 800 --text x --wait");
+  await waggle("submit --kind transalte --user ann --id mistyped --text x");
+  await waggle("submit --kind review --project acme --user ann --id dear --tokens 300 --text x");
+  await waggle("submit --kind translate --user ann --id runs --text x");
+  await waggle("submit --kind translate --user ann --id waits --text x");
+  expect(
+    await transcript("explain mistyped", "explain waits", "explain dear --full"),
+  ).toBe(`$ waggle explain mistyped
+mistyped  queued for …
+transalte for default/ann, no attempt yet, as of …
+
+why         Nobody serves transalte: start an agent with --kind transalte — did
+            you mean translate?
+
+turn of          place   ticks  ceiling  goes by  clock  virtual time
+project default  1 of 1      0       20  rule       1.0           0.0
+user ann         1 of 1      0       20  rule       1.0           0.0
+task mistyped    1 of 1      0       20
+
+2 agents that do not serve transalte (--full lists them)
+$ waggle explain waits
+waits  queued for …
+translate for default/ann, no attempt yet, as of …
+
+why         Every agent that serves it is full: 1 agent, 1 of 1 place taken; the
+            next place goes to it
+
+turn of          place   ticks  ceiling  goes by  clock  virtual time
+project default  1 of 1      0       20  rule       1.0           0.0
+user ann         1 of 1      0       20  rule       1.0           0.0
+task waits       1 of 1      0       20
+
+  agent  may have it    free  score  success  load  backlog  speed
+  slow   full         0 of 1  0.450     90 %  1.00
+1 agent that does not serve translate (--full lists them)
+$ waggle explain dear --full
+dear  queued for …
+review for acme/ann, no attempt yet, as of …
+
+why         The budget of project acme has too little left: 800 spent of 1,000
+            tokens in 1 h; this task needs about 300; room again from
+            …
+
+turn of       place   ticks  ceiling  goes by  clock  virtual time
+project acme  1 of 1      0       20  rule       1.0           0.0
+user ann      1 of 1      0       20  rule       1.0           0.0
+task dear     1 of 1      0       20
+
+  agent  may have it    free  score  success  load  backlog  speed
+  quick  yes          1 of 1  … …  0.00
+  slow   wrong-kind   0 of 1
+`);
+});
+
+it("an assignment is told by its receipt, and in full by replaying the journal", async () => {
+  expect(
+    await transcript(
+      "explain spent",
+      "explain spent --attempt 1",
+      "explain spent --attempt 2",
+      "explain nope",
+    ),
+  ).toBe(`$ waggle explain spent
+spent  completed
+review for acme/ann, 1 attempt, as of …
+
+attempt 1 at quick, …: completed after …
+  the only one that could of 1; not considered: 1 wrong-kind; its project's turn
+  by guarantee; waited …, with 0 others in its lane
+  candidate  score  success  load  backlog  speed
+→ quick      0.900     90 %  0.00
+
+waggle explain spent --attempt 1 has every agent at that moment
+$ waggle explain spent --attempt 1
+spent attempt 1 went to quick as review (batch 5, …)
+
+  agent  may have it    free  score  success  load  backlog  speed
+→ quick  yes          1 of 1  … …  0.00
+  slow   wrong-kind   1 of 1
+
+the receipt says the same; replayed from batch 1 to 5
+$ waggle explain spent --attempt 2
+error WAGGLE_INVALID_VALUE: attempt: task spent has had 1 attempt, and none numbered 2
+exit 2
+$ waggle explain nope
+error WAGGLE_UNKNOWN_TASK: task nope is not known here: it was never accepted, or ended too long ago
+exit 5
+`);
+});
+
+it("programs get the same as records", async () => {
+  const { stdout } = await waggle("explain mistyped --json");
+  expect(JSON.parse(stdout)).toMatchObject({
+    taskId: "mistyped",
+    state: "queued",
+    waiting: { obstacles: [{ reason: "nobody-serves-kind", nearMisses: ["translate"] }] },
+    attempts: [],
+  });
+  const replayed = JSON.parse((await waggle("explain spent --full --json")).stdout);
+  expect(replayed).toMatchObject({ task: "spent", attempt: 1, agent: "quick", agrees: true });
+  expect(replayed.agents).toHaveLength(2);
+});
+
+it("help has examples", async () => {
+  const { stdout } = await waggle("explain --help");
+  expect(stdout).toContain("$ waggle explain t1 --attempt 1");
+});

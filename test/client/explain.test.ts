@@ -1,0 +1,76 @@
+// `swarm.explain` and `swarm.replayAssignment` against a real coordinator: all of one moment, and refused with a code.
+
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { describeWait } from "../../src/audit/describe-wait.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+
+let there: TestSwarm;
+let swarm: Swarm;
+
+beforeEach(async () => {
+  there = await startTestSwarm();
+  swarm = await connect({ swarm: "test", transport: there.hub.connect() });
+});
+afterEach(async () => {
+  await swarm.close();
+  await there.stop();
+});
+
+it("says why a task waits, and keeps the receipts of the attempts it had", async () => {
+  const agent = await there.agent("a1");
+  await swarm.submit({ id: "t1", kind: "count" });
+  await agent.report(await agent.assignment(), "failed", { error: "no" });
+  const explained = await swarm.explain("t1");
+  expect(explained).toMatchObject({
+    task: "t1",
+    state: "delayed",
+    waiting: { obstacles: [{ reason: "not-before", isRetry: true }] },
+    attempts: [{ attempt: 1, agent: "a1", ended: "failed", receipt: { feasible: 1, decidedBy: "only" } }],
+  });
+  expect(explained.waiting && describeWait(explained.waiting, () => "noon")).toBe(
+    "An attempt failed: it is tried again from noon",
+  );
+});
+
+it("of a task that ended has the attempts and how it ended", async () => {
+  const agent = await there.agent("a1");
+  await swarm.submit({ id: "t1", kind: "count", maxAttempts: 1 });
+  await agent.report(await agent.assignment(), "failed", { error: "no" });
+  const explained = await swarm.explain("t1");
+  expect(explained).toMatchObject({ state: "dead-lettered", deadLetterReason: "attempts-exhausted" });
+  expect(explained).not.toHaveProperty("waiting");
+  expect(explained.attempts).toHaveLength(1);
+});
+
+it("replays one assignment, the last by default, and tells how far it is", async () => {
+  const agent = await there.agent("a1");
+  await there.agent("other", { kinds: ["other"] });
+  await swarm.submit({ id: "t1", kind: "count" });
+  await agent.complete(await agent.assignment());
+  const progress: number[] = [];
+  const replayed = await swarm.replayAssignment("t1", { onProgress: ({ idx }) => progress.push(idx) });
+  expect(replayed).toMatchObject({
+    attempt: 1,
+    agent: "a1",
+    kind: "count",
+    agrees: true,
+    agents: [
+      { agent: "a1", standing: "feasible", free: 4, places: 4 },
+      { agent: "other", standing: "wrong-kind" },
+    ],
+  });
+  expect(progress).toEqual(Array.from({ length: replayed.idx }, (_, at) => at + 1));
+  expect(replayed.replayed).toEqual({ from: 1, to: replayed.idx });
+});
+
+it("refuses what there is not, naming it", async () => {
+  await swarm.submit({ id: "t1", kind: "nobody" });
+  await expect(swarm.explain("nope")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
+  await expect(swarm.replayAssignment("nope")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
+  for (const attempt of [undefined, 0, 1, 1.5])
+    await expect(
+      swarm.replayAssignment("t1", attempt === undefined ? {} : { attempt }),
+    ).rejects.toMatchObject({ code: "WAGGLE_INVALID_VALUE", field: "attempt" });
+});
