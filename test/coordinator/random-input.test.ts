@@ -346,7 +346,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   expect(state.acquisitions).toBeGreaterThan(50);
 
   // Replay equals life: the leader shows what anybody makes of its journal, agents' charts included.
-  const { agents, counters: _, journal, ...rest } = await swarm.client.status();
+  const { agents, counters: _, observed: __, journal, ...rest } = await swarm.client.status();
   const mirrors = new AgentMirrors();
   mirrors.sync(state, state.agentById.keys());
   const whole = { now: instant(clock.now()), bytesMax: limits.maxPayloadBytesDefault, counters: {} };
