@@ -4,6 +4,7 @@
 import { limits } from "../limits.ts";
 import { nextGrant } from "../scheduling/slot-planner.ts";
 import type { Invariant, Violation } from "./invariant.ts";
+import type { ResourceSettings } from "./settings.ts";
 import { findSlot, slotKey } from "./slot-rows.ts";
 import type { ResourceRow, SlotRow, SwarmState } from "./state.ts";
 
@@ -17,10 +18,18 @@ export const slotInvariantsAfterTurns: readonly Invariant[] = [
   { number: 31, name: "no-idle-slot", find: noIdleSlot },
 ];
 
+interface SlotsBefore {
+  readonly inUse: number;
+  readonly waiting: number;
+  readonly tick: number;
+  readonly settings: ResourceSettings | undefined;
+}
+
+const unset: SlotsBefore = { inUse: 0, waiting: 0, tick: 0, settings: undefined };
+
 /** Looks at one state after each of its batches, in order. */
 export class SlotSuccession {
-  #before: ReadonlyMap<string, { readonly inUse: number; readonly waiting: number; readonly tick: number }> =
-    new Map();
+  #before: ReadonlyMap<string, SlotsBefore> = new Map();
 
   /** What changed since the last call in a way in which it never may. */
   check(state: SwarmState): readonly Violation[] {
@@ -30,22 +39,24 @@ export class SlotSuccession {
       sentence,
     }));
     this.#before = new Map(
-      [...state.resourceByName.values()].map(({ resource, inUse, waiting, tick }) => [
+      [...state.resourceByName.values()].map(({ resource, inUse, waiting, tick, settings }) => [
         resource,
-        { inUse, waiting: waiting.size, tick },
+        { inUse, waiting: waiting.size, tick, settings },
       ]),
     );
     return violations;
   }
 
   /** Beyond its slots only a resource whose slots were lowered, and then with fewer and fewer held; the same of
-   *  those that wait. */
+   *  those that wait. A batch that set the resource anew may have granted before it did: there only `apply`, which
+   *  asserts it at each grant, can tell. */
   *#overfilled(state: SwarmState): Generator<string> {
     for (const { resource, settings, inUse, waiting, tick } of state.resourceByName.values()) {
-      const before = this.#before.get(resource) ?? { inUse: 0, waiting: 0, tick: 0 };
-      if (inUse > settings.slots && inUse > before.inUse)
+      const before = this.#before.get(resource) ?? unset;
+      const isSame = settings === before.settings;
+      if (isSame && inUse > settings.slots && inUse > before.inUse)
         yield `${resource} has ${inUse} of ${settings.slots} slots in use, ${before.inUse} before`;
-      if (waiting.size > settings.maxWaiters && waiting.size > before.waiting)
+      if (isSame && waiting.size > settings.maxWaiters && waiting.size > before.waiting)
         yield `${waiting.size} wait for ${resource}, at most ${settings.maxWaiters}`;
       if (tick < before.tick) yield `the clock of ${resource} went from ${before.tick} to ${tick}`;
     }

@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import type { Command } from "../../src/core/command.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { SlotSuccession } from "../../src/core/slot-invariants.ts";
 import type { SwarmState } from "../../src/core/state.ts";
@@ -104,7 +105,7 @@ const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState)
     32,
     "one more waits than may",
     (state) => {
-      resource(state, "a").settings = { slots: 2, maxWaiters: 1 };
+      resource(state, "a").settings.maxWaiters = 1;
       resource(state, "a").waiting.set("x", slot(state, "a3-a"));
     },
   ],
@@ -149,6 +150,15 @@ describe("the checkers of slots", () => {
     turns.setResource("a", { slots: 1, maxWaiters: 1 });
     turns.turn(release("a2-x"));
     expect(turns.resource("a").inUse).toBe(1);
+  });
+
+  it("allow one batch to grant slots and then lower their number", () => {
+    const turns = SlotTurns.of({ a: 2 }, "a1", "a2");
+    const patch = { slots: 1, maxWaiters: 0 };
+    const lower: Command = { type: "SetResource", resource: resourceName("a"), patch };
+    turns.turn(acquire("a1-x", ["a", "a"]), acquire("a2-x", "a"), lower);
+    expect(turns.resource("a")).toMatchObject({ inUse: 2, settings: { slots: 1, maxWaiters: 0 } });
+    expect(turns.waiters("a")).toEqual(["a2-x"]);
   });
 
   it("stand in docs/invariants.md with their numbers", () => {
