@@ -28,6 +28,8 @@ interface Watched {
   /** A ring of the window's steps: time as a bottleneck in each. */
   readonly msByStep: number[];
   isBottleneck: boolean;
+  /** In which observation it was last. */
+  seenIn: number;
 }
 
 const { bottleneckSteps: steps } = limits;
@@ -38,19 +40,21 @@ const stepMs = limits.bottleneckWindowMs / steps;
  * made of whole steps and the one under way, so it is shorter than it should be by less than a step.
  */
 export class BottleneckWatch {
-  #watchedByAgent = new Map<AgentId, Watched>();
+  readonly #watchedByAgent = new Map<AgentId, Watched>();
   #at: Instant | undefined;
+  #observations = 0;
 
   /** @param at not before the last one */
   observe(at: Instant, agents: Iterable<AgentPressure>): void {
     this.#passTo(at);
-    const watchedByAgent = new Map<AgentId, Watched>();
+    this.#observations += 1;
     for (const { agent, isAtLimit, isAwaited } of agents) {
-      const watched = this.#watchedByAgent.get(agent) ?? newlyWatched(at);
+      const watched = this.#watchedByAgent.get(agent) ?? this.#newlyWatched(agent, at);
       watched.isBottleneck = isAtLimit && isAwaited;
-      watchedByAgent.set(agent, watched);
+      watched.seenIn = this.#observations;
     }
-    this.#watchedByAgent = watchedByAgent;
+    for (const [agent, { seenIn }] of this.#watchedByAgent)
+      if (seenIn !== this.#observations) this.#watchedByAgent.delete(agent);
   }
 
   /** Those that were a bottleneck at all, the worst first, then by id. @param at not before the last one */
@@ -80,10 +84,13 @@ export class BottleneckWatch {
     }
     this.#at = at;
   }
-}
 
-function newlyWatched(since: Instant): Watched {
-  return { since, msByStep: new Array<number>(steps).fill(0), isBottleneck: false };
+  #newlyWatched(agent: AgentId, since: Instant): Watched {
+    const msByStep = new Array<number>(steps).fill(0);
+    const watched = { since, msByStep, isBottleneck: false, seenIn: this.#observations };
+    this.#watchedByAgent.set(agent, watched);
+    return watched;
+  }
 }
 
 function stepOf(at: number): number {

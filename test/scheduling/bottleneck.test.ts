@@ -42,6 +42,10 @@ describe("BottleneckWatch", () => {
     watch.observe(instant(0), [pressure("old", true, true)]);
     watch.observe(instant(50), [pressure("new", true, true)]);
     expect(watch.shares(instant(100))).toEqual([{ agent: "new", share: 1, observedMs: 50 }]);
+    watch.observe(instant(100), []);
+    watch.observe(instant(100), [pressure("newest", true, true)]);
+    watch.observe(instant(100), []);
+    expect(watch.shares(instant(150))).toEqual([]);
   });
 
   it("looks back over the window, to within a step, and no further", () => {
