@@ -108,7 +108,7 @@ function laneFor(state: SwarmState, { spec: { kind, role } }: TaskRow): Lane {
     kindRow,
     size: 0,
     memberByProject: new Map(),
-    projects: new ClockQueue(),
+    projects: new ClockQueue({ isServiceOrdered: true }),
   };
   state.laneByKey.set(key, lane);
   return lane;
@@ -127,7 +127,7 @@ function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
     size: 0,
     cost: 0,
     memberByUser: new Map(),
-    users: new ClockQueue(),
+    users: new ClockQueue({ isServiceOrdered: false }),
   };
   lane.memberByProject.set(row.project, member);
   lane.projects.enter(member);

@@ -34,8 +34,9 @@ export interface Member {
 
 interface Places {
   readonly claim: Place;
-  readonly service: Place;
   readonly wait: WaitPlace;
+  /** Absent where nobody asks who was served longest ago. */
+  readonly service: Place | undefined;
   isAhead: boolean;
 }
 
@@ -44,8 +45,15 @@ export class ClockQueue<Item extends Member> {
   readonly #ahead = new IndexedHeap<Place>(hasLowerClock);
   /** At or behind virtual time. */
   readonly #behind = new IndexedHeap<Place>(isServedLongerAgo);
-  readonly #byService = new IndexedHeap<Place>(isServedLongerAgo);
+  readonly #byService: IndexedHeap<Place> | undefined;
   readonly #byWait = new IndexedHeap<WaitPlace>(waitsLonger);
+  /** Of who waits longest, kept here because every decision asks for it; infinite while nobody waits. */
+  #longestSinceTick = Number.POSITIVE_INFINITY;
+
+  /** @param isServiceOrdered whether `longestUnserved` is asked for */
+  constructor({ isServiceOrdered }: { readonly isServiceOrdered: boolean }) {
+    this.#byService = isServiceOrdered ? new IndexedHeap<Place>(isServedLongerAgo) : undefined;
+  }
 
   get size(): number {
     return this.#byWait.size;
@@ -55,23 +63,25 @@ export class ClockQueue<Item extends Member> {
     const { clock, servedOrder } = member.account;
     const places: Places = {
       claim: { heapAt: -1, member, clock, servedOrder },
-      service: { heapAt: -1, member, clock, servedOrder },
       wait: { heapAt: -1, member },
+      service: this.#byService === undefined ? undefined : { heapAt: -1, member, clock, servedOrder },
       isAhead: true,
     };
     member.places = places;
     this.#ahead.push(places.claim);
-    this.#byService.push(places.service);
     this.#byWait.push(places.wait);
+    if (places.service !== undefined) this.#byService?.push(places.service);
+    this.#noteLongest();
   }
 
   leave(member: Item): void {
     const { places } = member;
     if (places === undefined) return;
     (places.isAhead ? this.#ahead : this.#behind).remove(places.claim);
-    this.#byService.remove(places.service);
     this.#byWait.remove(places.wait);
+    if (places.service !== undefined) this.#byService?.remove(places.service);
     member.places = undefined;
+    this.#noteLongest();
   }
 
   /** Its `sinceOrder` is about to grow: it goes to the back of those that wait. */
@@ -81,6 +91,12 @@ export class ClockQueue<Item extends Member> {
     member.sinceOrder = sinceOrder;
     member.sinceTick = sinceTick;
     if (wait !== undefined) this.#byWait.push(wait);
+    this.#noteLongest();
+  }
+
+  /** The kind's tick since which whoever waits longest here does. */
+  get longestSinceTick(): number {
+    return this.#longestSinceTick;
   }
 
   /** Who waits longest here. */
@@ -90,9 +106,10 @@ export class ClockQueue<Item extends Member> {
 
   /** Who was served longest ago, those never served first. */
   longestUnserved(): Item | undefined {
-    for (let place = this.#byService.peek(); place !== undefined; place = this.#byService.peek()) {
+    const heap = this.#byService;
+    for (let place = heap?.peek(); heap !== undefined && place !== undefined; place = heap.peek()) {
       if (place.servedOrder === place.member.account.servedOrder) return place.member as Item;
-      renew(this.#byService, place);
+      renew(heap, place);
     }
     return undefined;
   }
@@ -113,6 +130,10 @@ export class ClockQueue<Item extends Member> {
       else return place.member as Item;
     }
     return this.#ahead.peek()?.member as Item | undefined;
+  }
+
+  #noteLongest(): void {
+    this.#longestSinceTick = this.#byWait.peek()?.member.sinceTick ?? Number.POSITIVE_INFINITY;
   }
 
   /** Brings the front of `ahead` up to date and moves out whom virtual time has reached. */

@@ -56,9 +56,11 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
 
   best(): Best<Item> | undefined {
     const { ceiling, guaranteedBefore, owner, isOneOfMany } = this.#terms;
-    const longest = this.#queue.longestWaiting();
-    if (longest === undefined) return undefined;
-    if (isPastCeiling(longest, ceiling)) return { member: longest, claim: ceilingClaim(longest) };
+    if (this.#queue.size === 0) return undefined;
+    if (ceiling.tick - this.#queue.longestSinceTick >= ceiling.afterTicks) {
+      const longest = this.#queue.longestWaiting() as Item;
+      return { member: longest, claim: ceilingClaim(longest) };
+    }
     if (guaranteedBefore !== undefined) {
       const unserved = this.#queue.longestUnserved() as Item;
       if (isGuaranteed(unserved, guaranteedBefore))

@@ -40,12 +40,13 @@ interface LaneTurn extends HeapItem {
   readonly projects: Level<LaneProject>;
   project: Best<LaneProject> | undefined;
   user: Best<LaneUser> | undefined;
+  /** Looked for when it is asked for: most lanes that are looked at do not have the next turn. */
   task: TaskRow | undefined;
   isPastCeiling: boolean;
 }
 
 export class TurnOrder {
-  readonly #turns = new IndexedHeap<LaneTurn>(isBefore);
+  readonly #turns = new IndexedHeap<LaneTurn>((a, b) => this.#isBefore(a, b));
   readonly #usersOf = new Map<LaneProject, Level<LaneUser>>();
   readonly #opened: LaneTurn[] = [];
   readonly #outQueues = new Set<TaskQueue>();
@@ -88,7 +89,7 @@ export class TurnOrder {
   next(): Next | undefined {
     if (this.#granted !== undefined) this.#followGrant(this.#granted);
     const turn = this.#turns.peek();
-    return turn === undefined ? undefined : nextOf(turn);
+    return turn === undefined ? undefined : nextOf(turn, this.#taskOf(turn));
   }
 
   /** A task of whose turn it is is about to be assigned; it is by the time that `next` is called. */
@@ -170,9 +171,7 @@ export class TurnOrder {
       if (user !== undefined) {
         turn.project = project;
         turn.user = user;
-        const oldest = oldestTask(user.member, this.#isOut) as TaskRow;
-        turn.isPastCeiling = this.#isPastCeiling(turn.lane, user.member, oldest);
-        turn.task = turn.isPastCeiling ? oldest : firstTask(user.member, this.#isOut);
+        turn.task = undefined;
         return true;
       }
       turn.projects.exclude(project.member);
@@ -197,34 +196,44 @@ export class TurnOrder {
     return level;
   }
 
+  /** The longest queued, once it is past the ceiling; else the first. */
+  #taskOf(turn: LaneTurn): TaskRow {
+    if (turn.task !== undefined) return turn.task;
+    const { member } = turn.user as Best<LaneUser>;
+    const oldest = oldestTask(member, this.#isOut) as TaskRow;
+    turn.isPastCeiling = this.#isPastCeiling(turn.lane, member, oldest);
+    turn.task = turn.isPastCeiling ? oldest : (firstTask(member, this.#isOut) as TaskRow);
+    return turn.task;
+  }
+
+  /** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
+  #isBefore(a: LaneTurn, b: LaneTurn): boolean {
+    const byProject = compareClaims(claimOf(a.project), claimOf(b.project));
+    if (byProject !== 0) return byProject < 0;
+    const byUser = compareClaims(claimOf(a.user), claimOf(b.user));
+    if (byUser !== 0) return byUser < 0;
+    const [first, second] = [this.#taskOf(a), this.#taskOf(b)];
+    if (a.isPastCeiling !== b.isPastCeiling) return a.isPastCeiling;
+    return a.isPastCeiling ? first.queuedOrder < second.queuedOrder : isServedEarlier(first, second);
+  }
+
   #isPastCeiling(lane: Lane, user: LaneUser, task: TaskRow): boolean {
     const waitedTicks = lane.kindRow.tick - task.queuedTick;
     return waitedTicks >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
   }
 }
 
-function nextOf({ lane, project, user, task }: LaneTurn): Next {
+function nextOf({ lane, project, user }: LaneTurn, task: TaskRow): Next {
   return {
     lane,
     project: (project as Best<LaneProject>).member,
     user: (user as Best<LaneUser>).member,
-    task: task as TaskRow,
+    task,
     turn: {
       project: basisOf((project as Best<LaneProject>).claim),
       user: basisOf((user as Best<LaneUser>).claim),
     },
   };
-}
-
-/** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
-function isBefore(a: LaneTurn, b: LaneTurn): boolean {
-  const byProject = compareClaims(claimOf(a.project), claimOf(b.project));
-  if (byProject !== 0) return byProject < 0;
-  const byUser = compareClaims(claimOf(a.user), claimOf(b.user));
-  if (byUser !== 0) return byUser < 0;
-  if (a.isPastCeiling !== b.isPastCeiling) return a.isPastCeiling;
-  const [first, second] = [a.task as TaskRow, b.task as TaskRow];
-  return a.isPastCeiling ? first.queuedOrder < second.queuedOrder : isServedEarlier(first, second);
 }
 
 function claimOf(best: Best<LaneProject> | Best<LaneUser> | undefined) {

@@ -21,7 +21,7 @@ class Participant implements Member {
 class Level {
   readonly accounts = Array.from({ length: 6 }, newAccount);
   readonly lanes = [0, 1].map(() => ({
-    queue: new ClockQueue<Participant>(),
+    queue: new ClockQueue<Participant>({ isServiceOrdered: true }),
     memberOf: new Map<Account, Participant>(),
   }));
   virtualTime = 0;
@@ -118,7 +118,7 @@ describe("a queue of clocks", () => {
   });
 
   it("has no answers when it is empty", () => {
-    const queue = new ClockQueue();
+    const queue = new ClockQueue({ isServiceOrdered: true });
     expect([queue.size, queue.longestWaiting(), queue.longestUnserved(), queue.lowestClock(0)]).toEqual([
       0,
       undefined,
