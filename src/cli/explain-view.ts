@@ -19,7 +19,7 @@ export function renderExplanation(explanation: TaskExplanation, showsAll: boolea
   const blocks = [headline(explanation, view)];
   if (waiting !== undefined) {
     blocks.push(obstacles(waiting, view));
-    if (waiting.position !== undefined) blocks.push(turnBlock(explanation, waiting, waiting.position, view));
+    if (waiting.position !== undefined) blocks.push(turnBlock(explanation, waiting.position, view));
     blocks.push(agentBlock(explanation, waiting, showsAll, view));
   }
   blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
@@ -73,7 +73,7 @@ function obstacles(waiting: TaskWait, { colors, columns }: View): string {
 const turnColumns: readonly Column[] = [
   { head: "turn of" },
   { head: "place" },
-  { head: "ticks", align: "right" },
+  { head: "waited", align: "right" },
   { head: "ceiling", align: "right" },
   { head: "goes by" },
   { head: "clock", align: "right" },
@@ -83,28 +83,31 @@ const turnColumns: readonly Column[] = [
 /** Its project among those that wait in its lane, its user among the project's, itself among the user's tasks. */
 function turnBlock(
   { project, user, task: id }: TaskExplanation,
-  { ageTicks }: TaskWait,
   position: NonNullable<TaskWait["position"]>,
   view: View,
 ): string {
-  const turn = (name: string, it: typeof position.project): Cell[] => [
+  const turn = (name: string, it: typeof position.project, countedIn: string): Cell[] => [
     name,
-    ...placeCells(it, it.waitedTicks),
+    ...placeCells(it, countedIn),
     it.basis,
     clockText(it.clock),
     clockText(it.virtualTime),
   ];
-  const task = [`task ${id}`, ...placeCells(position.task, ageTicks), "", "", ""];
-  const rows = [turn(`project ${project}`, position.project), turn(`user ${user}`, position.user), task];
+  const task = [`task ${id}`, ...placeCells(position.task, "turns"), "", "", ""];
+  const rows = [
+    turn(`project ${project}`, position.project, "ticks"),
+    turn(`user ${user}`, position.user, "turns"),
+    task,
+  ];
   return renderTable(view, turnColumns, rows);
 }
 
 function placeCells(
-  { place, of, ceilingTicks }: NonNullable<TaskWait["position"]>["task"],
-  waitedTicks: number,
+  { place, of, waited, ceiling }: NonNullable<TaskWait["position"]>["task"],
+  countedIn: string,
 ): Cell[] {
-  const ceiling = ceilingTicks === undefined ? "none" : formatCount(ceilingTicks);
-  return [`${formatCount(place)} of ${formatCount(of)}`, formatCount(waitedTicks), ceiling];
+  const after = ceiling === undefined ? "none" : formatCount(ceiling);
+  return [`${formatCount(place)} of ${formatCount(of)}`, `${formatCount(waited)} ${countedIn}`, after];
 }
 
 /** From thousandths. */

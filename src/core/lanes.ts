@@ -32,6 +32,7 @@ export function enterLane(state: SwarmState, row: TaskRow, at: Instant): void {
   if (row.projectRow.counts.queued === 1) row.projectRow.account.arrivedOrder = state.orders;
   if (row.userRow.counts.queued === 1) row.userRow.account.arrivedOrder = state.orders;
   const user = userIn(projectIn(lane, row.projectRow, state.orders), row.userRow, state.orders);
+  row.queuedTurn = user.turns;
   append(queueIn(user, row.failedBy), row);
   count(user, row, 1);
 }
@@ -76,8 +77,11 @@ export function takeTurn(state: SwarmState, row: TaskRow, turn: Turn, at: Instan
   if (turn.user === "rule") projectRow.virtualTime = Math.max(projectRow.virtualTime, userStart);
   serve(projectRow.account, state.orders, at);
   serve(userRow.account, state.orders, at);
-  project.lane.projects.restartWait(project, state.orders, kindRow.tick);
-  project.users.restartWait(user, state.orders, kindRow.tick);
+  project.turns += 1;
+  user.turns += 1;
+  const ticks = kindRow.tick;
+  project.lane.projects.restartWait(project, state.orders, { ticks, turns: 0 });
+  project.users.restartWait(user, state.orders, { ticks, turns: project.turns });
 }
 
 /** The lane a queued task stands in. */
@@ -122,7 +126,8 @@ function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
     lane,
     account: row.account,
     sinceOrder: order,
-    sinceTick: lane.kindRow.tick,
+    since: { ticks: lane.kindRow.tick, turns: 0 },
+    turns: 0,
     places: undefined,
     size: 0,
     cost: 0,
@@ -142,7 +147,8 @@ function userIn(project: LaneProject, row: UserRow, order: number): LaneUser {
     project,
     account: row.account,
     sinceOrder: order,
-    sinceTick: project.lane.kindRow.tick,
+    since: { ticks: project.lane.kindRow.tick, turns: project.turns },
+    turns: 0,
     places: undefined,
     size: 0,
     cost: 0,

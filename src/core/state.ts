@@ -49,9 +49,10 @@ export interface TaskRow extends HeapItem {
   readonly cost: number;
   /** When it was last queued; its age counts from here. */
   queuedAt: Instant;
-  /** `state.orders` and its kind's tick when it was last queued. */
+  /** `state.orders`, its kind's tick, and the turns its user has had in the lane, when it was last queued. */
   queuedOrder: number;
   queuedTick: number;
+  queuedTurn: number;
   /** The last attempt that was opened; 0 before the first. */
   attempt: number;
   /** Attempts that count against `maxAttempts`. */
@@ -164,6 +165,8 @@ export interface Lane {
 export interface LaneProject extends Member {
   readonly row: ProjectRow;
   readonly lane: Lane;
+  /** Grants since it entered. */
+  turns: number;
   size: number;
   /** Of its tasks here, thousandths of weight. */
   cost: number;
@@ -175,6 +178,8 @@ export interface LaneProject extends Member {
 export interface LaneUser extends Member {
   readonly row: UserRow;
   readonly project: LaneProject;
+  /** Grants since it entered. */
+  turns: number;
   size: number;
   cost: number;
   /** None of them empty. Nearly always one. */

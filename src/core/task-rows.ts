@@ -46,6 +46,7 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     queuedAt: context.at,
     queuedOrder: 0,
     queuedTick: 0,
+    queuedTurn: 0,
     attempt: 0,
     failures: 0,
     infrastructureFailures: 0,

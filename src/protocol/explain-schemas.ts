@@ -84,7 +84,9 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
 export type TaskObstacle = z.infer<typeof obstacleSchema>;
 
 /** `place`: 1 is next, of `of`. */
-const place = { place: z.int(), of: z.int(), waitedTicks: z.number(), ceilingTicks: z.number().optional() };
+/** `waited` and `ceiling`: a project's in ticks of the kind, a user's in turns of its project in the lane, a task's in
+ *  turns of its user. */
+const place = { place: z.int(), of: z.int(), waited: z.number(), ceiling: z.number().optional() };
 const turnPlaceSchema = z.object({
   ...place,
   basis: z.enum(["ceiling", "guarantee", "rule"]),

@@ -22,12 +22,19 @@ interface WaitPlace extends HeapItem {
   readonly member: Member;
 }
 
+/** What waiting is counted in. */
+export interface Since {
+  readonly ticks: number;
+  readonly turns: number;
+}
+
 /** One who waits at one level of one lane. */
 export interface Member {
   readonly account: Account;
-  /** When it entered the lane or was last granted in it, whichever is later: `state.orders`, and the kind's tick. */
+  /** When it entered the lane or was last granted in it, whichever is later. */
   sinceOrder: number;
-  sinceTick: number;
+  /** As counted there: the kind's tick, and the turns that its project has had in the lane (0 of a project). */
+  since: Since;
   /** Its places in the one queue that holds it; undefined while it is in none. */
   places: Places | undefined;
 }
@@ -47,8 +54,8 @@ export class ClockQueue<Item extends Member> {
   readonly #behind = new IndexedHeap<Place>(isServedLongerAgo);
   readonly #byService: IndexedHeap<Place> | undefined;
   readonly #byWait = new IndexedHeap<WaitPlace>(waitsLonger);
-  /** Of who waits longest, kept here because every decision asks for it; infinite while nobody waits. */
-  #longestSinceTick = Number.POSITIVE_INFINITY;
+  /** Of who waits longest, kept here because every decision asks for it. */
+  #longestSince: Since | undefined;
 
   /** @param isServiceOrdered whether `longestUnserved` is asked for */
   constructor({ isServiceOrdered }: { readonly isServiceOrdered: boolean }) {
@@ -85,18 +92,18 @@ export class ClockQueue<Item extends Member> {
   }
 
   /** Its `sinceOrder` is about to grow: it goes to the back of those that wait. */
-  restartWait(member: Item, sinceOrder: number, sinceTick: number): void {
+  restartWait(member: Item, sinceOrder: number, since: Since): void {
     const wait = member.places?.wait;
     if (wait !== undefined) this.#byWait.remove(wait);
     member.sinceOrder = sinceOrder;
-    member.sinceTick = sinceTick;
+    member.since = since;
     if (wait !== undefined) this.#byWait.push(wait);
     this.#noteLongest();
   }
 
-  /** The kind's tick since which whoever waits longest here does. */
-  get longestSinceTick(): number {
-    return this.#longestSinceTick;
+  /** Since when whoever waits longest here does; undefined while nobody waits. */
+  get longestSince(): Since | undefined {
+    return this.#longestSince;
   }
 
   /** Who waits longest here. */
@@ -133,7 +140,7 @@ export class ClockQueue<Item extends Member> {
   }
 
   #noteLongest(): void {
-    this.#longestSinceTick = this.#byWait.peek()?.member.sinceTick ?? Number.POSITIVE_INFINITY;
+    this.#longestSince = this.#byWait.peek()?.member.since;
   }
 
   /** Brings the front of `ahead` up to date and moves out whom virtual time has reached. */

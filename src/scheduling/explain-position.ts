@@ -8,6 +8,7 @@ import type { TurnBasis } from "../core/receipt.ts";
 import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../core/state.ts";
 import type { Instant, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, goesByCeiling } from "./ceiling.ts";
 import { basisOf, type Claim, compareClaims } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { isWantedByAny } from "./explain-agents.ts";
@@ -23,10 +24,11 @@ export interface Place {
   readonly place: number;
   /** How many wait there. */
   readonly of: number;
-  /** Ticks of the kind since it was last served here, or came. */
-  readonly waitedTicks: number;
+  /** Since it was last served here, or came, in what its level counts: ticks of the kind for a project, turns of its
+   *  project here for a user, turns of its user here for a task. */
+  readonly waited: number;
   /** After how many it goes before all that have not waited so long; absent where there is no ceiling. */
-  readonly ceilingTicks?: number;
+  readonly ceiling?: number;
 }
 
 /** Of a project or a user. */
@@ -89,13 +91,13 @@ class Bystander {
     const next = this.#nextOf(byProject.map(({ member }) => member));
     return {
       project: {
-        ...this.#placeOf(project, byProject, this.#sizes.ceilingOf(this.#sizes.projects(this.#lane))),
+        ...this.#placeOf(project, byProject, ceilingOfProjects(this.#sizes, this.#lane)),
         of: this.#lane.memberByProject.size,
         clock: project.account.clock,
         virtualTime: this.#state.virtualTime,
       },
       user: {
-        ...this.#placeOf(user, byUser, this.#sizes.ceilingOf(this.#sizes.users(project))),
+        ...this.#placeOf(user, byUser, ceilingOfUsers(this.#state, this.#sizes, project)),
         of: project.memberByUser.size,
         clock: user.account.clock,
         virtualTime: project.row.virtualTime,
@@ -120,15 +122,15 @@ class Bystander {
     return this.#usersOf(project)[0];
   }
 
-  #placeOf<Item extends Member>(member: Item, order: readonly Best<Item>[], afterTicks: number) {
+  #placeOf<Item extends Member>(member: Item, order: readonly Best<Item>[], terms: CeilingTerms) {
     const at = order.findIndex((best) => best.member === member);
     const claim = order[at]?.claim;
     assert(claim !== undefined, "who waits has a claim");
     return {
       place: at + 1,
       basis: basisOf(claim),
-      waitedTicks: this.#lane.kindRow.tick - member.sinceTick,
-      ...ceilingTicks(afterTicks),
+      waited: terms.now - member.since[terms.countedIn],
+      ...ceilingWithin(terms.after),
     };
   }
 
@@ -147,13 +149,13 @@ class Bystander {
     return {
       place: before + 1,
       of: user.size,
-      waitedTicks: this.#lane.kindRow.tick - row.queuedTick,
-      ...ceilingTicks(this.#sizes.ceilingOf(this.#sizes.tasks(user))),
+      waited: this.#sizes.turnsWaited(row, user),
+      ...ceilingWithin(this.#sizes.ceilingOf(this.#sizes.tasks(user))),
     };
   }
 
   #isLate(row: TaskRow, user: LaneUser): boolean {
-    return this.#lane.kindRow.tick - row.queuedTick >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+    return this.#sizes.turnsWaited(row, user) >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
   }
 
   /** The first that fits its budgets, of the first few users of each project. */
@@ -174,10 +176,11 @@ class Bystander {
         .flatMap(({ oldest }) => oldest ?? [])
         .filter((task) => this.#isLate(task, user))
         .sort((a, b) => a.queuedOrder - b.queuedOrder);
+      const isDue = goesByCeiling(this.#state, this.#sizes, user);
       for (const task of [...late, ...firstTasks(user, nothingIsOut, limits.budgetLookAhead)]) {
         const verdict = budgetVerdict(this.#state, project.row, task.spec, this.#at);
         if (verdict.kind === "runs") return task;
-        if (late.includes(task)) return verdict.reason === "global-budget" ? "nobody" : undefined;
+        if (isDue || late.includes(task)) return verdict.reason === "global-budget" ? "nobody" : undefined;
       }
     }
     return undefined;
@@ -204,6 +207,6 @@ function ranked<Item>(members: readonly Item[], claimOf: (member: Item) => Claim
   return found.sort((a, b) => compareClaims(a.claim, b.claim));
 }
 
-function ceilingTicks(afterTicks: number): { readonly ceilingTicks?: number } {
-  return Number.isFinite(afterTicks) ? { ceilingTicks: afterTicks } : {};
+function ceilingWithin(after: number): { readonly ceiling?: number } {
+  return Number.isFinite(after) ? { ceiling: after } : {};
 }

@@ -8,11 +8,13 @@ import { nearMisses } from "../core/near-miss.ts";
 import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
 import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
 import type { Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
+import { goesByCeiling } from "./ceiling.ts";
 import { type AgentVerdict, countsByReason, isWantedByAny, verdictsOn } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
 import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate } from "./gates.ts";
 import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
+import { firstTask } from "./service-order.ts";
 
 /** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and
  *  `not-before`: it is not due · `nobody-serves-kind`, `nobody-has-role`: no agent that is online and not draining ·
@@ -247,9 +249,8 @@ class WaitingTask {
   #lateMisfit(project: LaneProject): TaskRow | undefined {
     if (projectGate(project.row) !== undefined) return undefined;
     for (const user of project.memberByUser.values()) {
-      for (const { oldest } of user.queues) {
-        if (oldest === undefined || oldest === this.#row || !isLate(this.#state, oldest, user)) continue;
-        if (this.#keepsRoom(oldest, project.row)) return oldest;
+      for (const task of dueTasks(this.#state, user)) {
+        if (task !== this.#row && this.#keepsRoom(task, project.row)) return task;
       }
     }
     return undefined;
@@ -285,7 +286,11 @@ function ageOf(row: TaskRow, state: SwarmState, at: Instant) {
   return { ageMs: Math.max(0, at - row.queuedAt), ageTicks: tick - row.queuedTick };
 }
 
-function isLate({ policy }: SwarmState, task: TaskRow, user: LaneUser): boolean {
-  const waitedTicks = user.project.lane.kindRow.tick - task.queuedTick;
-  return waitedTicks >= new RoundSizes(policy.ceiling).ceilingOf(user.size);
+/** The tasks of a user that keep room if they do not fit: past the ceiling, or the next of who goes by it. */
+function dueTasks(state: SwarmState, user: LaneUser): TaskRow[] {
+  const sizes = new RoundSizes(state.policy.ceiling);
+  const oldest = user.queues.flatMap((queue) => queue.oldest ?? []);
+  const late = oldest.filter((task) => sizes.turnsWaited(task, user) >= sizes.ceilingOf(user.size));
+  const next = goesByCeiling(state, sizes, user) ? firstTask(user, () => false) : undefined;
+  return next === undefined ? late : [...late, next];
 }

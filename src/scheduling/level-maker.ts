@@ -4,18 +4,11 @@
 import type { Lane, LaneProject, LaneUser } from "../core/state.ts";
 import { kindSettingsOf, projectSettingsOf, type SwarmState, type TaskRow } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
+import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, isPastCeiling } from "./ceiling.ts";
 import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { projectGate } from "./gates.ts";
-import {
-  type Best,
-  type CeilingTerms,
-  ClockLevel,
-  isGuaranteed,
-  isPastCeiling,
-  type Level,
-  RankedLevel,
-} from "./level.ts";
+import { type Best, ClockLevel, isGuaranteed, type Level, RankedLevel } from "./level.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import type { ProjectTurnRule, TurnRule } from "./policy.ts";
 import { totalAt } from "./rolling-window.ts";
@@ -40,9 +33,9 @@ export class LevelMaker {
   }
 
   ofProjects(lane: Lane): Level<LaneProject> {
-    const { state, at, sizes, bestUserOf } = this.#init;
+    const { state, at, bestUserOf } = this.#init;
     const rule = state.policy.projectTurn;
-    const ceiling = { tick: lane.kindRow.tick, afterTicks: sizes.ceilingOf(sizes.projects(lane)) };
+    const ceiling = ceilingOfProjects(this.#init.sizes, lane);
     const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
     if (rule === "clock") {
       return new ClockLevel(lane.projects, {
@@ -64,11 +57,11 @@ export class LevelMaker {
   /** What one project claims in its lane, by whichever rule holds: the order of these is the order of `ofProjects`.
    *  For looking on, not for rounds. */
   claimOfProject(project: LaneProject): Claim | undefined {
-    const { state, at, sizes, bestUserOf } = this.#init;
+    const { state, at, bestUserOf } = this.#init;
     const { lane, account } = project;
     const rule = state.policy.projectTurn;
     if (rule === "none") return bestUserOf(project)?.claim;
-    const ceiling = { tick: lane.kindRow.tick, afterTicks: sizes.ceilingOf(sizes.projects(lane)) };
+    const ceiling = ceilingOfProjects(this.#init.sizes, lane);
     if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
     const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
     if (rule !== "clock") return this.#projectClaim(project, rule, guaranteedBefore);
@@ -78,25 +71,19 @@ export class LevelMaker {
 
   /** The same of one user of a project. */
   claimOfUser(user: LaneUser): Claim | undefined {
-    const { state, sizes } = this.#init;
+    const { state } = this.#init;
     const { project, account } = user;
     const rule = state.policy.userTurn;
-    const ceiling = {
-      tick: project.lane.kindRow.tick,
-      afterTicks: sizes.ceilingOf(sizes.users(project)),
-    };
+    const ceiling = ceilingOfUsers(state, this.#init.sizes, project);
     if (rule !== "clock") return this.#userClaim(user, rule, ceiling);
     if (isPastCeiling(user, ceiling)) return ceilingClaim(user);
     return ruleClaim(account, Math.max(account.clock, project.row.virtualTime));
   }
 
   ofUsers(project: LaneProject): Level<LaneUser> {
-    const { state, sizes } = this.#init;
+    const { state } = this.#init;
     const rule = state.policy.userTurn;
-    const ceiling = {
-      tick: project.lane.kindRow.tick,
-      afterTicks: sizes.ceilingOf(sizes.users(project)),
-    };
+    const ceiling = ceilingOfUsers(state, this.#init.sizes, project);
     if (rule === "clock") {
       return new ClockLevel(project.users, {
         owner: project.row,

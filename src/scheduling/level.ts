@@ -3,6 +3,7 @@
 
 import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
 import type { Instant } from "../ids.ts";
+import { type CeilingTerms, isPastCeiling } from "./ceiling.ts";
 import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
 import type { ClockQueue, Member } from "./clock-queue.ts";
 
@@ -18,20 +19,6 @@ export interface Level<Item extends Member> {
   exclude(member: Item): void;
   /** The round is over: those taken out are members again. */
   close(): void;
-}
-
-/** What the ceiling asks of a level. */
-export interface CeilingTerms {
-  /** Of the lane's kind. */
-  readonly tick: number;
-  /** Ticks after which whoever waits goes next: the policy's ceiling for each member at the round's start.
-   *  Infinite where there is no ceiling. */
-  readonly afterTicks: number;
-}
-
-/** Whether a member has waited past the ceiling. */
-export function isPastCeiling(member: Member, { tick, afterTicks }: CeilingTerms): boolean {
-  return tick - member.sinceTick >= afterTicks;
 }
 
 export interface ClockTerms {
@@ -56,8 +43,9 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
 
   best(): Best<Item> | undefined {
     const { ceiling, guaranteedBefore, owner, isOneOfMany } = this.#terms;
-    if (this.#queue.size === 0) return undefined;
-    if (ceiling.tick - this.#queue.longestSinceTick >= ceiling.afterTicks) {
+    const since = this.#queue.longestSince;
+    if (since === undefined) return undefined;
+    if (isPastCeiling({ since }, ceiling)) {
       const longest = this.#queue.longestWaiting() as Item;
       return { member: longest, claim: ceilingClaim(longest) };
     }

@@ -144,11 +144,12 @@ export class Round {
       return undefined;
     }
     const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
+    const isDue = next.turn.project === "ceiling" || next.turn.user === "ceiling";
     for (const task of [...late, ...others]) {
       const offer = this.#offer(next, task);
       if (offer.ranking.candidates.length === 0) continue;
       if (offer.verdict.kind === "runs") return offer;
-      if (!late.includes(task)) continue;
+      if (!isDue && !late.includes(task)) continue;
       // Room is kept for it: nothing that draws on the same budget passes.
       if (offer.verdict.reason === "global-budget") this.close();
       else turns.excludeProject(next.project.row);

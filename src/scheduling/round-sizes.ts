@@ -1,11 +1,12 @@
-// How many stood where when a round began. The ceiling is relative to them: were it relative to those that are left,
-// it would sink while the round lasts, and claims would get better.
+// How many stood where when a round began, and how many turns they had had. The ceiling is relative to these: were it
+// relative to those that are left, it would sink while the round lasts, and claims would get better.
 
-import type { Lane, LaneProject, LaneUser } from "../core/state.ts";
+import type { Lane, LaneProject, LaneUser, TaskRow } from "../core/state.ts";
 
 export class RoundSizes {
   readonly #ceiling: number;
   readonly #sizeOf = new Map<Lane | LaneProject | LaneUser, number>();
+  readonly #turnsOf = new Map<LaneProject | LaneUser, number>();
 
   /** @param ceiling ticks for each one that waits; 0 is off */
   constructor(ceiling: number) {
@@ -17,6 +18,8 @@ export class RoundSizes {
     if (!this.#sizeOf.has(lane)) this.#sizeOf.set(lane, lane.memberByProject.size);
     if (!this.#sizeOf.has(project)) this.#sizeOf.set(project, project.memberByUser.size);
     if (!this.#sizeOf.has(user)) this.#sizeOf.set(user, user.size);
+    if (!this.#turnsOf.has(project)) this.#turnsOf.set(project, project.turns);
+    if (!this.#turnsOf.has(user)) this.#turnsOf.set(user, user.turns);
   }
 
   projects(lane: Lane): number {
@@ -29,6 +32,16 @@ export class RoundSizes {
 
   tasks(user: LaneUser): number {
     return this.#sizeOf.get(user) ?? user.size;
+  }
+
+  /** Turns that a project or a user had had in its lane. */
+  turns(member: LaneProject | LaneUser): number {
+    return this.#turnsOf.get(member) ?? member.turns;
+  }
+
+  /** Turns that a task's user had had since the task was queued, as of the round's start. */
+  turnsWaited({ queuedTurn }: TaskRow, user: LaneUser): number {
+    return this.turns(user) - queuedTurn;
   }
 
   /** Ticks after which one among so many has waited long enough. */

@@ -125,12 +125,12 @@ export class TurnOrder {
   /** The tasks of whose turn it is in the order they are served: those past the ceiling, longest wait first (of
    *  each queue one), then the first others, at most `countMax`. */
   tasksOf(
-    { lane, user }: Next,
+    { user }: Next,
     countMax: number,
   ): { readonly late: readonly TaskRow[]; readonly others: readonly TaskRow[] } {
     const late = user.queues
       .flatMap((queue) => (this.#isOut(queue) || queue.oldest === undefined ? [] : [queue.oldest]))
-      .filter((task) => this.#isPastCeiling(lane, user, task))
+      .filter((task) => this.#isPastCeiling(user, task))
       .sort((a, b) => a.queuedOrder - b.queuedOrder);
     const others = firstTasks(user, this.#isOut, countMax).filter((task) => !late.includes(task));
     return { late, others };
@@ -201,7 +201,7 @@ export class TurnOrder {
     if (turn.task !== undefined) return turn.task;
     const { member } = turn.user as Best<LaneUser>;
     const oldest = oldestTask(member, this.#isOut) as TaskRow;
-    turn.isPastCeiling = this.#isPastCeiling(turn.lane, member, oldest);
+    turn.isPastCeiling = this.#isPastCeiling(member, oldest);
     turn.task = turn.isPastCeiling ? oldest : (firstTask(member, this.#isOut) as TaskRow);
     return turn.task;
   }
@@ -217,9 +217,8 @@ export class TurnOrder {
     return a.isPastCeiling ? first.queuedOrder < second.queuedOrder : isServedEarlier(first, second);
   }
 
-  #isPastCeiling(lane: Lane, user: LaneUser, task: TaskRow): boolean {
-    const waitedTicks = lane.kindRow.tick - task.queuedTick;
-    return waitedTicks >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+  #isPastCeiling(user: LaneUser, task: TaskRow): boolean {
+    return this.#sizes.turnsWaited(task, user) >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
   }
 }
 

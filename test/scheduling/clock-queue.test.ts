@@ -8,7 +8,7 @@ import { ClockQueue, type Member } from "../../src/scheduling/clock-queue.ts";
 class Participant implements Member {
   readonly account: Account;
   sinceOrder: number;
-  sinceTick = 0;
+  since = { ticks: 0, turns: 0 };
   places: Member["places"] = undefined;
 
   constructor(account: Account, sinceOrder: number) {
@@ -55,8 +55,9 @@ class Level {
     account.clock = start + cost;
     account.servedOrder = this.#orders;
     if (isByRule) this.virtualTime = start;
-    lane.queue.restartWait(member, this.#orders, cost);
-    expect(member).toMatchObject({ sinceOrder: this.#orders, sinceTick: cost });
+    const since = { ticks: cost, turns: 0 };
+    lane.queue.restartWait(member, this.#orders, since);
+    expect(member).toMatchObject({ sinceOrder: this.#orders, since });
   }
 
   expectAnswers(): void {
@@ -66,6 +67,7 @@ class Level {
         [...members].sort((a, b) => compareKeys(keyOf(a), keyOf(b)))[0];
       expect(queue.size).toBe(members.length);
       expect(queue.longestWaiting()).toBe(first(({ sinceOrder }) => [sinceOrder]));
+      expect(queue.longestSince).toBe(first(({ sinceOrder }) => [sinceOrder])?.since);
       expect(queue.longestUnserved()).toBe(
         first(({ account }) => [account.servedOrder, account.arrivedOrder]),
       );

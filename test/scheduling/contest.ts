@@ -15,7 +15,8 @@ export type Strategy = (contest: Contest) => void;
 
 /** One wait of the victim. */
 export interface Wait {
-  readonly ticks: number;
+  /** In ticks of its kind, or, of a user among others, in turns of its project. */
+  readonly waited: number;
   /** At most so many. */
   readonly bound: number;
   /** How it ended; undefined while it lasts. */
@@ -26,6 +27,8 @@ export interface Wait {
 interface Waiting {
   readonly sinceOrder: number;
   readonly sinceTick: number;
+  /** Turns that the victim's project has had in the lane since. */
+  turns: number;
   /** Of the project's own wait: most members there were, and who came before it when it began. */
   projectsMax: number;
   projectsBefore: number;
@@ -75,7 +78,7 @@ export class Contest {
   get current(): Wait | undefined {
     const waiting = this.#waiting;
     if (waiting === undefined) return undefined;
-    return { ticks: this.#tick - waiting.sinceTick, bound: this.#bound(waiting), basis: undefined };
+    return { waited: this.#waited(waiting), bound: this.#bound(waiting), basis: undefined };
   }
 
   get #tick(): number {
@@ -152,7 +155,8 @@ export class Contest {
     if (this.#waiting?.sinceOrder !== member.sinceOrder) {
       this.#waiting = {
         sinceOrder: member.sinceOrder,
-        sinceTick: member.sinceTick,
+        sinceTick: member.since.ticks,
+        turns: 0,
         projectsMax: 0,
         projectsBefore: countBefore(projects, project),
         othersMax: 0,
@@ -173,17 +177,29 @@ export class Contest {
     this.#open.push(row.open as OpenAttempt);
     const { project, user, kind: of } = row.spec;
     const isVictim = project === victim.project && (this.#of === "project" || user === victim.user);
+    if (this.#waiting !== undefined && !isVictim && project === victim.project && of === "k")
+      this.#waiting.turns += 1;
     if (this.#waiting === undefined || !isVictim || of !== "k") return;
     this.waits.push({
-      ticks: this.#tick - this.#waiting.sinceTick,
+      waited: this.#waited(this.#waiting),
       bound: this.#bound(this.#waiting),
       basis: event.receipt.turn?.[this.#of] ?? "rule",
     });
     this.#waiting = undefined;
   }
 
+  /** A project's wait is counted in ticks, a user's in turns of its project, where projects take turns. */
+  get #isCountedInTurns(): boolean {
+    return this.#of === "user" && this.swarm.state.policy.projectTurn !== "none";
+  }
+
+  #waited({ sinceTick, turns }: Waiting): number {
+    return this.#isCountedInTurns ? turns : this.#tick - sinceTick;
+  }
+
   #bound({ projectsMax, projectsBefore, othersMax, usersMax, usersBefore, revoked }: Waiting): number {
     const { ceiling } = this.swarm.state.policy;
+    if (this.#isCountedInTurns) return ceiling * usersMax + usersBefore;
     if (this.#of === "project") return ceiling * projectsMax + projectsBefore + revoked;
     return ceiling * usersMax + (usersBefore + 1) * (ceiling * projectsMax + othersMax) + revoked;
   }

@@ -125,9 +125,11 @@ describe("what keeps a task", () => {
     swarm.project({ budget: budget(1_000) });
     swarm.submit("spent", { tokens: 600 });
     swarm.complete("spent", 600);
-    for (const id of ["tick1", "tick2"]) swarm.submit(id, { tokens: 0 });
     swarm.submit("big", { tokens: 900 });
-    for (const id of ["tick1", "tick2"]) swarm.complete(id, 0);
+    for (const id of ["first", "second"]) {
+      swarm.submit(id, { tokens: 10, priority: 1 });
+      swarm.complete(id, 0);
+    }
     swarm.submit("small", { tokens: 10, priority: 1 });
     expect(swarm.explain("small").obstacles).toEqual([
       { reason: "room-kept", task: "big", project: "p", user: "u" },
@@ -200,9 +202,9 @@ describe("its turn", () => {
     expect(position).toMatchObject({
       waiting: 3,
       // q was never granted anything: it goes first by the guarantee.
-      project: { place: 2, of: 2, basis: "rule", ceilingTicks: 40, clock: 3_000 },
-      user: { place: 1, of: 1, basis: "rule", ceilingTicks: 20, clock: 3_000 },
-      task: { place: 2, of: 2, waitedTicks: 0, ceilingTicks: 40 },
+      project: { place: 2, of: 2, basis: "rule", ceiling: 40, clock: 3_000 },
+      user: { place: 1, of: 1, basis: "rule", ceiling: 20, clock: 3_000 },
+      task: { place: 2, of: 2, waited: 0, ceiling: 40 },
       next: { task: "theirs", project: "q", user: "v" },
     });
     expect(swarm.explain("theirs").position?.project).toMatchObject({ place: 1, basis: "guarantee" });
@@ -219,7 +221,7 @@ describe("its turn", () => {
     }
     expect(swarm.explain("t1")).toMatchObject({
       ageTicks: 2,
-      position: { project: { basis: "ceiling", waitedTicks: 2, ceilingTicks: 1 }, task: { waitedTicks: 2 } },
+      position: { project: { basis: "ceiling", waited: 2, ceiling: 1 }, task: { waited: 0 } },
     });
   });
 });

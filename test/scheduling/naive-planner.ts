@@ -108,11 +108,12 @@ export class NaivePlanner {
   }
 
   /** The first of a user's tasks that fits the budgets. If none does, somebody is out of the round. */
-  #thatFits({ key, takeable }: Membership): Fitting | undefined {
+  #thatFits({ key, takeable, project, user }: Membership): Fitting | undefined {
+    const isDue = project.basis === "ceiling" || user.basis === "ceiling";
     for (const { task, isPastCeiling } of takeable) {
       const verdict = budgetVerdict(this.#state, task.projectRow, task.spec, this.#at);
       if (verdict.kind === "runs") return { task, ...verdict };
-      if (!isPastCeiling) continue;
+      if (!isDue && !isPastCeiling) continue;
       if (verdict.reason === "global-budget") this.#isOver = true;
       else this.#outProjects.add(task.spec.project);
       return undefined;

@@ -36,7 +36,9 @@ interface Part {
 interface Terms {
   readonly rule: ProjectTurnRule;
   readonly account: Account;
-  readonly since: { readonly sinceOrder: number; readonly sinceTick: number } | undefined;
+  readonly since: { readonly sinceOrder: number } | undefined;
+  /** In what the level counts: how much of it has come since then. */
+  readonly waited: number;
   /** Of those it waits among. */
   readonly sizeKey: string;
   readonly isGuaranteed: boolean;
@@ -67,6 +69,8 @@ export class NaiveTurns {
   readonly #tokensTotal: number;
   /** How many members or tasks there were in a lane, a project's part or a user's part of it. */
   readonly #sizeAtStart = new Map<string, number>();
+  /** The turns that a project's part or a user's part of a lane had had. */
+  readonly #turnsAtStart = new Map<string, number>();
 
   constructor(state: SwarmState, at: Instant, policy: Policy, { open, competing }: Start) {
     this.#state = state;
@@ -79,6 +83,10 @@ export class NaiveTurns {
     const competitors = new Set(competing.map(({ projectRow }) => projectRow));
     this.#creditWeightTotal = sumOf([...competitors].map(creditWeightOf));
     this.#tokensTotal = sumOf([...state.projectById.values()].map(({ ledger }) => totalAt(ledger.usage, at)));
+    for (const [task] of [...groupBy(open, userKey).values()] as [TaskRow][]) {
+      this.#turnsAtStart.set(projectKey(task), task.queue?.user.project.turns ?? 0);
+      this.#turnsAtStart.set(userKey(task), task.queue?.user.turns ?? 0);
+    }
     for (const [key, tasks] of groupBy(open, laneKey)) this.#sizeAtStart.set(key, countBy(tasks, projectKey));
     for (const [key, tasks] of groupBy(open, projectKey)) this.#sizeAtStart.set(key, countBy(tasks, userKey));
     for (const [key, tasks] of groupBy(open, userKey)) this.#sizeAtStart.set(key, tasks.length);
@@ -109,7 +117,7 @@ export class NaiveTurns {
   #inOrder(key: string, tasks: readonly TaskRow[]): OrderedTask[] {
     const longest = [...groupBy(tasks, ({ failedBy }) => `${failedBy}`).values()]
       .map((group) => [...group].sort(byQueueing)[0] as TaskRow)
-      .filter((task) => this.#hasWaited(task, task.queuedTick, key));
+      .filter((task) => this.#hasWaited((this.#turnsAtStart.get(key) ?? 0) - task.queuedTurn, key));
     return [
       ...longest.sort(byQueueing).map((task) => ({ task, isPastCeiling: true })),
       ...[...tasks].sort(bySubmission).map((task) => ({ task, isPastCeiling: false })),
@@ -122,10 +130,12 @@ export class NaiveTurns {
     const { projectTurn, guaranteeMs } = this.#policy;
     const isUnserved = account.servedOrder === 0 || this.#at - account.servedAt >= guaranteeMs;
     const hasGuarantee = projectTurn === "clock" || projectTurn === "deficit";
+    const since = laneOf(this.#state, part)?.memberByProject.get(row.project);
     return this.#member(part, {
       rule: projectTurn,
       account,
-      since: laneOf(this.#state, part)?.memberByProject.get(row.project),
+      since,
+      waited: this.#tick(part.tasks[0] as TaskRow) - (since?.since.ticks ?? 0),
       sizeKey: laneKey(part.tasks[0] as TaskRow),
       isGuaranteed: hasGuarantee && isUnserved,
       virtualTime: this.#state.virtualTime,
@@ -136,10 +146,15 @@ export class NaiveTurns {
   #user(part: Part): Member {
     const { projectRow, userRow } = part.tasks[0] as TaskRow;
     const project = laneOf(this.#state, part)?.memberByProject.get(projectRow.project);
+    const since = project?.memberByUser.get(userRow.user);
+    const ticks = this.#tick(part.tasks[0] as TaskRow) - (since?.since.ticks ?? 0);
+    const key = projectKey(part.tasks[0] as TaskRow);
+    const turns = (this.#turnsAtStart.get(key) ?? 0) - (since?.since.turns ?? 0);
     return this.#member(part, {
       rule: this.#policy.userTurn,
       account: userRow.account,
-      since: project?.memberByUser.get(userRow.user),
+      since,
+      waited: this.#policy.projectTurn === "none" ? ticks : turns,
       sizeKey: projectKey(part.tasks[0] as TaskRow),
       isGuaranteed: false,
       virtualTime: projectRow.virtualTime,
@@ -148,22 +163,22 @@ export class NaiveTurns {
   }
 
   #member(part: Part, terms: Terms): Member {
-    const { rule, account, since, sizeKey, isGuaranteed } = terms;
+    const { rule, account, since, waited, sizeKey, isGuaranteed } = terms;
     if (since === undefined) throw new Error(`whoever has tasks in ${sizeKey} is a member of it`);
     const service = [account.servedOrder, account.arrivedOrder];
     const claim = this.#claim(part, terms);
-    const isPastCeiling = this.#hasWaited(part.tasks[0] as TaskRow, since.sinceTick, sizeKey);
+    const isPastCeiling = this.#hasWaited(waited, sizeKey);
     if (isPastCeiling) return { basis: "ceiling", claim: [since.sinceOrder] };
     if (isGuaranteed)
       return { basis: "guarantee", claim: rule === "deficit" ? [...claim, ...service] : service };
     return { basis: "rule", claim: rule === "fifo" ? claim : [...claim, ...service] };
   }
 
-  /** Whether the ticks of the task's kind have come so far since then. @param sizeKey of those who wait beside it */
-  #hasWaited(task: TaskRow, sinceTick: number, sizeKey: string): boolean {
+  /** Whether as much has come as the ceiling asks for. @param sizeKey of those who wait beside it */
+  #hasWaited(waited: number, sizeKey: string): boolean {
     const { ceiling } = this.#policy;
     const waiting = this.#sizeAtStart.get(sizeKey) ?? 0;
-    return ceiling > 0 && this.#tick(task) - sinceTick >= ceiling * waiting;
+    return ceiling > 0 && waited >= ceiling * waiting;
   }
 
   /** What the level's rule looks at; the lowest goes first. */

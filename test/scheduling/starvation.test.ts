@@ -86,9 +86,9 @@ function waitsUnder(of: "project" | "user", strategy: Strategy): Wait[] {
 describe.each(["project", "user"] as const)("a %s", (of) => {
   it.each(Object.keys(strategies))("is served within the bound against %s", (name) => {
     const waits = waitsUnder(of, strategies[name] as Strategy);
-    expect(waits.filter(({ ticks, bound }) => ticks > bound)).toEqual([]);
-    expect(waits.length).toBeGreaterThan(60);
-    expect(waits.filter(({ basis }) => basis === "ceiling").length).toBeGreaterThan(10);
+    expect(waits.filter(({ waited, bound }) => waited > bound)).toEqual([]);
+    expect(waits.length).toBeGreaterThan(40);
+    expect(waits.filter(({ basis }) => basis === "ceiling").length).toBeGreaterThan(4);
   });
 
   it.each([

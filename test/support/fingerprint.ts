@@ -28,26 +28,25 @@ export function fingerprint(state: SwarmState): string {
 /** Members in order of entering, each with what decides whose turn it is; their places in the heaps follow from it
  *  and from who looked. */
 function describeLane({ key, size, memberByProject }: Lane): unknown {
-  const projects = [...memberByProject.values()].map(
-    ({ row, sinceOrder, sinceTick, cost, memberByUser }) => ({
-      project: row.project,
-      sinceOrder,
-      sinceTick,
-      cost,
-      users: [...memberByUser.values()].map((user) => ({
-        user: user.row.user,
-        sinceOrder: user.sinceOrder,
-        sinceTick: user.sinceTick,
-        cost: user.cost,
-        queues: user.queues.map(({ avoid, tasks, oldest, newest }) => ({
-          avoid,
-          tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
-          oldest: oldest?.spec.id,
-          newest: newest?.spec.id,
-        })),
+  const projects = [...memberByProject.values()].map(({ row, sinceOrder, since, cost, memberByUser }) => ({
+    project: row.project,
+    sinceOrder,
+    since,
+    cost,
+    users: [...memberByUser.values()].map((user) => ({
+      user: user.row.user,
+      sinceOrder: user.sinceOrder,
+      since: user.since,
+      turns: user.turns,
+      cost: user.cost,
+      queues: user.queues.map(({ avoid, tasks, oldest, newest }) => ({
+        avoid,
+        tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
+        oldest: oldest?.spec.id,
+        newest: newest?.spec.id,
       })),
-    }),
-  );
+    })),
+  }));
   return { key, size, projects };
 }
 

@@ -1,0 +1,45 @@
+// How long somebody waits before it goes next, whatever the rule says (docs/scheduling.md, class 0): after so many of
+// what its level has to give, for each that waits there.
+
+import type { Lane, LaneProject, LaneUser, SwarmState } from "../core/state.ts";
+import type { Member, Since } from "./clock-queue.ts";
+import type { RoundSizes } from "./round-sizes.ts";
+
+/** What the ceiling asks of a level. */
+export interface CeilingTerms {
+  /** Ticks of the lane's kind, or turns of the members' project in the lane. */
+  readonly countedIn: keyof Since;
+  /** How many there were by now. */
+  readonly now: number;
+  /** After so many whoever waits goes next: the policy's ceiling for each member at the round's start. Infinite
+   *  where there is no ceiling. */
+  readonly after: number;
+}
+
+/** Whether a member has waited past the ceiling. */
+export function isPastCeiling({ since }: Pick<Member, "since">, terms: CeilingTerms): boolean {
+  return terms.now - since[terms.countedIn] >= terms.after;
+}
+
+/** A project's wait is counted in ticks of the lane's kind. */
+export function ceilingOfProjects(sizes: RoundSizes, lane: Lane): CeilingTerms {
+  return { countedIn: "ticks", now: lane.kindRow.tick, after: sizes.ceilingOf(sizes.projects(lane)) };
+}
+
+/** A user's in turns of its project there: in ticks, all users of a project among many would be past it. Where projects
+ *  take no turns, in ticks too. */
+export function ceilingOfUsers(state: SwarmState, sizes: RoundSizes, project: LaneProject): CeilingTerms {
+  const after = sizes.ceilingOf(sizes.users(project));
+  if (state.policy.projectTurn === "none")
+    return { countedIn: "ticks", now: project.lane.kindRow.tick, after };
+  return { countedIn: "turns", now: sizes.turns(project), after };
+}
+
+/** Whether a user, or its project, goes next because of how long it waited. */
+export function goesByCeiling(state: SwarmState, sizes: RoundSizes, user: LaneUser): boolean {
+  const { project } = user;
+  if (isPastCeiling(user, ceilingOfUsers(state, sizes, project))) return true;
+  return (
+    state.policy.projectTurn !== "none" && isPastCeiling(project, ceilingOfProjects(sizes, project.lane))
+  );
+}
