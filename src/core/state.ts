@@ -1,6 +1,7 @@
 // What the journal adds up to: tasks, attempts, agents, queues, and what was learnt. One owner mutates it,
-// through `apply` alone; everybody else reads. Everything here follows from events, so that a replay, a
-// standby and the leader hold the same state at the same batch.
+// through `apply` alone; everybody else reads (an open round of the planner borrows the queues: planner.ts).
+// Everything here follows from events, so that a replay, a standby and the leader hold the same state at the same
+// batch.
 // Not here: heartbeats, connections, who waits for an answer (the coordinator's shell keeps those).
 
 import type {

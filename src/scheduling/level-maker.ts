@@ -41,7 +41,6 @@ export class LevelMaker {
       return new ClockLevel(lane.projects, {
         owner: state,
         ceiling,
-        isOneOfMany: false,
         guaranteedBefore,
       });
     }
@@ -88,7 +87,6 @@ export class LevelMaker {
       return new ClockLevel(project.users, {
         owner: project.row,
         ceiling,
-        isOneOfMany: state.policy.projectTurn === "none",
         guaranteedBefore: undefined,
       });
     }

@@ -1,6 +1,7 @@
 // One level of a lane during one round: its projects, or the users of one of them, by who goes next. Two kinds:
 // by clocks, which the state keeps in order from round to round, and by any other rule, put in order for the round.
 
+import { assert } from "../assert.ts";
 import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
 import type { Instant } from "../ids.ts";
 import { type CeilingTerms, isPastCeiling } from "./ceiling.ts";
@@ -15,8 +16,8 @@ export interface Best<Item> {
 export interface Level<Item extends Member> {
   /** Who goes next, among those that are not out. */
   best(): Best<Item> | undefined;
-  /** Takes a member out for the rest of the round. */
-  exclude(member: Item): void;
+  /** Takes whom `best` named last out for the rest of the round. */
+  excludeBest(): void;
   /** The round is over: those taken out are members again. */
   close(): void;
 }
@@ -25,8 +26,6 @@ export interface ClockTerms {
   /** Whose level it is: the swarm, or a project. */
   readonly owner: { readonly virtualTime: number };
   readonly ceiling: CeilingTerms;
-  /** Whether its members are compared with those of other owners too, each by its own virtual time. */
-  readonly isOneOfMany: boolean;
   /** Served before this instant, or never, goes before the rule; undefined where nothing is guaranteed. */
   readonly guaranteedBefore: Instant | undefined;
 }
@@ -34,6 +33,7 @@ export interface ClockTerms {
 export class ClockLevel<Item extends Member> implements Level<Item> {
   readonly #queue: ClockQueue<Item>;
   readonly #terms: ClockTerms;
+  #best: Item | undefined;
   #excluded: Item[] | undefined;
 
   constructor(queue: ClockQueue<Item>, terms: ClockTerms) {
@@ -42,7 +42,13 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
   }
 
   best(): Best<Item> | undefined {
-    const { ceiling, guaranteedBefore, owner, isOneOfMany } = this.#terms;
+    const best = this.#find();
+    this.#best = best?.member;
+    return best;
+  }
+
+  #find(): Best<Item> | undefined {
+    const { ceiling, guaranteedBefore, owner } = this.#terms;
     const since = this.#queue.longestSince;
     if (since === undefined) return undefined;
     if (isPastCeiling({ since }, ceiling)) {
@@ -57,15 +63,16 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
     const { virtualTime } = owner;
     const lowest = this.#queue.lowestClock(virtualTime) as Item;
     const { clock } = lowest.account;
-    // At or behind virtual time all of one owner are equal, whatever it is by now.
-    const behind = isOneOfMany ? virtualTime : -1;
-    return { member: lowest, claim: ruleClaim(lowest.account, clock <= virtualTime ? behind : clock) };
+    // At or behind virtual time all are equal, whatever it is by now.
+    return { member: lowest, claim: ruleClaim(lowest.account, clock <= virtualTime ? -1 : clock) };
   }
 
-  exclude(member: Item): void {
-    this.#queue.leave(member);
+  excludeBest(): void {
+    assert(this.#best !== undefined, "whoever is taken out was the best");
+    this.#queue.leave(this.#best);
     this.#excluded ??= [];
-    this.#excluded.push(member);
+    this.#excluded.push(this.#best);
+    this.#best = undefined;
   }
 
   close(): void {
@@ -112,9 +119,10 @@ export class RankedLevel<Item extends Member> implements Level<Item> {
     return undefined;
   }
 
-  exclude(member: Item): void {
+  excludeBest(): void {
     const place = this.#places.peek();
-    if (place?.member === member) this.#places.remove(place);
+    assert(place !== undefined, "whoever is taken out was the best");
+    this.#places.remove(place);
   }
 
   close(): void {

@@ -1,7 +1,10 @@
 // Assigns: which of the waiting tasks goes to which agent, until nothing more fits. Joins the rules that stand
 // beside it: turn-order.ts (whose turn), gates.ts (what is closed), eligibility.ts and pool.ts (who may, and who is
-// best). Reads the state and returns events; the caller applies each before it asks for the next. docs/scheduling.md
-// is the rule.
+// best). Returns events; the caller applies each before it asks for the next. docs/scheduling.md is the rule.
+//
+// It changes nothing of the state that a decision could depend on. But while a round is open it borrows the queues:
+// who is out stands in none of them until `close`, and their heaps are mended where they are looked at. What they
+// answer follows from the journal; how they are laid out, from who has looked.
 //
 // A planner belongs to one state and is kept from turn to turn, so that a round costs what changed since the last.
 // It follows from the state: one made anew decides the same.

@@ -2,6 +2,9 @@
 // project, its user and that user's task that go next. Not here: which agent takes it (pool.ts), and what gates and
 // budgets say (planner.ts), which tells what is out.
 //
+// What is out of the round is taken out of the state's own queues, and put back by `close`: until then the state is
+// borrowed, and nobody else may look at it. In between nothing but assignments is applied to it.
+//
 // A grant changes the claims of one project and of one of its users, and moves virtual time on. So a lane's best is
 // looked for again only where that project was the best, and where virtual time has reached somebody; with the same
 // outcome as if all lanes were compared anew.
@@ -111,8 +114,8 @@ export class TurnOrder {
   }
 
   /** Nothing of the user whose turn it is fits. */
-  excludeUser({ lane, project, user }: Next): void {
-    this.#levelOf(project).exclude(user);
+  excludeUser({ lane, project }: Next): void {
+    this.#levelOf(project).excludeBest();
     this.#lookAgain((turn) => turn.lane === lane);
   }
 
@@ -174,7 +177,7 @@ export class TurnOrder {
         turn.task = undefined;
         return true;
       }
-      turn.projects.exclude(project.member);
+      turn.projects.excludeBest();
     }
     return false;
   }
@@ -183,7 +186,7 @@ export class TurnOrder {
     const users = this.#levelOf(project);
     for (let user = users.best(); user !== undefined; user = users.best()) {
       if (this.#outQueues.size === 0 || firstTask(user.member, this.#isOut) !== undefined) return user;
-      users.exclude(user.member);
+      users.excludeBest();
     }
     return undefined;
   }

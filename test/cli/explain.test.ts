@@ -50,10 +50,10 @@ transalte for default/ann, no attempt yet, as of …
 why         Nobody serves transalte: start an agent with --kind transalte — did
             you mean translate?
 
-turn of          place   ticks  ceiling  goes by  clock  virtual time
-project default  1 of 1      0       20  rule       1.0           0.0
-user ann         1 of 1      0       20  rule       1.0           0.0
-task mistyped    1 of 1      0       20
+turn of          place    waited  ceiling  goes by  clock  virtual time
+project default  1 of 1  0 ticks       20  rule       1.0           0.0
+user ann         1 of 1  0 turns       20  rule       1.0           0.0
+task mistyped    1 of 1  0 turns       20
 
 2 agents that do not serve transalte (--full lists them)
 $ waggle explain waits
@@ -63,10 +63,10 @@ translate for default/ann, no attempt yet, as of …
 why         Every agent that serves it is full: 1 agent, 1 of 1 place taken; the
             next place goes to it
 
-turn of          place   ticks  ceiling  goes by  clock  virtual time
-project default  1 of 1      0       20  rule       1.0           0.0
-user ann         1 of 1      0       20  rule       1.0           0.0
-task waits       1 of 1      0       20
+turn of          place    waited  ceiling  goes by  clock  virtual time
+project default  1 of 1  0 ticks       20  rule       1.0           0.0
+user ann         1 of 1  0 turns       20  rule       1.0           0.0
+task waits       1 of 1  0 turns       20
 
   agent  may have it    free  score  success  load  backlog  speed
   slow   full         0 of 1  0.450     90 %  1.00
@@ -79,10 +79,10 @@ why         The budget of project acme has too little left: 800 spent of 1,000
             tokens in 1 h; this task needs about 300; room again from
             …
 
-turn of       place   ticks  ceiling  goes by  clock  virtual time
-project acme  1 of 1      0       20  rule       1.0           0.0
-user ann      1 of 1      0       20  rule       1.0           0.0
-task dear     1 of 1      0       20
+turn of       place    waited  ceiling  goes by  clock  virtual time
+project acme  1 of 1  0 ticks       20  rule       1.0           0.0
+user ann      1 of 1  0 turns       20  rule       1.0           0.0
+task dear     1 of 1  0 turns       20
 
   agent  may have it    free  score  success  load  backlog  speed
   quick  yes          1 of 1  … …  0.00

@@ -67,7 +67,9 @@ describe("a round", () => {
     const projectRules = ["clock", "recency", "deficit", "load", "fifo", "none"];
     const userRules = ["clock", "recency", "load", "fifo"];
     const wanted = [
-      ...projectRules.flatMap((project) => userRules.map((user) => `${project} ${user}`)),
+      ...projectRules
+        .flatMap((project) => userRules.map((user) => `${project} ${user}`))
+        .filter((rules) => rules !== "none clock"),
       ...["score", "first-idle", "cheaper", "budget", "ranked"],
       ...["project by ceiling", "project by guarantee", "user by ceiling"],
       ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],

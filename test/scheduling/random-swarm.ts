@@ -106,8 +106,7 @@ export function shuffleMaps({ state }: SwarmFixture, seed: number): void {
 function setPolicy(swarm: SwarmFixture, dice: Dice): void {
   const topN = dice.below(4) === 0 ? dice.below(8) + 1 : undefined;
   swarm.setPolicy({
-    projectTurn: dice.of(projectRules) as ProjectTurnRule,
-    userTurn: dice.of(userRules) as TurnRule,
+    ...turnRules(dice),
     agentRule: dice.below(4) === 0 ? "first-idle" : "score",
     lambda: dice.of([0, 0.25, 0.25, 4]) as number,
     speedExponent: dice.of([0, 0.5, 1, 1, 2]) as number,
@@ -279,4 +278,13 @@ function agentsOf(swarm: SwarmFixture): AgentRow[] {
 /** How many live tasks wait, for a test to see that its swarms are worth planning. */
 export function queuedCount(swarm: SwarmFixture): number {
   return swarm.state.counts.queued;
+}
+
+/** Any two, but clocks of users where projects take no turns: nobody can set that. */
+function turnRules(dice: Dice): { projectTurn: ProjectTurnRule; userTurn: TurnRule } {
+  const projectTurn = dice.of(projectRules) as ProjectTurnRule;
+  const userTurn = dice.of(userRules) as TurnRule;
+  return projectTurn === "none" && userTurn === "clock"
+    ? { projectTurn, userTurn: "fifo" }
+    : { projectTurn, userTurn };
 }
