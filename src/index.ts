@@ -21,7 +21,7 @@ export type { AskOptions } from "./client/asker.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export { LossError } from "./client/loss-error.ts";
-export type { Pause, Setting, SettingsOptions, SwarmOperations } from "./client/operations.ts";
+export type { KindPatch, Pause, Setting, SettingsOptions, SwarmOperations } from "./client/operations.ts";
 export type { WrapOptions } from "./client/slot-holder.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
@@ -43,7 +43,6 @@ export type { Event, EventOf, EventType, FailureClass, TaskSpec } from "./core/e
 export type { CandidateTerms, IneligibleReason, Receipt, SlotReceipt } from "./core/receipt.ts";
 export type {
   BudgetPatch,
-  KindPatch,
   PolicyPatch,
   ProjectPatch,
   RatePatch,

@@ -227,8 +227,9 @@ export const limits = {
   ceilingTicksPerWaiting: 20,
   /** What nobody said and nothing taught, for a first attempt of a kind. */
   tokensPerAttemptDefault: 1_000,
-  /** What one attempt may be said to take: sums of nine million such are exact integers. */
-  tokensPerAttemptMax: 1_000_000_000,
+  /** What one attempt may be said to take, by its submitter, its agent or the policy's default: what all places of
+   *  all agents hold back at once is still an exact integer. */
+  tokensPerAttemptMax: 400_000_000,
   /** Steps in which a budget's window rolls: its error is one of them at most. */
   windowBuckets: 60,
   /** Weight of the newest report in a kind's mean of tokens. */
@@ -243,7 +244,7 @@ export const limits = {
    *  the quotient of any cost and weight keeps its digits. */
   settingWeightMin: 0.001,
   settingWeightMax: 1_000_000,
-  /** Of a budget or a rate, and what a first attempt is taken to use: sums over a window stay exact integers. */
+  /** Of a budget or a rate: what it allows, plus all that can be held back at once, stays an exact integer. */
   tokensMax: 1_000_000_000_000,
   /** A step of the window (`windowBuckets`) takes several turns… */
   budgetWindowMsMin: 1_000,
@@ -281,10 +282,10 @@ export const limits = {
   /** First probe of a suspended agent; doubled on each failed probe. */
   suspendMs: 5_000,
   suspendMsMax: 10 * 60_000,
-  /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
-  waitersPerResourceMax: 100,
 
   // --- slots (design section 7.4) -------------------------------------------------------------
+  /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
+  waitersPerResourceMax: 100,
   /** Slots one acquisition may ask for, repeated names included: each is looked at whenever one is free. */
   slotsPerAcquisitionMax: 16,
   /** Acquisitions one agent may hold or wait for: a heartbeat lists them all. */
@@ -296,9 +297,12 @@ export const limits = {
   /** An agent that gives up waiting by its own clock does so this much after the journal's should have: the
    *  journal's verdict comes first where a leader is there to give it. */
   acquireGraceMs: 2_000,
+
   // --- watching the load (design section 10) ---------------------------------------------------
   /** Assignments of a kind after which it can be said that they go to one agent too often. */
   concentrationAssignments: 1_000,
+  /** …which it does when one agent's share is above 2/n of the agents and this: the better of two may get all. */
+  concentrationSlack: 0.2,
   /** Kinds whose assignments are watched, those assigned last: at most some 60 KB each, where each has a thousand agents. */
   concentrationKindsMax: 1_000,
   /** An alert that has not held for so long has ended: one that comes and goes is said twice a minute at most. */
@@ -316,6 +320,8 @@ export const limits = {
   // --- receipts and rounds ---------------------------------------------------------------------
   /** Bytes of a receipt (design section 10). */
   receiptBytesMax: 512,
+  /** Agents that a receipt shows: the winner and the next two (design section 10). */
+  receiptCandidatesMax: 3,
   /** As much of a lane's name stands in a receipt before a candidate more does. */
   receiptLaneBytesMin: 24,
 
@@ -442,6 +448,17 @@ assert(
 assert(
   limits.agentsMax * limits.maxConcurrentMax * 2 <= limits.openAttemptsMax,
   "every place there can be is within what may be set",
+);
+assert(
+  Number.isSafeInteger(
+    limits.agentsMax * limits.maxConcurrentMax * 2 * limits.tokensPerAttemptMax + limits.tokensMax,
+  ),
+  "what every place holds back at once, beside a whole budget, is counted exactly",
+);
+assert(
+  limits.tokensPerAttemptDefault <= limits.tokensPerAttemptMax &&
+    limits.tokensPerAttemptMax <= limits.tokensMax,
+  "an attempt is said to take no more than a budget may hold",
 );
 assert(
   Number.isInteger(limits.bottleneckWindowMs / limits.bottleneckSteps),

@@ -1,7 +1,7 @@
 // `waggle kind set|list|show`: how fast tasks of a kind rise, and what stands in for it when a budget is used up.
 
 import { Command } from "commander";
-import type { KindPatch } from "../core/settings-patch.ts";
+import type { KindPatch } from "../client/operations.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { ask } from "./ask.ts";

@@ -19,7 +19,6 @@ import {
   orNone,
   plainDuration,
   requireSome,
-  tokenCount,
 } from "./setting-flags.ts";
 import { budgetText, limitText, type SettingLine, settingLines, tellSetting } from "./setting-text.ts";
 import { numberBetween, wholeNumber } from "./values.ts";
@@ -103,7 +102,11 @@ function setCommand(program: Program): Command {
       durationBetween(limits.guaranteeMsMin, limits.guaranteeMsMax),
     )
     .option("--top-n <n>", "attempts open at once in the swarm; none: no limit", orNone(openAttempts))
-    .option("--tokens-default <n>", "what a first attempt of a kind is taken to use", tokenCount)
+    .option(
+      "--tokens-default <n>",
+      "what a first attempt of a kind is taken to use",
+      wholeNumber(1, limits.tokensPerAttemptMax),
+    )
     .addOption(
       new Option("--projects <which>", "declared: only those that were set exist").choices([
         "open",

@@ -4,7 +4,7 @@
 
 import type { z } from "zod";
 import type {
-  KindPatch,
+  KindPatch as CheckedKindPatch,
   PolicyPatch,
   ProjectPatch,
   RatePatch,
@@ -34,6 +34,12 @@ import {
 import type { OperatorVerb, Subjects } from "../protocol/subjects.ts";
 import type { Asker, AskOptions } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
+
+/** What to change of a kind's settings; what is absent stays. */
+export interface KindPatch extends Omit<CheckedKindPatch, "cheaper"> {
+  /** The name of the kind that runs in its place where a budget in mode `downgrade` is used up; null: nothing does. */
+  readonly cheaper?: string | null | undefined;
+}
 
 /** What holds after a setting was made. */
 export interface Setting<Settings> {

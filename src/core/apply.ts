@@ -3,7 +3,7 @@
 // May mutate the one state it is given; pure means that the same journal gives the same state.
 
 import { assert, unreachable } from "../assert.ts";
-import type { Instant, ProjectId } from "../ids.ts";
+import type { Instant } from "../ids.ts";
 import { costCorrection, learnTokens, type SpentAttempt, tokensEstimate } from "../scheduling/estimate.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
@@ -16,7 +16,7 @@ import {
   openAttempt,
   releaseAttempt,
 } from "./agent-rows.ts";
-import { awaitCharge, chargeLate, reserve, settle, usedTokens } from "./budget-rows.ts";
+import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } from "./budget-rows.ts";
 import type { Event, EventOf, FailureClass } from "./event.ts";
 import { kindRowOf, leaveLane, takeTurn } from "./lanes.ts";
 import type { Turn } from "./receipt.ts";
@@ -29,7 +29,7 @@ import {
   pauseProject,
 } from "./settings-rows.ts";
 import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";
-import type { OpenAttempt, SwarmState, TaskRow, TokenLedger } from "./state.ts";
+import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
 import {
   addFailedBy,
   countFirstStart,
@@ -119,8 +119,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "TokensCharged":
       return chargeLate(state, event, context.at);
     case "BudgetExceeded":
-      ledgerOf(state, event.project).exceededAt = context.at;
-      return;
+      return noteExceeded(state, event, context.at);
     case "PolicyChanged":
       return changePolicy(state, event, context.at);
     case "ProjectConfigured":
@@ -294,13 +293,6 @@ function assertWithinBudgets(state: SwarmState, { projectRow, spec }: TaskRow, a
     global?.mode !== "reject" || budgetRoom(state.ledger, global, at) >= 0,
     `the assignment of ${spec.id} fits the swarm's budget`,
   );
-}
-
-function ledgerOf(state: SwarmState, project: ProjectId | undefined): TokenLedger {
-  if (project === undefined) return state.ledger;
-  const row = state.projectById.get(project);
-  assert(row !== undefined, `project ${project} has a budget`);
-  return row.ledger;
 }
 
 /** What an attempt cost more than was charged for it is added to the next grant's. */

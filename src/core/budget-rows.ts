@@ -104,6 +104,19 @@ export function adoptBudget(
   ledger.spent = after === undefined ? undefined : windowOf(ledger, after.windowMs, at);
 }
 
+/** Puts on record that a budget is exceeded: a project's, or the swarm's where none is named. */
+export function noteExceeded(state: SwarmState, event: EventOf<"BudgetExceeded">, at: Instant): void {
+  const owner = event.project === undefined ? state : state.projectById.get(event.project);
+  assert(owner !== undefined, `project ${event.project} has a budget`);
+  owner.ledger.exceededAt = at;
+}
+
+/** Follows a change of what shares are compared by. @param windowMs `policy.guaranteeMs` as it is now */
+export function adoptGuarantee(state: SwarmState, windowMs: number, at: Instant): void {
+  for (const { ledger } of [state, ...state.projectById.values()])
+    ledger.usage = rescaled(ledger.usage, windowMs, at);
+}
+
 /** By value: a replay reads anew what life handed on. */
 function isSameBudget(a: BudgetSettings | undefined, b: BudgetSettings | undefined): boolean {
   return a?.tokens === b?.tokens && a?.windowMs === b?.windowMs && a?.mode === b?.mode;

@@ -39,7 +39,7 @@ export interface TaskSpec {
   readonly role?: string;
   readonly project: ProjectId;
   readonly user: UserId;
-  /** Cost, ≥ 1, integer thousandths are not yet applied here: the submitter's own unit. */
+  /** Cost in the submitter's own unit, ≥ 1; what a grant charges is whole thousandths of it (`TaskRow.cost`). */
   readonly weight: number;
   /** Lower goes first; default 100. */
   readonly priority: number;

@@ -57,7 +57,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   whole(ceiling, 0, limits.ceilingTicksMax, "ceiling");
   whole(guaranteeMs, limits.guaranteeMsMin, limits.guaranteeMsMax, "guaranteeMs");
   if (topN !== undefined) whole(topN, 1, limits.openAttemptsMax, "topN");
-  whole(tokensDefault, 1, limits.tokensMax, "tokensDefault");
+  whole(tokensDefault, 1, limits.tokensPerAttemptMax, "tokensDefault");
   among(projects, ["open", "declared"], "projects");
   return {
     rules: base.rules,
@@ -125,7 +125,7 @@ export function nextKind(
   { kind, cheaperOf }: { readonly kind: Kind; readonly cheaperOf: (kind: Kind) => Kind | undefined },
 ): KindSettings {
   const { importance = now.importance } = patch;
-  const cheaper = replaced(now.cheaper, patch.cheaper) as Kind | undefined;
+  const cheaper = replaced(now.cheaper, patch.cheaper);
   within(importance, limits.settingWeightMin, limits.settingWeightMax, "importance");
   const chain: Kind[] = [kind];
   for (let at = cheaper; at !== undefined; at = cheaperOf(at)) {

@@ -30,7 +30,7 @@ export interface KindPatch {
   /** How fast its tasks rise, > 0; at first 1. */
   readonly importance?: number | undefined;
   /** Runs in its place where a budget in mode `downgrade` is used up; null: nothing does. */
-  readonly cheaper?: Kind | string | null | undefined;
+  readonly cheaper?: Kind | null | undefined;
 }
 
 export interface ResourcePatch {
@@ -73,7 +73,7 @@ export interface PolicyPatch {
   readonly topN?: number | null | undefined;
   /** Of the swarm; null: none. */
   readonly budget?: BudgetPatch | null | undefined;
-  /** What a first attempt of a kind is taken to use, ≥ 1. */
+  /** What a first attempt of a kind is taken to use, ≥ 1, at most `limits.tokensPerAttemptMax`. */
   readonly tokensDefault?: number | undefined;
   readonly projects?: Policy["projects"] | undefined;
 }

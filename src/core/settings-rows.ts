@@ -2,8 +2,7 @@
 
 import type { Instant } from "../ids.ts";
 import { emptyUse, useUnder } from "../scheduling/rate.ts";
-import { rescaled } from "../scheduling/rolling-window.ts";
-import { adoptBudget } from "./budget-rows.ts";
+import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf } from "./lanes.ts";
 import { forgetTunedAlpha, measure, newResourceRow } from "./slot-rows.ts";
@@ -15,9 +14,7 @@ export function changePolicy(state: SwarmState, { policy }: EventOf<"PolicyChang
   state.policy = policy;
   if (policy.alpha !== before.alpha || !policy.autoTune) forgetTunedAlpha(state);
   adoptBudget(state.ledger, { before: before.budget, after: policy.budget }, at);
-  if (policy.guaranteeMs === before.guaranteeMs) return;
-  for (const { ledger } of [state, ...state.projectById.values()])
-    ledger.usage = rescaled(ledger.usage, policy.guaranteeMs, at);
+  if (policy.guaranteeMs !== before.guaranteeMs) adoptGuarantee(state, policy.guaranteeMs, at);
 }
 
 export function configureProject(state: SwarmState, event: EventOf<"ProjectConfigured">, at: Instant): void {

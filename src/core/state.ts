@@ -339,7 +339,7 @@ export interface UserRow {
 
 export interface ProjectRow {
   readonly project: ProjectId;
-  /** Absent while nothing was set: the defaults hold (`settingsOf`). A row with settings is never evicted. */
+  /** Absent while nothing was set: the defaults hold (`projectSettingsOf`). A row with settings is never evicted. */
   settings: ProjectSettings | undefined;
   isPaused: boolean;
   readonly counts: TaskCounts;

@@ -79,7 +79,12 @@ export const policyPatchSchema = z.object({
   guaranteeMs: z.int().min(limits.guaranteeMsMin).max(limits.guaranteeMsMax).optional(),
   topN: openAttempts.nullable().optional().describe("attempts open at once in the swarm; null: no limit"),
   budget: budgetPatch,
-  tokensDefault: tokens.optional().describe("what a first attempt of a kind is taken to use"),
+  tokensDefault: z
+    .int()
+    .min(1)
+    .max(limits.tokensPerAttemptMax)
+    .optional()
+    .describe("what a first attempt of a kind is taken to use"),
   projects: z.enum(["open", "declared"]).optional().describe("declared: only projects that were set exist"),
 });
 

@@ -9,7 +9,7 @@ export interface ConcentrationAlert {
   readonly agent: AgentId;
   /** Of the last `limits.concentrationAssignments`, (0, 1]. */
   readonly share: number;
-  /** 2/n + 0.2 */
+  /** 2/n + `limits.concentrationSlack` */
   readonly threshold: number;
 }
 
@@ -37,7 +37,7 @@ export class ConcentrationWatch {
   }
 
   /**
-   * Top share > 2/n + 0.2; where n changed meanwhile, 2/n is its mean over these assignments, so that agents that
+   * Top share > 2/n + `limits.concentrationSlack`; where n changed meanwhile, 2/n is its mean over these assignments, so that agents that
    * join a busy one raise no alarm. With one or two agents that is never: one of two may well be the better for
    * everything.
    *
@@ -54,7 +54,7 @@ export class ConcentrationWatch {
   #threshold(): number {
     let fairShare = 0;
     for (const [serving, count] of this.#countByServing) fairShare += count / this.#agents.length / serving;
-    return 2 * fairShare + 0.2;
+    return 2 * fairShare + limits.concentrationSlack;
   }
 
   /** Most often assigned; of equals, the lower id. */

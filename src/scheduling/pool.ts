@@ -4,6 +4,7 @@
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
 import type { AgentRow, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
 import { hasRole, isLive, type Standing, standingInPool } from "./eligibility.ts";
@@ -12,7 +13,7 @@ import { type Expectation, epochOf, expectationOf, scoredRate, speedFactor } fro
 
 /** Those that may have one task, as far as a receipt shows them. */
 export interface Ranking {
-  /** Best first, at most three; empty when nobody may. */
+  /** Best first, at most `limits.receiptCandidatesMax`; empty when nobody may. */
   readonly candidates: readonly Candidate[];
   readonly feasible: number;
   readonly decidedBy: DecidedBy;
@@ -38,8 +39,6 @@ export interface PoolInit {
 
 type Counts = Record<Standing, number>;
 
-/** The winner and the next two (design section 10). */
-const shownInReceipt = 3;
 const nobodyRanked: Ranking = { candidates: [], feasible: 0, decidedBy: "only" };
 const everybody = () => true;
 
@@ -128,7 +127,7 @@ export class Pool implements Ranks {
    */
   rank(excluded: readonly AgentId[], isLastAttempt: boolean): Ranking {
     const isWanted = excluded.length === 0 ? everybody : (of: Candidate) => !excluded.includes(of.agent.id);
-    const regular = this.#feasible.best(shownInReceipt, isWanted);
+    const regular = this.#feasible.best(limits.receiptCandidatesMax, isWanted);
     const probes = this.#probes.length === 0 ? this.#probes : this.#probes.filter(isWanted);
     for (const probe of probes) if (probe.isStale) probe.refresh();
     const isProbing = probes.length > 0 && !(isLastAttempt && regular.length > 0);
@@ -307,7 +306,7 @@ function ranked(
   regular: readonly Candidate[],
 ): Candidate[] {
   const all = isProbing ? [...probes, ...regular] : [...regular, ...probes];
-  return all.slice(0, shownInReceipt);
+  return all.slice(0, limits.receiptCandidatesMax);
 }
 
 function decidedBy([winner, next]: readonly Candidate[]): DecidedBy {

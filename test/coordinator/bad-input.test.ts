@@ -184,6 +184,7 @@ const refused: readonly (readonly [
   ["a rate window of an unknown type", on.rate, { type: "t", window: "per_year", tokensMax: 5 }, "window"],
   ["a rate of no type", on.rate, { window: "per_day", tokensMax: 5 }, "type"],
   ["α above 1", on.policy, { alpha: 1.5 }, "alpha"],
+  ["a first attempt of more than one may take", on.policy, { tokensDefault: 1e9 }, "tokensDefault"],
   ["a preset unknown", on.policy, { optimizeFor: "speed" }, "optimizeFor"],
   ["rules unknown", on.policy, { rules: "luck" }, "rules"],
   ["a pause of a project with a wildcard", on.pause, { project: "*" }, "project"],

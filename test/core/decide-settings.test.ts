@@ -25,6 +25,7 @@ const project = (patch: ProjectPatch, name = "p"): Command => ({
   project: projectId(name),
   patch,
 });
+const { tokensPerAttemptMax: attemptMax } = limits;
 const ofKind = (patch: KindPatch, name = "k"): Command => ({ type: "SetKind", kind: kind(name), patch });
 const resource = (patch: ResourcePatch, name = "gpt"): Command => ({
   type: "SetResource",
@@ -129,7 +130,7 @@ describe("a patch", () => {
     turns.turn(
       rate({ window: "per_minute", tokensMax: 10 }),
       resource({ slots: 3 }),
-      ofKind({ cheaper: "l" }),
+      ofKind({ cheaper: kind("l") }),
     );
     expect(turns.last("RateConfigured").settings).toEqual({
       window: "per_minute",
@@ -221,7 +222,7 @@ describe("what cannot be", () => {
     ],
     ["an importance of 0", ofKind({ importance: 0 }), "importance"],
     ["an importance that is none", ofKind({ importance: nan }), "importance"],
-    ["a kind cheaper than itself", ofKind({ cheaper: "k" }), "cheaper"],
+    ["a kind cheaper than itself", ofKind({ cheaper: kind("k") }), "cheaper"],
     ["no slots", resource({ slots: 0 }), "slots"],
     ["a resource without slots", resource({ maxWaiters: 3 }), "slots"],
     ["slots that are none", resource({ slots: nan }), "slots"],
@@ -252,6 +253,7 @@ describe("what cannot be", () => {
     ["a top of 0", policy({ topN: 0 }), "topN"],
     ["a swarm's budget of 0", policy({ budget: budget(0) }), "budget.tokens"],
     ["tasks that use nothing", policy({ tokensDefault: 0 }), "tokensDefault"],
+    ["more than one attempt may take", policy({ tokensDefault: attemptMax + 1 }), "tokensDefault"],
     ["projects that are neither", policy({ projects: "closed" as "open" }), "projects"],
   ])("%s is refused with its field, and changes nothing", (_, command, field) => {
     const turns = new Turns();
@@ -264,15 +266,21 @@ describe("what cannot be", () => {
     expect(refusal(turns, command)).toMatchObject({ kind: "invalid-setting", field });
   });
 
+  it("no name stands for a kind before somebody checked it", () => {
+    // @ts-expect-error: a plain string
+    const patch: KindPatch = { cheaper: "l" };
+    expect(patch).toEqual({ cheaper: kind("l") });
+  });
+
   it("a circle of cheaper kinds names its way round", () => {
     const turns = new Turns();
-    turns.turn(ofKind({ cheaper: "b" }, "a"), ofKind({ cheaper: "c" }, "b"));
-    expect(refusal(turns, ofKind({ cheaper: "a" }, "c"))).toEqual({
+    turns.turn(ofKind({ cheaper: kind("b") }, "a"), ofKind({ cheaper: kind("c") }, "b"));
+    expect(refusal(turns, ofKind({ cheaper: kind("a") }, "c"))).toEqual({
       kind: "invalid-setting",
       field: "cheaper",
       sentence: "cheaper: a kind must not come to stand in for itself: c → a → b → c",
     });
-    turns.turn(ofKind({ cheaper: null }, "b"), ofKind({ cheaper: "a" }, "c"));
+    turns.turn(ofKind({ cheaper: null }, "b"), ofKind({ cheaper: kind("a") }, "c"));
     expect(turns.last("KindConfigured")).toMatchObject({ kind: "c", settings: { cheaper: "a" } });
   });
 
@@ -372,7 +380,7 @@ it("whatever is said, in any order, the same word again changes nothing and repl
       )
       .map(([patch, name]) => project(patch, name)),
     fc
-      .tuple(fc.record({ importance: optional(number), cheaper: fc.option(names) }), names)
+      .tuple(fc.record({ importance: optional(number), cheaper: fc.option(names.map(kind)) }), names)
       .map(([patch, name]) => ofKind(patch, name)),
     fc.tuple(fc.record({ slots: optional(number) }), names).map(([patch, name]) => resource(patch, name)),
     fc
