@@ -225,6 +225,8 @@ export const limits = {
   guaranteeMs: 3_600_000,
   /** Ticks of waiting, for each one that waits beside it, after which somebody goes next. */
   ceilingTicksPerWaiting: 20,
+  /** The same for a set of resources where the policy has no ceiling: as many as with the ceiling of our rules. */
+  setCeilingTicksPerWaiting: 20,
   /** What nobody said and nothing taught, for a first attempt of a kind. */
   tokensPerAttemptDefault: 1_000,
   /** What one attempt may be said to take, by its submitter, its agent or the policy's default: what all places of

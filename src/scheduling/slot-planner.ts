@@ -5,8 +5,7 @@
 // The rule, for as long as a slot is free that somebody could use:
 //   1. Who waits past the ceiling comes first, in order of asking: it reserves free slots in name order, until one
 //      is missing; if none is missing, it is granted. The ceiling: older, in ticks of one of its resources, than
-//      policy.ceiling × the number that waits there. Under the published rules, which know no ceiling, only sets
-//      have one.
+//      policy.ceiling × the number that waits there. Where the policy has none, only sets have one.
 //   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
 // Who is unresponsive is passed over, and reserves nothing. Nobody else may take what is reserved. A reservation is not kept anywhere: it follows from the state, anew each
 // time. Bound: a waiter past the ceiling is overtaken only by those past it that asked before; each slot it lacks
@@ -17,9 +16,11 @@ import type { SlotReceipt } from "../core/receipt.ts";
 import { mentionsOf, resourceRowOf } from "../core/slot-rows.ts";
 import type { ResourceRow, SlotRow, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { nextAlpha } from "./alpha.ts";
 import { pickWaiter } from "./contention.ts";
 import type { Queue } from "./load.ts";
+import type { Policy } from "./policy.ts";
 
 type SlotGranted = EventOf<"SlotGranted">;
 
@@ -80,31 +81,21 @@ export function alphaAt({ policy }: SwarmState, { tunedAlpha }: ResourceRow): nu
   return policy.autoTune ? (tunedAlpha ?? policy.alpha) : policy.alpha;
 }
 
-const nothingWaits: Queue = { queueDepth: 0, oldestAge: 0 };
-
-/** What one agent waits for, over all resources: the sum of the weights (thousandths) and the greatest age of a
- *  request in ticks of its resource. For L(agent): tasks that wait for a slot are backlog of their agent. */
-export function slotBacklogOf(state: SwarmState, agent: AgentId): Queue {
-  const own = state.slotsByAgent.get(agent);
-  if (own === undefined) return nothingWaits;
-  let queueDepth = 0;
-  let oldestAge = 0;
-  for (const slot of own.values()) {
-    if (slot.state !== "waiting") continue;
-    queueDepth += slot.weightThousandths;
-    for (const resource of slot.needs.keys())
-      oldestAge = Math.max(oldestAge, ageAt(resourceRowOf(state, resource), slot));
-  }
-  return { queueDepth, oldestAge };
+/** After how many ticks a request comes first, for each one that waits beside it: the policy's ceiling. Where that
+ *  is off (0), Infinity for one slot; a set has one all the same, for L alone might never find it two free. */
+export function slotCeilingTicks({ ceiling }: Policy, { needs }: Pick<SlotRow, "needs">): number {
+  if (ceiling > 0) return ceiling;
+  return needs.size > 1 ? limits.setCeilingTicksPerWaiting : Number.POSITIVE_INFINITY;
 }
+
+const nothingWaits: Queue = { queueDepth: 0, oldestAge: 0 };
 
 function* grants(state: SwarmState, at: Instant): Generator<SlotGranted> {
   for (let grant = nextGrant(state, at); grant !== undefined; grant = nextGrant(state, at)) yield grant;
 }
 
 function* tunings(state: SwarmState, released: ReadonlySet<ResourceName>): Generator<EventOf<"AlphaTuned">> {
-  const { autoTune, alpha } = state.policy;
-  if (!autoTune || alpha > 0.5) return;
+  if (!state.policy.autoTune) return;
   for (const resource of released) {
     const row = resourceRowOf(state, resource);
     const oldestAges = [...queuesAt(row).values()].map(({ oldestAge }) => oldestAge);
@@ -144,17 +135,18 @@ function isReachable(state: SwarmState, { agent }: SlotRow): boolean {
 }
 
 function isPastCeiling(state: SwarmState, slot: SlotRow): boolean {
-  if (state.policy.rules !== "waggle" && slot.needs.size === 1) return false;
   for (const [resource, wanted] of slot.needs) {
     const row = resourceRowOf(state, resource);
     // Slots were taken away: it waits for more than there are, and must not keep those from others.
     if (wanted > row.settings.slots) return false;
   }
-  for (const resource of slot.needs.keys()) {
-    const row = resourceRowOf(state, resource);
-    if (ageAt(row, slot) > state.policy.ceiling * row.waiting.size) return true;
-  }
+  for (const resource of slot.needs.keys())
+    if (isPastCeilingAt(state, resourceRowOf(state, resource), slot)) return true;
   return false;
+}
+
+function isPastCeilingAt({ policy }: SwarmState, row: ResourceRow, slot: SlotRow): boolean {
+  return ageAt(row, slot) > slotCeilingTicks(policy, slot) * row.waiting.size;
 }
 
 /** Takes what it needs out of `left`, in name order until something is missing. @returns whether nothing was */
@@ -220,7 +212,7 @@ function granted(
 /** Past the ceiling it is one of several resources that counts; the first in name order stands for them. */
 function atFirst(state: SwarmState, slot: SlotRow): Omit<SlotReceipt, "by" | "waitedMs"> {
   const rows = [...slot.needs.keys()].map((resource) => resourceRowOf(state, resource));
-  const row = rows.find((each) => ageAt(each, slot) > state.policy.ceiling * each.waiting.size) ?? rows[0];
+  const row = rows.find((each) => isPastCeilingAt(state, each, slot)) ?? rows[0];
   return row === undefined
     ? { waiting: 0 }
     : { resource: row.resource, tick: row.tick, waiting: row.waiting.size };

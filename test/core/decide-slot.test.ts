@@ -2,11 +2,12 @@
 // in which a slot comes back.
 
 import { describe, expect, it } from "vitest";
+import { agentOf } from "../../src/core/agent-rows.ts";
 import { utilisationOf } from "../../src/core/slot-rows.ts";
 import { agentId, assignmentNumber, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { defaultPolicy } from "../../src/scheduling/policy.ts";
-import { slotBacklogOf } from "../../src/scheduling/slot-planner.ts";
+import { backlogOf } from "../../src/scheduling/backlog.ts";
+import { defaultPolicy, type Policy, ruleSets } from "../../src/scheduling/policy.ts";
 import { describeState } from "../support/fingerprint.ts";
 import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
 import { join } from "../support/turns.ts";
@@ -385,25 +386,27 @@ describe("a set of resources", () => {
     expect(turns.holders("a")).toEqual(["a3-set"]);
   });
 
-  it("starves under nobody's rules: sets have a ceiling in each", () => {
+  it("starves under no policy: it has a ceiling where nobody else has, and no lower one", () => {
     const turns = SlotTurns.of({ a: 1, b: 1 }, ...agents);
-    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, rules: "loco", ceiling: 2 } });
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, ceiling: 0 } });
     starve(turns, 1);
     turns.turn(acquire("a3-set", ["a", "b"]));
-    for (let round = 1; round < 30 && turns.waiters("a").includes("a3-set"); round += 1) {
+    for (let round = 1; round < 90 && turns.waiters("a").includes("a3-set"); round += 1) {
       turns.turn(acquire(`a1-a${round}`, "a"), acquire(`a2-b${round}`, "b"));
       for (const holder of [...turns.holders("a"), ...turns.holders("b")])
         if (holder !== "a3-set") turns.turn(release(holder));
     }
-    expect(turns.all("SlotGranted").some(({ handle }) => handle === "a3-set")).toBe(true);
+    const granted = turns.all("SlotGranted").find(({ handle }) => handle === "a3-set");
+    expect(granted?.receipt).toMatchObject({ by: "ceiling" });
+    expect(granted?.receipt.tick).toBeGreaterThan(2 * limits.setCeilingTicksPerWaiting);
   });
 });
 
 describe("the ceiling", () => {
   /** A heavy agent comes again and again; α = 1 asks for nothing but the backlog. */
-  function ticksUntilLight(rules: "waggle" | "loco"): number | undefined {
+  function ticksUntilLight(policy: Partial<Policy>): number | undefined {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
-    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, rules, alpha: 1 } });
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1, ...policy } });
     turns.turn(acquire("a1-0", "gpu"), acquire("a2-light", "gpu"));
     for (let round = 1; round < 200; round += 1) {
       turns.turn(acquire(`a1-${round}`, "gpu", { weightThousandths: 9_000 }));
@@ -414,11 +417,18 @@ describe("the ceiling", () => {
   }
 
   it("bounds a wait that L alone would not, by 20 ticks for each that waits", () => {
-    expect(ticksUntilLight("waggle")).toBe(41);
+    expect(ticksUntilLight({})).toBe(41);
   });
 
-  it("is not among the published rules", () => {
-    expect(ticksUntilLight("loco")).toBeUndefined();
+  it.each<[string, Partial<Policy>]>([
+    ["our rules", { ceiling: 0 }],
+    ["the published rules, which have none", { rules: "loco", ...ruleSets.loco }],
+  ])("is off at 0, under %s", (_, policy) => {
+    expect(ticksUntilLight(policy)).toBeUndefined();
+  });
+
+  it("holds under the published rules where one is set", () => {
+    expect(ticksUntilLight({ rules: "loco", ...ruleSets.loco, ceiling: 20 })).toBe(41);
   });
 });
 
@@ -450,14 +460,15 @@ describe("α", () => {
   });
 });
 
-it("what an agent waits for is known at once", () => {
+it("what an agent waits for is its backlog at once", () => {
   const turns = SlotTurns.of({ gpu: 1, tpu: 1 }, ...agents);
+  const backlog = (id: string) => backlogOf(turns.state, agentOf(turns.state, agentId(id)));
   turns.turn(acquire("a1-x", "gpu"), acquire("a2-x", "gpu", { weightThousandths: 2_500 }));
   turns.turn(acquire("a3-y", "tpu"), acquire("a2-y", "tpu"), release("a3-y"), acquire("a4-y", "tpu"));
-  expect(slotBacklogOf(turns.state, agentId("a2"))).toEqual({ queueDepth: 2_500, oldestAge: 0 });
-  expect(slotBacklogOf(turns.state, agentId("a1"))).toEqual({ queueDepth: 0, oldestAge: 0 });
+  expect(backlog("a2")).toEqual({ queueDepth: 2.5, oldestAge: 0 });
+  expect(backlog("a1")).toEqual({ queueDepth: 0, oldestAge: 0 });
   turns.turn(acquire("a3-z", "tpu"), release("a2-y"));
-  expect(slotBacklogOf(turns.state, agentId("a3"))).toEqual({ queueDepth: 1_000, oldestAge: 1 });
+  expect(backlog("a3")).toEqual({ queueDepth: 1, oldestAge: 1 });
   expect(turns.resource("tpu").waiting.size).toBe(1);
   expect([...turns.state.contendedByName.keys()]).toEqual([resourceName("gpu"), resourceName("tpu")]);
 });

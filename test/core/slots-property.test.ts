@@ -132,7 +132,7 @@ class Model {
         const policy = {
           ...defaultPolicy,
           rules,
-          ceiling: 1 + (pick % 3),
+          ceiling: pick % 4,
           autoTune: detail % 3 > 0,
         } as const;
         turns.configure({ type: "PolicyChanged", policy });
