@@ -1,8 +1,9 @@
 // What must be true of slots and of those who wait for them, as numbered checks (docs/invariants.md). As in
 // invariants.ts, whose lists these belong to, they recount what the core only counts.
 
+import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { nextGrant } from "../scheduling/slot-planner.ts";
+import { slotCeilingTicks } from "../scheduling/slot-planner.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { findSlot, slotKey } from "./slot-rows.ts";
@@ -128,10 +129,48 @@ function* slotsBelongToTheLiving(state: SwarmState): Generator<string> {
   }
 }
 
+/** Walks all that wait, those past the ceiling first and each in order of asking, with nothing but what is free:
+ *  whoever all it needs is left for should have been granted; who is past the ceiling keeps what it finds. */
 function* noIdleSlot(state: SwarmState): Generator<string> {
-  const grant = nextGrant(state, state.at);
-  if (grant !== undefined)
-    yield `${grant.agent} waits for ${grant.resources.join(" and ")} though it is free`;
+  const waiting = whoMayBeGranted(state);
+  if (waiting.length === 0) return;
+  const left = new Map<ResourceName, number>();
+  for (const [name, row] of state.resourceByName) {
+    const held = sum(row.holdings.values(), ({ needs }) => needs.get(name) ?? 0);
+    left.set(name, row.settings.slots - held);
+  }
+  const isLate = new Set(waiting.filter((slot) => hasWaitedTooLong(state, slot)));
+  const inOrder = [...isLate, ...waiting.filter((slot) => !isLate.has(slot))];
+  for (const slot of inOrder) {
+    const missing = [...slot.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
+    if (missing === -1)
+      yield `${slotKey(slot)} waits for ${[...slot.needs.keys()].join(" and ")} though it is free`;
+    if (isLate.has(slot))
+      for (const [name, wanted] of [...slot.needs].slice(0, missing + 1))
+        left.set(name, (left.get(name) ?? 0) - wanted);
+  }
+}
+
+/** All that wait, in order of asking, but those of agents that may be dead. */
+function whoMayBeGranted(state: SwarmState): SlotRow[] {
+  const waiting: SlotRow[] = [];
+  for (const [id, slots] of state.slotsByAgent) {
+    if (state.agentById.get(id)?.unresponsive === true) continue;
+    for (const slot of slots.values()) if (slot.state === "waiting") waiting.push(slot);
+  }
+  return waiting.sort((a, b) => a.order - b.order);
+}
+
+/** Past the ceiling at one of its resources, and none has fewer slots than it needs. */
+function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slot: SlotRow): boolean {
+  let isLate = false;
+  for (const [name, wanted] of slot.needs) {
+    const row = resourceByName.get(name);
+    if (row === undefined || wanted > row.settings.slots) return false;
+    const age = row.tick - (slot.requestedTicks.get(name) ?? row.tick);
+    isLate ||= age > slotCeilingTicks(policy, slot) * row.waiting.size;
+  }
+  return isLate;
 }
 
 function sum(slots: Iterable<SlotRow>, of: (slot: SlotRow) => number): number {

@@ -9,6 +9,7 @@ import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { SlotSuccession } from "../../src/core/slot-invariants.ts";
 import type { SwarmState } from "../../src/core/state.ts";
 import { agentId, resourceName, slotHandle } from "../../src/ids.ts";
+import { defaultPolicy } from "../../src/scheduling/policy.ts";
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 
 /** Slots held, alone and as a set, and waited for, with and without a time-out; one that was released. */
@@ -91,6 +92,22 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
       resource(state, "a").settings = { slots: 3, maxWaiters: 100 };
     },
   ],
+  [
+    31,
+    "a slot is free where nobody is known to wait, and somebody waits for it",
+    (state) => {
+      resource(state, "a").settings = { slots: 3, maxWaiters: 100 };
+      state.contendedByName.clear();
+    },
+  ],
+  [
+    31,
+    "a slot is free that whoever waits past the ceiling does not keep",
+    (state) => {
+      resource(state, "a").settings = { slots: 3, maxWaiters: 100 };
+      resource(state, "b").tick = 1_000;
+    },
+  ],
 ];
 
 const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
@@ -143,6 +160,21 @@ describe("the checkers of slots", () => {
     succession.check(state);
     doIt(state);
     expect(numbersOf(succession.check(state))).toContain(number);
+  });
+
+  it("allow a slot to stay free for who waits past the ceiling, and for nobody else", () => {
+    const turns = SlotTurns.of({ a: 1, b: 1 }, "a1", "a2", "a3");
+    turns.turn(acquire("a1-b", "b"), acquire("a2-a", "a"), acquire("a3-set", ["a", "b"]));
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, ceiling: 1 } });
+    for (let round = 1; round <= 4; round += 1) {
+      turns.turn(release(`a2-a${round === 1 ? "" : round - 1}`));
+      turns.turn(acquire(`a2-a${round}`, "a"));
+    }
+    expect(turns.resource("a").inUse).toBe(0);
+    expect(turns.waiters("a")).toEqual(["a3-set", "a2-a4"]);
+    expect(checkAfterTurn(turns.state)).toEqual([]);
+    slot(turns.state, "a3-set").requestedTicks = new Map();
+    expect(numbersOf(checkAfterTurn(turns.state))).toContain(31);
   });
 
   it("allow a resource whose slots were lowered to have more in use, until they are released", () => {
