@@ -7,6 +7,7 @@ import { InvalidValueError } from "../errors.ts";
 /** LOCO's `optimize_for`: whom to serve first, from who waits longest (0) towards who has most (1). */
 export const alphaByPreset = { latency: 0, balanced: 0.25, throughput: 0.5 } as const;
 export type AlphaPreset = keyof typeof alphaByPreset;
+/** LOCO's default for most workloads. */
 export const alphaPresetDefault: AlphaPreset = "balanced";
 
 /** What an operator may say of α: a preset or a number, never both; neither means `balanced`. */

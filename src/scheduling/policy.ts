@@ -4,6 +4,7 @@
 
 import type { BudgetSettings } from "../core/settings.ts";
 import { limits } from "../limits.ts";
+import { alphaByPreset, alphaPresetDefault } from "./alpha.ts";
 
 /** The published rule sets, and ours. Each is a choice of the five settings after it. */
 export type RulesName = "waggle" | "budget" | "loco" | "vapora" | "lucio";
@@ -82,8 +83,7 @@ export const ruleSets: Readonly<Record<RulesName, RuleSet>> = {
 export const defaultPolicy: Policy = {
   rules: "waggle",
   ...ruleSets.waggle,
-  // LOCO's "balanced", its default for most workloads.
-  alpha: 0.25,
+  alpha: alphaByPreset[alphaPresetDefault],
   autoTune: false,
   guaranteeMs: limits.guaranteeMs,
   tokensDefault: limits.tokensPerAttemptDefault,

@@ -1,6 +1,7 @@
 // What is claimed of the rules, each claim as a figure and a bound. `npm run simulate:all` checks them on all seeds
 // and writes docs/results.md; the tests check them on fewer seeds, each with its slack.
 
+import { defaultPolicy } from "../../scheduling/policy.ts";
 import { locoPublished, sustainablePublished } from "./published.ts";
 import type { RuleReport } from "./simulate.ts";
 
@@ -27,10 +28,8 @@ export interface Requirement {
   readonly slack?: number;
 }
 
-const ALPHA_DEFAULT = 0.25;
-
 /** Names the reports of one set of runs. */
-export function runsKey({ scenario, rules, alpha = ALPHA_DEFAULT }: Runs): string {
+export function runsKey({ scenario, rules, alpha = defaultPolicy.alpha }: Runs): string {
   return `${scenario} ${rules} ${alpha}`;
 }
 
