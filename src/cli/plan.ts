@@ -51,8 +51,8 @@ A snapshot is one JSON object. Nothing may be left out; null stands for no limit
   projectTokenUsage, projectActiveAgentCounts, tasksCompletedInWindow         {project: number}; 0 for those not named
   globalBudget, globalTokensUsed                     tokens of all projects
 
-Ours takes a task to cost what one has cost so far: tokens used / tasks completed. It refuses a creditWeight or a
-maxConcurrentAgents of 0. loco, vapora and lucio need what a snapshot does not hold: see waggle simulate.
+Ours takes a task to cost what one has cost so far: tokens used / tasks completed. It refuses a creditWeight of 0;
+a project with maxConcurrentAgents 0 is closed and gets nothing. loco, vapora and lucio need what a snapshot does not hold: see waggle simulate.
 
 With --lines a line that is wrong prints {"line", "error": {"code", "message", "field"}} in its place, an object where
 the others are arrays, and the rest goes on; empty lines are passed over. Exit code 2 if any line was wrong.

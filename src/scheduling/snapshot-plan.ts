@@ -47,9 +47,10 @@ const now = (2 * limits.guaranteeMs) as Instant;
 /**
  * What our rules assign in one round. Hard limits hold within the round: concurrency, and budgets by the estimate
  * that a task uses what a completed one did on average (1 token where nothing is known).
+ * A project with a concurrency of 0 is closed: nothing of it is assigned.
  *
  * @returns in the order of the grants
- * @throws InvalidValueError for a credit weight or a concurrency of 0, an id that stands twice or begins with a
+ * @throws InvalidValueError for a credit weight of 0, an id that stands twice or begins with a
  *   space, more projects than a swarm may have, and a number that is none or negative
  */
 export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
@@ -200,15 +201,12 @@ function record(state: SwarmState, event: Event, at: Instant): void {
 }
 
 function checkOurs({ projects, tasks, agents }: BudgetSnapshot): void {
-  for (const [at, { creditWeight, maxConcurrentAgents }] of projects.entries()) {
+  for (const [at, { creditWeight }] of projects.entries()) {
     if (creditWeight === 0) {
       refuse(
         `projects[${at}].creditWeight`,
         "must be above 0: a share of nothing would wait for ever; pause it instead",
       );
-    }
-    if (maxConcurrentAgents === 0) {
-      refuse(`projects[${at}].maxConcurrentAgents`, "must be 1 or more; to stop a project, pause it");
     }
   }
   if (projects.length > limits.projectsMax) refuse("projects", `a swarm has at most ${limits.projectsMax}`);

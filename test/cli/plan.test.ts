@@ -91,12 +91,6 @@ describe("one snapshot", () => {
     ],
     ["capitals", { ...good, agents: [{ id: "a", state: "IDLE" }] }, "agents[0].state", /lower case/],
     [
-      "no concurrency under ours",
-      { ...good, projects: [{ ...project, maxConcurrentAgents: 0 }] },
-      "projects[0].maxConcurrentAgents",
-      /1 or more/,
-    ],
-    [
       "a weight of 0 under ours",
       { ...good, projects: [{ ...project, creditWeight: 0 }] },
       "projects[0].creditWeight",
@@ -119,6 +113,12 @@ describe("one snapshot", () => {
     const { code, stderr } = await plan(stdin);
     expect(code).toBe(2);
     expect(stderr).toMatch(sentence);
+  });
+
+  it("takes a project without concurrency for closed", async () => {
+    const snapshot = { ...good, projects: [{ ...project, maxConcurrentAgents: 0 }] };
+    const { code, stdout } = await plan(JSON.stringify(snapshot), "--json");
+    expect({ code, actions: JSON.parse(stdout) }).toEqual({ code: 0, actions: [] });
   });
 
   it("names the document's division by zero", async () => {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BudgetSnapshot, SnapshotProject } from "../../src/scheduling/exact/budget-snapshot.ts";
 import { planSnapshot } from "../../src/scheduling/snapshot-plan.ts";
+import { readVectors } from "../support/vectors.ts";
 
 interface Overrides extends Partial<Omit<BudgetSnapshot, "projects">> {
   readonly projects?: readonly Partial<SnapshotProject>[];
@@ -73,6 +74,12 @@ describe("planSnapshot", () => {
       { projects: [{ maxConcurrentAgents: 1 }], projectActiveAgentCounts: { p: 2 } },
       0,
     ],
+    ["a concurrency of 0: closed", { projects: [{ maxConcurrentAgents: 0 }] }, 0],
+    [
+      "a concurrency of 0 for that project alone",
+      { projects: [{ maxConcurrentAgents: 0 }, { id: "q", maxConcurrentAgents: 3 }] },
+      3,
+    ],
     ["a budget of so many tokens", { projects: [{ budgetLimit: 3 }] }, 3],
     [
       "a budget, by what a task has used on average",
@@ -124,7 +131,7 @@ describe("planSnapshot", () => {
       creditWeight: fc.double({ min: 0.1, max: 9, noNaN: true }),
       status: fc.constantFrom("active", "paused"),
       budgetLimit: fc.option(fc.nat(9)),
-      maxConcurrentAgents: fc.integer({ min: 1, max: 4 }),
+      maxConcurrentAgents: fc.integer({ min: 0, max: 4 }),
     });
     const task = fc.tuple(fc.nat(99), fc.constantFrom("p", "q", "r", "ghost"), fc.nat(3));
     const snapshots = fc.record({
@@ -166,11 +173,26 @@ describe("planSnapshot", () => {
     );
   });
 
+  it("plans every snapshot of the document's vectors", () => {
+    const vectors = readVectors<{ readonly snapshot: BudgetSnapshot }>("budget-scheduler.jsonl");
+    const closed = vectors.filter(({ snapshot }) =>
+      snapshot.projects.some(({ maxConcurrentAgents }) => maxConcurrentAgents === 0),
+    );
+    expect(closed.length).toBeGreaterThan(0);
+    for (const { snapshot } of vectors) {
+      const open = snapshot.projects.filter(
+        ({ status, maxConcurrentAgents }) => status === "active" && maxConcurrentAgents > 0,
+      );
+      const ids = new Set(open.map(({ id }) => id));
+      for (const { projectId } of planSnapshot(snapshot)) expect(ids).toContain(projectId);
+    }
+  });
+
   it.each<[string, Overrides]>([
     ["projects[1].creditWeight", { projects: [{}, { id: "q", creditWeight: 0 }] }],
     ["projects[0].creditWeight", { projects: [{ creditWeight: 0 }] }],
     ["projects[0].creditWeight", { projects: [{ creditWeight: Number.NaN }] }],
-    ["projects[0].maxConcurrentAgents", { projects: [{ maxConcurrentAgents: 0 }] }],
+    ["projects[0].maxConcurrentAgents", { projects: [{ maxConcurrentAgents: -1 }] }],
     ["projects[1].id", { projects: [{}, {}] }],
     ["tasks[1].id", { tasks: [aTask("t", "p"), aTask("t", "p")] }],
     ["tasks[0].id", { tasks: [aTask(" p", "p")] }],
