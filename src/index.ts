@@ -94,14 +94,16 @@ export {
   type SharedResourceOptions,
 } from "./scheduling/exact/shared-resource.ts";
 export {
+  assignmentScore as vaporaScore,
   assignTaskToBestAgent,
   collectSwarmMetrics,
+  currentLoad as vaporaLoad,
   type SwarmMetrics,
   type VaporaAgent,
   type VaporaAssignment,
 } from "./scheduling/exact/vapora.ts";
 export { loads, type Queue } from "./scheduling/load.ts";
-export { type ScoreTerms, vaporaLoad, vaporaScore } from "./scheduling/score.ts";
+export type { ScoreTerms } from "./scheduling/score.ts";
 export { SlidingWindow, type SlidingWindowOptions } from "./scheduling/sliding-window.ts";
 export { planSnapshot } from "./scheduling/snapshot-plan.ts";
 export { weightThousandthsOf } from "./scheduling/weight.ts";

@@ -1,6 +1,8 @@
 // LOCO's load function: how much pressure stands behind each of those that compete, relative to the others.
 // One number read two ways: who waits most gets the next slot first and the next task last.
 
+import { checkAlpha, checkAmount, checkObjects } from "./argument.ts";
+
 /** What waits at one competitor. */
 export interface Queue {
   /** Sum of the weights that wait, ≥ 0. */
@@ -23,8 +25,19 @@ export function loadOf(queue: Queue, maxima: Queue, alpha: number): number {
   return alpha * depth + (1 - alpha) * age;
 }
 
-/** L of each of those that compete, in their order. @param alpha [0, 1] */
+/**
+ * L of each of those that compete, in their order, of numbers from outside.
+ *
+ * @param alpha [0, 1]
+ * @throws InvalidValueError for an α outside its range, and a depth or an age that is negative or no number
+ */
 export function loads(queues: readonly Queue[], alpha: number): number[] {
+  checkAlpha(alpha);
+  checkObjects(queues, "queues");
+  for (const [at, { queueDepth, oldestAge }] of queues.entries()) {
+    checkAmount(queueDepth, `queues[${at}].queueDepth`);
+    checkAmount(oldestAge, `queues[${at}].oldestAge`);
+  }
   const maxima = maximaOf(queues);
   return queues.map((queue) => loadOf(queue, maxima, alpha));
 }

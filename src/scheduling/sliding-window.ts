@@ -4,9 +4,8 @@
 // window, rounded up to a millisecond; two steps for a window that 60 does not divide) before the window began.
 // So no true window ever holds more than was let through.
 
-import { InvalidValueError } from "../errors.ts";
 import type { Instant } from "../ids.ts";
-import { checkAmount } from "./exact/budget-snapshot.ts";
+import { checkAmount, checkObject, checkWhole } from "./argument.ts";
 import { addTokens, emptyWindow, fallsTo, totalAt } from "./rolling-window.ts";
 
 export interface SlidingWindowOptions {
@@ -24,7 +23,9 @@ export class SlidingWindow {
   #newest = 0;
 
   /** @throws InvalidValueError for a length or a bound that is no whole number in its range */
-  constructor({ windowMs, maxTokens }: SlidingWindowOptions) {
+  constructor(options: SlidingWindowOptions) {
+    checkObject(options, "options");
+    const { windowMs, maxTokens } = options;
     checkWhole(windowMs, "windowMs", 1);
     checkWhole(maxTokens, "maxTokens", 0);
     this.windowMs = windowMs;
@@ -44,28 +45,29 @@ export class SlidingWindow {
     addTokens(this.#window, tokens, this.#newest as Instant);
   }
 
-  /** Tokens of the window that ends now, and of at most a step or two before it. */
+  /** Tokens of the window that ends now, and of at most a step or two before it. @throws InvalidValueError */
   usedAt(now: number): number {
     return totalAt(this.#window, this.#noEarlier(now));
   }
 
+  /** Whether the bound is reached. @throws InvalidValueError for a time that is none */
   isExceeded(now: number): boolean {
     return this.usedAt(now) >= this.maxTokens;
   }
 
-  /** When `isExceeded` becomes false by time alone: `now` when it is, infinity when a bound of 0 never lets it. */
+  /**
+   * When `isExceeded` becomes false by time alone: `now` when it is, infinity when a bound of 0 never lets it.
+   *
+   * @throws InvalidValueError for a time that is none
+   */
   freeAt(now: number): number {
-    if (this.maxTokens === 0) return Number.POSITIVE_INFINITY;
     const at = this.#noEarlier(now);
+    if (this.maxTokens === 0) return Number.POSITIVE_INFINITY;
     return this.isExceeded(at) ? fallsTo(this.#window, this.maxTokens - 1, at) : now;
   }
 
   #noEarlier(now: number): Instant {
+    checkAmount(now, "now");
     return Math.max(this.#newest, now) as Instant;
   }
-}
-
-function checkWhole(value: number, field: string, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return;
-  throw new InvalidValueError(`${field}: must be a whole number from ${least}, not ${value}`, { field });
 }

@@ -6,7 +6,6 @@
 import { apply } from "../core/apply.ts";
 import type { Event, TaskSpec } from "../core/event.ts";
 import { emptyState, type SwarmState } from "../core/state.ts";
-import { InvalidValueError } from "../errors.ts";
 import type {
   AgentId,
   AssignmentNumber,
@@ -22,10 +21,11 @@ import type {
   UserId,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { refuse } from "./argument.ts";
 import {
   type AssignAction,
   type BudgetSnapshot,
-  checkNumbers,
+  checkSnapshot,
   countOf,
   type SnapshotProject,
   type SnapshotTask,
@@ -50,11 +50,11 @@ const now = (2 * limits.guaranteeMs) as Instant;
  * A project with a concurrency of 0 is closed: nothing of it is assigned.
  *
  * @returns in the order of the grants
- * @throws InvalidValueError for a credit weight of 0, an id that stands twice or begins with a
- *   space, more projects than a swarm may have, and a number that is none or negative
+ * @throws InvalidValueError for a credit weight of 0, an id that stands twice or begins with a space, more projects
+ *   than a swarm may have, a field that is not there or not of its sort, and a number that is none or negative
  */
 export function planSnapshot(snapshot: BudgetSnapshot): AssignAction[] {
-  checkNumbers(snapshot);
+  checkSnapshot(snapshot);
   checkOurs(snapshot);
   const tokensPerTask = tokensPerTaskOf(snapshot);
   const state = stateOf(snapshot, tokensPerTask);
@@ -222,10 +222,6 @@ function checkIds(things: readonly { readonly id: string }[], name: string): voi
     if (seen.has(id)) refuse(`${name}[${at}].id`, `'${id}' stands twice`);
     seen.add(id);
   }
-}
-
-function refuse(field: string, sentence: string): never {
-  throw new InvalidValueError(`${field}: ${sentence}`, { field });
 }
 
 function sumOf(counts: Readonly<Record<string, number>>): number {

@@ -6,7 +6,7 @@ import { InvalidValueError } from "../../errors.ts";
 import {
   type AssignAction,
   type BudgetSnapshot,
-  checkNumbers,
+  checkSnapshot,
   countOf,
   type SnapshotProject,
   type SnapshotTask,
@@ -17,11 +17,11 @@ import { BudgetManager } from "./fair-share.ts";
  * Steps 1 to 8 of section 2.4.
  *
  * @returns at most one action for each idle agent, in the order of the snapshot's agents
- * @throws InvalidValueError for a number that is none or negative, and where the document divides by zero: the
- *   eligible projects' weights sum to 0
+ * @throws InvalidValueError for a field that is not there or not of its sort, a number that is none or negative,
+ *   and where the document divides by zero: the eligible projects' weights sum to 0
  */
 export function schedule(snapshot: BudgetSnapshot): AssignAction[] {
-  checkNumbers(snapshot);
+  checkSnapshot(snapshot);
   const budget = new BudgetManager(snapshot.globalBudget);
   if (budget.isGlobalBudgetExhausted(snapshot.globalTokensUsed)) return [];
   const idle = snapshot.agents.filter(({ state }) => state === "idle");

@@ -1,7 +1,7 @@
 // What the budget scheduler sees of the world, and what it answers (budget-scheduler specification, 2.2 and 2.3).
 // Statuses are words of whoever took the snapshot: only `ready`, `idle` and `active` mean something here.
 
-import { InvalidValueError } from "../../errors.ts";
+import { checkAmount, checkFinite, checkObject, checkObjects, checkText } from "../argument.ts";
 
 export interface SnapshotProject {
   readonly id: string;
@@ -59,14 +59,26 @@ export function countOf(counts: CountByProject, project: string): number {
   return Object.hasOwn(counts, project) ? (counts[project] as number) : 0;
 }
 
-/** @throws InvalidValueError naming the field of the first number that is none, or negative */
-export function checkNumbers(snapshot: BudgetSnapshot): void {
-  for (const [at, project] of snapshot.projects.entries()) {
-    checkAmount(project.creditWeight, `projects[${at}].creditWeight`);
-    checkAmount(project.maxConcurrentAgents, `projects[${at}].maxConcurrentAgents`);
-    if (project.budgetLimit !== null) checkAmount(project.budgetLimit, `projects[${at}].budgetLimit`);
+/**
+ * @throws InvalidValueError naming the first field that is not there or not of its sort, or whose number is none or
+ *   negative
+ */
+export function checkSnapshot(snapshot: BudgetSnapshot): void {
+  checkObject(snapshot, "snapshot");
+  checkObjects(snapshot.projects, "projects");
+  for (const [at, project] of snapshot.projects.entries()) checkProject(project, `projects[${at}]`);
+  checkObjects(snapshot.tasks, "tasks");
+  for (const [at, { id, projectId, status, priority }] of snapshot.tasks.entries()) {
+    checkText(id, `tasks[${at}].id`);
+    checkText(projectId, `tasks[${at}].projectId`);
+    checkText(status, `tasks[${at}].status`);
+    checkFinite(priority, `tasks[${at}].priority`);
   }
-  for (const [at, { priority }] of snapshot.tasks.entries()) checkFinite(priority, `tasks[${at}].priority`);
+  checkObjects(snapshot.agents, "agents");
+  for (const [at, { id, state }] of snapshot.agents.entries()) {
+    checkText(id, `agents[${at}].id`);
+    checkText(state, `agents[${at}].state`);
+  }
   for (const name of ["projectTokenUsage", "projectActiveAgentCounts", "tasksCompletedInWindow"] as const) {
     checkCounts(snapshot[name], name);
   }
@@ -74,18 +86,16 @@ export function checkNumbers(snapshot: BudgetSnapshot): void {
   checkAmount(snapshot.globalTokensUsed, "globalTokensUsed");
 }
 
-/** @throws InvalidValueError naming the project whose count is no number, or negative */
+function checkProject(project: SnapshotProject, field: string): void {
+  checkText(project.id, `${field}.id`);
+  checkText(project.status, `${field}.status`);
+  checkAmount(project.creditWeight, `${field}.creditWeight`);
+  checkAmount(project.maxConcurrentAgents, `${field}.maxConcurrentAgents`);
+  if (project.budgetLimit !== null) checkAmount(project.budgetLimit, `${field}.budgetLimit`);
+}
+
+/** @throws InvalidValueError for what is no object, and naming the project whose count is no number, or negative */
 export function checkCounts(counts: CountByProject, field: string): void {
+  checkObject(counts, field);
   for (const [project, count] of Object.entries(counts)) checkAmount(count, `${field}.${project}`);
-}
-
-/** @throws InvalidValueError */
-export function checkAmount(value: number, field: string): void {
-  checkFinite(value, field);
-  if (value < 0) throw new InvalidValueError(`${field}: must be 0 or more, not ${value}`, { field });
-}
-
-function checkFinite(value: number, field: string): void {
-  if (Number.isFinite(value)) return;
-  throw new InvalidValueError(`${field}: must be a number, not ${String(value)}`, { field });
 }

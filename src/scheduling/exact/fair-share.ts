@@ -1,7 +1,8 @@
 // The arithmetic of fair shares (budget-scheduler specification, section 3): target ratios, deficits, exhaustion.
 // The document calls it BudgetManager, and so does this package.
 
-import { type CountByProject, checkAmount, checkCounts, countOf } from "./budget-snapshot.ts";
+import { checkAmount } from "../argument.ts";
+import { type CountByProject, checkCounts, countOf } from "./budget-snapshot.ts";
 
 /** Holds nothing but the global budget; all methods are pure functions of their arguments. */
 export class BudgetManager {
@@ -49,13 +50,21 @@ export class BudgetManager {
     );
   }
 
-  /** Section 3.4. */
+  /** Section 3.4. @throws InvalidValueError for a use that is negative or no number */
   isGlobalBudgetExhausted(totalUsed: number): boolean {
+    checkAmount(totalUsed, "totalUsed");
     return this.globalBudget !== null && totalUsed >= this.globalBudget;
   }
 
-  /** Section 3.5. @param budgetLimit null is no limit */
+  /**
+   * Section 3.5.
+   *
+   * @param budgetLimit null is no limit
+   * @throws InvalidValueError for a use or a limit that is negative or no number
+   */
   isProjectBudgetExhausted(projectUsed: number, budgetLimit: number | null): boolean {
+    checkAmount(projectUsed, "projectUsed");
+    if (budgetLimit !== null) checkAmount(budgetLimit, "budgetLimit");
     return budgetLimit !== null && projectUsed >= budgetLimit;
   }
 }

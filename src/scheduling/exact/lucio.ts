@@ -4,6 +4,7 @@
 // A model in one process, for simulations; live, `recency` orders what passed the filters (planner.ts).
 
 import { InvalidValueError } from "../../errors.ts";
+import { checkAmount, checkObject, checkPositive, checkText } from "../argument.ts";
 
 export interface LucioTask {
   readonly id: string;
@@ -24,9 +25,18 @@ const neverScheduledAt = 0;
 /**
  * `task_weight * (current_time - user_last_scheduled_time)`.
  *
- * @param lastScheduledAt of the user; undefined when never
+ * @param taskWeight > 0 · @param now ≥ 0 · @param lastScheduledAt of the user, ≥ 0; undefined when never
+ * @throws InvalidValueError for a number that is none or out of its range
  */
 export function priorityScore(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {
+  checkPositive(taskWeight, "taskWeight");
+  checkAmount(now, "now");
+  if (lastScheduledAt !== undefined) checkAmount(lastScheduledAt, "lastScheduledAt");
+  return scoreOf(taskWeight, now, lastScheduledAt);
+}
+
+/** The same of what was checked when it came in: a cycle asks it for each user and weight. */
+function scoreOf(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {
   return taskWeight * (now - (lastScheduledAt ?? neverScheduledAt));
 }
 
@@ -69,12 +79,15 @@ export class LucioScheduler {
     return this.#topN;
   }
 
-  /** @throws InvalidValueError for a weight that is not above 0, or an id that is pending or runs already */
+  /**
+   * @throws InvalidValueError for an id or a user that is no text, a weight that is not above 0, or an id that is
+   *   pending or runs already
+   */
   submit(task: LucioTask): void {
-    if (!(Number.isFinite(task.taskWeight) && task.taskWeight > 0)) {
-      const sentence = `a task's weight is a number above 0, not ${task.taskWeight}`;
-      throw new InvalidValueError(sentence, { field: "taskWeight" });
-    }
+    checkObject(task, "task");
+    checkText(task.id, "id");
+    checkText(task.user, "user");
+    checkPositive(task.taskWeight, "taskWeight");
     if (this.#pendingIds.has(task.id) || this.#agentByTask.has(task.id)) {
       throw new InvalidValueError(`there is a task ${task.id} already`, { field: "id" });
     }
@@ -112,6 +125,7 @@ export class LucioScheduler {
   /** Says which agent runs a scheduled task, so that its death can be told. @throws InvalidValueError */
   started(task: string, agent: string): void {
     this.#checkScheduled(task);
+    checkText(agent, "agent");
     this.#agentByTask.set(task, agent);
   }
 
@@ -134,7 +148,7 @@ export class LucioScheduler {
     for (const user of this.#userByName.values()) {
       for (const [pending] of user.pendingByWeight.values()) {
         if (pending === undefined) continue;
-        const score = priorityScore(pending.task.taskWeight, now, user.lastScheduledAt);
+        const score = scoreOf(pending.task.taskWeight, now, user.lastScheduledAt);
         const ranked = { user, pending, score };
         if (highest === undefined || isBefore(ranked, highest)) highest = ranked;
       }

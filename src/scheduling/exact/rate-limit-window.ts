@@ -3,7 +3,7 @@
 // sliding-window.ts is the one that slides. Time is an argument, in seconds.
 
 import { InvalidValueError } from "../../errors.ts";
-import { checkAmount } from "./budget-snapshot.ts";
+import { checkAmount, checkObject, checkText } from "../argument.ts";
 
 const secondsByLimitType: ReadonlyMap<string, number> = new Map([
   ["per_minute", 60],
@@ -39,7 +39,9 @@ export class RateLimitWindow {
    *   and for numbers that are negative or none
    */
   constructor(options: RateLimitWindowOptions, now: number) {
+    checkObject(options, "options");
     const { agentType, limitType, maxTokens, currentTokens = 0, windowStart = 0 } = options;
+    checkText(agentType, "agentType");
     this.agentType = agentType;
     this.limitType = limitType;
     this.windowSeconds = windowSecondsOf(limitType);
@@ -76,13 +78,19 @@ export class RateLimitWindow {
     this.#currentTokens += tokens;
   }
 
-  /** Whether the limit is reached in a window that has not expired. Changes nothing (section 4.4). */
+  /**
+   * Whether the limit is reached in a window that has not expired. Changes nothing (section 4.4).
+   *
+   * @throws InvalidValueError for a time that is none
+   */
   isExceeded(now: number): boolean {
+    checkAmount(now, "now");
     return !this.#isExpired(now) && this.#currentTokens >= this.maxTokens;
   }
 
-  /** Until the window's end, ≥ 0, whatever was used (section 4.5). */
+  /** Until the window's end, ≥ 0, whatever was used (section 4.5). @throws InvalidValueError for a time that is none */
   secondsUntilReset(now: number): number {
+    checkAmount(now, "now");
     return Math.max(0, this.windowSeconds - (now - this.#windowStart));
   }
 

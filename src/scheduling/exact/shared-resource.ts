@@ -5,7 +5,7 @@
 
 import { BackpressureError, InvalidValueError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { alphaOf } from "../alpha.ts";
+import { checkAlpha, checkObject, checkPositive, checkText, checkWhole } from "../argument.ts";
 import { pickWaiter } from "../contention.ts";
 import type { Queue } from "../load.ts";
 
@@ -14,7 +14,7 @@ export interface SharedResourceOptions {
   readonly capacity: number;
   /** [0, 1] */
   readonly alpha: number;
-  /** LOCO's `max_waiters`, default 100. */
+  /** LOCO's `max_waiters`, a whole number ≥ 0, default 100. */
   readonly maxWaiters?: number;
 }
 
@@ -44,13 +44,15 @@ export class SharedResource {
   #inUse = 0;
   #tick = 0;
 
-  /** @throws InvalidValueError for a capacity below 1, or an α outside [0, 1] */
-  constructor({ capacity, alpha, maxWaiters = limits.waitersPerResourceMax }: SharedResourceOptions) {
-    if (!(Number.isSafeInteger(capacity) && capacity >= 1)) {
-      throw new InvalidValueError(`a resource has 1 slot or more, not ${capacity}`, { field: "capacity" });
-    }
+  /** @throws InvalidValueError for a capacity below 1, an α outside [0, 1], or a bound that is no whole number */
+  constructor(options: SharedResourceOptions) {
+    checkObject(options, "options");
+    const { capacity, alpha, maxWaiters = limits.waitersPerResourceMax } = options;
+    checkWhole(capacity, "capacity", 1);
+    checkAlpha(alpha);
+    checkWhole(maxWaiters, "maxWaiters", 0);
     this.#capacity = capacity;
-    this.#alpha = alphaOf({ alpha });
+    this.#alpha = alpha;
     this.#maxWaiters = maxWaiters;
   }
 
@@ -70,9 +72,8 @@ export class SharedResource {
 
   /** Puts a task in the agent's queue. @throws InvalidValueError for a weight that is no positive number */
   submit(agent: string, weight: number): void {
-    if (!(Number.isFinite(weight) && weight > 0)) {
-      throw new InvalidValueError(`a task's weight is a number above 0, not ${weight}`, { field: "weight" });
-    }
+    checkText(agent, "agent");
+    checkPositive(weight, "weight");
     const queue = this.#queueByAgent.get(agent);
     const task = { weight, queuedTick: this.#tick };
     if (queue === undefined) this.#queueByAgent.set(agent, [task]);

@@ -2,8 +2,11 @@
 // the formulas of score.ts. Gaps included: an agent that is full is still selected when it scores best. Live, the
 // filters come first (eligibility.ts).
 
-import { InvalidValueError, NoAgentsAvailableError } from "../../errors.ts";
+import { NoAgentsAvailableError } from "../../errors.ts";
+import { checkObject, checkObjects, checkText, checkWhole, refuse } from "../argument.ts";
 import { type ScoreTerms, vaporaLoad, vaporaScore } from "../score.ts";
+
+const statuses: ReadonlySet<string> = new Set<VaporaAgent["status"]>(["ready", "busy", "offline"]);
 
 /** The document's AgentState. */
 export interface VaporaAgent extends ScoreTerms {
@@ -20,21 +23,36 @@ export interface VaporaAssignment<Agent extends VaporaAgent> {
   readonly agents: readonly Agent[];
 }
 
+/** `vaporaLoad` of terms from outside. @throws InvalidValueError for a term that is none or out of its range */
+export function currentLoad(terms: ScoreTerms): number {
+  checkObject(terms, "terms");
+  checkTerms(terms, "");
+  return vaporaLoad(terms);
+}
+
+/** `vaporaScore` of terms from outside. @throws InvalidValueError for a term that is none or out of its range */
+export function assignmentScore(terms: ScoreTerms): number {
+  checkObject(terms, "terms");
+  checkTerms(terms, "");
+  return vaporaScore(terms);
+}
+
 /**
  * The document's `assign_task_to_best_agent`: of those ready or busy, the one with the highest score; of equals,
  * the first.
  *
  * @param role that the agent must have, as the document's comment says; its code asks for none
  * @throws NoAgentsAvailableError when all are offline, or none has the role
- * @throws InvalidValueError for an agent whose success rate, in flight or max concurrent is out of range
+ * @throws InvalidValueError for an agent whose success rate, in flight, max concurrent or status is out of range
  */
 export function assignTaskToBestAgent<Agent extends VaporaAgent>(
   agents: readonly Agent[],
   role?: string,
 ): VaporaAssignment<Agent> {
+  checkAgents(agents);
+  if (role !== undefined) checkText(role, "role");
   let best: { readonly agent: Agent; readonly score: number } | undefined;
-  for (const [at, agent] of agents.entries()) {
-    checkAgent(agent, at);
+  for (const agent of agents) {
     if (agent.status === "offline" || (role !== undefined && agent.role !== role)) continue;
     const score = vaporaScore(agent);
     if (best === undefined || score > best.score) best = { agent, score };
@@ -65,9 +83,9 @@ export interface SwarmMetrics {
   readonly avgLoad: number;
 }
 
-/** @throws InvalidValueError for an agent whose success rate, in flight or max concurrent is out of range */
+/** @throws InvalidValueError for an agent whose success rate, in flight, max concurrent or status is out of range */
 export function collectSwarmMetrics(agents: readonly VaporaAgent[]): SwarmMetrics {
-  for (const [at, agent] of agents.entries()) checkAgent(agent, at);
+  checkAgents(agents);
   const idleAgents = agents.filter(({ inFlight }) => inFlight === 0).length;
   return {
     totalAgents: agents.length,
@@ -99,18 +117,21 @@ function meanOf<Item>(items: readonly Item[], measure: (item: Item) => number): 
   return items.reduce((total, item) => total + measure(item), 0) / items.length;
 }
 
-function checkAgent({ successRate, inFlight, maxConcurrent }: VaporaAgent, at: number): void {
-  if (!(successRate >= 0 && successRate <= 1)) {
-    refuse(`agents[${at}].successRate`, `must be from 0 to 1, not ${successRate}`);
-  }
-  if (!(Number.isSafeInteger(inFlight) && inFlight >= 0)) {
-    refuse(`agents[${at}].inFlight`, `must be a whole number from 0, not ${inFlight}`);
-  }
-  if (!(Number.isSafeInteger(maxConcurrent) && maxConcurrent >= 1)) {
-    refuse(`agents[${at}].maxConcurrent`, `must be a whole number from 1, not ${maxConcurrent}`);
+function checkAgents(agents: readonly VaporaAgent[]): void {
+  checkObjects(agents, "agents");
+  for (const [at, agent] of agents.entries()) {
+    checkText(agent.id, `agents[${at}].id`);
+    checkTerms(agent, `agents[${at}].`);
+    if (!statuses.has(agent.status)) {
+      refuse(`agents[${at}].status`, `must be ${[...statuses].join(", ")}, not ${String(agent.status)}`);
+    }
   }
 }
 
-function refuse(field: string, sentence: string): never {
-  throw new InvalidValueError(`${field}: ${sentence}`, { field });
+function checkTerms({ successRate, inFlight, maxConcurrent }: ScoreTerms, prefix: string): void {
+  if (!(Number.isFinite(successRate) && successRate >= 0 && successRate <= 1)) {
+    refuse(`${prefix}successRate`, `must be from 0 to 1, not ${String(successRate)}`);
+  }
+  checkWhole(inFlight, `${prefix}inFlight`, 0);
+  checkWhole(maxConcurrent, `${prefix}maxConcurrent`, 1);
 }

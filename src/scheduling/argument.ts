@@ -1,0 +1,62 @@
+// What a caller from outside gave, refused with the field's name where it is not what it must be. For the edge that
+// the package exports: nothing that runs once a grant or once a candidate asks here.
+
+import { InvalidValueError } from "../errors.ts";
+import { alphaOf } from "./alpha.ts";
+
+/** @throws InvalidValueError for what is no number, not finite, or negative */
+export function checkAmount(value: number, field: string): void {
+  checkFinite(value, field);
+  if (value < 0) refuse(field, `must be 0 or more, not ${value}`);
+}
+
+/** @throws InvalidValueError for what is no number, not finite, or not above 0 */
+export function checkPositive(value: number, field: string): void {
+  if (!(Number.isFinite(value) && value > 0)) refuse(field, `must be a number above 0, not ${said(value)}`);
+}
+
+/** @throws InvalidValueError for what is no number, or not finite */
+export function checkFinite(value: number, field: string): void {
+  if (!Number.isFinite(value)) refuse(field, `must be a number, not ${said(value)}`);
+}
+
+/** @throws InvalidValueError for what is no whole number, or below `least` */
+export function checkWhole(value: number, field: string, least: number): void {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  refuse(field, `must be a whole number from ${least}, not ${said(value)}`);
+}
+
+/** One that was said: unlike a setting, an argument has no preset to fall back to. @throws InvalidValueError */
+export function checkAlpha(alpha: number): void {
+  checkFinite(alpha, "alpha");
+  alphaOf({ alpha });
+}
+
+/** @throws InvalidValueError for what is no text, or empty */
+export function checkText(value: string, field: string): void {
+  if (typeof value !== "string" || value === "") refuse(field, `must be text, not ${said(value)}`);
+}
+
+/** @throws InvalidValueError for what is no object; a list is none */
+export function checkObject(value: object, field: string): void {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
+  refuse(field, `must be an object, not ${said(value)}`);
+}
+
+/** @throws InvalidValueError for what is no list, and for a member that is no object */
+export function checkObjects(list: readonly object[], field: string): void {
+  if (!Array.isArray(list)) refuse(field, `must be a list, not ${said(list)}`);
+  for (const [at, member] of list.entries()) checkObject(member, `${field}[${at}]`);
+}
+
+/** @throws InvalidValueError always */
+export function refuse(field: string, sentence: string): never {
+  throw new InvalidValueError(`${field}: ${sentence}`, { field });
+}
+
+/** Short, and never an error of its own: what was given may be anything. */
+function said(value: unknown): string {
+  if (typeof value === "string") return value === "" ? "empty text" : `the text '${value.slice(0, 40)}'`;
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
