@@ -9,6 +9,7 @@ import { limits } from "../limits.ts";
 import { check } from "../protocol/codec.ts";
 import { acquireRequestSchema } from "../protocol/slot-schemas.ts";
 import type { AbortReason, PlainError, SessionOrder, SlotKey, SlotNotice } from "./link.ts";
+import { isObject, unknownOption } from "./option-names.ts";
 
 export interface AcquireOptions {
   /** What the work under the slot costs, counted in L(i), 1 to 1,000,000; three decimals. Default 1. */
@@ -19,7 +20,8 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
   /** The line of work it is for: whoever holds something may acquire only what comes later in name order, and that
    *  is asked of each line by itself. Default: the agent as a whole, which may hold several slots of one resource,
-   *  as a connection does whose calls share a quota. Handlers, and calls of `wrap`, are lines of their own. */
+   *  as a connection does whose calls share a quota. Handlers, and calls of `wrap`, are lines of their own; inside a
+   *  `wrap`, unless another holder is named, what it holds must come before what is acquired. */
   readonly holder?: string;
 }
 
@@ -78,8 +80,8 @@ export class Slots {
     options: AcquireOptions = {},
     signals: readonly AbortSignal[] = [],
   ): Promise<Slot> {
-    const { signal, ...terms } = options;
-    const wanted = checked({ resources: [resources].flat(), ...terms });
+    const wanted = checkAcquisition(resources, options);
+    const { signal } = options;
     const giveUps = signal === undefined ? signals : [signal, ...signals];
     for (const each of giveUps) each.throwIfAborted();
     if (this.#isClosed) throw ended();
@@ -221,19 +223,30 @@ const whyLost: Readonly<Record<AbortReason, string>> = {
   stopping: "the agent has ended",
 };
 
-/** @throws InvalidMessageError naming the field */
-function checked(terms: Omit<AcquireOptions, "signal"> & { readonly resources: readonly string[] }) {
-  const { resources, weight, timeoutMs, holder } = terms;
+/** What `acquire` may be told, and what people write instead. */
+export const acquireOptionNames = {
+  known: ["weight", "timeoutMs", "signal", "holder"] satisfies (keyof AcquireOptions)[],
+  otherwise: { timeout: "timeoutMs" },
+};
+
+/** Before anything waits for an agent or a leader. @throws InvalidMessageError naming the field */
+export function checkAcquisition(resources: string | readonly string[], options: AcquireOptions) {
+  const refuse = (message: string, field?: string): never => {
+    throw new InvalidMessageError(`acquire: ${message}`, field === undefined ? {} : { field });
+  };
+  if (!isObject(options)) refuse("its options must be an object, as { weight: 2.5 }");
+  const unknown = unknownOption(options, acquireOptionNames);
+  if (unknown !== undefined) refuse(unknown.message, unknown.name);
+  const { weight, timeoutMs, holder } = options;
   const wanted = {
-    resources,
+    resources: [resources].flat(),
     ...(weight === undefined ? {} : { weight }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(holder === undefined ? {} : { holder }),
   };
   const result = check({ ...wanted, incarnation: "x", handle: "x" }, acquireRequestSchema);
-  if (result.ok) return wanted;
-  const { message, field } = result;
-  throw new InvalidMessageError(`acquire: ${message}`, field === undefined ? {} : { field });
+  if (!result.ok) refuse(result.message, result.field);
+  return wanted;
 }
 
 function ended(): UnreachableError {

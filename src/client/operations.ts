@@ -3,6 +3,7 @@
 // wire takes a limit away.
 
 import type { z } from "zod";
+import { isObject } from "../agent/option-names.ts";
 import type {
   KindPatch as CheckedKindPatch,
   PolicyPatch,
@@ -10,6 +11,7 @@ import type {
   RatePatch,
   ResourcePatch,
 } from "../core/settings-patch.ts";
+import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { okResponseSchema } from "../protocol/schemas.ts";
@@ -121,7 +123,7 @@ export class Operations implements SwarmOperations {
   }
 
   async setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>> {
-    const message = checked({ ...patch, v: 1 }, policyRequestSchema.strict());
+    const message = checked({ ...patchOf(patch), v: 1 }, policyRequestSchema.strict());
     return await this.#set("policy", message, policyAnswerSchema, options);
   }
 
@@ -130,12 +132,12 @@ export class Operations implements SwarmOperations {
     patch: ProjectPatch,
     options?: AskOptions,
   ): Promise<Setting<ProjectSettings>> {
-    const message = checked({ ...patch, v: 1, project }, projectRequestSchema.strict());
+    const message = checked({ ...patchOf(patch), v: 1, project }, projectRequestSchema.strict());
     return await this.#set("project", message, projectAnswerSchema, options);
   }
 
   async setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>> {
-    const message = checked({ ...patch, v: 1, kind }, kindRequestSchema.strict());
+    const message = checked({ ...patchOf(patch), v: 1, kind }, kindRequestSchema.strict());
     return await this.#set("kind", message, kindAnswerSchema, options);
   }
 
@@ -144,12 +146,15 @@ export class Operations implements SwarmOperations {
     patch: ResourcePatch,
     options?: AskOptions,
   ): Promise<Setting<ResourceSettings>> {
-    const message = checked({ ...patch, v: 1, resource }, resourceRequestSchema.strict());
+    const message = checked({ ...patchOf(patch), v: 1, resource }, resourceRequestSchema.strict());
     return await this.#set("resource", message, resourceAnswerSchema, options);
   }
 
   async setRate(type: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>> {
-    const message = checked({ ...patch, v: 1, type }, rateRequestSchema.omit({ remove: true }).strict());
+    const message = checked(
+      { ...patchOf(patch), v: 1, type },
+      rateRequestSchema.omit({ remove: true }).strict(),
+    );
     const { settings, ...rest } = await this.#set("rate", message, rateAnswerSchema, options);
     if (settings === null) throw new TypeError("a rate that was set has settings");
     return { settings, ...rest };
@@ -205,6 +210,12 @@ export class Operations implements SwarmOperations {
 type SetAnswer<Settings> =
   | ({ readonly ok: true } & Setting<Settings>)
   | (Parameters<typeof errorFrom>[0] & { readonly ok: false });
+
+/** JavaScript spreads anything, `null` into nothing. @throws InvalidMessageError */
+function patchOf<Patch extends object>(patch: Patch): Patch {
+  if (isObject(patch) && !Array.isArray(patch)) return patch;
+  throw new InvalidMessageError("the settings: must be an object of what is to change");
+}
 
 /** @throws InvalidMessageError naming the field */
 function checked<Schema extends z.ZodType>(message: object, schema: Schema): z.infer<Schema> & object {

@@ -1,12 +1,16 @@
 // The agent in whose name a connection acquires slots: one without kinds, hidden, started with the first acquisition
-// and ended with the connection. It contends, beats and is missed like any other.
+// and ended with the connection. It contends, beats and is missed like any other. What is acquired inside a `wrap`,
+// however deep in its calls, keeps name order with what that holds: else it could wait for itself.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Aborts } from "../abort.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { InfrastructureError } from "../agent/handler.ts";
-import type { AcquireOptions, Slot } from "../agent/slots.ts";
+import { isObject, unknownOption } from "../agent/option-names.ts";
+import { type AcquireOptions, acquireOptionNames, checkAcquisition, type Slot } from "../agent/slots.ts";
 import type { Clock } from "../clock.ts";
-import { WaggleError } from "../errors.ts";
+import { InvalidMessageError, WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
 
 export interface WrapOptions extends AcquireOptions {
   /** One resource or several, all of which are held while the function runs. */
@@ -19,8 +23,17 @@ export interface SlotHolderDeps {
   readonly startAgent: (options: AgentOptions) => Promise<Agent>;
 }
 
+/** A wrap inside which something is called. */
+interface Around {
+  readonly resources: readonly string[];
+  readonly outer: Around | undefined;
+  /** False for what outlives it. */
+  isRunning: boolean;
+}
+
 export class SlotHolder {
   readonly #deps: SlotHolderDeps;
+  readonly #around = new AsyncLocalStorage<Around | undefined>();
   #agent: Promise<Agent> | undefined;
   #wraps = 0;
 
@@ -29,6 +42,8 @@ export class SlotHolder {
   }
 
   async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
+    const { resources: wanted } = checkAcquisition(resources, options);
+    if (options.holder === undefined) checkOrder(wanted, this.#around.getStore());
     options.signal?.throwIfAborted();
     const startedAt = this.#deps.clock.monotonicMs();
     const agent = await this.#within(options, this.#started());
@@ -41,22 +56,29 @@ export class SlotHolder {
     });
   }
 
-  async wrap<Result>(
-    work: (slot: Slot) => Result | Promise<Result>,
-    { resource, ...options }: WrapOptions,
-  ): Promise<Result> {
+  async wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, wrapped: WrapOptions): Promise<Result> {
+    checkWrap(work, wrapped);
+    const { resource, ...options } = wrapped;
+    const { holder } = options;
+    const outer = holder === undefined ? this.#around.getStore() : undefined;
+    if (outer !== undefined) checkOrder([resource].flat(), outer);
     this.#wraps += 1;
-    const slot = await this.acquire(resource, { holder: `wrap-${this.#wraps}`, ...options });
+    await using slot = await this.acquire(resource, { ...options, holder: holder ?? `wrap-${this.#wraps}` });
+    const around: Around = { resources: slot.resources, outer, isRunning: true };
     try {
-      return await work(slot);
+      return await this.#around.run(around, work, slot);
     } finally {
-      await slot.release();
+      around.isRunning = false;
     }
   }
 
+  /** Where no leader is there for the agent to join, it waits no longer than for a release to be heard. */
   async releaseHandle(handle: string): Promise<void> {
-    const agent = await this.#started();
-    await agent.releaseHandle(handle);
+    const released = this.#started().then((agent) => agent.releaseHandle(handle));
+    await new Promise<void>((resolve, reject) => {
+      const cancel = this.#deps.clock.after(limits.requestTimeoutMs, resolve, { unref: true });
+      released.finally(cancel).then(resolve, reject);
+    });
   }
 
   /** The agent, started when there is none, or when the one before has ended. */
@@ -99,6 +121,38 @@ export class SlotHolder {
       settled.abort();
     }
   }
+}
+
+/** Two wraps, one inside the other, are two lines of work for the leader, who cannot know that the outer one waits for
+ *  the inner. Branches of one wrap may well wait for each other. @throws WaggleError `WAGGLE_ACQUIRE_ORDER` */
+function checkOrder(wanted: readonly string[], inside: Around | undefined): void {
+  for (let around = inside; around !== undefined; around = around.outer) {
+    const last = around.isRunning ? around.resources.at(-1) : undefined;
+    const early = last === undefined ? undefined : wanted.find((resource) => resource <= last);
+    if (early === undefined) continue;
+    const sentence =
+      `${early} cannot be acquired inside a wrap that holds ${last}: the two could wait for each other for ever. ` +
+      "Acquire both at once, or in name order, or say with `holder` that it is another line of work";
+    throw new WaggleError("WAGGLE_ACQUIRE_ORDER", sentence, { field: "resources" });
+  }
+}
+
+const wrapOptionNames = {
+  known: ["resource", ...acquireOptionNames.known],
+  otherwise: { ...acquireOptionNames.otherwise, resources: "resource" },
+};
+
+/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
+function checkWrap(work: unknown, options: unknown): void {
+  const refuse = (message: string, field?: string): never => {
+    throw new InvalidMessageError(`wrap: ${message}`, field === undefined ? {} : { field });
+  };
+  if (typeof work !== "function") refuse("its first argument must be a function of a slot");
+  if (!isObject(options))
+    return refuse('must be told of which resource, as { resource: "gpt-4o" }', "resource");
+  const unknown = unknownOption(options, wrapOptionNames);
+  if (unknown !== undefined) refuse(unknown.message, unknown.name);
+  if (!("resource" in options) || options.resource === undefined) refuse("resource: is missing", "resource");
 }
 
 function noLeaderInTime(): WaggleError {

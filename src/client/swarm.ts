@@ -5,10 +5,11 @@ import type { Logger } from "pino";
 import { Observable } from "rxjs";
 import { Aborts } from "../abort.ts";
 import type { Agent, AgentConnection, AgentOptions } from "../agent/agent.ts";
+import { isObject, unknownOption } from "../agent/option-names.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError, WaggleError } from "../errors.ts";
+import { InvalidMessageError, UnreachableError, WaggleError } from "../errors.ts";
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
@@ -102,14 +103,16 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
 
   /** Runs `work` while holding slots, and releases them however it ends: `await swarm.wrap(() => ask(model),
-   *  { resource: "gpt-4o", weight: 2.5 })`. @throws as `acquire`, and what `work` throws */
+   *  { resource: "gpt-4o", weight: 2.5 })`. Inside `work`, only what comes later in name order is granted.
+   *  @throws as `acquire`, and what `work` throws */
   wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result>;
 
   /** For frameworks whose callbacks begin and end work in different places: acquires, and gives a handle to release
    *  by. @throws as `acquire` */
   acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<string>;
 
-  /** Releases what was acquired under a handle by this connection. Idempotent.
+  /** Releases what was acquired under a handle by this connection. Idempotent. Where no leader hears of it within
+   *  5 s it resolves all the same, and goes on in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing ever was */
   releaseHandle(handle: string): Promise<void>;
 
@@ -234,6 +237,7 @@ export class SwarmClient implements Swarm {
   }
 
   async submit(task: TaskRequest, options: SubmitOptions = {}): Promise<TaskHandle> {
+    checkSubmitOptions(options);
     return await this.#submit(this.#prepare(task), { retry: false, ...options });
   }
 
@@ -241,6 +245,7 @@ export class SwarmClient implements Swarm {
     tasks: Iterable<TaskRequest> | AsyncIterable<TaskRequest>,
     options: SubmitOptions = {},
   ): AsyncGenerator<SubmitOutcome> {
+    checkSubmitOptions(options);
     yield* submitMany(tasks, {
       prepare: (task) => this.#prepare(task),
       submit: (task) => this.#submit(task, { retry: true, ...options }),
@@ -402,6 +407,20 @@ export class SwarmClient implements Swarm {
       }
     }
   }
+}
+
+const submitOptionNames = {
+  known: ["notify", "failFast", "retry", "timeoutMs", "signal"] satisfies (keyof SubmitOptions)[],
+  otherwise: { timeout: "timeoutMs" },
+};
+
+/** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
+function checkSubmitOptions(options: SubmitOptions): void {
+  if (!isObject(options))
+    throw new InvalidMessageError("submit: its options must be an object, as { failFast: true }");
+  const unknown = unknownOption(options, submitOptionNames);
+  if (unknown !== undefined)
+    throw new InvalidMessageError(`submit: ${unknown.message}`, { field: unknown.name });
 }
 
 function isUnknownTask(error: unknown): boolean {

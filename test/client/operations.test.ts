@@ -112,6 +112,16 @@ describe("what is not sent at all", () => {
     expect(leader.asked).toEqual([]);
   });
 
+  it.each([null, "slots", ["slots"]])("settings that are none, from plain JavaScript: %j", async (patch) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const none = patch as unknown as object;
+    const sets = [swarm.setPolicy(none), swarm.setProject("p", none), swarm.setKind("k", none)];
+    for (const set of [...sets, swarm.setResource("r", none), swarm.setRate("t", none)])
+      await expect(set).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE" });
+    expect(leader.asked).toEqual([]);
+  });
+
   it("a field nobody knows, from plain JavaScript", async () => {
     const { swarm, leader } = await aClient();
     leader.start();

@@ -1,14 +1,17 @@
 // Slots as a program has them: acquired, lost, given back, however the work under them ends. The swarm is the
 // production coordinator over the memory transport; each connection contends in the name of its own agent.
 
+import { once } from "node:events";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { limits } from "../../src/limits.ts";
+import { MemoryHub } from "../../src/transport/memory.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { watch } from "./client-fixture.ts";
 
 let clock: ManualClock;
 let swarm: TestSwarm;
@@ -44,8 +47,11 @@ async function gpu(): Promise<any> {
 
 /** Settled by now, or not. */
 async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
+  const watched = watch(promise);
   await clock.settle();
-  return await Promise.race([promise.catch((error: unknown) => error), Promise.resolve("pending")]);
+  const { state, value, error } = watched;
+  if (state === "pending") return state;
+  return state === "rejected" ? error : value;
 }
 
 const coded = (code: string) => expect.objectContaining({ code });
@@ -165,6 +171,7 @@ describe("acquire", () => {
     ["a weight of NaN", () => one.acquire("gpu", { weight: Number.NaN }), "WAGGLE_INVALID_MESSAGE"],
     ["a weight below 1", () => one.acquire("gpu", { weight: 0.9 }), "WAGGLE_INVALID_MESSAGE"],
     ["nothing", () => one.acquire([]), "WAGGLE_INVALID_MESSAGE"],
+    ["a time-out below 0", () => one.acquire("gpu", { timeoutMs: -1 }), "WAGGLE_INVALID_MESSAGE"],
   ])("refuses %s", async (_, acquire, code) => {
     await expect(acquire()).rejects.toEqual(coded(code));
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
@@ -218,6 +225,66 @@ describe("wrap", () => {
   });
 });
 
+describe("inside a wrap", () => {
+  const nested = (outer: string, inner: string, holder?: string) =>
+    one.wrap(() => one.wrap(() => "in", { resource: inner, ...(holder && { holder }) }), { resource: outer });
+
+  it("the same resource is refused where it would wait for ever", async () => {
+    await expect(nested("gpu", "gpu")).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+    const split = one.wrap(() => one.acquireStart("gpu"), { resource: "gpu" });
+    await expect(split).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
+
+  it("of two that cross, one is refused and the other runs", async () => {
+    const crossed = await Promise.allSettled([nested("disk", "gpu"), nested("gpu", "disk")]);
+    expect(crossed).toEqual([
+      { status: "fulfilled", value: "in" },
+      { status: "rejected", reason: coded("WAGGLE_ACQUIRE_ORDER") },
+    ]);
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
+
+  it("an earlier resource is refused however deep, and granted to another holder", async () => {
+    const deep = one.wrap(() => nested("gpu", "disk"), { resource: "disk" });
+    await expect(deep).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+    expect(await nested("gpu", "disk", "another")).toBe("in");
+  });
+
+  it("branches wait for each other", async () => {
+    const branch = () => one.wrap(() => clock.settle(), { resource: "gpu" });
+    await one.wrap(() => Promise.all([branch(), branch()]), { resource: "disk" });
+    expect(await gpu()).toMatchObject({ inUse: 0, tick: 2 });
+  });
+
+  it("what outlives it is held to nothing", async () => {
+    const over = new AbortController();
+    const work = () => ({ left: once(over.signal, "abort").then(() => nested("disk", "gpu")) });
+    const { left } = await one.wrap(work, { resource: "gpu" });
+    over.abort();
+    expect(await left).toBe("in");
+  });
+});
+
+describe("options that there are not", () => {
+  // What plain JavaScript may hand over.
+  // biome-ignore lint/suspicious/noExplicitAny: that is what is tested
+  const any = (value: unknown): any => value;
+
+  it.each([
+    ["acquire", "timeout", () => one.acquire("gpu", any({ timeout: 5 }))],
+    ["acquire", undefined, () => one.acquire("gpu", any(null))],
+    ["wrap", "weigth", () => one.wrap(() => 1, any({ resource: "gpu", weigth: 9 }))],
+    ["wrap", "resource", () => one.wrap(() => 1, any(undefined))],
+    ["wrap", "resource", () => one.wrap(() => 1, any({ weight: 2 }))],
+    ["wrap", "resources", () => one.wrap(() => 1, any({ resources: "gpu" }))],
+    ["wrap", undefined, () => one.wrap(any("gpu"), { resource: "gpu" })],
+  ])("are refused by %s: %s", async (_, field, call) => {
+    await expect(call()).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field });
+    expect(await gpu()).toMatchObject({ grants: 0 });
+  });
+});
+
 describe("split acquire and release", () => {
   it("releases by handle, once", async () => {
     const handle = await one.acquireStart("gpu");
@@ -227,6 +294,20 @@ describe("split acquire and release", () => {
     await next;
     expect(await gpu()).toMatchObject({ inUse: 1, tick: 1 });
     await expect(one.releaseHandle("never")).rejects.toEqual(coded("WAGGLE_UNKNOWN_HANDLE"));
+  });
+});
+
+describe("without a leader", () => {
+  it("releaseHandle resolves when a release would have been given up", async () => {
+    const alone = await connect({ transport: new MemoryHub({ clock }).connect(), swarm: "test", clock });
+    const released = alone.releaseHandle("any");
+    await clock.advance(limits.requestTimeoutMs - 1);
+    expect(await outcomeOf(released)).toBe("pending");
+    await clock.advance(1);
+    expect(await outcomeOf(released)).toBeUndefined();
+    const closed = alone.close();
+    await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
+    await closed;
   });
 });
 

@@ -349,6 +349,20 @@ describe("a task that is none", () => {
     expect(leader.of("submit")).toEqual([]);
   });
 
+  it.each<[unknown, string | undefined, RegExp]>([
+    [null, undefined, /its options must be an object/],
+    [{ project: "small" }, "project", /project: is unknown/],
+    [{ timeout: 5 }, "timeout", /did you mean timeoutMs\?/],
+  ])("nor is it sent on terms that there are not: %o", async (options, field, message) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const terms = options as object;
+    const refused = expect.objectContaining({ field, message: expect.stringMatching(message) });
+    await expect(swarm.submit(aTask(), terms)).rejects.toEqual(refused);
+    await expect(swarm.submitMany([aTask()], terms)[Symbol.asyncIterator]().next()).rejects.toEqual(refused);
+    expect(leader.of("submit")).toEqual([]);
+  });
+
   it("is not one with an option that has no value", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
