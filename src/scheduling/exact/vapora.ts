@@ -123,7 +123,10 @@ function checkAgents(agents: readonly VaporaAgent[]): void {
     checkText(agent.id, `agents[${at}].id`);
     checkTerms(agent, `agents[${at}].`);
     if (!statuses.has(agent.status)) {
-      refuse(`agents[${at}].status`, `must be ${[...statuses].join(", ")}, not ${String(agent.status)}`);
+      refuse(
+        `agents[${at}].status`,
+        `must be one of ${[...statuses].join(", ")}, not ${String(agent.status)}`,
+      );
     }
   }
 }
