@@ -236,6 +236,8 @@ export const limits = {
   windowBuckets: 60,
   /** Weight of the newest report in a kind's mean of tokens. */
   tokensLearningShare: 0.3,
+  /** A task's estimate is multiplied by no more than this, however far off those of its kind were. */
+  estimateFactorMax: 1_000,
   /** An attempt costs at most so many times its weight, however wrong its estimate of tokens was. */
   costRatioMax: 1_000,
   /** Lost attempts whose report, should it come after all, is still charged. */

@@ -4,7 +4,13 @@
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
-import { costCorrection, learnTokens, type SpentAttempt, tokensEstimate } from "../scheduling/estimate.ts";
+import {
+  costCorrection,
+  learnEstimate,
+  learnTokens,
+  type SpentAttempt,
+  tokensEstimate,
+} from "../scheduling/estimate.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
@@ -27,6 +33,7 @@ import {
   configureRate,
   configureResource,
   pauseProject,
+  removeRate,
 } from "./settings-rows.ts";
 import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
@@ -131,8 +138,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "RateConfigured":
       return configureRate(state, event, context.at);
     case "RateRemoved":
-      state.rateByType.delete(event.agentType);
-      return;
+      return removeRate(state, event, context.at);
     case "ProjectPaused":
     case "ProjectResumed":
       return pauseProject(state, event);
@@ -173,6 +179,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     kind: event.runsAs ?? row.spec.kind,
     weight: row.spec.weight,
     tokensReserved: event.tokensReserved ?? tokensEstimate(state, row.spec, event.runsAs),
+    tokensSaid: row.spec.tokens,
     agentType: agent.agentType,
     charged: row.cost,
     attempt: event.attempt,
@@ -277,8 +284,14 @@ function takeReport(
 ): void {
   settle(state, attempt, usedTokens(attempt, verdict, tokens), at);
   if (verdict === "lost") awaitCharge(state, attempt, at);
+  if (tokens === undefined) return;
   const isWhole = verdict === "completed" || verdict === "failed";
-  if (isWhole && tokens !== undefined) learnTokens(kindRowOf(state, attempt.kind), tokens);
+  const kindRow = kindRowOf(state, attempt.kind);
+  if (isWhole) learnTokens(kindRow, tokens);
+  const { tokensSaid } = attempt;
+  // What ended early says nothing of the whole, unless it was more than that already.
+  if (tokensSaid !== undefined && (isWhole || tokens > tokensSaid))
+    learnEstimate(kindRow, tokensSaid, tokens);
 }
 
 /** Promise P7: whoever assigns has asked the gates, in mode `reject`. */

@@ -139,6 +139,7 @@ function spend(
     addTokens(owner.ledger.usage, tokens, at);
     if (owner.ledger.spent !== undefined) addTokens(owner.ledger.spent, tokens, at);
   }
-  const rate = agentType === undefined ? undefined : state.rateByType.get(agentType);
+  if (agentType === undefined) return;
+  const rate = state.rateByType.get(agentType) ?? state.removedRateByType.get(agentType);
   if (rate !== undefined) recordUse(rate.use, rate.settings, tokens, at);
 }

@@ -26,10 +26,8 @@ export function decideSettings(state: SwarmState, command: SettingsCommand): Dec
 
 function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
   switch (command.type) {
-    case "SetPolicy": {
-      const policy = nextPolicy(state.policy, command.patch);
-      return set(policy, state.policy, { type: "PolicyChanged", policy });
-    }
+    case "SetPolicy":
+      return setPolicy(state, command);
     case "SetProject":
       return setProject(state, command);
     case "SetKind":
@@ -47,6 +45,15 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
     case "Resume":
       return setPause(state, command);
   }
+}
+
+/** Where α moves by itself, to name it, or a preset, puts it back to there, though the policy names it already. */
+function setPolicy(state: SwarmState, { patch }: CommandOf<"SetPolicy">): Decision {
+  const policy = nextPolicy(state.policy, patch);
+  const isSaid = patch.alpha !== undefined || patch.optimizeFor !== undefined;
+  const hasMoved = [...state.resourceByName.values()].some(({ tunedAlpha }) => tunedAlpha !== undefined);
+  if (isSaid && hasMoved) return changed(policy, [{ type: "PolicyChanged", policy, alphaSaid: true }]);
+  return set(policy, state.policy, { type: "PolicyChanged", policy });
 }
 
 /** A project of which nothing was set comes to exist by this, even with the defaults. */

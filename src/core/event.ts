@@ -229,7 +229,8 @@ export type Event =
   | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
   | { readonly type: "AgentForgotten"; readonly agent: AgentId }
   // what operators set, each whole: it replaces what was set before
-  | { readonly type: "PolicyChanged"; readonly policy: Policy }
+  /** `alphaSaid`: where α had moved by itself, it begins anew from the policy's. */
+  | { readonly type: "PolicyChanged"; readonly policy: Policy; readonly alphaSaid?: true }
   | { readonly type: "ProjectConfigured"; readonly project: ProjectId; readonly settings: ProjectSettings }
   | { readonly type: "KindConfigured"; readonly kind: Kind; readonly settings: KindSettings }
   | {

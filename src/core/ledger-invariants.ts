@@ -112,6 +112,10 @@ function* tablesOfBudgets(state: SwarmState): Generator<string> {
     if (state.budgetedProjects.has(project) !== (settings?.budget !== undefined))
       yield `project ${project} is listed wrongly among those with a budget`;
   }
+  if (state.removedRateByType.size > limits.ratesMax)
+    yield `${state.removedRateByType.size} rates that were removed are remembered`;
+  for (const type of state.removedRateByType.keys())
+    if (state.rateByType.has(type)) yield `the rate of ${type} is set and removed at once`;
   if (state.uncharged.size > limits.unchargedAttemptsMax)
     yield `${state.uncharged.size} lost attempts wait for their report`;
   for (const attempt of openAttempts(state)) {

@@ -1,7 +1,9 @@
 // How what operators set changes the state: policy, projects, kinds, resources, rates, pauses.
 
+import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
-import { emptyUse, useUnder } from "../scheduling/rate.ts";
+import { limits } from "../limits.ts";
+import { emptyUse, usedOf, useUnder } from "../scheduling/rate.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf } from "./lanes.ts";
@@ -9,10 +11,14 @@ import { forgetTunedAlpha, measure, newResourceRow } from "./slot-rows.ts";
 import type { SwarmState } from "./state.ts";
 import { noteKept, projectRowOf } from "./task-rows.ts";
 
-export function changePolicy(state: SwarmState, { policy }: EventOf<"PolicyChanged">, at: Instant): void {
+export function changePolicy(
+  state: SwarmState,
+  { policy, alphaSaid }: EventOf<"PolicyChanged">,
+  at: Instant,
+): void {
   const before = state.policy;
   state.policy = policy;
-  if (policy.alpha !== before.alpha || !policy.autoTune) forgetTunedAlpha(state);
+  if (alphaSaid || policy.alpha !== before.alpha || !policy.autoTune) forgetTunedAlpha(state);
   adoptBudget(state.ledger, { before: before.budget, after: policy.budget }, at);
   if (policy.guaranteeMs !== before.guaranteeMs) adoptGuarantee(state, policy.guaranteeMs, at);
 }
@@ -53,11 +59,27 @@ export function configureResource(
 
 export function configureRate(state: SwarmState, event: EventOf<"RateConfigured">, at: Instant): void {
   const { agentType, settings } = event;
-  const known = state.rateByType.get(agentType);
+  const known = state.rateByType.get(agentType) ?? state.removedRateByType.get(agentType);
+  state.removedRateByType.delete(agentType);
   if (known === undefined) {
     state.rateByType.set(agentType, { agentType, settings, use: emptyUse(settings, at) });
     return;
   }
   known.use = useUnder(known.use, { before: known.settings, after: settings }, at);
   known.settings = settings;
+  state.rateByType.set(agentType, known);
+}
+
+/** Limits a type no longer, and remembers what it used for as long as that would count. */
+export function removeRate(state: SwarmState, { agentType }: EventOf<"RateRemoved">, at: Instant): void {
+  const row = state.rateByType.get(agentType);
+  assert(row !== undefined, `the rate of ${agentType} is removed while it is set`);
+  state.rateByType.delete(agentType);
+  const removed = state.removedRateByType;
+  for (const [type, { use, settings }] of removed) if (usedOf(use, settings, at) === 0) removed.delete(type);
+  for (const type of removed.keys()) {
+    if (removed.size < limits.ratesMax) break;
+    removed.delete(type);
+  }
+  removed.set(agentType, row);
 }

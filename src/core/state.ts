@@ -79,6 +79,8 @@ export interface OpenAttempt {
   readonly weight: number;
   /** Held back from the budgets until it is settled. */
   readonly tokensReserved: number;
+  /** The submitter's estimate, if it gave one. */
+  readonly tokensSaid: number | undefined;
   /** Of its agent when it was assigned: whose rate its tokens count for. */
   readonly agentType: string | undefined;
   /** What its grant charged to its project and user, thousandths of weight. */
@@ -238,6 +240,9 @@ export interface KindRow {
   settings: KindSettings | undefined;
   /** Mean tokens of its attempts that reported any, exponentially weighted; absent before the first. */
   tokensMean?: number;
+  /** The same mean of what was estimated and of what was used, tokens, of its attempts whose submitter gave an
+   *  estimate; absent before the first. */
+  estimateMeans?: { estimated: number; used: number };
   /** Places that became free at agents that serve it. */
   tick: number;
   /** Lanes it has tasks in. */
@@ -410,6 +415,8 @@ export interface SwarmState {
   /** Acquisitions ever begun; the last one's `order`. */
   acquisitions: number;
   readonly rateByType: Map<string, RateRow>;
+  /** Rates that were removed, longest ago first, while something of their use counts: set anew, they go on from it. */
+  readonly removedRateByType: Map<string, RateRow>;
 }
 
 export function emptyCounts(): TaskCounts {
@@ -468,6 +475,7 @@ export function emptyState(): SwarmState {
     endedSlotByKey: new Map(),
     acquisitions: 0,
     rateByType: new Map(),
+    removedRateByType: new Map(),
   };
 }
 

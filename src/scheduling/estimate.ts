@@ -7,12 +7,34 @@ import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { thousandthsPerWeight } from "./weight.ts";
 
-/** The submitter's word, else what attempts of the kind took so far, else the policy's default.
- *  @param runsAs the kind it would run as, where that is not its own · @returns a whole number ≥ 0 */
+/** The submitter's word, as far as the kind's was kept; else what attempts of the kind took so far, else the policy's
+ *  default. @param runsAs the kind it would run as, where that is not its own · @returns a whole number ≥ 0 */
 export function tokensEstimate(state: SwarmState, spec: TaskSpec, runsAs: Kind = spec.kind): number {
-  if (spec.tokens !== undefined) return spec.tokens;
-  const learnt = state.kindByName.get(runsAs)?.tokensMean;
+  const row = state.kindByName.get(runsAs);
+  if (spec.tokens !== undefined) return corrected(state, spec, spec.tokens, row);
+  const learnt = row?.tokensMean;
   return learnt === undefined ? state.policy.tokensDefault : Math.round(learnt);
+}
+
+/** How many times their estimates the attempts of a kind used, of those with one: a quotient of means, so that many
+ *  small estimates that were far off do not weigh on a large one. From 1 to `limits.estimateFactorMax`. */
+export function estimateFactor({ estimateMeans }: Pick<KindRow, "estimateMeans">): number {
+  if (estimateMeans === undefined) return 1;
+  const { used, estimated } = estimateMeans;
+  return Math.min(limits.estimateFactorMax, Math.max(1, used / estimated));
+}
+
+/** Takes what an attempt used beside its submitter's estimate into its kind's. An estimate of 0 counts as 1. */
+export function learnEstimate(row: KindRow, estimate: number, used: number): void {
+  const estimated = Math.max(1, estimate);
+  const { estimateMeans: means } = row;
+  if (means === undefined) {
+    row.estimateMeans = { estimated, used };
+    return;
+  }
+  const share = limits.tokensLearningShare;
+  means.estimated += share * (estimated - means.estimated);
+  means.used += share * (used - means.used);
 }
 
 /** Takes an attempt's reported tokens into its kind's mean. */
@@ -24,6 +46,18 @@ export function learnTokens(row: KindRow, tokens: number): void {
 /** What a grant charges to its project's and user's clocks: the weight in whole thousandths. */
 export function costEstimate(spec: Pick<TaskSpec, "weight">): number {
   return Math.round(spec.weight * thousandthsPerWeight);
+}
+
+/** An estimate times its kind's factor; of what is added no more than leaves it fit an empty budget, for what never
+ *  ran would never teach otherwise. */
+function corrected(state: SwarmState, spec: TaskSpec, said: number, row: KindRow | undefined): number {
+  const factor = row === undefined ? 1 : estimateFactor(row);
+  if (factor === 1) return said;
+  const own = state.projectById.get(spec.project)?.settings?.budget;
+  let most: number = limits.tokensPerAttemptMax;
+  for (const budget of [own, state.policy.budget])
+    if (budget !== undefined) most = Math.min(most, budget.tokens);
+  return Math.max(said, Math.min(most, Math.ceil(Math.max(1, said) * factor)));
 }
 
 /** How an attempt that was charged for ended. */

@@ -29,8 +29,8 @@ export function emptyUse({ sliding, window }: RateSettings, at: Instant): RateUs
     : { kind: "restarting", window: { tokens: 0, startedAt: at } };
 }
 
-/** What is left of the use when the settings change: what slides goes on sliding, and a window that restarts is
- *  kept while it is the same; else all begins anew. */
+/** The use when the settings change: what slides goes on sliding, and a window that restarts is kept while it is the
+ *  same; else what counts at that instant counts on, as if used then. */
 export function useUnder(
   use: RateUse,
   { before, after }: { readonly before: RateSettings; readonly after: RateSettings },
@@ -39,7 +39,9 @@ export function useUnder(
   if (before.window === after.window && before.sliding === after.sliding) return use;
   if (use.kind === "sliding" && after.sliding)
     return { kind: "sliding", window: rescaled(use.window, rateWindowMs[after.window], at) };
-  return emptyUse(after, at);
+  const carried = emptyUse(after, at);
+  recordUse(carried, after, usedOf(use, before, at), at);
+  return carried;
 }
 
 export function recordUse(use: RateUse, { window }: RateSettings, tokens: number, at: Instant): void {

@@ -3,6 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { agentOf } from "../../src/core/agent-rows.ts";
+import { decideSettings } from "../../src/core/decide-settings.ts";
 import { utilisationOf } from "../../src/core/slot-rows.ts";
 import { agentId, assignmentNumber, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
@@ -458,6 +459,20 @@ describe("α", () => {
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, autoTune: true, alpha: 0.3 } });
     expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
   });
+
+  it.each([{ optimizeFor: "throughput" }, { alpha: 0.5 }] as const)(
+    "is put back by naming it: %o",
+    (patch) => {
+      const turns = tuned();
+      const other = decideSettings(turns.state, { type: "SetPolicy", patch: { autoTune: true } });
+      expect(other.events).toEqual([]);
+      const { events, reply } = decideSettings(turns.state, { type: "SetPolicy", patch });
+      expect(reply).toMatchObject({ changed: true, settings: { alpha: 0.5, autoTune: true } });
+      for (const event of events) turns.configure(event);
+      expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
+      expect(decideSettings(turns.state, { type: "SetPolicy", patch }).events).toEqual([]);
+    },
+  );
 });
 
 it("what an agent waits for is its backlog at once", () => {

@@ -293,3 +293,52 @@ it("a join of the same life keeps what its attempts reserve", () => {
   );
   expect(levels()).toEqual([1_000, 0]);
 });
+
+describe("an estimate that is too small", () => {
+  it("is corrected by what its kind's attempts used of theirs, so that a budget is overspent by few", () => {
+    swarm.setBudget({ tokens: 1_000, windowMs: 3_600_000 });
+    const outcomes: string[] = [];
+    for (let index = 0; index < 10; index += 1) {
+      swarm.submit(`t${index}`, { tokens: 100 });
+      const outcome = swarm.assign(`t${index}`, "a1");
+      outcomes.push(outcome);
+      if (outcome === "assigned") report({ kind: "completed", result: "", tokens: 900 });
+    }
+    expect(outcomes).toEqual(["assigned", ...Array(9).fill("project-budget")]);
+    expect(levels()).toEqual([0, 900]);
+  });
+
+  it("is multiplied by a mean that falls again, and never cuts an estimate that was kept", () => {
+    const factors = [900, 50, 50, 50, 50, 50, 50, 50, 50, 50].map((used, index) => {
+      assign(`t${index}`, 100);
+      report({ kind: "completed", result: "", tokens: used });
+      return tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 200 })) / 200;
+    });
+    expect(factors[0]).toBe(9);
+    expect(factors[1]).toBeCloseTo(0.7 * 9 + 0.3 * 0.5, 2);
+    expect(factors.at(-1)).toBe(1);
+  });
+
+  it("is corrected by no more than fits the whole budget, or nothing would run and teach again", () => {
+    assign("t1", 1);
+    report({ kind: "completed", result: "", tokens: 500_000 });
+    swarm.pass(70_000);
+    expect(tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 3_000 }))).toBe(10_000);
+    expect(tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 30_000 }))).toBe(30_000);
+    expect(
+      tokensEstimate(swarm.state, aTask({ id: taskId("next"), project: projectId("free"), tokens: 3_000 })),
+    ).toBe(3_000 * limits.estimateFactorMax);
+    assign("t2", 3_000);
+  });
+
+  it("is learnt from an attempt that ended early only where that used more already", () => {
+    assign("t1", 100);
+    cancel("t1");
+    report({ kind: "revoked", tokens: 10 });
+    expect(tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 100 }))).toBe(100);
+    assign("t2", 100);
+    cancel("t2");
+    report({ kind: "revoked", tokens: 300 });
+    expect(tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 100 }))).toBe(300);
+  });
+});

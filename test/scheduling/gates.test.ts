@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { agentId, incarnation, instant, kind, projectId, taskId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
 import { budgetGate, budgetVerdict, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
 import { totalAt } from "../../src/scheduling/rolling-window.ts";
 import { LedgerSwarm } from "../core/ledger-fixture.ts";
@@ -178,7 +179,7 @@ describe("the rate's gate", () => {
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
   });
 
-  it("keeps what was used when the limit changes, and begins anew with another sort of window", () => {
+  it("keeps what was used when the limit, the window's length or its sort changes", () => {
     swarm.setRate("claude", { tokensMax: 1_000 });
     attempt("t1", 0);
     complete(800);
@@ -187,7 +188,37 @@ describe("the rate's gate", () => {
     swarm.setRate("claude", { tokensMax: 500, window: "per_hour" });
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
     swarm.setRate("claude", { tokensMax: 500, sliding: false });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+    swarm.setRate("claude", { tokensMax: 500, sliding: false, window: "per_hour" });
+    swarm.pass(3_600_000);
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+    swarm.pass(1);
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+  });
+
+  it.each([true, false])(
+    "goes on from what was used when it is removed and set anew (sliding: %s)",
+    (sliding) => {
+      swarm.setRate("claude", { tokensMax: 100, sliding });
+      attempt("t1", 0);
+      swarm.record({ type: "RateRemoved", agentType: "claude" });
+      complete(150);
+      expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+      swarm.setRate("claude", { tokensMax: 120 });
+      expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+      swarm.record({ type: "RateRemoved", agentType: "claude" });
+      swarm.pass(62_000);
+      swarm.setRate("claude", { tokensMax: 120 });
+      expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+    },
+  );
+
+  it("remembers removed rates only while something of them counts, and no more than may be set", () => {
+    for (let index = 0; index <= limits.ratesMax; index += 1) {
+      swarm.setRate(`type-${index}`, { tokensMax: 100 });
+      swarm.record({ type: "RateRemoved", agentType: `type-${index}` });
+    }
+    expect(swarm.state.removedRateByType.size).toBe(1);
   });
 });
 
