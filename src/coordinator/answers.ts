@@ -43,7 +43,8 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
       return codedError(
         "WAGGLE_OVER_BUDGET",
         `tokens: an attempt is estimated at ${reply.tokens}, and the ${budgetOwners[reply.reason]}'s budget holds ` +
-          `${reply.tokensMax} in a window, so it could never run: split the task, or raise the budget`,
+          `${reply.tokensMax} in a window, so it could never run. Say what it needs (tokens; without that, what its kind ` +
+          "took so far or the policy's default counts), split the task, or raise the budget",
         { field: "tokens" },
       );
     case "conflict":

@@ -37,7 +37,8 @@ function queueMaxOf({ settings = defaultProjectSettings }: ProjectRow): number {
 }
 
 /** Beyond half of the project's bound, one more must not lift a user above the mean of the others that wait. Whoever
- *  waits with nothing yet is below any mean, and who waits alone has nobody to leave room for (0 > 0). */
+ *  has nothing waiting yet is below any mean. Who waits alone has no others, and leaves some places to those that may
+ *  come. */
 function holdsMoreThanItsShare(row: ProjectRow, { user }: TaskSpec): boolean {
   const waiting = waitingCount(row.counts);
   if (2 * (waiting + 1) <= queueMaxOf(row)) return false;
@@ -45,5 +46,6 @@ function holdsMoreThanItsShare(row: ProjectRow, { user }: TaskSpec): boolean {
   const own = userRow === undefined ? 0 : waitingCount(userRow.counts);
   if (own === 0) return false;
   const others = row.usersWaiting - 1;
+  if (others === 0) return waiting + 1 > Math.ceil(queueMaxOf(row) * (1 - limits.queueShareForOthers));
   return (own + 1) * others > waiting - own;
 }

@@ -65,7 +65,7 @@ describe("a project's bound", () => {
 });
 
 describe("a user's share of it", () => {
-  it("is nobody's concern up to half of the bound, nor while nobody else waits", () => {
+  it("is nobody's concern up to half of the bound, and nearly all of it while nobody else waits", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 10 }), one("bob"));
     for (let n = 0; n < 4; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
@@ -73,8 +73,11 @@ describe("a user's share of it", () => {
 
     const alone = new Turns();
     alone.turn(project({ queueMax: 10 }));
-    for (let n = 0; n < 10; n += 1) expect(alone.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(alone, one("ann"))).toEqual(full("project-queue-full"));
+    for (let n = 0; n < 9; n += 1) expect(alone.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(alone, one("ann"))).toEqual(full("user-queue-full"));
+    // Whoever comes finds a place.
+    expect(alone.turn(one("bob"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(alone, one("cid"))).toEqual(full("project-queue-full"));
   });
 
   it("beyond it is the mean of the others that wait", () => {
