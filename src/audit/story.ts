@@ -10,6 +10,8 @@ export interface AttemptStory {
   /** From 1. */
   readonly attempt: number;
   readonly agent: string;
+  /** The cheaper kind that it ran as, where a budget in mode `downgrade` had too little left. */
+  readonly runsAs?: string;
   /** Why this agent. */
   readonly receipt: Receipt;
   /** All instants are journal time, ms since the Unix epoch. */
@@ -89,10 +91,11 @@ export class StoryFold {
       case "TaskReleased":
         return this.#wait("queued", at);
       case "TaskAssigned": {
-        const { attempt, agent, receipt, number } = event;
+        const { attempt, agent, runsAs, receipt, number } = event;
         this.#openNumber = number;
         this.#endWait(at);
-        const opened = { attempt, agent, receipt, assignedAt: at, assignedIdx: idx };
+        const kind = runsAs === undefined ? {} : { runsAs };
+        const opened = { attempt, agent, ...kind, receipt, assignedAt: at, assignedIdx: idx };
         return this.#set({ state: "assigned", attempts: [...this.#line.attempts, opened] });
       }
       case "TaskCompleted": {

@@ -18,9 +18,17 @@ export function attemptBlock(attempt: AttemptStory, view: View): string {
   ]);
   return [
     `${colors.bold(`attempt ${attempt.attempt}`)} at ${attempt.agent}, ${formatTimeOfDay(attempt.assignedAt)}: ${ending(attempt)}`,
+    ...(attempt.runsAs === undefined
+      ? []
+      : [indented(downgradeText(attempt.runsAs, attempt.ended), view.columns)]),
     colors.dim(indented(reasons(receipt), view.columns)),
     renderTable(view, [{ head: "  candidate" }, ...termColumns], rows),
   ].join("\n");
+}
+
+/** The journal does not say which of the two budgets it was. */
+function downgradeText(runsAs: string, ended: AttemptStory["ended"]): string {
+  return `${ended === undefined ? "runs" : "ran"} as ${printable(runsAs)}, the cheaper kind: the budget of its project or of the swarm had too little left for its own`;
 }
 
 /** What a score is made of. */

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { StoryFold, type StoryLine } from "../../src/audit/story.ts";
 import type { Event } from "../../src/core/event.ts";
-import { agentId, assignmentNumber, attemptNumber, instant, taskId } from "../../src/ids.ts";
+import { agentId, assignmentNumber, attemptNumber, instant, kind, taskId } from "../../src/ids.ts";
 import { aSpec, journaled, samples } from "./event-factory.ts";
 
 function storyOf(...events: readonly Event[]): StoryLine & { readonly isOver: boolean } {
@@ -61,6 +61,14 @@ describe("a story", () => {
       { attempt: 2, agent: "a2" },
     ]);
     expect(story).toMatchObject({ state: "assigned", isOver: false });
+  });
+
+  it("of a task that a budget made cheaper: what each attempt ran as", () => {
+    const cheaper = { ...TaskAssigned, runsAs: kind("ask-mini") };
+    const second = { ...TaskAssigned, attempt: attemptNumber(2) };
+    const [first, last] = storyOf(TaskSubmitted, cheaper, AttemptFailed, TaskReleased, second).attempts;
+    expect(first).toMatchObject({ attempt: 1, runsAs: "ask-mini", ended: "failed" });
+    expect(last).not.toHaveProperty("runsAs");
   });
 
   it("of a task lost by its agent: it is queued again at once", () => {

@@ -184,6 +184,24 @@ describe("a task's story", () => {
     expect(text).toContain("the whole result: --json");
   });
 
+  it("says what an attempt ran as where a budget made it cheaper", () => {
+    const receipt = {
+      feasible: 1,
+      candidates: [],
+      ineligible: {},
+      decidedBy: "only",
+      waiting: 1,
+      waitedMs: 0,
+    };
+    const open = { attempt: 1, agent: "a1", runsAs: "ask-mini", assignedAt: 0, assignedIdx: 1, receipt };
+    const shown = (attempt: object) => told({ ...aStory({ attempts: 1 }), attempts: [attempt] } as TaskStory);
+    expect(shown({ ...open, ended: "completed" })).toContain(
+      "  ran as ask-mini, the cheaper kind: the budget",
+    );
+    expect(shown(open)).toContain("  runs as ask-mini, the cheaper kind: the budget");
+    expect(shown({ ...open, runsAs: undefined })).not.toContain("cheaper");
+  });
+
   it("of a task that waits says why, and where to read more", () => {
     const wait: TaskWait = {
       obstacles: [
