@@ -106,4 +106,4 @@ export { loads, type Queue } from "./scheduling/load.ts";
 export type { ScoreTerms } from "./scheduling/score.ts";
 export { SlidingWindow, type SlidingWindowOptions } from "./scheduling/sliding-window.ts";
 export { planSnapshot } from "./scheduling/snapshot-plan.ts";
-export { weightThousandthsOf } from "./scheduling/weight.ts";
+export { weightOf, weightThousandthsOf } from "./scheduling/weight.ts";

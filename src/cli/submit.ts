@@ -35,6 +35,7 @@ export function submitCommand(program: Program): Command {
     .option("--role <role>", "only agents of this role")
     .option("--priority <n>", "lower goes first; default 100", wholeNumber(-1_000_000, 1_000_000))
     .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, 1_000_000))
+    .option("--model <name>", "instead of --weight: cost by the model's price class and the payload's length")
     .option("--tokens <n>", "estimate of the tokens it takes", wholeNumber(0, limits.tokensPerAttemptMax))
     .option("--id <id>", "the same id and content is the same task, however often it is submitted")
     .option(
@@ -75,6 +76,7 @@ Examples:
   $ waggle submit --kind count --text 'how many words' --wait
   $ waggle submit --kind count @README.md @CHANGELOG.md
   $ waggle submit --kind review --payload '{"pull":42}' --user ann --priority 10 --watch
+  $ waggle submit --kind summarise --model gpt-4o @article.txt
   $ waggle submit --kind report --not-before +10m --deadline +1h --id report-today
   $ waggle submit @tasks.ndjson --wait          lines like {"kind":"count","payload":"a b c","user":"ann"}
   $ generate-tasks | waggle submit - --json`;

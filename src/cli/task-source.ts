@@ -8,6 +8,7 @@ import { InvalidMessageError, type WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import { taskInputSchema } from "../protocol/schemas.ts";
+import { weightOf } from "../scheduling/weight.ts";
 import type { Shell } from "./shell.ts";
 import { linesOf, nameOf, readSource } from "./source.ts";
 import { UsageError } from "./usage-error.ts";
@@ -26,6 +27,8 @@ export interface TaskFlags {
   readonly user?: string;
   readonly priority?: number;
   readonly weight?: number;
+  /** Instead of a weight: the model it will ask, from which and the payload's length the weight follows. */
+  readonly model?: string;
   readonly tokens?: number;
   readonly id?: string;
   readonly deadline?: Date;
@@ -38,8 +41,11 @@ export interface TaskFlags {
   readonly ndjson?: boolean;
 }
 
+/** Of a task, and what gives its weight. */
+type Fields = Partial<TaskRequest> & Pick<TaskFlags, "model">;
+
 /** What a line of NDJSON may hold; help names them. */
-export const lineFields: readonly string[] = [...Object.keys(taskInputSchema.shape), "project"];
+export const lineFields: readonly string[] = [...Object.keys(taskInputSchema.shape), "project", "model"];
 
 export interface TaskSource {
   /** Whether more than one may come: then progress is told, and records carry on after a failure. */
@@ -55,6 +61,8 @@ export function taskSource(
 ): TaskSource {
   for (const source of sources) checkSource(source);
   checkTimes(flags);
+  if (flags.model !== undefined && flags.weight !== undefined)
+    throw new UsageError("--model and --weight each give the weight: keep one of them");
   if (flags.ndjson === true || flags.kind === undefined) return linesSource(flags, sources, shell);
   return payloadSource({ ...flags, kind: flags.kind }, sources, shell);
 }
@@ -161,7 +169,7 @@ async function* lineTasks(
 }
 
 /** Fields of the line go before flags. */
-function taskOfLine(line: string, base: Partial<TaskRequest>, place: string): SourcedTask {
+function taskOfLine(line: string, base: Fields, place: string): SourcedTask {
   const parsed = parseJson(Buffer.from(line));
   if (!parsed.ok) return refused(place, parsed.message);
   const { value } = parsed;
@@ -170,10 +178,16 @@ function taskOfLine(line: string, base: Partial<TaskRequest>, place: string): So
   const unknown = Object.keys(value).find((field) => !lineFields.includes(field));
   if (unknown !== undefined) return refused(place, unknownField(unknown), unknown);
   try {
-    return checked({ ...base, ...readable(value as Record<string, unknown>) }, place);
+    return checked({ ...besides(base, value), ...readable(value as Record<string, unknown>) }, place);
   } catch (error) {
     return refused(place, (error as Error).message);
   }
+}
+
+/** A line's own weight or model replaces what the flags say of either. */
+function besides({ weight, model, ...base }: Fields, line: object): Fields {
+  if ("weight" in line || "model" in line) return base;
+  return { ...base, ...(weight === undefined ? {} : { weight }), ...(model === undefined ? {} : { model }) };
 }
 
 /** The wire passes over what it does not know; a person who wrote it meant something. */
@@ -204,7 +218,7 @@ function readable(fields: Record<string, unknown>): Record<string, unknown> {
 
 // --- both -------------------------------------------------------------------------------------------
 
-function fieldsOf(flags: TaskFlags): Partial<TaskRequest> {
+function fieldsOf(flags: TaskFlags): Fields {
   const fields: Record<string, unknown> = {
     kind: flags.kind,
     role: flags.role,
@@ -212,6 +226,7 @@ function fieldsOf(flags: TaskFlags): Partial<TaskRequest> {
     user: flags.user,
     priority: flags.priority,
     weight: flags.weight,
+    model: flags.model,
     tokens: flags.tokens,
     id: flags.id,
     deadline: flags.deadline?.getTime(),
@@ -225,7 +240,7 @@ function fieldsOf(flags: TaskFlags): Partial<TaskRequest> {
 
 /** The same check as the coordinator's, so that what is wrong is said before anything is sent. */
 function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
-  const { project, ...rest } = fields;
+  const { project, model, ...rest } = fields;
   const task = check(rest, taskInputSchema);
   if (!task.ok) return refused(place, task.message, task.field);
   if (project !== undefined && typeof project !== "string")
@@ -238,7 +253,18 @@ function checked(fields: Record<string, unknown>, place?: string): SourcedTask {
   if (payload !== undefined)
     request["payload"] = encoding === "base64" ? Buffer.from(payload, "base64") : payload;
   if (project !== undefined) request["project"] = project;
+  if (model !== undefined) {
+    if (typeof model !== "string") return refused(place, "model: must be text", "model");
+    if (rest["weight"] !== undefined)
+      return refused(place, "model: gives the weight, which is given too: keep one of them", "model");
+    request["weight"] = weightOf(model, lengthOf(request["payload"]));
+  }
   return { ok: true, task: request as unknown as TaskRequest };
+}
+
+/** In characters, or in bytes where they are no text. */
+function lengthOf(payload: unknown): number {
+  return typeof payload === "string" || payload instanceof Uint8Array ? payload.length : 0;
 }
 
 function refused(place: string | undefined, message: string, field?: string): SourcedTask {

@@ -26,14 +26,28 @@ const charactersPerToken = 4;
 const tokensPerTier = 1_000;
 
 /**
+ * What a task or an acquisition weighs: `{ weight: weightOf("gpt-4o", prompt.length) }`.
+ *
+ * @param model as its vendor writes it: `claude-3-5-haiku-20241022`, `openai/gpt-4o`, `ft:gpt-4o-mini:acme`
+ * @param promptCharacters ≥ 0
+ * @returns a number ≥ 1 of at most three decimals
+ * @throws InvalidValueError for a model that is no text, a length that is none
+ */
+export function weightOf(model: string, promptCharacters: number): number {
+  return weightThousandthsOf(model, promptCharacters) / thousandthsPerWeight;
+}
+
+/**
  * `tier × max(prompt tokens / 1000, 1)`, prompt tokens ≈ characters / 4.
  *
- * @param model as its vendor writes it: `claude-3-5-haiku-20241022`, `openai/gpt-4o`
- * @param promptCharacters ≥ 0
  * @returns thousandths, a whole number ≥ 1,000
- * @throws InvalidValueError for a length that is none
+ * @throws as `weightOf`
  */
 export function weightThousandthsOf(model: string, promptCharacters: number): number {
+  if (typeof model !== "string") {
+    const sentence = `a model is named by text, as "gpt-4o", not ${model}`;
+    throw new InvalidValueError(sentence, { field: "model" });
+  }
   if (!(Number.isFinite(promptCharacters) && promptCharacters >= 0)) {
     const sentence = `the length of a prompt is a number of characters, not ${promptCharacters}`;
     throw new InvalidValueError(sentence, { field: "promptCharacters" });
@@ -43,7 +57,7 @@ export function weightThousandthsOf(model: string, promptCharacters: number): nu
 }
 
 /**
- * The tier whose dash-separated words all stand in the model's name, in their order: `gemini-2.5-flash` is a
+ * The tier whose words all stand in the model's name, in their order: `gemini-2.5-flash` is a
  * `gemini-flash`. The longest such name decides, so that `gpt-4o-mini` is no `gpt-4o`. Whole words only: there
  * is a "mini" in "ge*mini*".
  *
@@ -58,10 +72,11 @@ export function tierThousandthsOf(model: string): number {
   return tierThousandthsByName.get(longest) ?? unknownTierThousandths;
 }
 
-/** Without the route before a slash and the tag after a colon, which some providers add. */
+/** Without the route before a slash and the tag after a colon, which some providers add; a fine-tuned model's own
+ *  name begins after `ft:`. */
 function wordsOf(model: string): string[] {
-  const name = model.toLowerCase().split("/").at(-1) ?? "";
-  return (name.split(":")[0] ?? "").split("-");
+  const name = (model.toLowerCase().split("/").at(-1) ?? "").replace(/^ft:/, "");
+  return (name.split(":")[0] ?? "").split(/[-_. ]/);
 }
 
 function standsIn(words: readonly string[], wanted: readonly string[]): boolean {

@@ -45,6 +45,27 @@ describe("one task", () => {
     expect(await tasksOf({ kind: "k" })).toEqual([{ ok: true, task: { kind: "k" } }]);
   });
 
+  it("weighs what its model and the length of its payload say, unless it has a weight", async () => {
+    const cwd = aFolder({ bytes: Buffer.alloc(8_000, 0xff) });
+    const model = "gpt-4o";
+    expect(await tasksOf({ kind: "k", model, text: "x".repeat(6_000) })).toMatchObject([
+      { task: { weight: 3.75 } },
+    ]);
+    expect(await tasksOf({ kind: "k", model }, ["@bytes"], aShell({ cwd }))).toMatchObject([
+      { task: { weight: 5 } },
+    ]);
+    await expect(tasksOf({ kind: "k", model, weight: 2 })).rejects.toThrow("keep one of them");
+    const lines = ['{"weight":3}', '{"model":"opus"}', "{}", '{"model":"opus","weight":3}', '{"model":4}'];
+    const stdin = lines.join("\n");
+    expect(await tasksOf({ kind: "k", model, ndjson: true }, ["-"], aShell({ stdin }))).toEqual([
+      { ok: true, task: { kind: "k", weight: 3 } },
+      { ok: true, task: { kind: "k", weight: 5 } },
+      { ok: true, task: { kind: "k", weight: 2.5 } },
+      expect.objectContaining({ ok: false, error: expect.objectContaining({ field: "model" }) }),
+      expect.objectContaining({ ok: false, error: expect.objectContaining({ field: "model" }) }),
+    ]);
+  });
+
   it("keeps JSON as it was written", async () => {
     expect(await tasksOf({ kind: "k", payload: '{ "b":1, "a":2.0 }' })).toMatchObject([
       { task: { payload: '{ "b":1, "a":2.0 }' } },

@@ -1,7 +1,7 @@
 // What a task costs by its model and prompt.
 
 import { describe, expect, it } from "vitest";
-import { tierThousandthsOf, weightThousandthsOf } from "../../src/scheduling/weight.ts";
+import { tierThousandthsOf, weightOf, weightThousandthsOf } from "../../src/scheduling/weight.ts";
 
 describe("tier of a model", () => {
   it.each([
@@ -21,6 +21,12 @@ describe("tier of a model", () => {
     ["us.anthropic.claude-3-opus-20240229-v1:0", 5_000],
     ["o1", 5_000],
     ["o1-preview", 5_000],
+    ["gpt_4o_mini", 1_000],
+    ["GPT 4o mini", 1_000],
+    ["claude.3.5.sonnet", 3_000],
+    ["anthropic.haiku", 1_000],
+    ["ft:gpt-4o-mini:acme::opus", 1_000],
+    ["openai/ft:gpt-4o:acme", 2_500],
   ])("%s: %d", (model, tier) => expect(tierThousandthsOf(model)).toBe(tier));
 
   it.each(["", "llama3:70b", "gemini", "gpt-4.1", "mini", "solo1", "haikus", "flash-gemini", "octopus"])(
@@ -46,6 +52,18 @@ describe("weight in thousandths", () => {
   it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("refuses a prompt of %d characters", (characters) => {
     expect(() => weightThousandthsOf("haiku", characters)).toThrow(
       expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "promptCharacters" }),
+    );
+  });
+
+  it("is given out as weights are given in", () => {
+    expect(weightOf("haiku", 0)).toBe(1);
+    expect(weightOf("gpt-4o", 6_000)).toBe(3.75);
+    expect(weightOf("haiku", 4_004)).toBe(1.001);
+  });
+
+  it.each([undefined, null, 4])("refuses %s for a model", (model) => {
+    expect(() => weightOf(model as unknown as string, 1)).toThrow(
+      expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "model" }),
     );
   });
 });
