@@ -25,8 +25,9 @@ import {
   policyRequestSchema,
   projectAnswerSchema,
   projectRequestSchema,
-  rateAnswerSchema,
+  rateRemovedAnswerSchema,
   rateRequestSchema,
+  rateSetAnswerSchema,
   resourceAnswerSchema,
   resourceRequestSchema,
   type SettingsResponse,
@@ -155,14 +156,12 @@ export class Operations implements SwarmOperations {
       { ...patchOf(patch), v: 1, type },
       rateRequestSchema.omit({ remove: true }).strict(),
     );
-    const { settings, ...rest } = await this.#set("rate", message, rateAnswerSchema, options);
-    if (settings === null) throw new TypeError("a rate that was set has settings");
-    return { settings, ...rest };
+    return await this.#set("rate", message, rateSetAnswerSchema, options);
   }
 
   async removeRate(type: string, options?: AskOptions): Promise<Setting<null>> {
     const message = checked({ v: 1, type, remove: true }, rateRequestSchema);
-    return { ...(await this.#set("rate", message, rateAnswerSchema, options)), settings: null };
+    return await this.#set("rate", message, rateRemovedAnswerSchema, options);
   }
 
   async pause(project?: string, options?: AskOptions): Promise<Setting<Pause>> {

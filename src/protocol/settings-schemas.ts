@@ -157,6 +157,9 @@ export const policyAnswerSchema = setAnswerOf(policySchema);
 export const projectAnswerSchema = setAnswerOf(projectSettingsSchema);
 export const kindAnswerSchema = setAnswerOf(kindSettingsSchema);
 export const resourceAnswerSchema = setAnswerOf(resourceSettingsSchema);
+export const rateSetAnswerSchema = setAnswerOf(rateSettingsSchema);
+export const rateRemovedAnswerSchema = setAnswerOf(z.null());
+/** To the request of one name either comes back. */
 export const rateAnswerSchema = setAnswerOf(rateSettingsSchema.nullable());
 export const pauseAnswerSchema = setAnswerOf(
   z.object({ project: z.string().optional(), paused: z.boolean() }),

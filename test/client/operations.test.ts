@@ -141,3 +141,21 @@ it("a setting whose answer was lost is unknown, and may be made again", async ()
   expect(leader.of("policy").length).toBeGreaterThan(1);
   expect(leader.of("policy")[0]?.body).toEqual({ v: 1, topN: 3 });
 });
+
+describe("an answer about a rate that cannot be is no answer", () => {
+  const answered = { ok: true, term: 1, idx: 2, changed: true };
+  const settings = { window: "per_day", tokensMax: 5, sliding: false };
+
+  it.each<[string, object, (swarm: Swarm) => Promise<unknown>]>([
+    ["set, and without settings", { ...answered, settings: null }, (to) => to.setRate("t", { tokensMax: 5 })],
+    ["removed, and with settings", { ...answered, settings }, (to) => to.removeRate("t")],
+  ])("%s", async (_, answer, ask) => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => answer;
+    const asked = watch(ask(swarm));
+    await clock.advance(limits.askTimeoutMs + limits.requestTimeoutMs + limits.askBackoffMsMax);
+    expect(asked.error).toBeInstanceOf(OutcomeUnknownError);
+    expect((asked.error as Error).message).toMatch(/the answer is not as it should be/);
+  });
+});
