@@ -73,7 +73,8 @@ export interface Agent extends AsyncDisposable {
    *    `WAGGLE_ACQUIRE_TIMED_OUT`
    *  @throws UnreachableError when the agent has ended; the reason of `options.signal` */
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
-  /** Releases by handle what was acquired, here or elsewhere in this agent's name. Idempotent.
+  /** Releases by handle what was acquired, here or elsewhere in this agent's name. Idempotent. Resolves when that is
+   *  on the record; where no leader hears of it within 5 s it resolves all the same, and goes on in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` */
   releaseHandle(handle: string): Promise<void>;
   /** Takes nothing new, finishes what it has, leaves. With no leader there it goes on trying while there are

@@ -14,7 +14,8 @@ import { isObject, unknownOption } from "./option-names.ts";
 export interface AcquireOptions {
   /** What the work under the slot costs, counted in L(i), 1 to 1,000,000; three decimals. Default 1. */
   readonly weight?: number;
-  /** Longest it waits, ms; 0: not at all. Default: for as long as it takes. */
+  /** Longest it waits, ms; 0: not at all. Where no leader answers, it gives up 2 s after that. Default: for as long
+   *  as it takes. */
   readonly timeoutMs?: number;
   /** Gives up waiting, which then rejects with the signal's reason. A slot that was granted it leaves alone. */
   readonly signal?: AbortSignal;
@@ -98,7 +99,8 @@ export class Slots {
     }
   }
 
-  /** Releases a slot by its handle, whoever acquired it. Idempotent.
+  /** Releases a slot by its handle, whoever acquired it. Idempotent. Resolves when that is on the record; where no
+   *  leader hears of it within 5 s it resolves all the same, and goes on in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under it */
   async releaseHandle(handle: string): Promise<void> {
     const held = this.#heldByHandle.get(handle);

@@ -102,7 +102,8 @@ export class SlotHolder {
     this.#agent = undefined;
   }
 
-  /** Waits for the agent no longer than for a slot. */
+  /** Waits for the agent no longer than for a slot, and as much more as a session does that hears of no leader: one
+   *  that is there has time enough to take the agent in, also where nobody is to wait for a slot. */
   async #within({ signal, timeoutMs }: AcquireOptions, started: Promise<Agent>): Promise<Agent> {
     if (signal === undefined && timeoutMs === undefined) return await started;
     const settled = new AbortController();
@@ -113,8 +114,9 @@ export class SlotHolder {
           const letGo = this.#deps.aborts.on(signal, () => reject(signal.reason));
           settled.signal.addEventListener("abort", letGo, { once: true });
         }
-        if (timeoutMs === undefined || timeoutMs === 0) return;
-        const cancel = this.#deps.clock.after(timeoutMs, () => reject(noLeaderInTime()));
+        if (timeoutMs === undefined) return;
+        const waitMs = Math.min(timeoutMs + limits.acquireGraceMs, limits.timerMsMax);
+        const cancel = this.#deps.clock.after(waitMs, () => reject(noLeaderInTime()));
         settled.signal.addEventListener("abort", cancel, { once: true });
       });
     } finally {

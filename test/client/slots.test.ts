@@ -149,6 +149,27 @@ describe("acquire", () => {
     expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
   });
 
+  it("not waiting at all takes a slot that is free, and none that is not", async () => {
+    await using _slot = await one.acquire("gpu", { timeoutMs: 0 });
+    const late = other.acquire("gpu", { timeoutMs: 0 });
+    const failed = expect(late).rejects.toEqual(coded("WAGGLE_ACQUIRE_TIMED_OUT"));
+    await clock.advance(100);
+    await failed;
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+
+  it.each([0, 300])("with a time-out of %i ms ends where nobody leads", async (timeoutMs) => {
+    const leaderless = await connect({ transport: swarm.hub.connect(), swarm: "leaderless", clock });
+    const asked = leaderless.acquire("gpu", { timeoutMs }).catch((error: unknown) => error);
+    await clock.advance(timeoutMs + limits.acquireGraceMs - 1);
+    expect(await outcomeOf(asked)).toBe("pending");
+    await clock.advance(1);
+    expect(await outcomeOf(asked)).toEqual(coded("WAGGLE_ACQUIRE_TIMED_OUT"));
+    const closed = leaderless.close();
+    await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
+    await closed;
+  });
+
   it("with a time-out that races a grant ends in exactly one way, and the slots are right", async () => {
     for (const offsetMs of [-2, -1, 0, 1, 2]) {
       const slot = await one.acquire("gpu");
@@ -308,6 +329,23 @@ describe("without a leader", () => {
     const closed = alone.close();
     await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
     await closed;
+  });
+});
+
+describe("a release that no leader hears", () => {
+  it("by handle resolves all the same, and reaches the leader that comes back", async () => {
+    await one.acquire("disk");
+    const handle = await one.acquireStart("gpu");
+    swarm.hub.cut(wire);
+    const released = one.releaseHandle(handle).then(() => "resolved");
+    await clock.advance(limits.requestTimeoutMs - 1);
+    expect(await outcomeOf(released)).toBe("pending");
+    await clock.advance(1);
+    expect(await outcomeOf(released)).toBe("resolved");
+    expect(await gpu()).toMatchObject({ inUse: 1 });
+    swarm.hub.heal(wire);
+    await clock.advance(limits.requestTimeoutMs);
+    expect(await gpu()).toMatchObject({ inUse: 0 });
   });
 });
 
