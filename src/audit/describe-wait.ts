@@ -17,7 +17,7 @@ export function describeWait(wait: TaskWait, timeText: TimeText = inUtc): string
 /** One of them. */
 export function describeObstacle(
   obstacle: TaskObstacle,
-  wait: Pick<TaskWait, "position">,
+  wait: Pick<TaskWait, "position" | "agents">,
   timeText: TimeText = inUtc,
 ): string {
   switch (obstacle.reason) {
@@ -30,7 +30,7 @@ export function describeObstacle(
         ? `An attempt failed: it is tried again from ${timeText(obstacle.until)}`
         : `It is not due before ${timeText(obstacle.until)}, as its submitter asked`;
     case "nobody-serves-kind":
-      return `Nobody serves ${obstacle.kind}: start an agent with --kind ${obstacle.kind}${suggestion(obstacle.nearMisses)}${away(obstacle)}`;
+      return unservedText(obstacle, wait);
     case "nobody-has-role":
       return `Nobody serves ${obstacle.kind} in role ${obstacle.role}: start an agent with --kind ${obstacle.kind} --role ${obstacle.role}${suggestion(obstacle.nearMisses)}${others(obstacle.agents)}`;
     case "project-budget":
@@ -51,6 +51,25 @@ export function describeObstacle(
     default:
       return unreachable(obstacle);
   }
+}
+
+type UnservedObstacle = Extract<TaskObstacle, { reason: "nobody-serves-kind" }>;
+
+function unservedText(unserved: UnservedObstacle, { agents }: Pick<TaskWait, "agents">): string {
+  const { kind, nearMisses, offline, draining } = unserved;
+  if (offline + draining === 0)
+    return `Nobody serves ${kind}: start an agent with --kind ${kind}${suggestion(nearMisses)}`;
+  const away = offline + draining;
+  const served =
+    away === 1
+      ? `The only agent that serves ${kind} is`
+      : `All ${number(away)} agents that serve ${kind} are`;
+  const again = `start ${away === 1 ? "it" : "one"} again, or another with --kind ${kind}`;
+  if (draining === 0) return `${served} offline: ${again}`;
+  const drained = agents.find(({ standing, servesKind }) => servesKind && standing === "draining");
+  const command = `\`waggle undrain ${drained?.agent ?? "AGENT"}\``;
+  if (offline === 0) return `${served} draining: ${command}, or start another with --kind ${kind}`;
+  return `${served} away, ${number(draining)} draining and ${number(offline)} offline: ${command}, or ${again}`;
 }
 
 type BudgetObstacle = Extract<TaskObstacle, { reason: "project-budget" | "global-budget" }>;
@@ -94,12 +113,6 @@ function firstFrom(until: number | undefined, timeText: TimeText): string {
 
 function suggestion(nearMisses: readonly string[]): string {
   return nearMisses.length === 0 ? "" : ` — did you mean ${nearMisses.join(" or ")}?`;
-}
-
-function away({ offline, draining }: { readonly offline: number; readonly draining: number }): string {
-  const parts = [offline > 0 && `${number(offline)} offline`, draining > 0 && `${number(draining)} draining`];
-  const told = parts.filter((part) => part !== false);
-  return told.length === 0 ? "" : ` (of the agents that serve it ${told.join(" and ")})`;
 }
 
 function others(count: number): string {

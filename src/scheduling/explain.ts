@@ -41,7 +41,8 @@ export type Obstacle =
   | Simple<"project-paused", { project: ProjectId }>
   /** `isRetry`: it pauses after a failed attempt; else its submitter said so. */
   | Simple<"not-before", { until: Instant; isRetry: boolean }>
-  /** `nearMisses`: kinds that are served and spelled alike; `offline`, `draining`: agents that would serve it. */
+  /** `offline`, `draining`: agents that would serve it. `nearMisses`: kinds that are served and spelled alike, where
+   *  there are no such agents and the kind is its submitter's word. */
   | Simple<
       "nobody-serves-kind",
       { kind: Kind; nearMisses: readonly Kind[]; offline: number; draining: number }
@@ -155,7 +156,8 @@ class WaitingTask {
     const serving = this.#serving;
     const here = serving.filter(({ standing }) => standing !== "offline" && standing !== "draining");
     if (here.length === 0) {
-      const misses = nearMisses(kind, this.#state.onlineByKind.keys()).filter((name) => name !== kind);
+      const isKnown = serving.length > 0 || this.#verdict.runsAs !== undefined;
+      const misses = isKnown ? [] : nearMisses(kind, this.#state.onlineByKind.keys());
       const draining = serving.filter(({ standing }) => standing === "draining").length;
       const offline = serving.length - draining;
       return [{ reason: "nobody-serves-kind", kind, nearMisses: misses, offline, draining }];

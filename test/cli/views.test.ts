@@ -205,7 +205,7 @@ describe("a task's story", () => {
   it("of a task that waits says why, and where to read more", () => {
     const wait: TaskWait = {
       obstacles: [
-        { reason: "nobody-serves-kind", kind: "coutn", nearMisses: ["count"], offline: 0, draining: 1 },
+        { reason: "nobody-serves-kind", kind: "coutn", nearMisses: ["count"], offline: 0, draining: 0 },
       ],
       ageMs: 5,
       ageTicks: 0,

@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ProjectSettings } from "../../src/core/settings.ts";
-import { defaultProjectSettings } from "../../src/core/state.ts";
+import { defaultKindSettings, defaultProjectSettings } from "../../src/core/state.ts";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { explainWait, type Obstacle } from "../../src/scheduling/explain.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
@@ -51,14 +51,35 @@ class Explained extends Turns {
 const budget = (tokens: number) => ({ tokens, windowMs: 60_000, mode: "reject" as const });
 
 describe("what keeps a task", () => {
-  it("nobody serves its kind: names what is served and spelled alike, and who is away", () => {
+  it("nobody serves its kind: names what is served and spelled alike", () => {
+    const swarm = new Explained();
+    swarm.turn(join("a1", { kinds: [kind("translate")] }));
+    swarm.submit("t1", { kind: kind("transalte") });
+    const [answer] = swarm.explain("t1").obstacles;
+    expect(answer).toMatchObject({ reason: "nobody-serves-kind", nearMisses: ["translate"] });
+  });
+
+  it("who serves its kind is away: then the kind is no slip of the pen", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { kinds: [kind("translate")] }), join("gone", { kinds: [kind("transalte")] }));
     swarm.configure({ type: "AgentDrained", agent: agentId("gone") });
     swarm.submit("t1", { kind: kind("transalte") });
     expect(swarm.explain("t1").obstacles).toEqual([
-      { reason: "nobody-serves-kind", kind: "transalte", nearMisses: ["translate"], offline: 0, draining: 1 },
+      { reason: "nobody-serves-kind", kind: "transalte", nearMisses: [], offline: 0, draining: 1 },
     ]);
+  });
+
+  it("nobody serves the cheaper kind that a budget makes of it: nothing was misspelled", () => {
+    const swarm = new Explained();
+    swarm.turn(join("a1", { kinds: [kind("ask")] }));
+    const settings = { ...defaultKindSettings, cheaper: kind("aks") };
+    swarm.configure({ type: "KindConfigured", kind: kind("ask"), settings });
+    swarm.project({ budget: { ...budget(10), mode: "downgrade" } });
+    swarm.submit("t1", { kind: kind("ask"), tokens: 100 });
+    expect(swarm.explain("t1")).toMatchObject({
+      runsAs: "aks",
+      obstacles: [{ reason: "nobody-serves-kind", kind: "aks", nearMisses: [] }],
+    });
   });
 
   it("nobody has its role", () => {
