@@ -18,7 +18,7 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
-import { nextDueAt, type SwarmState } from "../core/state.ts";
+import type { SwarmState } from "../core/state.ts";
 import { Turn } from "../core/step.ts";
 import { InvariantError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
@@ -27,8 +27,8 @@ import type { Journal } from "../journal/journal.ts";
 import type { ChainTail, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
-import { nextOpeningAt } from "../scheduling/gates.ts";
 import { Planner } from "../scheduling/planner.ts";
+import { Wake } from "../scheduling/wake.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
@@ -81,6 +81,7 @@ export class Leader {
   readonly #replay: Replay;
   readonly #state: SwarmState;
   readonly #planner: Planner;
+  readonly #wake: Wake;
   readonly #time: JournalClock;
   readonly #inbox = new Inbox();
   readonly #committer: Committer;
@@ -123,6 +124,7 @@ export class Leader {
     this.#replay = replay;
     this.#state = replay.state;
     this.#planner = new Planner(replay.state);
+    this.#wake = new Wake(replay.state);
     this.term = (replay.position.term + 1) as Term;
     this.#tail = { ...replay.position, journal: replay.position.journal || deps.random.id(16) };
     this.#committedIdx = replay.position.idx;
@@ -243,6 +245,7 @@ export class Leader {
     const didPlan = turn.plan();
     if (last !== undefined) turn.take(last);
     this.mirrors.sync(this.#state, turn.touchedAgents);
+    this.#wake.touch(turn.touchedAgents);
     this.#commitTurn({ turn, at, entries });
     this.#armDueTimer(at);
     if (!tookAll || !didDue || !didPlan) this.#scheduleTurn();
@@ -381,8 +384,6 @@ export class Leader {
     this.presences.sweep(this.#state);
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
-    // A suspended agent's probe falls due without any event: whatever waits is looked at again.
-    if (this.#state.counts.queued > 0) this.#scheduleTurn();
     this.#deps.room.look();
     this.#cancelPulse = this.#deps.clock.after(limits.pulseMs, () => this.#pulse());
   }
@@ -395,9 +396,7 @@ export class Leader {
   }
 
   #armDueTimer(now: Instant): void {
-    const timerAt = nextDueAt(this.#state) ?? Number.POSITIVE_INFINITY;
-    const openingAt = nextOpeningAt(this.#state, now) ?? Number.POSITIVE_INFINITY;
-    const dueAt = Math.min(timerAt, openingAt);
+    const dueAt = this.#wake.nextAt(now) ?? Number.POSITIVE_INFINITY;
     if (dueAt >= this.#dueArmedAt) return;
     this.#cancelDue?.();
     this.#dueArmedAt = dueAt;

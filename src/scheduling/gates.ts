@@ -28,27 +28,6 @@ export function projectGate(row: ProjectRow): ReasonOf<"project-paused" | "proje
   return maxConcurrent !== undefined && row.openAttempts >= maxConcurrent ? "project-concurrency" : undefined;
 }
 
-/**
- * Whether so many more tokens fit the project's budget and the swarm's. A budget in mode `alert` keeps nothing
- * back. `downgrade`: the task is to run as a cheaper kind (`budgetVerdict` says which).
- *
- * @param tokens a whole number ≥ 0: the estimate, and what is kept for others that go before
- */
-export function budgetGate(
-  state: SwarmState,
-  row: ProjectRow,
-  tokens: number,
-  at: Instant,
-): BudgetReason | "downgrade" | undefined {
-  return (
-    rejection(state, row, tokens, at) ??
-    (isClosed(row.ledger, row.settings?.budget, "downgrade", tokens, at) ||
-    isClosed(state.ledger, state.policy.budget, "downgrade", tokens, at)
-      ? "downgrade"
-      : undefined)
-  );
-}
-
 /** `runsAs`: absent is its own kind. `tokens` is what its assignment reserves, or would. */
 export type BudgetVerdict =
   | { readonly kind: "waits"; readonly reason: BudgetReason; readonly runsAs?: Kind; readonly tokens: number }
@@ -57,24 +36,21 @@ export type BudgetVerdict =
 /**
  * Whether, and as what, a task may run now as far as budgets go. Where one in mode `downgrade` is used up it runs
  * as the kind named cheaper than its own; a kind without a cheaper one runs as it is, for there is nothing less
- * to run.
- *
- * @param kept tokens that are kept for others that go before
+ * to run. A budget in mode `alert` keeps nothing back.
  */
 export function budgetVerdict(
   state: SwarmState,
   row: ProjectRow,
   spec: TaskSpec,
   at: Instant,
-  kept = 0,
 ): BudgetVerdict {
   const tokens = tokensEstimate(state, spec);
   const isDowngraded =
-    isClosed(row.ledger, row.settings?.budget, "downgrade", tokens + kept, at) ||
-    isClosed(state.ledger, state.policy.budget, "downgrade", tokens + kept, at);
+    isClosed(row.ledger, row.settings?.budget, "downgrade", tokens, at) ||
+    isClosed(state.ledger, state.policy.budget, "downgrade", tokens, at);
   const runsAs = isDowngraded ? state.kindByName.get(spec.kind)?.settings?.cheaper : undefined;
   const needed = runsAs === undefined ? tokens : tokensEstimate(state, spec, runsAs);
-  const reason = rejection(state, row, needed + kept, at);
+  const reason = rejection(state, row, needed, at);
   const terms = { ...(runsAs === undefined ? {} : { runsAs }), tokens: needed };
   return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };
 }

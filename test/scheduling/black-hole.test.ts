@@ -4,7 +4,7 @@
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
 import type { Event, EventOf } from "../../src/core/event.ts";
-import { emptyState, nextDueAt } from "../../src/core/state.ts";
+import { emptyState } from "../../src/core/state.ts";
 import { Turn } from "../../src/core/step.ts";
 import {
   type AgentId,
@@ -19,6 +19,8 @@ import {
   term,
   userId,
 } from "../../src/ids.ts";
+import { Planner } from "../../src/scheduling/planner.ts";
+import { Wake } from "../../src/scheduling/wake.ts";
 import { Dice } from "./random-swarm.ts";
 
 interface Report {
@@ -32,6 +34,8 @@ type Behaviour = (agent: AgentId, at: number) => { readonly ms: number; readonly
 class SimulatedSwarm {
   readonly state = emptyState();
   readonly events: Event[] = [];
+  readonly #planner = new Planner(this.state);
+  readonly #wake = new Wake(this.state);
   #at = 1_000_000;
   #idx = 0;
   #reports: Report[] = [];
@@ -92,12 +96,12 @@ class SimulatedSwarm {
     return this.events.slice(index).filter((event) => event.type === "TaskAssigned");
   }
 
-  /** The next report or timer, while any task is live. */
+  /** The next report, or what time brings, while any task is live. */
   #nextAt(): number | undefined {
     if (this.state.taskById.size === 0) return undefined;
     const due = [
       ...this.#reports.map(({ dueAt }) => dueAt),
-      nextDueAt(this.state) ?? Number.POSITIVE_INFINITY,
+      this.#wake.nextAt(instant(this.#at)) ?? Number.POSITIVE_INFINITY,
     ];
     const next = due.reduce((a, b) => Math.min(a, b));
     if (next === Number.POSITIVE_INFINITY) throw new Error("live tasks wait for nothing");
@@ -108,13 +112,14 @@ class SimulatedSwarm {
   #turn(commands: readonly Command[]): void {
     for (let waiting = commands, isDone = false; !isDone; ) {
       this.#idx += 1;
-      const turn = new Turn(this.state, instant(this.#at), batchIndex(this.#idx));
+      const turn = new Turn(this.state, instant(this.#at), batchIndex(this.#idx), this.#planner);
       const taken = waiting.findIndex((command) => {
         turn.take(command);
         return turn.isFull;
       });
       waiting = taken === -1 ? [] : waiting.slice(taken + 1);
       isDone = waiting.length === 0 && turn.takeDue(() => this.#dice.next()) && turn.plan();
+      this.#wake.touch(turn.touchedAgents);
       for (const { event } of turn.recorded) {
         this.events.push(event);
         if (event.type === "TaskAssigned") this.#work(event);

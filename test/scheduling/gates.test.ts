@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { agentId, incarnation, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { budgetGate, budgetVerdict, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
+import { budgetVerdict, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
 import { totalAt } from "../../src/scheduling/rolling-window.ts";
 import { LedgerSwarm } from "../core/ledger-fixture.ts";
 import { aTask } from "../support/turns.ts";
@@ -19,6 +19,10 @@ beforeEach(() => {
 function attempt(id: string, tokens: number): string {
   swarm.submit(id, { tokens });
   return swarm.assign(id, "a1");
+}
+
+function verdictOn(tokens: number) {
+  return budgetVerdict(swarm.state, swarm.project(), aTask({ tokens }), swarm.at);
 }
 
 function complete(tokens?: number): void {
@@ -67,8 +71,8 @@ describe("the budgets' gate", () => {
     expect(attempt("t3", 400)).toBe("assigned");
     complete(100);
     expect(swarm.assign("t2", "a1")).toBe("project-budget");
-    expect(budgetGate(swarm.state, swarm.project(), 300, swarm.at)).toBeUndefined();
-    expect(budgetGate(swarm.state, swarm.project(), 301, swarm.at)).toBe("project-budget");
+    expect(verdictOn(300)).toMatchObject({ kind: "runs", tokens: 300 });
+    expect(verdictOn(301)).toMatchObject({ kind: "waits", reason: "project-budget" });
   });
 
   it("names the swarm's budget where that is what is used up", () => {
@@ -93,7 +97,7 @@ describe("the budgets' gate", () => {
     expect([attempt("t1", 400), attempt("t2", 400)]).toEqual(["assigned", "assigned"]);
     expect(swarm.all("TaskAssigned").map(({ runsAs }) => runsAs)).toEqual([undefined, "cheap"]);
     expect(swarm.state.taskById.get(taskId("t2"))?.open?.kind).toBe("cheap");
-    expect(budgetGate(swarm.state, swarm.project(), 1, swarm.at)).toBe("downgrade");
+    expect(verdictOn(1)).toMatchObject({ kind: "runs", runsAs: "cheap" });
   });
 
   it("estimates a downgraded task as its cheaper kind, and asks the other budget for that", () => {
@@ -127,14 +131,6 @@ describe("the budgets' gate", () => {
     expect(swarm.assign("t2", "a1")).toBe("project-budget");
     swarm.pass(1);
     expect(swarm.assign("t2", "a1")).toBe("assigned");
-  });
-
-  it("keeps room for those that go before", () => {
-    swarm.setBudget({ tokens: 1_000 });
-    const spec = aTask({ tokens: 300 });
-    swarm.submit("t1");
-    expect(budgetVerdict(swarm.state, swarm.project(), spec, swarm.at, 700).kind).toBe("runs");
-    expect(budgetVerdict(swarm.state, swarm.project(), spec, swarm.at, 701).kind).toBe("waits");
   });
 
   it("refuses at submission what could never fit, by anybody's estimate", () => {

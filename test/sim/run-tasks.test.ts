@@ -2,6 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
+import { defaultProjectSettings } from "../../src/core/state.ts";
+import { projectId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
 import { firstAgent, leastInFlight } from "../../src/sim/policy/agent-choices.ts";
 import { EarlyBinding, LateBinding } from "../../src/sim/policy/binding.ts";
 import type { Dispatcher, SimTask } from "../../src/sim/policy/dispatcher.ts";
@@ -114,6 +117,48 @@ it("the production state keeps every invariant while it is driven", () => {
   });
   expect(turns).toBeGreaterThan(40);
   expect(production.state.counts.completed).toBe(40);
+});
+
+describe("a simulated swarm does not stand still while time alone may move it", () => {
+  const once = { index: 0, slots: 1, kinds: ["k"] };
+
+  it("a budget's window rolls on", () => {
+    const load = workload({
+      agents: [once],
+      tasks: tasks([0, "u"], [0, "u"]).map((task) => ({ ...task, tokens: 60 })),
+      attemptOf: () => ({ ms: 10, succeeds: true, tokens: 60 }),
+    });
+    const budget = { tokens: 100, windowMs: 60_000, mode: "reject" } as const;
+    const settings = { ...defaultProjectSettings, budget };
+    const configured = { type: "ProjectConfigured", project: projectId("p"), settings } as const;
+    const jitter = new Random("jitter");
+    const log = runTasks(load, new Production({ ...load, jitter, settings: [configured] }));
+    expect(log.tasks.map(({ succeeded }) => succeeded)).toEqual([true, true]);
+    const [, second] = log.tasks;
+    expect(second?.startedAt).toBeGreaterThanOrEqual(60_000);
+    expect(second?.startedAt).toBeLessThanOrEqual(61_010);
+  });
+
+  it("a suspended agent's back-off ends while the other one is busy for good", () => {
+    const load = workload({
+      agents: [once, { ...once, index: 1 }],
+      tasks: tasks(...Array.from({ length: 60 }, (_, n) => [n, "u"] as const)),
+      attemptsMax: 100,
+      attemptOf: ({ agent }, _, at) =>
+        agent.index === 0
+          ? { ms: 1, succeeds: at > limits.suspendMs }
+          : { ms: at < 200 ? 10 : 1e12, succeeds: true },
+      untilMs: 1e9,
+    });
+    const production = new Production({ ...load, jitter: new Random("jitter") });
+    const log = runTasks(load, production);
+    const [probe, ...others] = log.attempts.filter(
+      ({ agent, startedAt }) => agent.index === 0 && startedAt > 1_000,
+    );
+    expect(probe?.startedAt).toBeGreaterThanOrEqual(limits.suspendMs);
+    expect(probe?.startedAt).toBeLessThan(limits.suspendMs + 1_000);
+    expect(others.length).toBeGreaterThan(0);
+  });
 });
 
 describe("early binding", () => {

@@ -33,6 +33,7 @@ import {
 import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { Replay } from "../../src/journal/replay.ts";
+import { Planner } from "../../src/scheduling/planner.ts";
 import { slotReactions } from "../../src/scheduling/slot-planner.ts";
 
 type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
@@ -77,6 +78,8 @@ export class Turns {
   readonly effects: Effect[] = [];
   at = instant(1_000_000);
   #prev = "";
+  /** Kept from turn to turn, as a leader does. */
+  readonly #planner = new Planner(this.state);
   readonly #succession = new Succession();
 
   constructor() {
@@ -86,7 +89,7 @@ export class Turns {
   /** One turn of these commands, what is due and what can be assigned. @returns the replies
    *  @throws Error when an invariant does not hold after it */
   turn(...commands: readonly Command[]): Reply[] {
-    const turn = new Turn(this.state, this.at, batchIndex(this.records.length + 1));
+    const turn = new Turn(this.state, this.at, batchIndex(this.records.length + 1), this.#planner);
     const replies = commands.map((command) => turn.take(command));
     const isComplete = [turn.takeDue(() => 0), turn.plan()].every((done) => done);
     this.#append(turn);
@@ -102,6 +105,7 @@ export class Turns {
     const happen = (each: Event) => {
       apply(this.state, each, context);
       happened.push(each);
+      if ("agent" in each) this.#planner.touch(each.agent);
       for (const reaction of slotReactions(this.state, each, this.at)) happen(reaction);
     };
     happen(event);

@@ -21,7 +21,8 @@ const LIMIT = 96 * ESTIMATE;
 const ATTEMPTS = 3;
 const DEATHS = 2;
 const PROJECT = "p";
-/** No use leaves it while the scenario lasts. */
+/** Ends before any use leaves the window: there is one budget, not one a day. */
+const UNTIL_MS = 3_600_000;
 const budget = { tokens: LIMIT, windowMs: 24 * 3_600_000, mode: "reject" } as const;
 
 /** What a dispatcher says of its budget. */
@@ -158,6 +159,7 @@ function workloadOf({ random }: RunInit): Workload {
     agents,
     tasks,
     attemptsMax: ATTEMPTS,
+    untilMs: UNTIL_MS,
     deaths: [...dying]
       .map((agent) => ({ agent, at: 1 + deaths.below(15 * SECOND_MS) }))
       .sort((a, b) => a.at - b.at),

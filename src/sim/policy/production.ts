@@ -6,7 +6,7 @@ import { assert } from "../../assert.ts";
 import { apply } from "../../core/apply.ts";
 import type { Command } from "../../core/command.ts";
 import type { Event } from "../../core/event.ts";
-import { emptyState, nextDueAt, type SwarmState } from "../../core/state.ts";
+import { emptyState, type SwarmState } from "../../core/state.ts";
 import { Turn } from "../../core/step.ts";
 import {
   agentId,
@@ -21,7 +21,9 @@ import {
   term,
   userId,
 } from "../../ids.ts";
+import { Planner } from "../../scheduling/planner.ts";
 import { defaultPolicy, type Policy } from "../../scheduling/policy.ts";
+import { Wake } from "../../scheduling/wake.ts";
 import type { Random } from "../random.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 
@@ -45,12 +47,15 @@ const NEVER_MS = 1e13;
 
 export class Production implements Dispatcher {
   readonly state: SwarmState = emptyState();
+  readonly #planner = new Planner(this.state);
+  readonly #wake = new Wake(this.state);
   readonly #options: ProductionOptions;
   readonly #taskById = new Map<string, SimTask>();
   readonly #agentById = new Map<string, SimAgent>();
   readonly #openByTask = new Map<string, OpenAssignment>();
   #commands: Command[] = [];
   #idx = 0;
+  #at = instant(0);
 
   constructor(options: ProductionOptions) {
     this.#options = options;
@@ -120,22 +125,24 @@ export class Production implements Dispatcher {
   }
 
   dueAt(): number | undefined {
-    return nextDueAt(this.state);
+    return this.#wake.nextAt(this.#at);
   }
 
   /** As many turns as it takes until nothing more can be done at this instant. */
   #turn(commands: readonly Command[], at: number): Assignment[] {
     const assignments: Assignment[] = [];
     let taken = 0;
+    this.#at = instant(at);
     for (let isDone = false; !isDone; ) {
       this.#idx += 1;
-      const turn = new Turn(this.state, instant(at), batchIndex(this.#idx));
+      const turn = new Turn(this.state, this.#at, batchIndex(this.#idx), this.#planner);
       for (; taken < commands.length && !turn.isFull; taken += 1) {
         const reply = turn.take(commands[taken] as Command);
         assert(isFine(reply.kind), `the simulation's ${commands[taken]?.type} is answered ${reply.kind}`);
       }
       isDone =
         taken === commands.length && turn.takeDue(() => this.#options.jitter.fraction()) && turn.plan();
+      this.#wake.touch(turn.touchedAgents);
       for (const { event } of turn.recorded) {
         if (event.type === "TaskAssigned") assignments.push(this.#open(event));
       }
