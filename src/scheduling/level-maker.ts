@@ -8,7 +8,15 @@ import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, isPastCeiling } f
 import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { projectGate } from "./gates.ts";
-import { type Best, ClockLevel, isGuaranteed, type Level, RankedLevel } from "./level.ts";
+import {
+  type Best,
+  ClockLevel,
+  type ClockTerms,
+  clockClaim,
+  isGuaranteed,
+  type Level,
+  RankedLevel,
+} from "./level.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import type { ProjectTurnRule, TurnRule } from "./policy.ts";
 import { totalAt } from "./rolling-window.ts";
@@ -33,64 +41,59 @@ export class LevelMaker {
   }
 
   ofProjects(lane: Lane): Level<LaneProject> {
-    const { state, at, bestUserOf } = this.#init;
-    const rule = state.policy.projectTurn;
-    const ceiling = ceilingOfProjects(this.#init.sizes, lane);
-    const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
-    if (rule === "clock") {
-      return new ClockLevel(lane.projects, {
-        owner: state,
-        ceiling,
-        guaranteedBefore,
-      });
-    }
-    if (rule === "none")
-      return new RankedLevel(lane.memberByProject.values(), (project) => bestUserOf(project)?.claim);
-    return new RankedLevel(lane.memberByProject.values(), (project) => {
-      if (project.size === 0) return undefined;
-      if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
-      return this.#projectClaim(project, rule, guaranteedBefore);
-    });
+    const rule = this.#init.state.policy.projectTurn;
+    const terms = this.#projectTerms(lane);
+    if (rule === "clock") return new ClockLevel(lane.projects, terms);
+    return new RankedLevel(lane.memberByProject.values(), (project) =>
+      this.#rankedProjectClaim(project, rule, terms),
+    );
+  }
+
+  ofUsers(project: LaneProject): Level<LaneUser> {
+    const rule = this.#init.state.policy.userTurn;
+    const terms = this.#userTerms(project);
+    if (rule === "clock") return new ClockLevel(project.users, terms);
+    return new RankedLevel(project.memberByUser.values(), (user) =>
+      this.#userClaim(user, rule, terms.ceiling),
+    );
   }
 
   /** What one project claims in its lane, by whichever rule holds: the order of these is the order of `ofProjects`.
    *  For looking on, not for rounds. */
   claimOfProject(project: LaneProject): Claim | undefined {
-    const { state, at, bestUserOf } = this.#init;
-    const { lane, account } = project;
-    const rule = state.policy.projectTurn;
-    if (rule === "none") return bestUserOf(project)?.claim;
-    const ceiling = ceilingOfProjects(this.#init.sizes, lane);
-    if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
-    const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
-    if (rule !== "clock") return this.#projectClaim(project, rule, guaranteedBefore);
-    if (isGuaranteed(project, guaranteedBefore)) return guaranteeClaim(account);
-    return ruleClaim(account, Math.max(account.clock, state.virtualTime));
+    const rule = this.#init.state.policy.projectTurn;
+    const terms = this.#projectTerms(project.lane);
+    return rule === "clock" ? clockClaim(project, terms) : this.#rankedProjectClaim(project, rule, terms);
   }
 
   /** The same of one user of a project. */
   claimOfUser(user: LaneUser): Claim | undefined {
-    const { state } = this.#init;
-    const { project, account } = user;
-    const rule = state.policy.userTurn;
-    const ceiling = ceilingOfUsers(state, this.#init.sizes, project);
-    if (rule !== "clock") return this.#userClaim(user, rule, ceiling);
-    if (isPastCeiling(user, ceiling)) return ceilingClaim(user);
-    return ruleClaim(account, Math.max(account.clock, project.row.virtualTime));
+    const rule = this.#init.state.policy.userTurn;
+    const terms = this.#userTerms(user.project);
+    return rule === "clock" ? clockClaim(user, terms) : this.#userClaim(user, rule, terms.ceiling);
   }
 
-  ofUsers(project: LaneProject): Level<LaneUser> {
-    const { state } = this.#init;
-    const rule = state.policy.userTurn;
-    const ceiling = ceilingOfUsers(state, this.#init.sizes, project);
-    if (rule === "clock") {
-      return new ClockLevel(project.users, {
-        owner: project.row,
-        ceiling,
-        guaranteedBefore: undefined,
-      });
-    }
-    return new RankedLevel(project.memberByUser.values(), (user) => this.#userClaim(user, rule, ceiling));
+  #projectTerms(lane: Lane): ClockTerms & { readonly guaranteedBefore: Instant } {
+    const { state, at, sizes } = this.#init;
+    const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
+    return { owner: state, ceiling: ceilingOfProjects(sizes, lane), guaranteedBefore };
+  }
+
+  #userTerms(project: LaneProject): ClockTerms {
+    const { state, sizes } = this.#init;
+    const ceiling = ceilingOfUsers(state, sizes, project);
+    return { owner: project.row, ceiling, guaranteedBefore: undefined };
+  }
+
+  #rankedProjectClaim(
+    project: LaneProject,
+    rule: Exclude<ProjectTurnRule, "clock">,
+    { ceiling, guaranteedBefore }: ClockTerms & { readonly guaranteedBefore: Instant },
+  ): Claim | undefined {
+    if (rule === "none") return this.#init.bestUserOf(project)?.claim;
+    if (project.size === 0) return undefined;
+    if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
+    return this.#projectClaim(project, rule, guaranteedBefore);
   }
 
   #projectClaim(

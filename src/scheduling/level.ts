@@ -51,20 +51,16 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
     const { ceiling, guaranteedBefore, owner } = this.#terms;
     const since = this.#queue.longestSince;
     if (since === undefined) return undefined;
-    if (isPastCeiling({ since }, ceiling)) {
-      const longest = this.#queue.longestWaiting() as Item;
-      return { member: longest, claim: ceilingClaim(longest) };
-    }
+    if (isPastCeiling({ since }, ceiling)) return this.#claiming(this.#queue.longestWaiting() as Item);
     if (guaranteedBefore !== undefined) {
       const unserved = this.#queue.longestUnserved() as Item;
-      if (isGuaranteed(unserved, guaranteedBefore))
-        return { member: unserved, claim: guaranteeClaim(unserved.account) };
+      if (isGuaranteed(unserved, guaranteedBefore)) return this.#claiming(unserved);
     }
-    const { virtualTime } = owner;
-    const lowest = this.#queue.lowestClock(virtualTime) as Item;
-    const { clock } = lowest.account;
-    // At or behind virtual time all are equal, whatever it is by now.
-    return { member: lowest, claim: ruleClaim(lowest.account, clock <= virtualTime ? -1 : clock) };
+    return this.#claiming(this.#queue.lowestClock(owner.virtualTime) as Item);
+  }
+
+  #claiming(member: Item): Best<Item> {
+    return { member, claim: clockClaim(member, this.#terms) };
   }
 
   excludeBest(): void {
@@ -79,6 +75,16 @@ export class ClockLevel<Item extends Member> implements Level<Item> {
     for (const member of this.#excluded ?? []) this.#queue.enter(member);
     this.#excluded = undefined;
   }
+}
+
+/** What a member of a level that goes by clocks claims: `best` is whose claim comes first. */
+export function clockClaim(member: Member, { ceiling, guaranteedBefore, owner }: ClockTerms): Claim {
+  if (isPastCeiling(member, ceiling)) return ceilingClaim(member);
+  const { account } = member;
+  if (guaranteedBefore !== undefined && isGuaranteed(member, guaranteedBefore))
+    return guaranteeClaim(account);
+  // At or behind virtual time all are equal, whatever it is by now.
+  return ruleClaim(account, account.clock <= owner.virtualTime ? -1 : account.clock);
 }
 
 /** Whether nothing was granted to a project for so long that it goes first, once. */
