@@ -281,6 +281,10 @@ export const limits = {
   forgetHalfLifeAttempts: 50,
   /** …or after so much journal time, so that a repaired agent recovers. */
   forgetHalfLifeMs: 10 * 60_000,
+  /** Kinds that nobody uses of which something is still remembered: those that fell idle last. */
+  idleKindsMax: 10_000,
+  /** Kinds of which one agent's outcomes are remembered: all it serves, and as many that it served before. */
+  recordsPerAgentMax: 512,
   /** Attempts before an agent may be suspended for a kind. */
   suspendAttemptsMin: 10,
   /** Suspended when success falls under this share of the swarm's rate. */
@@ -470,6 +474,7 @@ assert(
   Number.isInteger(limits.bottleneckWindowMs / limits.bottleneckSteps),
   "the window is whole steps of whole milliseconds",
 );
+assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers all it serves");
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
 assert(limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax, "a file takes what a server takes");

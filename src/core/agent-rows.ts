@@ -5,19 +5,20 @@ import type { AgentId, Instant, Kind, TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { emptyRecord, recordOutcome } from "../scheduling/success-rate.ts";
 import type { EventOf } from "./event.ts";
-import { kindRowOf } from "./lanes.ts";
+import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { type AgentRow, type OpenAttempt, placesOf, type SuccessRecord, type SwarmState } from "./state.ts";
 import { type EventContext, startTimer, stopTimer } from "./task-rows.ts";
 
 export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, context: EventContext): void {
   const known = state.agentById.get(event.agent);
   const row = known ?? newAgentRow(event, context.at);
+  const servedBefore = row.kindRows;
   if (row.online && row.incarnation === event.incarnation) removeFromKinds(state, row);
   else beginLife(state, row, event, context.at);
   state.joins += 1;
   row.joinedOrder = state.joins;
   row.kinds = new Set(event.kinds);
-  row.kindRows = event.kinds.map((kind) => kindRowOf(state, kind));
+  row.kindRows = Array.from(row.kinds, (kind) => kindRowOf(state, kind));
   row.role = event.role;
   row.agentType = event.agentType;
   row.labels = event.labels ?? {};
@@ -25,6 +26,7 @@ export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, contex
   row.prefetch = event.prefetch ?? 0;
   state.agentById.set(event.agent, row);
   for (const kind of row.kinds) onlineAgentsOf(state, kind).set(row.id, row);
+  for (const kindRow of [...row.kindRows, ...servedBefore]) noteKind(state, kindRow);
 }
 
 export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context: EventContext): void {
@@ -37,6 +39,8 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.unresponsive = false;
   row.leftAt = context.at;
   removeFromKinds(state, row);
+  for (const kindRow of row.kindRows) noteKind(state, kindRow);
+  row.kindRows = [];
   row.forgetTimer = startTimer(state, (context.at + limits.agentForgottenMs) as Instant, {
     kind: "forget",
     agent: row.id,
@@ -125,11 +129,27 @@ export function learn(
   latencyMs?: number,
 ): void {
   const agent = agentOf(state, attempt.agent);
+  const { recordByKind } = agent;
+  if (recordByKind.size >= limits.recordsPerAgentMax && !recordByKind.has(attempt.kind)) forgetOldest(agent);
   const records = {
-    agent: recordIn(agent.recordByKind, attempt.kind, at),
+    agent: recordIn(recordByKind, attempt.kind, at),
     swarm: recordIn(state.recordByKind, attempt.kind, at),
   };
   recordOutcome(records, outcome, at, latencyMs);
+  noteKind(state, kindRowOf(state, attempt.kind));
+}
+
+/** Makes room where an agent is about to have outcomes of one kind more: of what it does not serve, the one with the
+ *  oldest outcome is forgotten, and what followed from it. */
+function forgetOldest({ kinds, recordByKind, suspensionByKind }: AgentRow): void {
+  let oldest: readonly [kind: Kind, record: SuccessRecord] | undefined;
+  for (const entry of recordByKind) {
+    if (!kinds.has(entry[0]) && (oldest === undefined || entry[1].updatedAt < oldest[1].updatedAt))
+      oldest = entry;
+  }
+  assert(oldest !== undefined, "no agent serves as many kinds as it may remember");
+  recordByKind.delete(oldest[0]);
+  suspensionByKind.delete(oldest[0]);
 }
 
 function recordIn(recordByKind: Map<Kind, SuccessRecord>, kind: Kind, at: Instant): SuccessRecord {

@@ -24,7 +24,8 @@ import {
 } from "./agent-rows.ts";
 import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } from "./budget-rows.ts";
 import type { Event, EventOf, FailureClass } from "./event.ts";
-import { kindRowOf, leaveLane, takeTurn } from "./lanes.ts";
+import { kindRowOf, noteKind } from "./kind-rows.ts";
+import { leaveLane, takeTurn } from "./lanes.ts";
 import type { Turn } from "./receipt.ts";
 import {
   changePolicy,
@@ -292,6 +293,7 @@ function takeReport(
   // What ended early says nothing of the whole, unless it was more than that already.
   if (tokensSaid !== undefined && (isWhole || tokens > tokensSaid))
     learnEstimate(kindRow, tokensSaid, tokens);
+  noteKind(state, kindRow);
 }
 
 /** Promise P7: whoever assigns has asked the gates, in mode `reject`. */

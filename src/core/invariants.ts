@@ -6,6 +6,7 @@
 import { limits } from "../limits.ts";
 import { isHeap } from "./indexed-heap.ts";
 import type { Invariant, Violation } from "./invariant.ts";
+import { isKindLearnt, isKindUsed } from "./kind-rows.ts";
 import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
@@ -232,6 +233,7 @@ function* countersEqualARecount(state: SwarmState): Generator<string> {
   }
   for (const owner of recounts.keys()) yield `${owner} has live tasks and no counters`;
   yield* idleOnesAreListed(state);
+  yield* idleKindsAreListed(state);
   const ever = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   if (ever !== state.submissions) yield `${state.submissions} tasks were submitted, ${ever} are counted`;
 }
@@ -263,6 +265,10 @@ function* onlineByKind(state: SwarmState): Generator<string> {
       const isListed = state.onlineByKind.get(kind)?.get(agent.id) === agent;
       if (isListed !== agent.online) yield `agent ${agent.id} is listed under ${kind}: ${isListed}`;
     }
+    const read = agent.online ? [...agent.kinds].map((kind) => state.kindByName.get(kind)) : [];
+    const isRead =
+      agent.kindRows.length === read.length && agent.kindRows.every((row, at) => row === read[at]);
+    if (!isRead) yield `agent ${agent.id} has rows of its kinds that nobody reads`;
   }
   for (const [kind, agents] of state.onlineByKind) {
     if (agents.size === 0) yield `kind ${kind} is listed without agents`;
@@ -289,6 +295,18 @@ function* idleOnesAreListed(state: SwarmState): Generator<string> {
   }
 }
 
+/** Only what is used, or was learnt and has room, is kept of a kind. */
+function* idleKindsAreListed(state: SwarmState): Generator<string> {
+  for (const [kind, row] of state.kindByName) {
+    const isUsed = isKindUsed(state, row);
+    if (row.kind !== kind) yield `kind ${row.kind} is kept as ${kind}`;
+    if (isUsed === state.idleKinds.has(kind)) yield `kind ${kind} is in use: ${isUsed}, and listed wrongly`;
+    if (!isUsed && !isKindLearnt(state, row)) yield `kind ${kind} is kept for nothing`;
+  }
+  for (const kind of [...state.idleKinds, ...state.recordByKind.keys()])
+    if (!state.kindByName.has(kind)) yield `something is kept of kind ${kind}, which has no row`;
+}
+
 function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
   return queued + delayed + assigned + running;
 }
@@ -298,12 +316,14 @@ function* caps(state: SwarmState): Generator<string> {
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.endedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
+  yield* within("kinds that are idle", state.idleKinds.size, limits.idleKindsMax);
   yield* within("projects", state.projectById.size, limits.projectsMax);
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
   for (const agent of state.agentById.values()) {
     yield* within(`places of ${agent.id} that are taken`, agent.open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${agent.id}`, agent.kinds.size, limits.kindsPerAgentMax);
+    yield* within(`kinds ${agent.id} tried`, agent.recordByKind.size, limits.recordsPerAgentMax);
   }
   for (const [id, row] of state.taskById)
     yield* within(

@@ -7,9 +7,9 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import { type Account, charge } from "../scheduling/account.ts";
 import { ClockQueue } from "../scheduling/clock-queue.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
+import { kindRowOf, noteKind } from "./kind-rows.ts";
 import type { Turn } from "./receipt.ts";
 import {
-  type KindRow,
   kindSettingsOf,
   type Lane,
   type LaneProject,
@@ -56,6 +56,7 @@ export function leaveLane(state: SwarmState, row: TaskRow): void {
   if (lane.size > 0) return;
   state.laneByKey.delete(lane.key);
   lane.kindRow.lanes -= 1;
+  noteKind(state, lane.kindRow);
 }
 
 /** Charges a queued task's grant to its project and user (docs/scheduling.md, "The clocks"). It is still queued. */
@@ -105,6 +106,7 @@ function laneFor(state: SwarmState, { spec: { kind, role } }: TaskRow): Lane {
   if (known !== undefined) return known;
   const kindRow = kindRowOf(state, kind);
   kindRow.lanes += 1;
+  noteKind(state, kindRow);
   const lane: Lane = {
     key,
     kind,
@@ -200,15 +202,6 @@ function count(user: LaneUser, row: TaskRow, change: 1 | -1): void {
     part.cost += change * row.cost;
   }
   user.project.lane.size += change;
-}
-
-/** The row of a kind, made when it is not there. */
-export function kindRowOf(state: SwarmState, kind: Kind): KindRow {
-  const known = state.kindByName.get(kind);
-  if (known !== undefined) return known;
-  const row: KindRow = { kind, settings: undefined, tick: 0, lanes: 0 };
-  state.kindByName.set(kind, row);
-  return row;
 }
 
 /** Tasks of one queue leave by (priority, order of submission). */

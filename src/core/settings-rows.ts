@@ -6,7 +6,7 @@ import { limits } from "../limits.ts";
 import { emptyUse, usedOf, useUnder } from "../scheduling/rate.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
-import { kindRowOf } from "./lanes.ts";
+import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { forgetTunedAlpha, measure, newResourceRow } from "./slot-rows.ts";
 import type { SwarmState } from "./state.ts";
 import { noteKept, projectRowOf } from "./task-rows.ts";
@@ -39,7 +39,9 @@ export function pauseProject(state: SwarmState, event: EventOf<"ProjectPaused" |
 }
 
 export function configureKind(state: SwarmState, event: EventOf<"KindConfigured">): void {
-  kindRowOf(state, event.kind).settings = event.settings;
+  const row = kindRowOf(state, event.kind);
+  row.settings = event.settings;
+  noteKind(state, row);
 }
 
 /** Slots that are held stay held where there are fewer now: nothing is granted until it fits. */

@@ -129,7 +129,7 @@ export interface AgentRow {
   role: string | undefined;
   agentType: string | undefined;
   labels: Readonly<Record<string, string>>;
-  /** The rows of its kinds while it is online. */
+  /** The rows of its kinds while it is online; empty while it is not. */
   kindRows: readonly KindRow[];
   /** The n-th join of the swarm. */
   joinedOrder: number;
@@ -243,7 +243,7 @@ export interface KindRow {
   /** The same mean of what was estimated and of what was used, tokens, of its attempts whose submitter gave an
    *  estimate; absent before the first. */
   estimateMeans?: { estimated: number; used: number };
-  /** Places that became free at agents that serve it. */
+  /** Places that became free at agents that serve it, since the row was made: no task waits from before. */
   tick: number;
   /** Lanes it has tasks in. */
   lanes: number;
@@ -404,7 +404,10 @@ export interface SwarmState {
   readonly uncharged: Map<string, UnchargedAttempt>;
   policy: Policy;
   isPaused: boolean;
+  /** Those in use, and of which something was learnt (kind-rows.ts). */
   readonly kindByName: Map<Kind, KindRow>;
+  /** Of those the ones not in use, idle longest first: they give way to others. */
+  readonly idleKinds: Set<Kind>;
   readonly resourceByName: Map<ResourceName, ResourceRow>;
   /** Resources that somebody waits for. */
   readonly contendedByName: Map<ResourceName, ResourceRow>;
@@ -469,6 +472,7 @@ export function emptyState(): SwarmState {
     policy: defaultPolicy,
     isPaused: false,
     kindByName: new Map(),
+    idleKinds: new Set(),
     resourceByName: new Map(),
     contendedByName: new Map(),
     slotsByAgent: new Map(),

@@ -341,6 +341,24 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
       state.onlineByKind.set(kind("new"), new Map([[agentId("a1"), agent(state, "a1")]]));
     },
   ],
+  [9, "a kind has no row", (state) => state.kindByName.delete(kind("k"))],
+  [9, "a kind in use is listed as idle", (state) => state.idleKinds.add(kind("k"))],
+  [
+    9,
+    "a kind is kept for nothing",
+    (state) => {
+      state.kindByName.set(kind("new"), { kind: kind("new"), settings: undefined, tick: 0, lanes: 0 });
+      state.idleKinds.add(kind("new"));
+    },
+  ],
+  [
+    10,
+    "an agent counts for a row of its kind that nobody reads",
+    (state) => {
+      const { kindRows } = agent(state, "a1");
+      agent(state, "a1").kindRows = kindRows.map((row: object) => ({ ...row }));
+    },
+  ],
   [10, "a kind is listed without agents", (state) => state.onlineByKind.set(kind("new"), new Map())],
   [
     11,
@@ -349,6 +367,17 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
       agent(state, "gone").kinds = new Set(
         Array.from({ length: limits.kindsPerAgentMax + 1 }, (_, at) => `k${at}`),
       );
+    },
+  ],
+  [
+    11,
+    "more idle kinds are kept than may",
+    (state) => {
+      for (let at = 0; at <= limits.idleKindsMax; at += 1) {
+        const idle = kind(`k${at}`);
+        state.kindByName.set(idle, { kind: idle, settings: undefined, tokensMean: 1, tick: 0, lanes: 0 });
+        state.idleKinds.add(idle);
+      }
     },
   ],
   [
