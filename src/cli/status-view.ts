@@ -29,6 +29,7 @@ export function renderStatus(status: StatusResponse, view: StatusView): string {
     section("projects and users", userTable(status, view), status.projects.length, view),
     ...shown("budgets", budgetTable(status, view), view),
     ...shown("rates", rateTable(status, view), view),
+    ...shown("left out", omittedText(status), view),
   ];
   return blocks.join("\n\n");
 }
@@ -40,6 +41,14 @@ function section(title: string, table: string, rows: number, { colors }: View): 
 /** A section only where there is something to show. */
 function shown(title: string, table: string | undefined, { colors }: View): string[] {
   return table === undefined ? [] : [`${colors.bold(title)}\n${table}`];
+}
+
+/** Rows that did not fit the answer. */
+function omittedText({ omitted = {} }: Pick<StatusResponse, "omitted">): string | undefined {
+  const left = Object.entries(omitted).filter(([, count]) => count > 0);
+  if (left.length === 0) return undefined;
+  const parts = left.map(([table, count]) => `${formatCount(count)} ${table}`);
+  return `${parts.join(" · ")}: there is no room for more in one answer`;
 }
 
 function summary(

@@ -1,6 +1,7 @@
 // What `status` and `task` answer: read from the state in one go, bounded by its tables. For people and for
 // dashboards; nothing here is a decision.
 
+import { assert } from "../assert.ts";
 import type { AgentRow, Lane, ProjectRow, SwarmState, UserRow } from "../core/state.ts";
 import { type Instant, instant, type TaskId } from "../ids.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
@@ -30,22 +31,40 @@ export interface StatusSources {
   readonly counters: Readonly<Record<string, number>>;
 }
 
+/** Which part of the answer each table may fill. All else is small: counts, the journal, what the leader observed. */
+const shares = {
+  agents: 1 / 4,
+  queues: 1 / 8,
+  /** With their users. */
+  projects: 3 / 8,
+  rates: 1 / 16,
+  resources: 1 / 16,
+  rest: 1 / 8,
+} as const;
+/** Of the whole answer too, within the share of the projects. */
+const usersShare = 1 / 4;
+assert(
+  Object.values(shares).reduce<number>((sum, share) => sum + share, 0) <= 1,
+  "tables that are full fit the answer together",
+);
+assert(usersShare < shares.projects, "users leave room for the projects they are of");
+
 /** The whole of it where that fits a message; else as many rows as do, and how many are left out. */
 export function statusOf(state: SwarmState, sources: StatusSources): StatusResponse {
   const { bytesMax } = sources;
   const agents = rowsWithin(
     mapped(state.agentById.values(), (row) => agentStatusOf(state, row, sources)),
-    bytesMax / 4,
+    bytesMax * shares.agents,
   ).rows;
   const queues = rowsWithin(
     mapped(state.laneByKey.values(), (lane) => queueStatusOf(state, lane)),
-    bytesMax / 8,
+    bytesMax * shares.queues,
   ).rows;
   const now = instant(Math.max(state.at, sources.now));
-  const projects = projectsWithin(state, now, bytesMax / 4);
-  const rates = rowsWithin(rateStatusesOf(state, now), bytesMax / 16).rows;
+  const projects = projectsWithin(state, now, bytesMax);
+  const rates = rowsWithin(rateStatusesOf(state, now), bytesMax * shares.rates).rows;
   const { budget } = state.policy;
-  const resources = rowsWithin(resourceStatuses(state, now), bytesMax / 16).rows;
+  const resources = rowsWithin(resourceStatuses(state, now), bytesMax * shares.resources).rows;
   const shownUsers = projects.reduce((sum, { users }) => sum + users.length, 0);
   const omitted = {
     agents: state.agentById.size - agents.length,
@@ -56,6 +75,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
       -shownUsers,
     ),
     resources: state.resourceByName.size - resources.length,
+    rates: state.rateByType.size - rates.length,
   };
   const isWhole = Object.values(omitted).every((count) => count === 0);
   return {
@@ -173,9 +193,9 @@ function oldestIn(lane: Lane): number {
   return oldestAt;
 }
 
-/** Users take what their project and those before it leave. */
+/** Users take what their project and those before it leave. @param bytesMax of the whole answer */
 function projectsWithin(state: SwarmState, at: Instant, bytesMax: number): StatusResponse["projects"] {
-  let left = bytesMax;
+  let left = bytesMax * usersShare;
   const users = (row: ProjectRow) => {
     const fitting = rowsWithin(mapped(row.userByName.values(), userStatusOf), left);
     left -= fitting.bytes;
@@ -192,7 +212,7 @@ function projectsWithin(state: SwarmState, at: Instant, bytesMax: number): Statu
       users: users(row),
     };
   });
-  return rowsWithin(heads, 2 * bytesMax).rows;
+  return rowsWithin(heads, bytesMax * shares.projects).rows;
 }
 
 function* mapped<Item, Row>(items: Iterable<Item>, rowOf: (item: Item) => Row): Generator<Row> {

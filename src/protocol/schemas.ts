@@ -520,7 +520,14 @@ export const statusResponseSchema = z.object({
   resources: z.array(resourceStatusSchema),
   /** Rows left out because the answer would not fit a message; absent when it is whole. */
   omitted: z
-    .object({ agents: z.int(), queues: z.int(), projects: z.int(), users: z.int(), resources: z.int() })
+    .object({
+      agents: z.int(),
+      queues: z.int(),
+      projects: z.int(),
+      users: z.int(),
+      resources: z.int(),
+      rates: z.int(),
+    })
     .optional(),
   journal: z.object({
     id: z.string(),

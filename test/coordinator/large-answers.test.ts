@@ -78,6 +78,24 @@ describe("what is asked for comes, though it is more than one message holds", ()
     expect(queues.length).toBeGreaterThan(0);
   });
 
+  it("the status of many rates, of which it says how many it leaves out", async () => {
+    for (let n = 0; n < limits.ratesMax; n += 1) {
+      const rate = { type: longName(n), window: "per_day", tokensMax: 5 };
+      expect(await swarm.client.ask(subjects.operator("rate"), rate)).toMatchObject({ ok: true });
+    }
+    const { rates, omitted } = await swarm.client.status();
+    expect(rates.length).toBeGreaterThan(50);
+    expect(omitted).toEqual({
+      agents: 0,
+      queues: 0,
+      projects: 0,
+      users: 0,
+      resources: 0,
+      rates: limits.ratesMax - rates.length,
+    });
+    expect(omitted.rates).toBeGreaterThan(0);
+  });
+
   it("a small status leaves nothing out", async () => {
     await swarm.agent("a1");
     expect(await swarm.client.status()).not.toHaveProperty("omitted");
