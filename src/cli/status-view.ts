@@ -44,9 +44,9 @@ function shown(title: string, table: string | undefined, { colors }: View): stri
 }
 
 /** Rows that did not fit the answer. */
-function omittedText({ omitted = {} }: Pick<StatusResponse, "omitted">): string | undefined {
+function omittedText({ omitted }: Pick<StatusResponse, "omitted">): string | undefined {
+  if (omitted === undefined) return undefined;
   const left = Object.entries(omitted).filter(([, count]) => count > 0);
-  if (left.length === 0) return undefined;
   const parts = left.map(([table, count]) => `${formatCount(count)} ${table}`);
   return `${parts.join(" · ")}: there is no room for more in one answer`;
 }

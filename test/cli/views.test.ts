@@ -141,6 +141,13 @@ describe("budgets and rates in status", () => {
   });
 });
 
+it("status says what did not fit the answer", () => {
+  const omitted = { agents: 0, queues: 0, projects: 0, users: 7_000, resources: 0, rates: 3 };
+  const text = renderStatus({ ...aStatus([]), omitted }, { ...view, showsOffline: false });
+  expect(text).toMatch(/^left out\n7,000 users · 3 rates: there is no room for more in one answer$/m);
+  expect(renderStatus(aStatus([]), { ...view, showsOffline: false })).not.toContain("left out");
+});
+
 describe("resources in status", () => {
   const party = (agent: string, handle: string, forMs: number) => ({ agent, handle, forMs });
   const resource = {
