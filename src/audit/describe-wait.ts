@@ -42,6 +42,8 @@ export function describeObstacle(
       return `Project ${obstacle.project} runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: one must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` allow more`;
     case "all-full":
       return `Every agent that serves it is full: ${counted(obstacle.agents, "agent")}, ${number(obstacle.taken)} of ${counted(obstacle.places, "place")} taken; ${nextIn(wait)}`;
+    case "rate-limited":
+      return rateText(obstacle, timeText);
     case "none-eligible":
       return `No agent that serves it may have it now: ${reasons(obstacle.counts)}${firstFrom(obstacle.until, timeText)}`;
     case "room-kept":
@@ -91,6 +93,16 @@ function roomText(
   if (reserved > 0 && needed <= tokens) return "room again when attempts that hold reservations end";
   const command = project === undefined ? "waggle policy set" : `waggle project set ${project}`;
   return `that never fits: \`${command} --budget N\` raises it`;
+}
+
+function rateText(
+  { type, used, tokensMax, window, agents, opensAt }: Extract<TaskObstacle, { reason: "rate-limited" }>,
+  timeText: TimeText,
+): string {
+  const sum = `${number(used)} of ${counted(tokensMax, "token")} ${window.replace("_", " ")}`;
+  const whom = `${counted(agents, "agent")} of it would serve this task`;
+  const opens = opensAt === undefined ? "" : `from ${timeText(opensAt)} again, or `;
+  return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --tokens N\` allows more`;
 }
 
 function nextIn({ position }: Pick<TaskWait, "position">): string {

@@ -73,6 +73,15 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
   }),
   z.object({ reason: z.literal("all-full"), agents: z.int(), taken: z.int(), places: z.int() }),
   z.object({
+    reason: z.literal("rate-limited"),
+    type: z.string(),
+    used: z.int(),
+    tokensMax: z.int(),
+    window: z.enum(["per_minute", "per_hour", "per_day"]),
+    agents: z.int(),
+    opensAt: z.number().optional(),
+  }),
+  z.object({
     reason: z.literal("none-eligible"),
     counts: z.partialRecord(ineligibleReason, z.int()),
     until: z.number().optional(),

@@ -6,19 +6,21 @@
 
 import { nearMisses } from "../core/near-miss.ts";
 import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
+import type { RateWindow } from "../core/settings.ts";
 import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
 import type { Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { goesByCeiling } from "./ceiling.ts";
 import { type AgentVerdict, countsByReason, isWantedByAny, verdictsOn } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
 import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate } from "./gates.ts";
+import { usedOf } from "./rate.ts";
 import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
 import { firstTask } from "./service-order.ts";
 
 /** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and
  *  `not-before`: it is not due · `nobody-serves-kind`, `nobody-has-role`: no agent that is online and not draining ·
- *  `all-full`: every one that serves it · `none-eligible`: each of them fails some filter · `room-kept`: what is left
+ *  `all-full`: every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each of them fails some filter · `room-kept`: what is left
  *  of a budget is kept for a task past the ceiling · `later-turn`: somebody may have it, when its turn comes. */
 export const obstacleReasons = [
   ...waitingReasons,
@@ -26,6 +28,7 @@ export const obstacleReasons = [
   "nobody-serves-kind",
   "nobody-has-role",
   "all-full",
+  "rate-limited",
   "none-eligible",
   "room-kept",
   "later-turn",
@@ -53,6 +56,18 @@ export type Obstacle =
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
   | Simple<"all-full", { agents: number; taken: number; places: number }>
+  /** Of the type whose rate opens first, by time alone at `opensAt`; `agents` of that type could have it but for that. */
+  | Simple<
+      "rate-limited",
+      {
+        type: string;
+        used: number;
+        tokensMax: number;
+        window: RateWindow;
+        agents: number;
+        opensAt?: Instant;
+      }
+    >
   /** Agents that serve the kind, by the filter each fails; `until`: when time alone lets the first one pass. */
   | Simple<"none-eligible", { counts: Readonly<Partial<Record<IneligibleReason, number>>>; until?: Instant }>
   | Simple<"room-kept", { task: TaskId; project: ProjectId; user: UserId }>
@@ -216,6 +231,8 @@ class WaitingTask {
       const free = able.reduce((sum, agent) => sum + agent.free, 0);
       return [{ reason: "all-full", agents: able.length, taken: places - free, places }];
     }
+    const rate = this.#usedUpRate(able);
+    if (able.every(({ standing }) => standing === "rate-limited")) return rate;
     const openings = able.flatMap(({ until }) => until ?? []);
     return [
       {
@@ -223,7 +240,25 @@ class WaitingTask {
         counts,
         ...(openings.length === 0 ? {} : { until: Math.min(...openings) as Instant }),
       },
+      ...rate,
     ];
+  }
+
+  #usedUpRate(able: readonly AgentVerdict[]): Obstacle[] {
+    const limited = able.filter(({ standing }) => standing === "rate-limited");
+    const [first] = limited.toSorted((a, b) => (a.until ?? 0) - (b.until ?? 0));
+    const row = first && this.#state.rateByType.get(this.#typeOf(first));
+    if (row === undefined) return [];
+    const { agentType: type, use, settings } = row;
+    const { tokensMax, window } = settings;
+    const agents = limited.filter((agent) => this.#typeOf(agent) === type).length;
+    const opensAt = first?.until === undefined ? {} : { opensAt: first.until };
+    const used = usedOf(use, settings, this.#at);
+    return [{ reason: "rate-limited", type, used, tokensMax, window, agents, ...opensAt }];
+  }
+
+  #typeOf({ agent }: AgentVerdict): string {
+    return this.#state.agentById.get(agent)?.agentType ?? "";
   }
 
   #laterTurn(): Obstacle {

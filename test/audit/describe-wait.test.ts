@@ -14,6 +14,13 @@ const standing = (agent: string, is: AgentStanding["standing"], servesKind = tru
   free: 0,
 });
 
+it("a rate that is used up: whose, how much of what, until when, and what raises it", () => {
+  const used = { reason: "rate-limited", type: "claude", used: 1_200, tokensMax: 1_000, agents: 1 } as const;
+  expect(describeObstacle({ ...used, window: "per_minute", opensAt: 5 }, { agents: [] }, noon)).toBe(
+    "Agents of type claude have used up their rate, 1,200 of 1,000 tokens per minute; 1 agent of it would serve this task: from noon again, or `waggle rate set claude --tokens N` allows more",
+  );
+});
+
 describe("nobody serves its kind", () => {
   const agents = [standing("a0", "draining", false), standing("a1", "draining"), standing("a2", "offline")];
   const told = (draining: number, offline: number, nearMisses: string[] = []) =>

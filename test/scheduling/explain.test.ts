@@ -197,6 +197,31 @@ describe("what keeps a task", () => {
     expect(swarm.explain("failed").obstacles).toMatchObject([{ reason: "not-before", isRetry: true }]);
   });
 
+  it("a rate that is used up, alone or besides others that may not", () => {
+    const swarm = new Explained();
+    swarm.turn(join("a1", { agentType: "claude" }), join("silent"));
+    swarm.configure({ type: "AgentUnresponsive", agent: agentId("silent") });
+    const settings = { window: "per_minute", tokensMax: 100, sliding: false } as const;
+    swarm.configure({ type: "RateConfigured", agentType: "claude", settings });
+    swarm.submit("spent", { tokens: 10 });
+    swarm.complete("spent", 120);
+    swarm.submit("t1", { tokens: 10 });
+    const rate = { reason: "rate-limited", type: "claude", used: 120, tokensMax: 100, agents: 1 };
+    expect(swarm.explain("t1").obstacles).toMatchObject([
+      { reason: "none-eligible", counts: { "rate-limited": 1, unresponsive: 1 } },
+      rate,
+    ]);
+    swarm.configure({ type: "AgentDrained", agent: agentId("silent") });
+    const [answer, ...others] = swarm.explain("t1").obstacles;
+    expect(others).toEqual([]);
+    expect(answer).toMatchObject({ ...rate, window: "per_minute" });
+    const { opensAt = 0 } = answer as { opensAt?: number };
+    swarm.at = instant(opensAt - 1);
+    expect(swarm.why("t1")).toEqual(["rate-limited"]);
+    swarm.at = instant(opensAt);
+    expect(swarm.why("t1")).toEqual(["later-turn"]);
+  });
+
   it("agents that may not have it for different reasons, and when the first may", () => {
     const swarm = new Explained();
     swarm.turn(join("full"), join("suspended"), join("silent"));
