@@ -31,6 +31,12 @@ function downgradeText(runsAs: string, ended: AttemptStory["ended"]): string {
   return `${ended === undefined ? "runs" : "ran"} as ${printable(runsAs)}, the cheaper kind: the budget of its project or of the swarm had too little left for its own`;
 }
 
+/** How many there were; of a task that ended without one, that none will be. */
+export function attemptsText(attempts: number, isOver: boolean): string {
+  if (attempts > 0) return counted(attempts, "attempt");
+  return isOver ? "never assigned" : "no attempt yet";
+}
+
 /** What a score is made of. */
 export const termColumns: readonly Column[] = [
   { head: "score", align: "right" },

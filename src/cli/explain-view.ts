@@ -6,7 +6,7 @@ import { duration } from "../audit/describe.ts";
 import { describeObstacle } from "../audit/describe-wait.ts";
 import type { TaskExplanation } from "../client/task-stories.ts";
 import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
-import { attemptBlock, termCells, termColumns } from "./attempt-view.ts";
+import { attemptBlock, attemptsText, termCells, termColumns } from "./attempt-view.ts";
 import { counted, formatCount, formatTimeOfDay, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
@@ -22,6 +22,7 @@ export function renderExplanation(explanation: TaskExplanation, showsAll: boolea
     if (waiting.position !== undefined) blocks.push(turnBlock(explanation, waiting.position, view));
     blocks.push(agentBlock(explanation, waiting, showsAll, view));
   }
+  blocks.push(unassignedText(explanation, view));
   blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
   if (attempts.length > 0) {
     const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} has every agent at that moment`;
@@ -52,10 +53,19 @@ function headline(explanation: TaskExplanation, { colors }: View): string {
   const place = agent === undefined ? "" : ` at ${agent}`;
   const lines = [
     `${colors.bold(printable(task))}  ${colors.yellow(state)}${since}${place}`,
-    `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attempts.length === 0 ? "no attempt yet" : counted(attempts.length, "attempt")}, as of ${formatTimeOfDay(at)}`,
+    `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attemptsText(attempts.length, explanation.endedAt !== undefined)}, as of ${formatTimeOfDay(at)}`,
   ];
   if (stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
   return lines.join("\n");
+}
+
+/** Empty unless it ended without an attempt. */
+function unassignedText({ state, attempts, waits, endedAt }: TaskExplanation, { columns }: View): string {
+  if (endedAt === undefined || attempts.length > 0) return "";
+  const from = waits[0]?.from;
+  const after = from === undefined ? "" : `, ${duration(endedAt - from)} after it was submitted`;
+  const how = state === "expired" ? "Its deadline passed" : `It was ${state}`;
+  return labelled("why", `${how} at ${formatTimeOfDay(endedAt)}${after}: it was never assigned`, columns);
 }
 
 /** The answer, and below it whatever else would keep the task. */

@@ -6,7 +6,7 @@ import { describeWait } from "../audit/describe-wait.ts";
 import type { TaskStory } from "../client/task-stories.ts";
 import type { TaskSpec } from "../core/event.ts";
 import type { TaskWait } from "../protocol/explain-schemas.ts";
-import { attemptBlock } from "./attempt-view.ts";
+import { attemptBlock, attemptsText } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
 import { counted, formatTimeOfDay, labelled } from "./format.ts";
 import { type Output, printable, printableText } from "./output.ts";
@@ -37,7 +37,7 @@ function headline(id: string, { status, spec, submittedAt, endedAt }: TaskStory,
   const tone = status.state === "completed" ? "green" : endedAt === undefined ? "yellow" : "red";
   const took =
     submittedAt === undefined || endedAt === undefined ? "" : ` after ${duration(endedAt - submittedAt)}`;
-  const attempts = status.attempts === 0 ? "no attempt yet" : counted(status.attempts, "attempt");
+  const attempts = attemptsText(status.attempts, endedAt !== undefined);
   const lines = [
     `${colors.bold(printable(id))}  ${colors[tone](status.state)}${took}, ${attempts}`,
     `${printable(status.kind)} for ${status.project}/${printable(status.user)}${spec === undefined ? "" : termsOf(spec)}`,

@@ -126,7 +126,9 @@ export class TaskStories {
   }
 }
 
-function noSuchAttempt({ task, attempts }: AcceptedTaskStatus, attempt: number): string {
+function noSuchAttempt({ task, attempts, endedIdx }: AcceptedTaskStatus, attempt: number): string {
+  if (attempts === 0 && endedIdx !== undefined)
+    return `attempt: task ${task} ended without an attempt: it was never assigned`;
   const had = attempts === 0 ? "no attempt yet" : `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
   return `attempt: task ${task} has had ${had}, and none numbered ${attempt}`;
 }

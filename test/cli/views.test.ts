@@ -1,10 +1,11 @@
 // What status shows people of agents, and a task's story of its result. Not here: asking (swarm.test.ts).
 
 import { describe, expect, it } from "vitest";
+import { renderExplanation } from "../../src/cli/explain-view.ts";
 import { Output } from "../../src/cli/output.ts";
 import { renderStatus } from "../../src/cli/status-view.ts";
 import { renderStory } from "../../src/cli/task-view.ts";
-import type { TaskStory } from "../../src/client/task-stories.ts";
+import type { TaskExplanation, TaskStory } from "../../src/client/task-stories.ts";
 import type { TaskWait } from "../../src/protocol/explain-schemas.ts";
 import type { StatusResponse } from "../../src/protocol/schemas.ts";
 import { aShell } from "./shell.ts";
@@ -189,6 +190,23 @@ describe("a task's story", () => {
     const text = told(completed(result));
     expect(text.length).toBeLessThan(1_500);
     expect(text).toContain("the whole result: --json");
+  });
+
+  it("that ended without an attempt says how, when, and that it was never assigned", () => {
+    const ended = { ...aStory({ state: "cancelled" }), submittedAt: 0, endedAt: 5_000 };
+    expect(told(ended)).toContain("cancelled after 5 s, never assigned");
+    expect(told(aStory({}))).toContain("no attempt yet");
+    const line = { task: "t", kind: "k", project: "p", user: "u", at: 9_000, attempts: [], endedAt: 5_000 };
+    const explained = (state: string) =>
+      renderExplanation(
+        { ...line, state, waits: [{ state: "queued", from: 0, to: 5_000 }] } as unknown as TaskExplanation,
+        false,
+        view,
+      );
+    expect(explained("cancelled")).toMatch(
+      /never assigned, as of .*\n\nwhy +It was cancelled at [\d:.]+, 5 s after it was submitted: it was never assigned$/,
+    );
+    expect(explained("expired")).toMatch(/why +Its deadline passed at [\d:.]+, 5 s after/);
   });
 
   it("says what an attempt ran as where a budget made it cheaper", () => {

@@ -65,6 +65,17 @@ it("replays one assignment, the last by default, and tells how far it is", async
   expect(replayed.replayed).toEqual({ from: 1, to: replayed.idx });
 });
 
+it("has no assignment to replay of a task that ended without one, and says so", async () => {
+  await swarm.submit({ id: "t1", kind: "nobody" });
+  await swarm.cancel("t1");
+  await expect(swarm.replayAssignment("t1", { attempt: 1 })).rejects.toThrow(/ended without an attempt/);
+  expect(await swarm.explain("t1")).toMatchObject({
+    state: "cancelled",
+    attempts: [],
+    endedAt: expect.anything(),
+  });
+});
+
 it("refuses what there is not, naming it", async () => {
   await swarm.submit({ id: "t1", kind: "nobody" });
   await expect(swarm.explain("nope")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
