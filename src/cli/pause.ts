@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { noteWarnings } from "./setting-text.ts";
 import { subjectToken } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -39,14 +40,15 @@ export function resumeCommand(program: Program): Command {
 async function pause(context: VerbContext, project: string | undefined): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const setting = await ask(context, (options) => swarm.pause(project, options));
-    const { changed, term, idx, settings } = setting;
+    const { changed, term, idx, settings, warnings } = setting;
     const isSo = changed ? "is paused" : "was paused before";
     const again = project === undefined ? "waggle resume" : `waggle resume ${project}`;
-    context.output.datum({ ...settings, changed, term, idx }, () =>
+    context.output.datum({ ...settings, changed, term, idx, warnings }, () =>
       project === undefined
         ? `the whole swarm ${isSo}: nothing is assigned until \`${again}\`; what runs goes on`
         : `project ${project} ${isSo}: nothing of it is assigned until \`${again}\`; what runs goes on`,
     );
+    noteWarnings(context, setting);
     return exitCodes.ok;
   });
 }
@@ -54,11 +56,12 @@ async function pause(context: VerbContext, project: string | undefined): Promise
 async function resume(context: VerbContext, project: string | undefined): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const setting = await ask(context, (options) => swarm.resume(project, options));
-    const { changed, term, idx, settings } = setting;
+    const { changed, term, idx, settings, warnings } = setting;
     const isSo = changed ? "goes on" : "was not paused";
-    context.output.datum({ ...settings, changed, term, idx }, () =>
+    context.output.datum({ ...settings, changed, term, idx, warnings }, () =>
       project === undefined ? `the swarm ${isSo}` : `project ${project} ${isSo}`,
     );
+    noteWarnings(context, setting);
     const held = await ask(context, (options) => swarm.settings(options));
     if (project !== undefined && held.paused)
       context.output.note("the whole swarm is paused all the same: `waggle resume` without a name ends that");

@@ -54,13 +54,10 @@ function setCommand(program: Program): Command {
     .summary("change the policy")
     .description("Changes what is said, and leaves the rest. What runs goes on, whatever changes.")
     .addOption(
-      new Option("--rules <set>", "a whole set of rules; what else is given wins over it").choices([
-        "waggle",
-        "budget",
-        "loco",
-        "vapora",
-        "lucio",
-      ]),
+      new Option(
+        "--rules <set>",
+        "a whole set of rules; what else is given wins over it. lucio: set --top-n as well",
+      ).choices(["waggle", "budget", "loco", "vapora", "lucio"]),
     )
     .addOption(
       new Option(

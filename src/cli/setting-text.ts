@@ -51,11 +51,17 @@ export function tellSetting(
     readonly lines: readonly SettingLine[];
   },
 ): void {
-  const { changed, term, idx, settings } = setting;
+  const { changed, term, idx, settings, warnings } = setting;
   const title = `${heading} ${changed ? "set" : "unchanged"}`;
-  context.output.datum({ ...record, changed, term, idx, settings }, () =>
+  context.output.datum({ ...record, changed, term, idx, settings, warnings }, () =>
     settingLines(context, title, lines),
   );
+  noteWarnings(context, setting);
+}
+
+/** Beside the answer, for people: programs find them in the record. */
+export function noteWarnings({ output }: VerbContext, { warnings = [] }: Setting<object | null>): void {
+  for (const warning of warnings) output.note(`beware: ${printable(warning)}`);
 }
 
 /** A row each, as a table or as records; a sentence where there is none. */

@@ -50,6 +50,8 @@ export interface Setting<Settings> {
   readonly settings: Settings;
   /** False when it held before: nothing was journaled. */
   readonly changed: boolean;
+  /** What it will not do, though one may think so: sentences; absent when there is nothing to say. */
+  readonly warnings?: readonly string[] | undefined;
   readonly term: number;
   readonly idx: number;
 }
@@ -201,8 +203,8 @@ export class Operations implements SwarmOperations {
     const question = { kind: "deed", subject: this.#subjects.operator(verb), schema } as const;
     const answer = await this.#asker.ask({ ...question, message }, options);
     if (!answer.ok) throw errorFrom(answer);
-    const { settings, changed, term, idx } = answer;
-    return { settings, changed, term, idx };
+    const { settings, changed, term, idx, warnings } = answer;
+    return { settings, changed, term, idx, ...(warnings === undefined ? {} : { warnings }) };
   }
 }
 

@@ -84,8 +84,10 @@ function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });
     case "unknown-project":
       return unknownProject(reply.project);
-    case "set":
-      return { ok: true, term, idx, changed: reply.changed, settings: reply.settings };
+    case "set": {
+      const { kind: _, ...setting } = reply;
+      return { ok: true, term, idx, ...setting };
+    }
     default:
       return { ok: true, term, idx };
   }

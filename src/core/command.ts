@@ -191,7 +191,13 @@ export type Reply =
   | { readonly kind: "life-over"; readonly agent: AgentId }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
   /** The complete settings that hold now; null where none do any more. */
-  | { readonly kind: "set"; readonly settings: object | null; readonly changed: boolean }
+  | {
+      readonly kind: "set";
+      readonly settings: object | null;
+      readonly changed: boolean;
+      /** What it will not do, though one may think so; absent when there is nothing to say. */
+      readonly warnings?: readonly string[];
+    }
   | { readonly kind: "invalid-setting"; readonly field: string; readonly sentence: string }
   /** Projects must be declared, and this one is not. */
   | { readonly kind: "unknown-project"; readonly project: ProjectId }

@@ -9,6 +9,13 @@ import type { Command, SettingsCommand } from "./command.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
+import {
+  policyWarnings,
+  projectWarnings,
+  unknownKindWarnings,
+  unknownProjectWarnings,
+  unknownTypeWarnings,
+} from "./setting-warnings.ts";
 import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "./state.ts";
 import { hasRoomForProject } from "./task-rows.ts";
 
@@ -17,10 +24,34 @@ type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 /** Decides any command about settings. A value that cannot be is answered, and changes nothing. */
 export function decideSettings(state: SwarmState, command: SettingsCommand): Decision {
   try {
-    return decisionOn(state, command);
+    return warned(decisionOn(state, command), warningsOf(state, command));
   } catch (error) {
     if (!(error instanceof InvalidValueError)) throw error;
     return answered({ kind: "invalid-setting", field: error.field ?? "", sentence: error.message });
+  }
+}
+
+function warned(decision: Decision, warnings: readonly string[]): Decision {
+  const { events, reply } = decision;
+  if (reply.kind !== "set" || warnings.length === 0) return decision;
+  return { events, reply: { ...reply, warnings } };
+}
+
+function warningsOf(state: SwarmState, command: SettingsCommand): readonly string[] {
+  switch (command.type) {
+    case "SetPolicy":
+      return policyWarnings(state, command.patch);
+    case "SetProject":
+      return projectWarnings(state, command.project, command.patch);
+    case "SetKind":
+      return unknownKindWarnings(state, command.kind);
+    case "SetRate":
+      return unknownTypeWarnings(state, command.agentType);
+    case "Pause":
+    case "Resume":
+      return command.project === undefined ? [] : unknownProjectWarnings(state, command.project);
+    default:
+      return [];
   }
 }
 

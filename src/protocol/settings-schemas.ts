@@ -149,7 +149,14 @@ const rateSettingsSchema = z.object({ window: rateWindow, tokensMax: z.number(),
 /** @param settings that hold now, whole · `changed`: whether they did not hold before */
 const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
   z.union([
-    z.object({ ok: z.literal(true), term: z.int(), idx: z.int(), changed: z.boolean(), settings }),
+    z.object({
+      ok: z.literal(true),
+      term: z.int(),
+      idx: z.int(),
+      changed: z.boolean(),
+      settings,
+      warnings: z.array(z.string()).optional().describe("what it will not do, though one may think so"),
+    }),
     codedErrorSchema,
   ]);
 

@@ -315,6 +315,7 @@ describe("what cannot be", () => {
 describe("pausing", () => {
   it("is of one project or of the swarm, and ends by resuming", () => {
     const turns = new Turns();
+    turns.turn(project({}));
     expect(turns.turn(pause("p"), pause())).toEqual([
       { kind: "set", settings: { project: "p", paused: true }, changed: true },
       { kind: "set", settings: { paused: true }, changed: true },
@@ -407,4 +408,48 @@ it("whatever is said, in any order, the same word again changes nothing and repl
     }),
     { numRuns: 300 },
   );
+});
+
+describe("what is answered beside a setting", () => {
+  const warningsOf = (turns: Turns, command: Command) => {
+    const { reply } = decide(turns.state, command, turns.at);
+    return reply.kind === "set" ? (reply.warnings ?? []) : [reply.kind];
+  };
+  const budget = { tokens: 5, windowMs: hour, mode: "downgrade" } as const;
+
+  it("warns that downgrade holds nothing back while no kind has a cheaper one", () => {
+    const turns = new Turns();
+    for (const command of [project({ budget }), policy({ budget })])
+      expect(warningsOf(turns, command)).toEqual([expect.stringContaining("no kind has a cheaper one")]);
+    expect(warningsOf(turns, project({ budget: { ...budget, mode: "reject" } }))).toEqual([]);
+    turns.turn(ofKind({ cheaper: kind("less") }));
+    expect(warningsOf(turns, project({ budget }))).toEqual([]);
+  });
+
+  it("warns that lucio's rules have no TopN by themselves", () => {
+    const turns = new Turns();
+    expect(warningsOf(turns, policy({ rules: "lucio" }))).toEqual([expect.stringContaining("--top-n")]);
+    expect(warningsOf(turns, policy({ rules: "lucio", topN: 4 }))).toEqual([]);
+    expect(warningsOf(turns, policy({ rules: "loco" }))).toEqual([]);
+  });
+
+  it("warns of names that nobody heard of, and says which may be meant", () => {
+    const turns = new Turns();
+    turns.turn(project({}, "acme"), join("a1", { kinds: [kind("review")], agentType: "claude" }));
+    expect(warningsOf(turns, pause("acmee"))).toEqual([expect.stringContaining("did you mean acme?")]);
+    expect(warningsOf(turns, resume("zzzzzz"))).toEqual([expect.not.stringContaining("did you mean")]);
+    expect(warningsOf(turns, ofKind({ importance: 2 }, "reveiw"))).toEqual([
+      expect.stringContaining("review?"),
+    ]);
+    expect(warningsOf(turns, ofKind({ importance: 2 }, "translate"))).toEqual([]);
+    const set = { type: "SetRate", patch: { window: "per_day", tokensMax: 5 } } as const;
+    expect(warningsOf(turns, { ...set, agentType: "claud" })).toEqual([expect.stringContaining("claude?")]);
+    for (const command of [
+      pause("acme"),
+      pause(),
+      ofKind({ importance: 2 }, "review"),
+      { ...set, agentType: "claude" },
+    ])
+      expect(warningsOf(turns, command)).toEqual([]);
+  });
 });
