@@ -4,7 +4,8 @@ import type { BudgetSettings } from "../core/settings.ts";
 import type { SwarmState, TokenLedger } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { opensAt, usedOf } from "../scheduling/rate.ts";
+import { rateOpensAt } from "../scheduling/gates.ts";
+import { usedOf } from "../scheduling/rate.ts";
 import { totalAt } from "../scheduling/rolling-window.ts";
 
 type BudgetStatus = NonNullable<StatusResponse["budget"]>;
@@ -17,13 +18,14 @@ export function budgetStatusOf(ledger: TokenLedger, budget: BudgetSettings, at: 
 }
 
 export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateStatus> {
-  for (const { agentType, settings, use } of state.rateByType.values()) {
-    const opens = opensAt(use, settings, at);
+  for (const row of state.rateByType.values()) {
+    const { agentType, settings, use } = row;
+    const opens = rateOpensAt(state, row, at);
     yield {
       type: agentType,
       used: usedOf(use, settings, at),
       ...settings,
-      ...(opens > at ? { opensAt: opens } : {}),
+      ...(opens !== undefined && opens > at ? { opensAt: opens } : {}),
     };
   }
 }

@@ -25,6 +25,7 @@ export function reserve(state: SwarmState, projectRow: ProjectRow, attempt: Open
     owner.ledger.reserved += attempt.tokensReserved;
     if (owner.ledger.spent !== undefined) roll(owner.ledger.spent, at);
   }
+  reserveOfType(state, attempt, attempt.tokensReserved);
 }
 
 /** Ends what an attempt holds back: it occupies no place any more. @param used tokens, a whole number ≥ 0 */
@@ -36,6 +37,7 @@ export function settle(state: SwarmState, attempt: OpenAttempt, used: number, at
     owner.ledger.reserved -= attempt.tokensReserved;
     assert(owner.openAttempts >= 0 && owner.ledger.reserved >= 0, "no more is returned than was reserved");
   }
+  reserveOfType(state, attempt, -attempt.tokensReserved);
   spend(state, projectRow, attempt.agentType, used, at);
   noteKept(state, projectRow);
 }
@@ -125,6 +127,15 @@ function isSameBudget(a: BudgetSettings | undefined, b: BudgetSettings | undefin
 function windowOf({ spent, usage }: TokenLedger, windowMs: number, at: Instant): RollingWindow {
   if (spent?.windowMs === windowMs) return spent;
   return rescaled(spent ?? usage, windowMs, at);
+}
+
+/** Counts what a type's agents hold back. The map holds no zeros: it grows with what is open, not with names. */
+function reserveOfType(state: SwarmState, { agentType }: OpenAttempt, tokens: number): void {
+  if (agentType === undefined) return;
+  const reserved = (state.reservedByType.get(agentType) ?? 0) + tokens;
+  assert(reserved >= 0, "no more is returned of a type than was reserved");
+  if (reserved === 0) state.reservedByType.delete(agentType);
+  else state.reservedByType.set(agentType, reserved);
 }
 
 /** A project that gave way to others meanwhile has no ledger: the swarm's remembers. */

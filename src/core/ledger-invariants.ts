@@ -59,6 +59,15 @@ function* reservationsEqualARecount(state: SwarmState): Generator<string> {
     if (ledger.reserved !== reserved)
       yield `${name} has ${ledger.reserved} tokens reserved, its attempts ${reserved}`;
   }
+  const types = new Map<string, number>();
+  for (const { agentType, tokensReserved } of attempts)
+    if (agentType !== undefined && tokensReserved > 0)
+      types.set(agentType, (types.get(agentType) ?? 0) + tokensReserved);
+  for (const type of new Set([...types.keys(), ...state.reservedByType.keys()])) {
+    const counted = state.reservedByType.get(type);
+    if (counted !== types.get(type))
+      yield `type ${type} has ${counted} tokens reserved, its attempts ${types.get(type)}`;
+  }
 }
 
 function* openAttemptsEqualARecount(state: SwarmState): Generator<string> {

@@ -418,6 +418,8 @@ export interface SwarmState {
   /** Acquisitions ever begun; the last one's `order`. */
   acquisitions: number;
   readonly rateByType: Map<string, RateRow>;
+  /** What open attempts reserved by the type of their agents, of types with one; limited or not. */
+  readonly reservedByType: Map<string, number>;
   /** Rates that were removed, longest ago first, while something of their use counts: set anew, they go on from it. */
   readonly removedRateByType: Map<string, RateRow>;
 }
@@ -479,6 +481,7 @@ export function emptyState(): SwarmState {
     endedSlotByKey: new Map(),
     acquisitions: 0,
     rateByType: new Map(),
+    reservedByType: new Map(),
     removedRateByType: new Map(),
   };
 }

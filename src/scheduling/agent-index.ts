@@ -26,7 +26,7 @@ export class AgentIndex {
   readonly #backlogged = new Set<Contender>();
   readonly #census: Census = { offline: 0, draining: 0, live: 0 };
   #policy: Policy;
-  #limitedTypes: ReadonlySet<string> = new Set();
+  #limitedTypes: Set<string> = new Set();
   #at = 0 as Instant;
   readonly #isLimited = (agentType: string | undefined) =>
     agentType !== undefined && this.#limitedTypes.has(agentType);
@@ -68,8 +68,17 @@ export class AgentIndex {
   assigned(contender: Contender, hasFilled: boolean): void {
     contender.version += 1;
     if (hasBacklog(this.#state, contender.agent)) this.#backlogged.add(contender);
+    this.#closeIfUsedUp(contender.agent.agentType);
     if (!hasFilled && contender.agent.suspensionByKind.size === 0) return;
     for (const candidate of contender.candidates) candidate.pool.update(candidate);
+  }
+
+  /** What an assignment reserved may be the last of its type's rate: none of the type is given more in this round. */
+  #closeIfUsedUp(type: string | undefined): void {
+    if (type === undefined || this.#limitedTypes.has(type) || !rateGate(this.#state, type, this.#at)) return;
+    this.#limitedTypes.add(type);
+    for (const { agent, candidates } of this.#contenderById.values())
+      if (agent.agentType === type) for (const candidate of candidates) candidate.pool.update(candidate);
   }
 
   #makePool(key: string, kind: Kind, role: string | undefined): Pool {

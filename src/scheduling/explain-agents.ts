@@ -8,8 +8,8 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
 import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
+import { rateOpensAt } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import { opensAt } from "./rate.ts";
 import { type Expectation, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
 
 /** One agent, for one task. */
@@ -132,7 +132,7 @@ class VerdictTable {
     }
     if (standing !== "rate-limited") return undefined;
     const row = this.#state.rateByType.get(agent.agentType ?? "");
-    return row === undefined ? undefined : opensAt(row.use, row.settings, this.#at);
+    return row === undefined ? undefined : rateOpensAt(this.#state, row, this.#at);
   }
 
   #compare(a: Row, b: Row, probesFirst: boolean): number {

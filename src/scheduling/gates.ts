@@ -5,7 +5,7 @@
 import type { TaskSpec } from "../core/event.ts";
 import type { WaitingReason } from "../core/receipt.ts";
 import type { BudgetMode, BudgetSettings } from "../core/settings.ts";
-import type { ProjectRow, SwarmState, TokenLedger } from "../core/state.ts";
+import type { ProjectRow, RateRow, SwarmState, TokenLedger } from "../core/state.ts";
 import type { Instant, Kind } from "../ids.ts";
 import { tokensEstimate } from "./estimate.ts";
 import { opensAt, usedOf } from "./rate.ts";
@@ -70,10 +70,22 @@ export function neverFits(
   return undefined;
 }
 
-/** Whether agents of a type have used up their rate. Types without one have none to use up. */
+/** Whether agents of a type have used up their rate, what their open attempts reserved included: else as many as
+ *  there are places would start before the first reports. Types without one have none to use up. */
 export function rateGate(state: SwarmState, agentType: string | undefined, at: Instant): boolean {
   const row = agentType === undefined ? undefined : state.rateByType.get(agentType);
-  return row !== undefined && usedOf(row.use, row.settings, at) >= row.settings.tokensMax;
+  return (
+    row !== undefined && usedOf(row.use, row.settings, at) + reservedOf(state, row) >= row.settings.tokensMax
+  );
+}
+
+/** When, by time alone, a type's rate is no longer used up; `at` when so now, undefined when time alone never does. */
+export function rateOpensAt(state: SwarmState, row: RateRow, at: Instant): Instant | undefined {
+  return opensAt(row.use, row.settings, at, reservedOf(state, row));
+}
+
+function reservedOf(state: SwarmState, { agentType }: RateRow): number {
+  return state.reservedByType.get(agentType) ?? 0;
 }
 
 /**
@@ -94,7 +106,7 @@ export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefin
     if (row !== undefined && row.counts.queued > 0 && holdsBack(row.settings?.budget))
       note(nextLeaving(row.ledger, at));
   }
-  for (const row of state.rateByType.values()) note(opensAt(row.use, row.settings, at));
+  for (const row of state.rateByType.values()) note(rateOpensAt(state, row, at));
   return earliest;
 }
 

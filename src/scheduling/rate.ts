@@ -59,10 +59,18 @@ export function usedOf(use: RateUse, { window }: RateSettings, at: Instant): num
   return isExpired(use.window, window, at) ? 0 : use.window.tokens;
 }
 
-/** When, by time alone, fewer than `tokensMax` count; `at` when so now. */
-export function opensAt(use: RateUse, settings: RateSettings, at: Instant): Instant {
-  if (usedOf(use, settings, at) < settings.tokensMax) return at;
-  if (use.kind === "sliding") return fallsTo(use.window, settings.tokensMax - 1, at);
+/** When, by time alone, fewer than `tokensMax` count, `reserved` included; `at` when so now, undefined when what is
+ *  reserved uses it up. */
+export function opensAt(
+  use: RateUse,
+  settings: RateSettings,
+  at: Instant,
+  reserved = 0,
+): Instant | undefined {
+  const usedMax = settings.tokensMax - 1 - reserved;
+  if (usedOf(use, settings, at) <= usedMax) return at;
+  if (usedMax < 0) return undefined;
+  if (use.kind === "sliding") return fallsTo(use.window, usedMax, at);
   // The document's window has expired when more than its length has passed.
   return instant(use.window.startedAt + rateWindowMs[settings.window] + 1);
 }

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { agentId, incarnation, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { budgetVerdict, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
+import { Planner } from "../../src/scheduling/planner.ts";
 import { totalAt } from "../../src/scheduling/rolling-window.ts";
 import { LedgerSwarm } from "../core/ledger-fixture.ts";
 import { aTask } from "../support/turns.ts";
@@ -215,6 +216,42 @@ describe("the rate's gate", () => {
       swarm.record({ type: "RateRemoved", agentType: `type-${index}` });
     }
     expect(swarm.state.removedRateByType.size).toBe(1);
+  });
+});
+
+describe("a rate under many open attempts", () => {
+  it.each([true, false])("counts what they reserved until each is settled (sliding: %s)", (sliding) => {
+    swarm.join("many", { agentType: "claude", maxConcurrent: 9 });
+    swarm.setRate("claude", { tokensMax: 100, sliding });
+    swarm.submit("t1", { tokens: 60 });
+    swarm.submit("t2", { tokens: 60 });
+    swarm.submit("t3", { tokens: 60 });
+    expect(["t1", "t2", "t3"].map((id) => swarm.assign(id, "many"))).toEqual([
+      "assigned",
+      "assigned",
+      "rate-limited",
+    ]);
+    expect(nextOpeningAt(swarm.state, swarm.at)).toBeUndefined();
+    complete(0);
+    expect(swarm.assign("t3", "many")).toBe("assigned");
+    complete(60);
+    swarm.submit("t4");
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+    const opening = nextOpeningAt(swarm.state, swarm.at) ?? swarm.at;
+    expect(rateGate(swarm.state, "claude", instant(opening - 1))).toBe(true);
+    expect(rateGate(swarm.state, "claude", opening)).toBe(false);
+  });
+
+  it("is not overshot by one round", () => {
+    const state = swarm.state;
+    swarm.join("b1", { agentType: "codex", maxConcurrent: 20 });
+    swarm.join("b2", { agentType: "codex", maxConcurrent: 20 });
+    swarm.join("free", { maxConcurrent: 2 });
+    swarm.setRate("codex", { tokensMax: 250 });
+    for (let index = 0; index < 20; index += 1) swarm.submit(`t${index}`, { tokens: 100 });
+    const round = new Planner(state).open(swarm.at);
+    for (let event = round.next(); event !== undefined; event = round.next()) swarm.record(event);
+    expect(state.reservedByType.get("codex")).toBe(300);
   });
 });
 
