@@ -383,6 +383,10 @@ export const limits = {
   queryPageBytesMax: 256 * 1024,
   /** Agents told of in the answer why a task waits, in bytes: some two thousand, those that serve its kind first. */
   explainedAgentsBytesMax: 256 * 1024,
+  /** Users among whom that answer looks for one for whom room is kept in a budget, and different demands about which
+   *  it asks all agents: without them one answer holds up the leader as long as users times agents take. */
+  explainedUsersMax: 10_000,
+  explainedDemandsMax: 16,
   /** Decoded batches kept for clients that ask how tasks ended. */
   recentBatchesMax: 16,
   /** How often room in the journal is looked at. */

@@ -182,6 +182,32 @@ export function countsByReason(
   return counts;
 }
 
+/** `isWantedByAny` of one state at one instant, remembered for all that ask the same of their agents. */
+export class Wanting {
+  readonly #state: SwarmState;
+  readonly #at: Instant;
+  readonly #known = new Map<string, boolean>();
+
+  constructor(state: SwarmState, at: Instant) {
+    this.#state = state;
+    this.#at = at;
+  }
+
+  isByAny(demand: Demand): boolean {
+    const key = JSON.stringify([demand.kind, demand.role, demand.avoid]);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const found = isWantedByAny(this.#state, demand, this.#at);
+    this.#known.set(key, found);
+    return found;
+  }
+
+  /** How many different ones were asked about: each costs as much as there are agents of the kind. */
+  get asked(): number {
+    return this.#known.size;
+  }
+}
+
 /** Whether any agent may have a task now; stops at the first. */
 export function isWantedByAny(state: SwarmState, demand: Demand, at: Instant): boolean {
   const peers = peersOf(state, demand.kind, demand.role);

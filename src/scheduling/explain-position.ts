@@ -46,7 +46,7 @@ export interface Position {
   readonly task: Place;
   /** Tasks of its kind and role that wait, itself included. */
   readonly waiting: number;
-  /** Whose turn is next in its lane; absent when nothing there fits its project's limits and budgets. */
+  /** Whose turn is next in its lane as far as limits and budgets go, whether or not an agent may have it; absent when nothing there fits its project's limits and budgets. */
   readonly next?: { readonly task: TaskId; readonly project: ProjectId; readonly user: UserId };
 }
 
@@ -169,7 +169,8 @@ class Bystander {
     return undefined;
   }
 
-  /** One past the ceiling that does not fit keeps room: nothing that draws on the same budget passes it. */
+  /** One past the ceiling that does not fit keeps room: nothing that draws on the same budget passes it. Of budgets
+   *  alone: a round also passes over what no agent may have, and whom it keeps no room for then. */
   #nextIn(project: LaneProject): TaskRow | "nobody" | undefined {
     for (const { member: user } of this.#usersOf(project).slice(0, limits.budgetLookAhead)) {
       const late = user.queues

@@ -9,8 +9,9 @@ import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
 import type { RateWindow } from "../core/settings.ts";
 import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
 import type { Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { goesByCeiling } from "./ceiling.ts";
-import { type AgentVerdict, countsByReason, isWantedByAny, verdictsOn } from "./explain-agents.ts";
+import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
 import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate } from "./gates.ts";
 import { usedOf } from "./rate.ts";
@@ -114,6 +115,11 @@ class WaitingTask {
   readonly #at: Instant;
   readonly #verdict: BudgetVerdict;
   readonly #agents: readonly AgentVerdict[];
+  /** Of those, whoever serves its kind. */
+  readonly #serving: readonly AgentVerdict[];
+  readonly #unserved: readonly Obstacle[];
+  readonly #wanting: Wanting;
+  #looked = 0;
 
   constructor(state: SwarmState, row: TaskRow, at: Instant) {
     this.#state = state;
@@ -127,6 +133,9 @@ class WaitingTask {
       isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
     };
     this.#agents = verdictsOn(state, wanted, at);
+    this.#serving = this.#agents.filter(({ servesKind }) => servesKind);
+    this.#unserved = this.#obstaclesOfKind();
+    this.#wanting = new Wanting(state, at);
   }
 
   explanation(): WaitExplanation {
@@ -145,13 +154,13 @@ class WaitingTask {
   #untilDue(): Obstacle[] {
     const { releaseTimer, attempt } = this.#row;
     const until = releaseTimer?.dueAt ?? this.#at;
-    return [{ reason: "not-before", until, isRetry: attempt > 0 }, ...this.#paused(), ...this.#unserved()];
+    return [{ reason: "not-before", until, isRetry: attempt > 0 }, ...this.#paused(), ...this.#unserved];
   }
 
   #untilAssigned(): Obstacle[] {
     const obstacles = [
       ...this.#paused(),
-      ...this.#unserved(),
+      ...this.#unserved,
       ...this.#overBudget(),
       ...this.#overLimit(),
       ...this.#noPlace(),
@@ -165,7 +174,7 @@ class WaitingTask {
     return isPaused ? [...swarm, { reason: "project-paused", project }] : swarm;
   }
 
-  #unserved(): Obstacle[] {
+  #obstaclesOfKind(): Obstacle[] {
     const kind = this.#kind;
     const { role } = this.#row.spec;
     const serving = this.#serving;
@@ -223,7 +232,7 @@ class WaitingTask {
 
   /** Where somebody serves it, but nobody may have it now. */
   #noPlace(): Obstacle[] {
-    if (this.#feasible > 0 || this.#unserved().length > 0) return [];
+    if (this.#feasible > 0 || this.#unserved.length > 0) return [];
     const counts = countsByReason(this.#serving);
     const able = this.#serving.filter(({ standing }) => !awayReasons.has(standing));
     if (able.every(({ standing }) => standing === "full")) {
@@ -268,7 +277,9 @@ class WaitingTask {
     return { reason: "room-kept", task: id, project, user };
   }
 
-  /** The task past the ceiling for which what is left of a budget is kept (docs/scheduling.md, "Fitting the budget"). */
+  /** The task past the ceiling for which what is left of a budget is kept (docs/scheduling.md, "Fitting the budget").
+   *  Looked for among so many users that finding none holds nobody up (limits.explainedUsersMax, explainedDemandsMax);
+   *  beyond those the answer is that its turn comes. */
   #keptFor(): TaskRow | undefined {
     const { projectRow } = this.#row;
     const isShared = this.#state.policy.budget?.mode === "reject";
@@ -286,6 +297,8 @@ class WaitingTask {
   #lateMisfit(project: LaneProject): TaskRow | undefined {
     if (projectGate(project.row) !== undefined) return undefined;
     for (const user of project.memberByUser.values()) {
+      this.#looked += 1;
+      if (this.#looked > limits.explainedUsersMax) return undefined;
       for (const task of dueTasks(this.#state, user)) {
         if (task !== this.#row && this.#keepsRoom(task, project.row)) return task;
       }
@@ -298,15 +311,11 @@ class WaitingTask {
     if (verdict.kind === "runs" || (row !== this.#row.projectRow && verdict.reason !== "global-budget"))
       return false;
     const demand = { kind: verdict.runsAs ?? spec.kind, role: spec.role, avoid: failedBy };
-    return isWantedByAny(this.#state, demand, this.#at);
+    return this.#wanting.asked < limits.explainedDemandsMax && this.#wanting.isByAny(demand);
   }
 
   get #kind(): Kind {
     return this.#verdict.runsAs ?? this.#row.spec.kind;
-  }
-
-  get #serving(): readonly AgentVerdict[] {
-    return this.#agents.filter(({ servesKind }) => servesKind);
   }
 
   get #feasible(): number {

@@ -7,6 +7,7 @@ import type { ProjectSettings } from "../../src/core/settings.ts";
 import { defaultKindSettings, defaultProjectSettings } from "../../src/core/state.ts";
 import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { explainWait, type Obstacle } from "../../src/scheduling/explain.ts";
+import { Wanting } from "../../src/scheduling/explain-agents.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import type { Policy } from "../../src/scheduling/policy.ts";
 import { fingerprint } from "../support/fingerprint.ts";
@@ -330,4 +331,34 @@ describe("explaining", () => {
 function explainAll({ state, at }: SwarmFixture) {
   const queued = [...state.taskById.values()].filter((row) => row.state === "queued");
   return new Map(queued.map((row) => [row.spec.id, explainWait(state, row, at)]));
+}
+
+describe("a large swarm", () => {
+  it("asks all agents once for all users whose due tasks want the same", () => {
+    const swarm = new Explained();
+    swarm.turn(...Array.from({ length: 500 }, (_, n) => join(`a${n}`, { kinds: [kind("k")] })));
+    const { state, at } = swarm;
+    let looked = 0;
+    const wanting = new Wanting(
+      { ...state, onlineByKind: counted(state.onlineByKind, () => (looked += 1)) },
+      at,
+    );
+    const demand = { kind: kind("k"), role: "nobody", avoid: [] };
+    for (let user = 0; user < 1_000; user += 1) expect(wanting.isByAny({ ...demand })).toBe(false);
+    expect(wanting.asked).toBe(1);
+    expect(looked).toBe(2);
+    expect(wanting.isByAny({ ...demand, role: undefined as never })).toBe(true);
+    expect(wanting.asked).toBe(2);
+  });
+});
+
+/** Counts who reads of it. */
+function counted<Key, Value>(map: Map<Key, Value>, count: () => void): Map<Key, Value> {
+  const copy = new Map(map);
+  const get = copy.get.bind(copy);
+  copy.get = (key) => {
+    count();
+    return get(key);
+  };
+  return copy;
 }
