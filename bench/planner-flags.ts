@@ -1,0 +1,82 @@
+// What was asked of `npm run bench:planner`, and what a requirement came to. Not here: what is measured (planner.ts).
+
+import { parseArgs } from "node:util";
+import type { Sizes } from "./loaded-swarm.ts";
+
+export interface PlannerFlags {
+  readonly all: boolean;
+  readonly required: boolean;
+  readonly json: boolean;
+  readonly repetitions: number;
+  readonly only?: string;
+}
+
+/** @param value undefined where it was not measured */
+export interface Requirement {
+  readonly what: string;
+  readonly value: number | undefined;
+  readonly max: number;
+}
+
+export const sizesMeasured: Readonly<Record<keyof Sizes, readonly number[]>> = {
+  agents: [100, 1_000, 10_000],
+  users: [10, 1_000, 10_000],
+  queued: [10_000, 100_000, 1_000_000],
+  projects: [10, 100],
+};
+
+export const usage =
+  "usage: npm run bench:planner -- [--all | --required | --only AGENTS/USERS/QUEUED/PROJECTS] [--repetitions N] [--json]";
+
+/** @returns the flags, or the sentence that says what is wrong with them */
+export function readFlags(argv: readonly string[]): PlannerFlags | string {
+  try {
+    const { values } = parseArgs({
+      args: [...argv],
+      options: {
+        all: { type: "boolean", default: false },
+        required: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+        repetitions: { type: "string", default: "5" },
+        only: { type: "string" },
+      },
+    });
+    const { repetitions, only, ...rest } = values;
+    if (!/^[1-9]\d{0,3}$/.test(repetitions))
+      return `--repetitions is a number from 1 to 9999, not '${repetitions}'`;
+    if (only === undefined) return { ...rest, repetitions: Number(repetitions) };
+    if (!isMeasured(only)) return `--only is one combination of ${sizesText()}, not '${only}'`;
+    return { ...rest, repetitions: Number(repetitions), only };
+  } catch (error) {
+    if (error instanceof TypeError && "code" in error) return error.message.split(". ")[0] ?? error.message;
+    throw error;
+  }
+}
+
+function isMeasured(only: string): boolean {
+  const parts = only.split("/");
+  const known = Object.values(sizesMeasured);
+  return (
+    parts.length === known.length && known.every((counts, at) => counts.map(String).includes(parts[at] ?? ""))
+  );
+}
+
+function sizesText(): string {
+  return Object.entries(sizesMeasured)
+    .map(([name, counts]) => `${name} ${counts.join(", ")}`)
+    .join(" / ");
+}
+
+/** @param isPartial one combination was asked for: what lies outside it is not missed */
+export function isMet({ value, max }: Requirement, isPartial: boolean): boolean {
+  return value === undefined ? isPartial : value <= max;
+}
+
+export function requirementLine({ what, value, max }: Requirement): string {
+  if (value === undefined) return `-       ${what}: not measured, at most ${max}`;
+  return `${value <= max ? "ok    " : "FAILED"}  ${what}: ${rounded(value)}, at most ${max}`;
+}
+
+export function rounded(value: number): number {
+  return Number(value.toPrecision(3));
+}
