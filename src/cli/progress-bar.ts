@@ -11,26 +11,36 @@ export interface Progress {
 }
 
 /** @param what.name stands before the bar · @param what.unit is counted, in the plural */
+/** What the rest will take, if it goes on as it went; nothing before the first is done, which tells nothing yet. */
+export function leftText(count: number, total: number, elapsedMs: number): string {
+  if (count === 0) return "";
+  const seconds = Math.ceil(((elapsedMs / count) * (total - count)) / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  return minutes === 0 ? `, ${seconds}s left` : `, ${minutes}m${seconds % 60}s left`;
+}
+
 export function showProgress(
   output: Output,
   { name, unit }: { readonly name: string; readonly unit: string },
 ): Progress {
   const bar = new SingleBar(
     {
-      format: `${name} {bar} {value}/{total} ${unit}, {eta_formatted} left`,
+      format: `${name} {bar} {value}/{total} ${unit}{left}`,
       hideCursor: true,
       clearOnComplete: true,
       stream: process.stderr,
     },
     Presets.shades_classic,
   );
+  const startedAt = performance.now();
+  const left = () => ({ left: leftText(count, total, performance.now() - startedAt) });
   let count = 0;
   let total = 0;
   let shown = -1;
   const timer = setInterval(
     () => {
       if (output.isNoteTerminal) {
-        if (!bar.isActive) bar.start(total, count);
+        if (!bar.isActive) bar.start(total, count, left());
         return;
       }
       if (count !== shown) output.note(`${name}: ${count} of ${total} ${unit}`);
@@ -42,7 +52,7 @@ export function showProgress(
     at: (nextCount, nextTotal) => {
       count = nextCount;
       total = nextTotal;
-      if (bar.isActive) bar.update(count);
+      if (bar.isActive) bar.update(count, left());
     },
     stop: () => {
       clearInterval(timer);
