@@ -71,11 +71,13 @@ function shortFigure(figure: number): string {
 /** Every figure of every scenario in which a rule is better than ours by more than both intervals together. */
 function losses(ran: readonly Scenario[], reports: readonly RuleReport[]): string {
   const rows = ran.flatMap(({ name, better }) => {
-    const ofScenario = reports.filter(({ scenario, alpha }) => scenario === name && alpha === ALPHA);
+    const ofScenario = reports.filter(
+      ({ scenario, alpha }) => scenario === name && (alpha ?? ALPHA) === ALPHA,
+    );
     const ours = ofScenario.find(({ rules }) => rules === OURS)?.metrics ?? {};
     return Object.entries(better).flatMap(([metric, way]) => {
       const own = ours[metric];
-      if (own === undefined) return [];
+      if (own === undefined || own === null) return [];
       const winners = ofScenario.filter(({ metrics }) => isBetter(metrics[metric], own, way));
       if (winners.length === 0) return [];
       const said = winners.map(({ rules, metrics }) => `${rules} ${estimateText(metrics[metric])}`);
@@ -85,8 +87,8 @@ function losses(ran: readonly Scenario[], reports: readonly RuleReport[]): strin
   return `${notes.losses}\n\n${table(["scenario", "figure", "ours", "better"], rows)}`;
 }
 
-function isBetter(theirs: Estimate | undefined, ours: Estimate, way: "lower" | "higher"): boolean {
-  if (theirs === undefined) return false;
+function isBetter(theirs: Estimate | null | undefined, ours: Estimate, way: "lower" | "higher"): boolean {
+  if (theirs === undefined || theirs === null || theirs.ci95 === null || ours.ci95 === null) return false;
   const lead = way === "lower" ? ours.mean - theirs.mean : theirs.mean - ours.mean;
   return lead > theirs.ci95 + ours.ci95 + 1e-9;
 }
@@ -134,7 +136,7 @@ function scenarioSection(
   { name, summary, rules, metrics }: Scenario,
   reports: readonly RuleReport[],
 ): string {
-  const own = reports.filter(({ scenario, alpha }) => scenario === name && alpha === ALPHA);
+  const own = reports.filter(({ scenario, alpha }) => scenario === name && (alpha ?? ALPHA) === ALPHA);
   const names = figureNames(own);
   const rows = own.map((report) => [
     report.rules,

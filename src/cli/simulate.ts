@@ -6,7 +6,6 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { Command } from "commander";
-import { defaultPolicy } from "../scheduling/policy.ts";
 import { scenarios } from "../sim/policy/scenarios.ts";
 import { runAll } from "../sim/policy/seed-threads.ts";
 import { type RuleReport, reportsOf, runsOf, type SimulationRequest } from "../sim/policy/simulate.ts";
@@ -16,7 +15,14 @@ import type { Shell } from "./shell.ts";
 import { drawPicture } from "./simulate/picture.ts";
 import { showRuns } from "./simulate/progress.ts";
 import { listText, reportText } from "./simulate/report-text.ts";
-import { readTrace, rulesOf, type SimulateFlags, scenarioOf, seedRange } from "./simulate/request.ts";
+import {
+  alphaOf,
+  readTrace,
+  rulesOf,
+  type SimulateFlags,
+  scenarioOf,
+  seedRange,
+} from "./simulate/request.ts";
 import { UsageError } from "./usage-error.ts";
 import { nameList, numberBetween } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -39,7 +45,11 @@ export function simulateCommand(program: Program): Command {
       "several rules side by side, with commas between; `all` for every one",
       nameList,
     )
-    .option("--alpha <x>", "α of LOCO's load function, 0 to 1; default 0.25", numberBetween(0, 1))
+    .option(
+      "--alpha <x>",
+      "α of the load function, for loco and loco-ceiling: 0 to 1; default 0.25",
+      numberBetween(0, 1),
+    )
     .option("--seeds <seeds>", "how many, from 0, or a range like 5..24; default 20", seedRange)
     .option(
       "--svg <file>",
@@ -53,7 +63,8 @@ export function simulateCommand(program: Program): Command {
 
 const examples = `
 Figures are means over the seeds with their 95 % confidence interval. With --json: one object a rule,
-{scenario, rules, alpha, seeds, metrics: {name: {mean, ci95}}}.
+{scenario, rules, alpha, seeds, metrics: {name: {mean, ci95}}}. alpha is null for rules that do not read it, a metric
+that was not measured is null, ci95 is null for a single seed and 0 where nothing is drawn.
 
 Examples:
   $ waggle simulate list
@@ -79,10 +90,11 @@ async function simulate(
   const scenario = scenarioOf(name);
   if (scenario.needsTrace !== true && file !== undefined)
     throw new UsageError(`${name} reads no file; only the scenario trace does`);
+  const rules = rulesOf(scenario, flags);
   const request: SimulationRequest = {
     scenario,
-    rules: rulesOf(scenario, flags),
-    alpha: flags.alpha ?? defaultPolicy.alpha,
+    rules,
+    alpha: alphaOf(scenario, rules, flags),
     seeds: flags.seeds ?? SEEDS_DEFAULT,
     wantsTimelines: flags.svg !== undefined,
   };

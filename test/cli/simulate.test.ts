@@ -3,8 +3,12 @@
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pc from "picocolors";
 import { describe, expect, it } from "vitest";
-import { scenarios } from "../../src/sim/policy/scenarios.ts";
+import { reportText } from "../../src/cli/simulate/report-text.ts";
+import type { Scenario } from "../../src/sim/policy/scenario.ts";
+import { scenarioNamed, scenarios } from "../../src/sim/policy/scenarios.ts";
+import { reportsOf, runOnce } from "../../src/sim/policy/simulate.ts";
 import { aShell, runIn } from "./shell.ts";
 
 const aFolder = () => mkdtempSync(join(tmpdir(), "waggle-simulate-"));
@@ -45,7 +49,7 @@ describe("a simulation", () => {
       ["loco", "fifo"].map((rules) => ({
         scenario: "loco-overload",
         rules,
-        alpha: 0.5,
+        alpha: rules === "loco" ? 0.5 : null,
         seeds: [3, 4, 5],
         metrics: expect.objectContaining({
           jain: { mean: expect.any(Number), ci95: expect.any(Number) },
@@ -53,6 +57,26 @@ describe("a simulation", () => {
         }),
       })),
     );
+  });
+
+  it("says which figures one seed cannot give, and which were not measured", async () => {
+    const drawn = await simulate(aFolder(), "loco-spike", "--seeds", "1", "--json");
+    expect(records(drawn.stdout)).toMatchObject([{ alpha: null, metrics: { spike: { ci95: null } } }]);
+    const certain = await simulate(aFolder(), "lucio-1", "--json");
+    expect(records(certain.stdout)).toMatchObject([{ metrics: { total: { mean: 15, ci95: 0 } } }]);
+    const scenario = scenarioNamed("skew16") as Scenario;
+    const run = {
+      scenario: "skew16",
+      rules: "random",
+      alpha: 0.25,
+      seed: 0,
+      wantsTimeline: false,
+      share: 0.001,
+    };
+    const reports = reportsOf([run], [runOnce(run)]);
+    expect(reports).toMatchObject([{ metrics: { p99At25: { ci95: null }, p99At70: null } }]);
+    const view = { columns: 80, colors: pc.createColors(false) };
+    expect(reportText(scenario, reports, view)).toMatch(/^p99At70 +not measured$/m);
   });
 
   it("prints a table for people, with what each figure and rule means", async () => {
@@ -126,6 +150,12 @@ describe("a request that makes no sense", () => {
     ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "one of the two"],
     ["an α above 1", ["lucio-1", "--alpha", "1.1"], "a number from 0 to 1"],
     ["an α that is none", ["lucio-1", "--alpha", "half"], "a number from 0 to 1"],
+    [
+      "an α that the rule does not read",
+      ["lucio-1", "--alpha", "0.5"],
+      "waggle does not read α; leave it out",
+    ],
+    ["an α that no rule reads", ["herd", "--compare", "all", "--alpha", "0.5"], "no rule of herd does"],
     ["no seeds", ["lucio-1", "--seeds", "0"], "how many (20)"],
     ["seeds that are none", ["lucio-1", "--seeds", "a..b"], "how many (20)"],
     ["seeds from high to low", ["lucio-1", "--seeds", "9..3"], "from low to high"],

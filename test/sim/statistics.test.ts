@@ -5,11 +5,12 @@ import { estimateOf, jainOf, percentileOf } from "../../src/sim/policy/statistic
 
 describe("an estimate", () => {
   it("is the mean and 1.96·s/√n with the sample's deviation", () => {
-    expect(estimateOf([1, 2, 3, 4])).toEqual({ mean: 2.5, ci95: (1.96 * Math.sqrt(5 / 3)) / 2 });
+    expect(estimateOf([1, 2, 3, 4], true)).toEqual({ mean: 2.5, ci95: (1.96 * Math.sqrt(5 / 3)) / 2 });
   });
 
-  it("of one seed has no interval", () => {
-    expect(estimateOf([7])).toEqual({ mean: 7, ci95: 0 });
+  it("of one seed has no interval, unless nothing is drawn", () => {
+    expect(estimateOf([7], true)).toEqual({ mean: 7, ci95: null });
+    expect(estimateOf([7], false)).toEqual({ mean: 7, ci95: 0 });
   });
 });
 

@@ -70,9 +70,9 @@ function figureSpec(scenario: Scenario, reports: readonly RuleReport[]): Spec {
   const rows = reports.flatMap(({ rules, metrics }) =>
     names.flatMap((name) => {
       const estimate = metrics[name];
-      if (estimate === undefined) return [];
+      if (estimate === undefined || estimate === null) return [];
       const { mean, ci95 } = estimate;
-      return [{ rules, name, mean, low: mean - ci95, high: mean + ci95 }];
+      return [{ rules, name, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
     }),
   );
   return {

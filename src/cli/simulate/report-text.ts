@@ -44,12 +44,12 @@ export function figureNames(reports: readonly RuleReport[]): string[] {
   return [...new Set(reports.flatMap(({ metrics }) => Object.keys(metrics)))];
 }
 
-/** `0.985 ± 0.004`, or the figure alone where nothing is drawn; `–` where there is none. */
-export function estimateText(estimate: Estimate | undefined): string {
-  if (estimate === undefined) return "–";
+/** `0.985 ± 0.004`, or the figure alone where nothing is drawn or one seed ran. */
+export function estimateText(estimate: Estimate | null | undefined): string {
+  if (estimate === undefined || estimate === null) return "not measured";
   const { mean, ci95 } = estimate;
   // What remains of equal figures when they are added up is no interval.
-  if (ci95 <= Math.abs(mean) * 1e-9)
+  if (ci95 === null || ci95 <= Math.abs(mean) * 1e-9)
     return Number.isInteger(mean) ? String(mean) : mean.toFixed(digitsOf(mean));
   const digits = Math.max(digitsOf(mean), ci95 < 0.1 ? 3 : 1);
   return `${mean.toFixed(digits)} ± ${ci95.toFixed(digits)}`;
@@ -62,11 +62,13 @@ function digitsOf(mean: number): number {
 }
 
 function conditions({ isDeterministic }: Scenario, reports: readonly RuleReport[]): string {
-  const { alpha = 0, seeds = [] } = reports[0] ?? {};
+  const { seeds = [] } = reports[0] ?? {};
   const [first, last] = [seeds[0], seeds.at(-1)];
-  if (isDeterministic === true) return `α ${alpha}, nothing is drawn`;
-  if (first === last) return `α ${alpha}, seed ${first} alone`;
-  return `α ${alpha}, seeds ${first} to ${last}; mean ± half the 95 % confidence interval`;
+  const alpha = reports.find((report) => report.alpha !== null)?.alpha;
+  const underAlpha = alpha === undefined ? "" : `α ${alpha}, `;
+  if (isDeterministic === true) return `${underAlpha}nothing is drawn`;
+  if (first === last) return `${underAlpha}seed ${first} alone`;
+  return `${underAlpha}seeds ${first} to ${last}; mean ± half the 95 % confidence interval`;
 }
 
 function tableOf(reports: readonly RuleReport[], names: readonly string[], view: View): string {

@@ -6,8 +6,10 @@ import { InvalidArgumentError } from "commander";
 import { nearMisses } from "../../core/near-miss.ts";
 import { type Kind, kind } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import { defaultPolicy } from "../../scheduling/policy.ts";
 import type { Scenario } from "../../sim/policy/scenario.ts";
 import { scenarioNamed, scenarios } from "../../sim/policy/scenarios.ts";
+import { readsAlpha } from "../../sim/policy/simulate.ts";
 import { parseTrace } from "../../sim/policy/trace-file.ts";
 import type { TraceRequest } from "../../sim/policy/trace-rows.ts";
 import { UsageError } from "../usage-error.ts";
@@ -58,6 +60,18 @@ export function rulesOf(scenario: Scenario, { rules, compare }: SimulateFlags): 
     throw new UsageError(`${scenario.name} has no rule '${name}'; ${hint}`, { field: "rules" });
   }
   return wanted;
+}
+
+/** @throws UsageError where it was given and none of the rules reads it */
+export function alphaOf(scenario: Scenario, rules: readonly string[], { alpha }: SimulateFlags): number {
+  if (alpha === undefined || rules.some(readsAlpha)) return alpha ?? defaultPolicy.alpha;
+  const readers = Object.keys(scenario.rules).filter(readsAlpha);
+  const instead =
+    readers.length === 0
+      ? `no rule of ${scenario.name} does: leave --alpha out`
+      : `leave it out, or compare with ${readers.join(" or ")}`;
+  const which = rules.length === 1 ? `${rules[0]} does not read α` : "none of these rules reads α";
+  throw new UsageError(`${which}; ${instead}`, { field: "alpha" });
 }
 
 /** @throws UsageError without a file, or where it cannot be read · InvalidValueError naming a line */

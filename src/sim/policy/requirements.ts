@@ -29,8 +29,12 @@ export interface Requirement {
 }
 
 /** Names the reports of one set of runs. */
-export function runsKey({ scenario, rules, alpha = defaultPolicy.alpha }: Runs): string {
-  return `${scenario} ${rules} ${alpha}`;
+export function runsKey({
+  scenario,
+  rules,
+  alpha,
+}: Pick<RuleReport, "scenario" | "rules"> & { readonly alpha?: number | null }): string {
+  return `${scenario} ${rules} ${alpha ?? defaultPolicy.alpha}`;
 }
 
 export function meansOf(reports: readonly RuleReport[]): MeanOf {

@@ -24,10 +24,12 @@ export interface RunRequest {
 export interface RuleReport {
   readonly scenario: string;
   readonly rules: string;
-  readonly alpha: number;
+  /** [0, 1]; null for rules that do not read it. */
+  readonly alpha: number | null;
   readonly seeds: readonly number[];
-  /** Over the seeds; one that has no such figure does not count. */
-  readonly metrics: Readonly<Record<string, Estimate>>;
+  /** Over the seeds; one that has no such figure does not count. Null: the scenario has the figure, and under this
+   *  rule it was not measured. */
+  readonly metrics: Readonly<Record<string, Estimate | null>>;
 }
 
 export interface SimulationRequest {
@@ -37,6 +39,15 @@ export interface SimulationRequest {
   readonly seeds: readonly number[];
   /** Of the first seed. */
   readonly wantsTimelines: boolean;
+}
+
+/** The load function alone reads α. Ours would, to compare what agents hold beyond their slots; here nothing is sent
+ *  ahead, so they hold nothing. */
+const rulesThatReadAlpha: ReadonlySet<string> = new Set(["loco", "loco-ceiling"]);
+
+/** Whether another α can give other figures. @param rules by their name in any scenario */
+export function readsAlpha(rules: string): boolean {
+  return rulesThatReadAlpha.has(rules);
 }
 
 export function runOnce(request: RunRequest, trace?: readonly TraceRequest[]): RunResult {
@@ -83,18 +94,21 @@ export function reportsOf(runs: readonly RunRequest[], results: readonly RunResu
   return [...byRule].map(([rules, { runs: ofRule, metrics }]) => ({
     scenario: ofRule[0]?.scenario ?? "",
     rules,
-    alpha: ofRule[0]?.alpha ?? 0,
+    alpha: readsAlpha(rules) ? (ofRule[0]?.alpha ?? null) : null,
     seeds: ofRule.map(({ seed }) => seed),
-    metrics: estimates(metrics),
+    metrics: estimates(metrics, scenarioNamed(ofRule[0]?.scenario ?? "")),
   }));
 }
 
-function estimates(all: readonly RunResult["metrics"][]): Record<string, Estimate> {
-  const names = new Set(all.flatMap((metrics) => Object.keys(metrics)));
+function estimates(
+  all: readonly RunResult["metrics"][],
+  scenario: Scenario | undefined,
+): Record<string, Estimate | null> {
+  const names = new Set([...all, scenario?.metrics ?? {}].flatMap((metrics) => Object.keys(metrics)));
   return Object.fromEntries(
-    [...names].map((name) => [
-      name,
-      estimateOf(all.flatMap((metrics) => (metrics[name] === undefined ? [] : [metrics[name]]))),
-    ]),
+    [...names].map((name) => {
+      const values = all.flatMap((metrics) => (metrics[name] === undefined ? [] : [metrics[name]]));
+      return [name, values.length === 0 ? null : estimateOf(values, scenario?.isDeterministic !== true)];
+    }),
   );
 }

@@ -77,7 +77,7 @@ export const skew16: Scenario = {
   metrics: {
     p50At25: "median time in system at 25 % load, s",
     p99At25: "99th percentile of the time in system at 25 % load, s",
-    p50At70: "median time in system at 70 % load, s; absent where the queues grow without end",
+    p50At70: "median time in system at 70 % load, s; not measured where the queues grow without end",
     p99At70: "99th percentile of the time in system at 70 % load, s",
   },
   better: { p50At25: "lower", p99At25: "lower", p50At70: "lower", p99At70: "lower" },

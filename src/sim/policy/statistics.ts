@@ -3,13 +3,15 @@
 /** The mean over seeds and half the width of its 95 % confidence interval. */
 export interface Estimate {
   readonly mean: number;
-  /** 1.96·s/√n with the sample's deviation s; 0 for a single seed. */
-  readonly ci95: number;
+  /** 1.96·s/√n with the sample's deviation s; 0 where nothing is drawn, null where one seed cannot tell. */
+  readonly ci95: number | null;
 }
 
-export function estimateOf(values: readonly number[]): Estimate {
+/** @param values not empty · @param isDrawn whether another seed could give another value */
+export function estimateOf(values: readonly number[], isDrawn: boolean): Estimate {
   const mean = meanOf(values);
-  if (values.length < 2) return { mean, ci95: 0 };
+  if (!isDrawn) return { mean, ci95: 0 };
+  if (values.length < 2) return { mean, ci95: null };
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return { mean, ci95: (1.96 * Math.sqrt(squares / (values.length - 1))) / Math.sqrt(values.length) };
 }
