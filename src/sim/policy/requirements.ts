@@ -104,6 +104,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
       sentence: `exact LOCO, α ${alpha}: Jain of completions is ${jain} ± 0.03`,
       atLeast: jain - 0.03,
       atMost: jain + 0.03,
+      // Blocks of 8 seeds deviate by 0.009 at most: the bounds lie more than two deviations off already.
       slack: 0.01,
     }),
     claim({
@@ -112,6 +113,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
       sentence: `exact LOCO, α ${alpha}: ${neverServed} ± 0.8 clients are never served`,
       atLeast: neverServed - 0.8,
       atMost: neverServed + 0.8,
+      // A count of clients: blocks of 8 seeds deviate by 0.45 and were outside the bounds by 0.25 at most.
       slack: 0.4,
     }),
     claim({
@@ -122,6 +124,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
       sentence: `exact LOCO, α ${alpha}: webhooks are served after ${spike} ticks ± 25 %`,
       atLeast: spike * 0.75,
       atMost: spike * 1.25,
+      // Single spikes wait very differently where α is high: blocks deviate by a tenth, and the worst of 16 was 4 % outside.
       slack: spike * 0.1,
     }),
   ];
@@ -137,6 +140,7 @@ const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
       sentence: `exact LOCO, α ${alpha}, sustainable load: Jain ${jain} ± 0.03`,
       atLeast: jain - 0.03,
       atMost: jain + 0.03,
+      // As under overload: the bounds lie two and a half deviations off already.
       slack: 0.01,
     }),
     claim({
@@ -151,6 +155,7 @@ const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
       sentence: `exact LOCO, α ${alpha}, sustainable load: the mean wait is about ${waitMean} ticks`,
       atLeast: waitMean - 0.3,
       atMost: waitMean + 0.3,
+      // How the arrivals fall decides the wait, by 0.13 from block to block; none of 16 was outside the bounds.
       slack: 0.1,
     }),
   ];
@@ -198,6 +203,7 @@ export const requirements: readonly Requirement[] = [
     metric: "jain",
     sentence: "ours: Jain of completions is 0.985 or more",
     atLeast: 0.985,
+    // The mean of all seeds is 0.987, near what the arrivals allow; blocks of 8 deviate by 0.003, the worst had 0.979.
     slack: 0.008,
   }),
   claim({
@@ -328,6 +334,8 @@ export const requirements: readonly Requirement[] = [
     of: "round-robin",
     over: ours,
     atLeast: 8.6,
+    // Two seeds and 4 % of the tasks: rates are learnt for a larger part of the run, and a p99 of few tasks is coarse.
+    // Pairs of seeds had 6.4 to 10.8; the best that does not know the agents' speeds has 3.8.
     slack: 4,
   }),
   ratio({
@@ -337,6 +345,8 @@ export const requirements: readonly Requirement[] = [
     of: ours,
     over: "vapora-late",
     atMost: 0.25,
+    // Two seeds and 0.4 of the tasks: learning which agents fail costs the same in a shorter run. Pairs had 0.13 to
+    // 0.31; rules that learn nothing have more than 1.
     slack: 0.15,
   }),
   {
@@ -350,8 +360,10 @@ export const requirements: readonly Requirement[] = [
     rules: ours,
     metric: "repairedShare",
     sentence: "ours: repaired agents get work again",
-    atLeast: 0.05,
-    slack: 0.04,
+    atLeast: 0.12,
+    // Two seeds and 0.4 of the tasks: a shorter run leaves little time after the repair to learn anew. Pairs had 0.018
+    // to 0.17; agents that were never tried again would have 0.
+    slack: 0.11,
   }),
   claim({
     scenario: "herd",
