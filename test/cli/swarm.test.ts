@@ -223,7 +223,7 @@ describe("a swarm on the development broker", () => {
     });
     await workplace.run("submit", "--kind", "count", "--id", "held-back");
     expect((await workplace.run("task", "held-back")).stdout).toContain(
-      "of the agents that serve it 1 draining",
+      "is draining: `waggle undrain counter`",
     );
     expect((await workplace.run("explain", "held-back")).stdout).toMatch(/^ +counter +draining/m);
     expect(await workplace.run("undrain", "counter", "--json")).toMatchObject({
