@@ -5,6 +5,7 @@ import type { ResourceRow, SlotRow, SwarmState } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { ResourceStatus } from "../protocol/slot-schemas.ts";
+import { rounded } from "../scheduling/rounded.ts";
 import { alphaAt } from "../scheduling/slot-planner.ts";
 import { thousandthsPerWeight } from "../scheduling/weight.ts";
 
@@ -23,7 +24,7 @@ function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): Re
     waitingWeight: row.waitingWeightThousandths / thousandthsPerWeight,
     tick,
     grants,
-    utilisation: Math.round(utilisationOf(row, now) * 1e4) / 1e4,
+    utilisation: rounded(utilisationOf(row, now)),
     alpha: alphaAt(state, row),
     holders: firstOf(holdings.values(), (slot) => partyOf(slot, slot.grantedAt, now)),
     waiters: firstOf(waiting.values(), (slot) => partyOf(slot, slot.requestedAt, now)),

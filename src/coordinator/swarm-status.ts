@@ -6,6 +6,7 @@ import type { Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../scheduling/exact/vapora.ts";
+import { rounded } from "../scheduling/rounded.ts";
 import { type Expectation, expectationOf, scoredRate } from "../scheduling/success-rate.ts";
 import type { Monitor } from "./monitor.ts";
 
@@ -44,11 +45,11 @@ function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: I
 export function observedBy(monitor: Monitor): Observed {
   return {
     windowMs: limits.bottleneckWindowMs,
-    bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(rounded),
-    concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(rounded),
+    bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(withRoundedShare),
+    concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(withRoundedShare),
   };
 }
 
-function rounded<Row extends { readonly share: number }>(row: Row): Row {
-  return { ...row, share: Math.round(row.share * 1e4) / 1e4 };
+function withRoundedShare<Row extends { readonly share: number }>(row: Row): Row {
+  return { ...row, share: rounded(row.share) };
 }

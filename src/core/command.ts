@@ -148,6 +148,9 @@ export type SettingsCommand =
   /** Nothing is assigned, of one project or at all; what runs goes on. */
   | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId };
 
+/** One command of one type: `CommandOf<"SetPolicy">`. */
+export type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
+
 /** Answers of `decide`, one member a command type that has an asker; `none` for the shell's own. */
 export type Reply =
   | { readonly kind: "none" }

@@ -5,7 +5,7 @@
 import { InvalidValueError } from "../errors.ts";
 import type { Kind, ProjectId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { Command, SettingsCommand } from "./command.ts";
+import type { CommandOf, SettingsCommand } from "./command.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
@@ -18,8 +18,6 @@ import {
 } from "./setting-warnings.ts";
 import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "./state.ts";
 import { hasRoomForProject } from "./task-rows.ts";
-
-type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
 /** Decides any command about settings. A value that cannot be is answered, and changes nothing. */
 export function decideSettings(state: SwarmState, command: SettingsCommand): Decision {

@@ -8,6 +8,7 @@ import type { AgentRow } from "../core/state.ts";
 import type { Kind } from "../ids.ts";
 import type { Standing } from "./eligibility.ts";
 import type { Policy } from "./policy.ts";
+import { rounded } from "./rounded.ts";
 import { score, vaporaLoad } from "./score.ts";
 
 /** One agent: what its candidacies for several kinds share. */
@@ -139,11 +140,6 @@ export class Candidate {
       maxConcurrent: this.agent.maxConcurrent,
     };
   }
-}
-
-/** To 4 decimals: what a receipt shows. Decisions are taken on the full value. */
-function rounded(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
 }
 
 type Writable<Of> = { -readonly [Key in keyof Of]: Of[Key] };

@@ -21,6 +21,7 @@ import { nextAlpha } from "./alpha.ts";
 import { pickWaiter } from "./contention.ts";
 import type { Queue } from "./load.ts";
 import type { Policy } from "./policy.ts";
+import { rounded } from "./rounded.ts";
 
 type SlotGranted = EventOf<"SlotGranted">;
 
@@ -233,8 +234,4 @@ function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
 
 function ageAt(row: ResourceRow, slot: SlotRow): number {
   return row.tick - (slot.requestedTicks.get(row.resource) ?? row.tick);
-}
-
-function rounded(load: number): number {
-  return Math.round(load * 1e4) / 1e4;
 }

@@ -4,28 +4,15 @@
 import { describe, expect, it } from "vitest";
 import { agentId, slotHandle } from "../../src/ids.ts";
 import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import type { ContentionOp, ContentionVector } from "../support/contention-vector.ts";
 import { acquire, release, SlotTurns } from "../support/slots.ts";
 import { readVectors } from "../support/vectors.ts";
 
-type Op =
-  | { readonly op: "submit"; readonly agent: string; readonly weight: number }
-  | { readonly op: "acquire"; readonly agent: string; readonly granted: boolean }
-  | {
-      readonly op: "release";
-      readonly agent: string;
-      readonly tick: number;
-      readonly granted: string | null;
-    };
-
-interface Vector {
-  readonly capacity: number;
-  readonly alpha: number;
-  readonly agents: readonly string[];
-  readonly ops: readonly Op[];
-}
-
 /** The transcript with what the live slots say in the place of what they should. */
-function played({ capacity, alpha, agents, ops }: Vector, rules: "waggle" | "loco"): Op[] {
+function played(
+  { capacity, alpha, agents, ops }: ContentionVector,
+  rules: "waggle" | "loco",
+): ContentionOp[] {
   const turns = SlotTurns.of({ r: capacity }, ...agents);
   turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, rules, alpha } });
   let weight = 1;
@@ -47,7 +34,7 @@ function played({ capacity, alpha, agents, ops }: Vector, rules: "waggle" | "loc
 }
 
 describe.each(["waggle", "loco"] as const)("live slots under the rules %s", (rules) => {
-  const vectors = readVectors<Vector>("contention.jsonl");
+  const vectors = readVectors<ContentionVector>("contention.jsonl");
 
   it("have vectors to be held to, with an acquisition right after each submission", () => {
     expect(vectors.some(({ ops }) => ops.some((op) => op.op === "release" && op.granted !== null))).toBe(

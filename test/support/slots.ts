@@ -1,13 +1,11 @@
 // Words for stories about slots: resources, acquisitions and releases on the core run turn by turn.
 
-import type { Command } from "../../src/core/command.ts";
+import type { CommandOf } from "../../src/core/command.ts";
 import type { ResourceSettings } from "../../src/core/settings.ts";
 import type { ResourceRow } from "../../src/core/state.ts";
 import { agentId, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { join, Turns } from "./turns.ts";
-
-type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
 /** Handles are named after their agents: `a1-x` is asked for by `a1`. */
 export function acquire(

@@ -3,26 +3,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SharedResource } from "../../../src/scheduling/exact/shared-resource.ts";
+import type { ContentionOp, ContentionVector } from "../../support/contention-vector.ts";
 import { readVectors } from "../../support/vectors.ts";
 
-type Op =
-  | { readonly op: "submit"; readonly agent: string; readonly weight: number }
-  | { readonly op: "acquire"; readonly agent: string; readonly granted: boolean }
-  | {
-      readonly op: "release";
-      readonly agent: string;
-      readonly tick: number;
-      readonly granted: string | null;
-    };
-
-interface Vector {
-  readonly capacity: number;
-  readonly alpha: number;
-  readonly ops: readonly Op[];
-}
-
 /** The transcript with what the model says in the place of what it should say. */
-function replayed({ capacity, alpha, ops }: Vector): Op[] {
+function replayed({ capacity, alpha, ops }: ContentionVector): ContentionOp[] {
   const resource = new SharedResource({ capacity, alpha });
   return ops.map((op) => {
     if (op.op === "submit") {
@@ -36,7 +21,7 @@ function replayed({ capacity, alpha, ops }: Vector): Op[] {
 }
 
 describe("contention of the vectors", () => {
-  const vectors = readVectors<Vector>("contention.jsonl");
+  const vectors = readVectors<ContentionVector>("contention.jsonl");
 
   it("has vectors to be held to, with grants after a wait", () => {
     const ops = vectors.flatMap((vector) => vector.ops);

@@ -1,0 +1,18 @@
+// One transcript of contention.jsonl: a shared resource, and what is done with it.
+
+export type ContentionOp =
+  | { readonly op: "submit"; readonly agent: string; readonly weight: number }
+  | { readonly op: "acquire"; readonly agent: string; readonly granted: boolean }
+  | {
+      readonly op: "release";
+      readonly agent: string;
+      readonly tick: number;
+      readonly granted: string | null;
+    };
+
+export interface ContentionVector {
+  readonly capacity: number;
+  readonly alpha: number;
+  readonly agents: readonly string[];
+  readonly ops: readonly ContentionOp[];
+}
