@@ -1,16 +1,39 @@
-// `waggle rate set|remove|list`: how many tokens agents of one type may use in a window.
+// `waggle rate set|remove|list|show`: how many tokens agents of one type may use in a window.
 
 import { Argument, Command, Option } from "commander";
+import type { AskOptions } from "../client/asker.ts";
+import type { Swarm } from "../client/swarm.ts";
 import type { RatePatch } from "../core/settings-patch.ts";
-import type { SettingsResponse } from "../protocol/settings-schemas.ts";
-import { ask } from "./ask.ts";
-import { withSwarm } from "./connect.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import { requireSome, tokenCount } from "./setting-flags.ts";
-import { type SettingLine, tellRows, tellSetting } from "./setting-text.ts";
+import { listCommand, removeCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
 import { plainName } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+const typeArgument = () => new Argument("<type>", "type of agents").argParser(plainName);
+
+const noun: SettingNoun<"rates"> = {
+  verb: "rate",
+  table: "rates",
+  key: "type",
+  titleOf: (type) => `rate of type ${type}`,
+  argument: typeArgument,
+  example: "claude",
+  listed: "list the rates that are set",
+  aspects: [
+    { name: "tokens", align: "right", text: ({ tokensMax }) => formatCount(tokensMax) },
+    { name: "window", text: ({ window, sliding }) => `${window}${sliding ? ", sliding" : ""}` },
+  ],
+  empty: "no rate is set: agents of all types use as many tokens as they do",
+  unset: (type) => `no rate is set for agents of type ${type}: they use as many tokens as they do`,
+};
+
+const removal = {
+  description:
+    "Agents of the type are limited no longer. What they have used counts on where a rate is set again soon.",
+  remove: (swarm: Swarm, type: string, options: AskOptions) => swarm.removeRate(type, options),
+};
 
 interface RateFlags {
   readonly window?: RatePatch["window"];
@@ -25,8 +48,9 @@ export function rateCommand(program: Program): Command {
       "Rate limits by the type that agents declare (`waggle agent --type claude`). It is journaled.",
     )
     .addCommand(setCommand(program))
-    .addCommand(removeCommand(program))
-    .addCommand(listCommand(program))
+    .addCommand(removeCommand(program, noun, removal))
+    .addCommand(listCommand(program, noun))
+    .addCommand(showCommand(program, noun))
     .addHelpText("after", examples);
 }
 
@@ -35,8 +59,6 @@ Examples:
   $ waggle rate set claude --window per_minute --tokens 10000
   $ waggle rate list
   $ waggle rate remove claude`;
-
-const typeArgument = () => new Argument("<type>", "type of agents").argParser(plainName);
 
 function setCommand(program: Program): Command {
   return new Command("set")
@@ -66,65 +88,8 @@ async function set(
   context: VerbContext,
   type: string,
   { window, tokens, sliding }: RateFlags,
-): Promise<ExitCode | undefined> {
+): Promise<ExitCode> {
   const patch: RatePatch = { window, tokensMax: tokens, sliding };
   requireSome(patch, "rate set");
-  return await withSwarm(context, async (swarm) => {
-    const setting = await ask(context, (options) => swarm.setRate(type, patch, options));
-    const lines = linesOf(setting.settings);
-    tellSetting(context, { record: { type }, heading: `rate of type ${type}`, setting, lines });
-    return undefined;
-  });
-}
-
-function removeCommand(program: Program): Command {
-  return new Command("remove")
-    .summary("limit agents of one type no longer")
-    .addArgument(typeArgument())
-    .addHelpText("after", "\nExamples:\n  $ waggle rate remove claude")
-    .action((type: string, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => remove(context, type)),
-    );
-}
-
-async function remove(context: VerbContext, type: string): Promise<ExitCode | undefined> {
-  return await withSwarm(context, async (swarm) => {
-    const { changed, term, idx } = await ask(context, (options) => swarm.removeRate(type, options));
-    const sentence = changed ? "limited no longer" : "not limited before either";
-    context.output.datum({ type, changed, term, idx }, () => `agents of type ${type}: ${sentence}`);
-    return undefined;
-  });
-}
-
-function listCommand(program: Program): Command {
-  return new Command("list")
-    .summary("list the rates that are set")
-    .addHelpText("after", "\nExamples:\n  $ waggle rate list\n  $ waggle rate list --json")
-    .action((_: unknown, command: Command) => runVerb(program, command, list));
-}
-
-async function list(context: VerbContext): Promise<ExitCode | undefined> {
-  return await withSwarm(context, async (swarm) => {
-    const { rates, omitted } = await ask(context, (options) => swarm.settings(options));
-    tellRows(context, rates, {
-      columns: [{ head: "type" }, { head: "tokens", align: "right" }, { head: "window" }],
-      cells: ({ type, settings }) => [type, formatCount(settings.tokensMax), windowText(settings)],
-      empty: "no rate is set: agents of all types use as many tokens as they do",
-      omitted: omitted?.rates ?? 0,
-    });
-    return undefined;
-  });
-}
-
-type RateSettings = SettingsResponse["rates"][number]["settings"];
-
-function windowText({ window, sliding }: RateSettings): string {
-  return `${window}${sliding ? ", sliding" : ""}`;
-}
-
-function linesOf(settings: RateSettings): SettingLine[] {
-  return [
-    ["tokens", formatCount(settings.tokensMax)],
-    ["window", windowText(settings)],
-  ];
+  return await setNamed(context, noun, type, (swarm, options) => swarm.setRate(type, patch, options));
 }

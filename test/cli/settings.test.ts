@@ -59,8 +59,8 @@ project acme set
   budget          100,000 tokens in 1h, alert
   queue           500 tasks
 $ waggle project list
-project  credit weight  max concurrent  budget                       queue  state
-acme                 2        no limit  100,000 tokens in 1h, alert    500  open
+project  credit weight  max concurrent  budget                           queue  state
+acme                 2        no limit  100,000 tokens in 1h, alert  500 tasks  open
 $ waggle project set acme --budget none --queue-max none
 project acme set
   credit weight   2
@@ -91,8 +91,10 @@ it("kinds, resources and rates", async () => {
       "rate set claude --window per_minute --tokens 10000",
       "rate set claude --sliding",
       "rate list",
+      "rate show claude",
       "rate remove claude",
       "rate remove claude",
+      "rate show claude",
     ),
   ).toBe(`$ waggle kind set opus --importance 2 --cheaper haiku
 kind opus set
@@ -132,10 +134,17 @@ rate of type claude set
 $ waggle rate list
 type    tokens  window
 claude  10,000  per_minute, sliding
+$ waggle rate show claude
+rate of type claude
+  tokens  10,000
+  window  per_minute, sliding
 $ waggle rate remove claude
-agents of type claude: limited no longer
+rate of type claude removed
 $ waggle rate remove claude
-agents of type claude: not limited before either
+rate of type claude was not set
+$ waggle rate show claude
+no rate is set for agents of type claude: they use as many tokens as they do
+exit 5
 `);
 });
 

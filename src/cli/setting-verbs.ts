@@ -1,0 +1,167 @@
+// `list`, `show` and `remove` of things that are set by name, and what `set` tells: the same for projects,
+// kinds, resources and rates. Each of them says in a `SettingNoun` what it is called and how it reads.
+// Not here: the flags of `set` (project.ts and its like), the words themselves (setting-text.ts).
+
+import { type Argument, Command } from "commander";
+import type { AskOptions } from "../client/asker.ts";
+import type { Setting } from "../client/operations.ts";
+import type { Swarm } from "../client/swarm.ts";
+import type { SettingsResponse } from "../protocol/settings-schemas.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { type SettingLine, settingLines, tellRows, tellSetting } from "./setting-text.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+type Table = "projects" | "kinds" | "resources" | "rates";
+type RowOf<Of extends Table> = SettingsResponse[Of][number];
+type SettingsOf<Of extends Table> = RowOf<Of>["settings"];
+
+/** One setting as it reads: a line of `show`, a column of `list`. */
+export interface Aspect<Settings> {
+  readonly name: string;
+  readonly align?: "right";
+  text(settings: Settings): string;
+}
+
+export interface SettingNoun<Of extends Table> {
+  /** The verb: `waggle kind`. */
+  readonly verb: string;
+  readonly table: Of;
+  /** What bears the name, in records. */
+  readonly key: string & keyof RowOf<Of>;
+  /** One of them in a sentence: `rate of type claude`. */
+  readonly titleOf: (name: string) => string;
+  readonly argument: () => Argument;
+  /** A name for examples. */
+  readonly example: string;
+  readonly listed: string;
+  readonly aspects: readonly Aspect<SettingsOf<Of>>[];
+  /** How it stands, beside its settings. */
+  readonly stateOf?: (row: RowOf<Of>, found: SettingsResponse) => string;
+  /** What `list` says where nothing is set. */
+  readonly empty: string;
+  /** What holds of a name of which nothing is set; a sentence where that is nothing at all. */
+  readonly unset: (name: string, found: SettingsResponse) => RowOf<Of> | string;
+}
+
+export function listCommand<Of extends Table>(program: Program, noun: SettingNoun<Of>): Command {
+  return new Command("list")
+    .summary(noun.listed)
+    .addHelpText("after", examplesOf(`${noun.verb} list`))
+    .action((_: unknown, command: Command) => runVerb(program, command, (context) => list(context, noun)));
+}
+
+async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of>): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const { aspects, key, stateOf, table } = noun;
+    const found = await ask(context, (options) => swarm.settings(options));
+    const state = stateOf === undefined ? [] : [{ head: "state" }];
+    tellRows<RowOf<Of>>(context, found[table], {
+      columns: [
+        { head: key },
+        ...aspects.map(({ name, align }) => ({ head: name, ...(align === undefined ? {} : { align }) })),
+        ...state,
+      ],
+      cells: (row) => [
+        String(row[key]),
+        ...aspects.map((aspect) => aspect.text(row.settings)),
+        ...(stateOf === undefined ? [] : [stateOf(row, found)]),
+      ],
+      empty: noun.empty,
+      omitted: found.omitted?.[table] ?? 0,
+    });
+    return exitCodes.ok;
+  });
+}
+
+export function showCommand<Of extends Table>(program: Program, noun: SettingNoun<Of>): Command {
+  return new Command("show")
+    .summary(`show what holds for one ${noun.verb}`)
+    .addArgument(noun.argument())
+    .addHelpText("after", examplesOf(`${noun.verb} show ${noun.example}`))
+    .action((name: string, _: unknown, command: Command) =>
+      runVerb(program, command, (context) => show(context, noun, name)),
+    );
+}
+
+async function show<Of extends Table>(
+  context: VerbContext,
+  noun: SettingNoun<Of>,
+  name: string,
+): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const found = await ask(context, (options) => swarm.settings({ name, ...options }));
+    const row: RowOf<Of> | string = found[noun.table][0] ?? noun.unset(name, found);
+    if (typeof row === "string") {
+      context.output.note(row);
+      return exitCodes.rejected;
+    }
+    const state: SettingLine[] = noun.stateOf === undefined ? [] : [["state", noun.stateOf(row, found)]];
+    context.output.datum(row, () =>
+      settingLines(context, noun.titleOf(name), [...state, ...linesOf(noun.aspects, row.settings)]),
+    );
+    return exitCodes.ok;
+  });
+}
+
+interface Removal {
+  readonly description: string;
+  readonly remove: (swarm: Swarm, name: string, options: AskOptions) => Promise<Setting<null>>;
+}
+
+export function removeCommand<Of extends Table>(
+  program: Program,
+  noun: SettingNoun<Of>,
+  { description, remove }: Removal,
+): Command {
+  return new Command("remove")
+    .summary(`remove a ${noun.verb}`)
+    .description(description)
+    .addArgument(noun.argument())
+    .addHelpText("after", examplesOf(`${noun.verb} remove ${noun.example}`))
+    .action((name: string, _: unknown, command: Command) =>
+      runVerb(program, command, (context) => removeNamed(context, noun, name, remove)),
+    );
+}
+
+async function removeNamed<Of extends Table>(
+  context: VerbContext,
+  { key, titleOf }: SettingNoun<Of>,
+  name: string,
+  remove: Removal["remove"],
+): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const { changed, term, idx } = await ask(context, (options) => remove(swarm, name, options));
+    const sentence = `${titleOf(name)} ${changed ? "removed" : "was not set"}`;
+    context.output.datum({ [key]: name, changed, term, idx }, () => sentence);
+    return exitCodes.ok;
+  });
+}
+
+/** Sets something of `name`, and tells what holds then, or that it was so before. */
+export async function setNamed<Of extends Table>(
+  context: VerbContext,
+  noun: SettingNoun<Of>,
+  name: string,
+  set: (swarm: Swarm, options: AskOptions) => Promise<Setting<SettingsOf<Of>>>,
+): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const setting = await ask(context, (options) => set(swarm, options));
+    tellSetting(context, {
+      record: { [noun.key]: name },
+      heading: noun.titleOf(name),
+      setting,
+      lines: linesOf(noun.aspects, setting.settings),
+    });
+    return exitCodes.ok;
+  });
+}
+
+function linesOf<Settings>(aspects: readonly Aspect<Settings>[], settings: Settings): SettingLine[] {
+  return aspects.map(({ name, text }) => [name, text(settings)]);
+}
+
+function examplesOf(line: string): string {
+  return `\nExamples:\n  $ waggle ${line}\n  $ waggle ${line} --json`;
+}
