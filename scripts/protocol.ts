@@ -121,7 +121,7 @@ const messages: readonly WireMessage[] = [
     name: "resource",
     subject: "operator.resource",
     direction: "receive",
-    summary: "Set a resource.",
+    summary: "Set, or remove, a resource.",
     schema: settings.resourceRequestSchema,
     answer: settings.resourceAnswerSchema,
   },

@@ -69,6 +69,8 @@ function sentence(event: Event): string {
       return `kind ${event.kind} set: ${pairs(event.settings)}`;
     case "ResourceConfigured":
       return `resource ${event.resource} set: ${pairs(event.settings)}`;
+    case "ResourceRemoved":
+      return `resource ${event.resource} removed`;
     case "RateConfigured":
       return `rate of agents of type ${event.agentType} set: ${pairs(event.settings)}`;
     case "RateRemoved":

@@ -32,6 +32,7 @@ const known: Readonly<Record<EventType, true>> = {
   ProjectConfigured: true,
   KindConfigured: true,
   ResourceConfigured: true,
+  ResourceRemoved: true,
   RateConfigured: true,
   RateRemoved: true,
   ProjectPaused: true,

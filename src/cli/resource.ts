@@ -1,12 +1,14 @@
-// `waggle resource set|list|show`: how many slots something shared has, and how many requests may wait for one.
+// `waggle resource set|remove|list|show`: how many slots something shared has, and how many requests may wait for one.
 
 import { Argument, Command } from "commander";
+import type { AskOptions } from "../client/asker.ts";
+import type { Swarm } from "../client/swarm.ts";
 import type { ResourcePatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import { requireSome } from "./setting-flags.ts";
-import { listCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
+import { listCommand, removeCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
 import { plainName, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -28,11 +30,19 @@ const noun: SettingNoun<"resources"> = {
   unset: (name) => `there is no resource ${name}; waggle resource set ${name} --slots N makes it`,
 };
 
+const removal = {
+  description:
+    "It exists no longer, and whoever acquires it is refused. While slots of it are held or waited for it stays, and " +
+    "this is refused: nothing is taken from anybody.",
+  remove: (swarm: Swarm, name: string, options: AskOptions) => swarm.removeResource(name, options),
+};
+
 export function resourceCommand(program: Program): Command {
   return new Command("resource")
     .summary("set how many slots a resource has")
     .description("Things that agents share, with a number of slots, such as an LLM quota. It is journaled.")
     .addCommand(setCommand(program))
+    .addCommand(removeCommand(program, noun, removal))
     .addCommand(listCommand(program, noun))
     .addCommand(showCommand(program, noun))
     .addHelpText("after", examples);
@@ -42,7 +52,8 @@ const examples = `
 Examples:
   $ waggle resource set gpt-4o --slots 8
   $ waggle resource list
-  $ waggle resource show gpt-4o`;
+  $ waggle resource show gpt-4o
+  $ waggle resource remove gpt-4o`;
 
 function setCommand(program: Program): Command {
   return new Command("set")

@@ -25,11 +25,11 @@ import {
   policyRequestSchema,
   projectAnswerSchema,
   projectRequestSchema,
-  rateRemovedAnswerSchema,
   rateRequestSchema,
   rateSetAnswerSchema,
-  resourceAnswerSchema,
+  removedAnswerSchema,
   resourceRequestSchema,
+  resourceSetAnswerSchema,
   type SettingsResponse,
   settingsQuerySchema,
   settingsResponseSchema,
@@ -85,6 +85,9 @@ export interface SwarmOperations {
     patch: ResourcePatch,
     options?: AskOptions,
   ): Promise<Setting<ResourceSettings>>;
+  /** `changed` is false when there was none. @throws WaggleError `WAGGLE_CONFLICT` while slots of it are held or
+   *  waited for: nothing is taken from anybody */
+  removeResource(resource: string, options?: AskOptions): Promise<Setting<null>>;
   /** Limits the tokens of agents of one type; `window` and `tokensMax` must be said at first. */
   setRate(agentType: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>>;
   /** `changed` is false when there was none. */
@@ -149,8 +152,16 @@ export class Operations implements SwarmOperations {
     patch: ResourcePatch,
     options?: AskOptions,
   ): Promise<Setting<ResourceSettings>> {
-    const message = checked({ ...patchOf(patch), v: 1, resource }, resourceRequestSchema.strict());
-    return await this.#set("resource", message, resourceAnswerSchema, options);
+    const message = checked(
+      { ...patchOf(patch), v: 1, resource },
+      resourceRequestSchema.omit({ remove: true }).strict(),
+    );
+    return await this.#set("resource", message, resourceSetAnswerSchema, options);
+  }
+
+  async removeResource(resource: string, options?: AskOptions): Promise<Setting<null>> {
+    const message = checked({ v: 1, resource, remove: true }, resourceRequestSchema);
+    return await this.#set("resource", message, removedAnswerSchema, options);
   }
 
   async setRate(type: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>> {
@@ -163,7 +174,7 @@ export class Operations implements SwarmOperations {
 
   async removeRate(type: string, options?: AskOptions): Promise<Setting<null>> {
     const message = checked({ v: 1, type, remove: true }, rateRequestSchema);
-    return await this.#set("rate", message, rateRemovedAnswerSchema, options);
+    return await this.#set("rate", message, removedAnswerSchema, options);
   }
 
   async pause(project?: string, options?: AskOptions): Promise<Setting<Pause>> {

@@ -49,11 +49,9 @@ const commandOf: Readonly<Record<OperatorVerb, (data: Uint8Array) => Decoded<Com
     patch,
   })),
   kind: reading(kindRequestSchema, ({ v: _, kind, ...patch }) => ({ type: "SetKind", kind, patch })),
-  resource: reading(resourceRequestSchema, ({ v: _, resource, ...patch }) => ({
-    type: "SetResource",
-    resource,
-    patch,
-  })),
+  resource: reading(resourceRequestSchema, ({ v: _, resource, remove, ...patch }) =>
+    remove === true ? { type: "RemoveResource", resource } : { type: "SetResource", resource, patch },
+  ),
   rate: reading(rateRequestSchema, ({ v: _, type, remove, ...patch }) =>
     remove === true ? { type: "RemoveRate", agentType: type } : { type: "SetRate", agentType: type, patch },
   ),
@@ -82,6 +80,8 @@ function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object
     }
     case "invalid-setting":
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });
+    case "resource-in-use":
+      return codedError("WAGGLE_CONFLICT", inUseText(reply), { field: "resource" });
     case "unknown-project":
       return unknownProject(reply.project);
     case "set": {
@@ -91,4 +91,13 @@ function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object
     default:
       return { ok: true, term, idx };
   }
+}
+
+function inUseText({ resource, inUse, waiting }: Extract<Reply, { kind: "resource-in-use" }>): string {
+  const held = `${inUse} ${inUse === 1 ? "slot is" : "slots are"} held`;
+  const awaited = `${waiting} ${waiting === 1 ? "request waits" : "requests wait"}`;
+  return (
+    `resource ${resource} is in use, and stays: ${held}, ${awaited}. Stop what acquires it (\`waggle status\` ` +
+    "names the agents), or wait until nothing does, and remove it then"
+  );
 }

@@ -35,6 +35,7 @@ import {
   configureResource,
   pauseProject,
   removeRate,
+  removeResource,
 } from "./settings-rows.ts";
 import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
@@ -136,6 +137,8 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return configureKind(state, event);
     case "ResourceConfigured":
       return configureResource(state, event, context.at);
+    case "ResourceRemoved":
+      return removeResource(state, event);
     case "RateConfigured":
       return configureRate(state, event, context.at);
     case "RateRemoved":

@@ -143,6 +143,7 @@ export type SettingsCommand =
   | { readonly type: "SetProject"; readonly project: ProjectId; readonly patch: ProjectPatch }
   | { readonly type: "SetKind"; readonly kind: Kind; readonly patch: KindPatch }
   | { readonly type: "SetResource"; readonly resource: ResourceName; readonly patch: ResourcePatch }
+  | { readonly type: "RemoveResource"; readonly resource: ResourceName }
   | { readonly type: "SetRate"; readonly agentType: string; readonly patch: RatePatch }
   | { readonly type: "RemoveRate"; readonly agentType: string }
   /** Nothing is assigned, of one project or at all; what runs goes on. */
@@ -200,6 +201,13 @@ export type Reply =
       readonly changed: boolean;
       /** What it will not do, though one may think so; absent when there is nothing to say. */
       readonly warnings?: readonly string[];
+    }
+  /** It is not removed: so many of its slots are held, and so many requests wait for it. */
+  | {
+      readonly kind: "resource-in-use";
+      readonly resource: ResourceName;
+      readonly inUse: number;
+      readonly waiting: number;
     }
   | { readonly kind: "invalid-setting"; readonly field: string; readonly sentence: string }
   /** Projects must be declared, and this one is not. */

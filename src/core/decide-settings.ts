@@ -63,6 +63,8 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
       return setKind(state, command);
     case "SetResource":
       return setResource(state, command);
+    case "RemoveResource":
+      return removeResource(state, command);
     case "SetRate":
       return setRate(state, command);
     case "RemoveRate": {
@@ -106,6 +108,16 @@ function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResou
   const settings = nextResource(now, patch);
   if (now === undefined) requireRoom(state.resourceByName.size, limits.resourcesMax, "resource", "resources");
   return set(settings, now, { type: "ResourceConfigured", resource, settings });
+}
+
+/** Whoever holds or waits would be left with slots of something that does not exist: they come first. */
+function removeResource(state: SwarmState, { resource }: CommandOf<"RemoveResource">): Decision {
+  const row = state.resourceByName.get(resource);
+  if (row === undefined) return changed(null, []);
+  const { inUse, waiting } = row;
+  if (inUse > 0 || waiting.size > 0)
+    return answered({ kind: "resource-in-use", resource, inUse, waiting: waiting.size });
+  return changed(null, [{ type: "ResourceRemoved", resource }]);
 }
 
 function setRate(state: SwarmState, { agentType, patch }: CommandOf<"SetRate">): Decision {

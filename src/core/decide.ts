@@ -73,6 +73,7 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "SetProject":
     case "SetKind":
     case "SetResource":
+    case "RemoveResource":
     case "SetRate":
     case "RemoveRate":
     case "Pause":

@@ -238,6 +238,8 @@ export type Event =
       readonly resource: ResourceName;
       readonly settings: ResourceSettings;
     }
+  /** Nobody held a slot of it, or waited for one. */
+  | { readonly type: "ResourceRemoved"; readonly resource: ResourceName }
   | { readonly type: "RateConfigured"; readonly agentType: string; readonly settings: RateSettings }
   /** Agents of this type are limited no longer. */
   | { readonly type: "RateRemoved"; readonly agentType: string }

@@ -7,7 +7,7 @@ import { emptyUse, usedOf, useUnder } from "../scheduling/rate.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
-import { forgetTunedAlpha, measure, newResourceRow } from "./slot-rows.ts";
+import { forgetTunedAlpha, measure, newResourceRow, resourceRowOf } from "./slot-rows.ts";
 import type { SwarmState } from "./state.ts";
 import { noteKept, projectRowOf } from "./task-rows.ts";
 
@@ -57,6 +57,16 @@ export function configureResource(
   }
   measure(known, at);
   known.settings = settings;
+}
+
+/** What it was used for is forgotten with it: set again, it begins anew. */
+export function removeResource(state: SwarmState, { resource }: EventOf<"ResourceRemoved">): void {
+  const row = resourceRowOf(state, resource);
+  assert(
+    row.holdings.size === 0 && row.waiting.size === 0,
+    `${resource} is removed while nobody holds a slot of it or waits for one`,
+  );
+  state.resourceByName.delete(resource);
 }
 
 export function configureRate(state: SwarmState, event: EventOf<"RateConfigured">, at: Instant): void {

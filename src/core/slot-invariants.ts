@@ -20,13 +20,14 @@ export const slotInvariantsAfterTurns: readonly Invariant[] = [
 ];
 
 interface SlotsBefore {
+  readonly row: ResourceRow | undefined;
   readonly inUse: number;
   readonly waiting: number;
   readonly tick: number;
   readonly settings: ResourceSettings | undefined;
 }
 
-const unset: SlotsBefore = { inUse: 0, waiting: 0, tick: 0, settings: undefined };
+const unset: SlotsBefore = { row: undefined, inUse: 0, waiting: 0, tick: 0, settings: undefined };
 
 /** Looks at one state after each of its batches, in order. */
 export class SlotSuccession {
@@ -40,20 +41,22 @@ export class SlotSuccession {
       sentence,
     }));
     this.#before = new Map(
-      [...state.resourceByName.values()].map(({ resource, inUse, waiting, tick, settings }) => [
-        resource,
-        { inUse, waiting: waiting.size, tick, settings },
-      ]),
+      [...state.resourceByName.values()].map((row) => {
+        const { resource, inUse, waiting, tick, settings } = row;
+        return [resource, { row, inUse, waiting: waiting.size, tick, settings }];
+      }),
     );
     return violations;
   }
 
   /** Beyond its slots only a resource whose slots were lowered, and then with fewer and fewer held; the same of
    *  those that wait. A batch that set the resource anew may have granted before it did: there only `apply`, which
-   *  asserts it at each grant, can tell. */
+   *  asserts it at each grant, can tell. One that was removed and set anew has nothing before it. */
   *#overfilled(state: SwarmState): Generator<string> {
-    for (const { resource, settings, inUse, waiting, tick } of state.resourceByName.values()) {
-      const before = this.#before.get(resource) ?? unset;
+    for (const row of state.resourceByName.values()) {
+      const { resource, settings, inUse, waiting, tick } = row;
+      const known = this.#before.get(resource);
+      const before = known?.row === row ? known : unset;
       const isSame = settings === before.settings;
       if (isSame && inUse > settings.slots && inUse > before.inUse)
         yield `${resource} has ${inUse} of ${settings.slots} slots in use, ${before.inUse} before`;
@@ -76,6 +79,8 @@ function* slotsEqualARecount(state: SwarmState): Generator<string> {
       yield `that ${name} is waited for is ${state.contendedByName.has(name)}`;
     yield* strangers(state, row);
   }
+  for (const name of state.contendedByName.keys())
+    if (!state.resourceByName.has(name)) yield `${name} is waited for and is not set`;
 }
 
 /** Whoever holds or waits somewhere is known to its agent, and needs what it holds or waits for. */

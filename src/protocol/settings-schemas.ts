@@ -99,6 +99,7 @@ export const resourceRequestSchema = z.object({
   v: version,
   resource: resourceNameSchema,
   ...resourcePatchSchema.shape,
+  remove: z.literal(true).optional().describe("it is no longer; refused while slots are held or waited for"),
 });
 export const rateRequestSchema = z.object({
   v: version,
@@ -163,10 +164,11 @@ const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
 export const policyAnswerSchema = setAnswerOf(policySchema);
 export const projectAnswerSchema = setAnswerOf(projectSettingsSchema);
 export const kindAnswerSchema = setAnswerOf(kindSettingsSchema);
-export const resourceAnswerSchema = setAnswerOf(resourceSettingsSchema);
+export const resourceSetAnswerSchema = setAnswerOf(resourceSettingsSchema);
+/** To the request of one name either comes back; so of rates. */
+export const resourceAnswerSchema = setAnswerOf(resourceSettingsSchema.nullable());
 export const rateSetAnswerSchema = setAnswerOf(rateSettingsSchema);
-export const rateRemovedAnswerSchema = setAnswerOf(z.null());
-/** To the request of one name either comes back. */
+export const removedAnswerSchema = setAnswerOf(z.null());
 export const rateAnswerSchema = setAnswerOf(rateSettingsSchema.nullable());
 export const pauseAnswerSchema = setAnswerOf(
   z.object({ project: z.string().optional(), paused: z.boolean() }),

@@ -125,6 +125,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     resource: resourceName("gpt-4o"),
     settings: { slots: 3, maxWaiters: 100 },
   },
+  ResourceRemoved: { type: "ResourceRemoved", resource: resourceName("gpt-4o") },
   RateConfigured: {
     type: "RateConfigured",
     agentType: "claude",

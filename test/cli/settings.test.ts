@@ -95,6 +95,8 @@ it("kinds, resources and rates", async () => {
       "rate remove claude",
       "rate remove claude",
       "rate show claude",
+      "resource remove gpt-4o",
+      "resource remove gpt-4o",
     ),
   ).toBe(`$ waggle kind set opus --importance 2 --cheaper haiku
 kind opus set
@@ -145,6 +147,10 @@ rate of type claude was not set
 $ waggle rate show claude
 no rate is set for agents of type claude: they use as many tokens as they do
 exit 5
+$ waggle resource remove gpt-4o
+resource gpt-4o removed
+$ waggle resource remove gpt-4o
+resource gpt-4o was not set
 `);
 });
 

@@ -55,11 +55,29 @@ describe("against a coordinator", () => {
 
     expect(await swarm.removeRate("claude")).toMatchObject({ settings: null, changed: true });
     expect(await swarm.removeRate("claude")).toMatchObject({ settings: null, changed: false });
+    expect(await swarm.removeResource("gpt-4o")).toMatchObject({ settings: null, changed: true });
+    expect(await swarm.removeResource("gpt-4o")).toMatchObject({ settings: null, changed: false });
     expect(await swarm.resume()).toMatchObject({ changed: true, settings: { paused: false } });
     await swarm.resume("acme");
     const one = await swarm.settings({ name: "acme" });
     expect(one).toMatchObject({ paused: false, projects: [{ paused: false }], kinds: [], rates: [] });
     expect((await swarm.status()).paused).toBeUndefined();
+  });
+
+  it("a resource in use stays, and the refusal says how much of it and what to do", async () => {
+    await swarm.setResource("gpt-4o", { slots: 1 });
+    const held = await swarm.acquire("gpt-4o");
+    const waiting = swarm.acquire("gpt-4o");
+    await expect.poll(async () => (await swarm.status()).resources[0]?.waiting).toBe(1);
+    await expect(swarm.removeResource("gpt-4o")).rejects.toMatchObject({
+      code: "WAGGLE_CONFLICT",
+      field: "resource",
+      message: expect.stringMatching(/gpt-4o is in use.*1 slot is held, 1 request waits.*waggle status/),
+    });
+    await held.release();
+    await (await waiting).release();
+    await swarm.removeResource("gpt-4o");
+    await expect(swarm.acquire("gpt-4o")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_RESOURCE" });
   });
 
   it("what only the coordinator can know to be wrong comes back as InvalidValueError with its field", async () => {
@@ -142,13 +160,18 @@ it("a setting whose answer was lost is unknown, and may be made again", async ()
   expect(leader.of("policy")[0]?.body).toEqual({ v: 1, topN: 3 });
 });
 
-describe("an answer about a rate that cannot be is no answer", () => {
+describe("an answer about a removal that cannot be is no answer", () => {
   const answered = { ok: true, term: 1, idx: 2, changed: true };
   const settings = { window: "per_day", tokensMax: 5, sliding: false };
 
   it.each<[string, object, (swarm: Swarm) => Promise<unknown>]>([
     ["set, and without settings", { ...answered, settings: null }, (to) => to.setRate("t", { tokensMax: 5 })],
     ["removed, and with settings", { ...answered, settings }, (to) => to.removeRate("t")],
+    [
+      "a resource removed, and with settings, as of a coordinator that cannot",
+      { ...answered, settings: { slots: 1, maxWaiters: 1 } },
+      (to) => to.removeResource("r"),
+    ],
   ])("%s", async (_, answer, ask) => {
     const { swarm, leader, clock } = await aClient();
     leader.start();

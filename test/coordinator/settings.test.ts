@@ -64,6 +64,11 @@ describe("one setting a request", () => {
       changed: true,
       settings: null,
     });
+    expect(await set("resource", { resource: "gpt-4o", remove: true })).toMatchObject({
+      changed: true,
+      settings: null,
+    });
+    expect(await set("resource", { resource: "gpt-4o", remove: true })).toMatchObject({ changed: false });
     expect(await set("policy", { rules: "loco", lambda: 0.5 })).toMatchObject({
       settings: { rules: "loco", projectTurn: "none", userTurn: "load", lambda: 0.5 },
     });
@@ -79,6 +84,7 @@ describe("one setting a request", () => {
       "ResourceConfigured",
       "RateConfigured",
       "RateRemoved",
+      "ResourceRemoved",
       "PolicyChanged",
       "ProjectPaused",
       "SwarmPaused",

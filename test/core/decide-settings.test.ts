@@ -17,6 +17,7 @@ import { kind, projectId, resourceName, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { defaultPolicy, ruleSets } from "../../src/scheduling/policy.ts";
 import { fingerprint } from "../support/fingerprint.ts";
+import { acquire, release, SlotTurns } from "../support/slots.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const policy = (patch: PolicyPatch): Command => ({ type: "SetPolicy", patch });
@@ -113,6 +114,7 @@ describe("a patch", () => {
       pause("q"),
       resume("never-paused"),
       { type: "RemoveRate", agentType: "other" } as const,
+      { type: "RemoveResource", resource: resourceName("other") } as const,
     ];
     expect(journaled(turns, ...same)).toBe(0);
     for (const command of same)
@@ -149,6 +151,39 @@ describe("a patch", () => {
       { kind: "set", settings: null, changed: true },
     ]);
     expect(turns.state.rateByType.size).toBe(0);
+  });
+});
+
+describe("a resource that is removed", () => {
+  const remove: Command = { type: "RemoveResource", resource: resourceName("gpt") };
+
+  it("is unknown from then on, and begins anew where it is set again", () => {
+    const turns = SlotTurns.of({ gpt: 1 }, "a1");
+    turns.turn(acquire("a1-x", "gpt"), release("a1-x"));
+    expect(turns.resource("gpt")).toMatchObject({ tick: 1, grants: 1 });
+    const [removed, asked] = turns.turn(remove, acquire("a1-y", "gpt"));
+    expect(removed).toEqual({ kind: "set", settings: null, changed: true });
+    expect(asked).toMatchObject({ kind: "unknown-resource", resource: "gpt" });
+    expect(turns.last("ResourceRemoved")).toEqual({ type: "ResourceRemoved", resource: "gpt" });
+    expect(refusal(turns, resource({ maxWaiters: 3 }))).toMatchObject({ field: "slots" });
+    turns.turn(resource({ slots: 2 }));
+    expect(turns.resource("gpt")).toMatchObject({ tick: 0, grants: 0, settings: { slots: 2 } });
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
+  it("stays while slots of it are held, or waited for as part of a set", () => {
+    const turns = SlotTurns.of({ gpt: 3, other: 1 }, "a1", "a2");
+    turns.turn(acquire("a1-x", ["gpt", "gpt"]), acquire("a1-y", "other"), acquire("a2-z", ["gpt", "other"]));
+    expect(refusal(turns, remove)).toEqual({
+      kind: "resource-in-use",
+      resource: "gpt",
+      inUse: 2,
+      waiting: 1,
+    });
+    turns.turn(release("a1-x"));
+    expect(refusal(turns, remove)).toMatchObject({ kind: "resource-in-use", inUse: 0, waiting: 1 });
+    turns.turn(release("a2-z"));
+    expect(turns.turn(remove)).toMatchObject([{ kind: "set", changed: true }]);
   });
 });
 

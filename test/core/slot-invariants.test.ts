@@ -44,6 +44,11 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   [28, "a contended resource is not listed", (state) => void state.contendedByName.delete(resourceName("a"))],
   [
     28,
+    "a resource is waited for that is not set",
+    (state) => void state.contendedByName.set(resourceName("gone"), resource(state, "a")),
+  ],
+  [
+    28,
     "a resource lists a stranger",
     (state) => resource(state, "idle").holdings.set("a9 x", slot(state, "a2-x")),
   ],
@@ -191,6 +196,14 @@ describe("the checkers of slots", () => {
     turns.turn(acquire("a1-x", ["a", "a"]), acquire("a2-x", "a"), lower);
     expect(turns.resource("a")).toMatchObject({ inUse: 2, settings: { slots: 1, maxWaiters: 0 } });
     expect(turns.waiters("a")).toEqual(["a2-x"]);
+  });
+
+  it("allow one batch to remove a resource and set it anew", () => {
+    const turns = SlotTurns.of({ a: 1 }, "a1");
+    turns.turn(acquire("a1-x", "a"), release("a1-x"));
+    const named = { resource: resourceName("a") };
+    turns.turn({ type: "RemoveResource", ...named }, { type: "SetResource", ...named, patch: { slots: 1 } });
+    expect(turns.resource("a").tick).toBe(0);
   });
 
   it("stand in docs/invariants.md with their numbers", () => {

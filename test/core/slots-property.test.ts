@@ -29,6 +29,7 @@ const wishes = [
   "beat",
   "mark",
   "resize",
+  "remove",
   "policy",
 ] as const;
 
@@ -127,6 +128,13 @@ class Model {
       case "resize":
         turns.setResource("a", { slots: 1 + (detail % 4), maxWaiters: 1 + (pick % 8) });
         return undefined;
+      case "remove": {
+        const resource = resourceName(detail % 2 === 0 ? "b" : "c");
+        const isThere = turns.state.resourceByName.has(resource);
+        return isThere
+          ? { type: "RemoveResource", resource }
+          : { type: "SetResource", resource, patch: { slots: 1, maxWaiters: 6 } };
+      }
       case "policy": {
         const rules = detail % 2 === 0 ? "waggle" : "loco";
         const policy = {
@@ -175,6 +183,7 @@ it("slots are conserved under any interleaving, and every history replays to the
   // The histories were worth it.
   for (const what of [
     ...["free", "load", "ceiling"],
+    "ResourceRemoved",
     ...["released", "lost", "agent-gone"].map((reason) => `SlotReleased ${reason}`),
     ...["aborted", "timed-out", "lost", "agent-gone"].map((reason) => `SlotWaitEnded ${reason}`),
   ])

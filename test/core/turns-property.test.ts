@@ -106,6 +106,7 @@ const eventTypes: readonly EventType[] = [
   "ProjectConfigured",
   "KindConfigured",
   "ResourceConfigured",
+  "ResourceRemoved",
   "RateConfigured",
   "RateRemoved",
   "ProjectPaused",
@@ -301,7 +302,9 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
       return { type: "SetKind", kind: kinds[detail % 4] ?? kind("k"), patch };
     }
     case 6:
-      return { type: "SetResource", resource: resourceName("gpt"), patch: { slots: number } };
+      return detail % 4 === 0
+        ? { type: "RemoveResource", resource: resourceName("gpt") }
+        : { type: "SetResource", resource: resourceName("gpt"), patch: { slots: number } };
     case 7:
       return number < 3
         ? { type: "RemoveRate", agentType: "claude" }
