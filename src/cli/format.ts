@@ -52,7 +52,7 @@ export function indented(text: string, columns: number | undefined): string {
 }
 
 /** Lines of at most so many characters; a longer word stands alone. */
-function brokenAt(text: string, width: number): string[] {
+export function brokenAt(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);

@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
 import { describe, expect, it } from "vitest";
+import { drawPicture } from "../../src/cli/simulate/picture.ts";
 import { reportText } from "../../src/cli/simulate/report-text.ts";
 import type { Scenario } from "../../src/sim/policy/scenario.ts";
 import { scenarioNamed, scenarios } from "../../src/sim/policy/scenarios.ts";
-import { reportsOf, runOnce } from "../../src/sim/policy/simulate.ts";
+import { reportsOf, runOnce, runsOf } from "../../src/sim/policy/simulate.ts";
+import { parseTrace } from "../../src/sim/policy/trace-file.ts";
 import { aShell, runIn } from "./shell.ts";
 
 const aFolder = () => mkdtempSync(join(tmpdir(), "waggle-simulate-"));
@@ -128,7 +130,7 @@ describe("a simulation", () => {
     [
       "users and time",
       ["lucio-1", "--compare", "lucio,fifo"],
-      ["light-10", "share of the service over time", "fifo: waits"],
+      ["light-10", "share of the service over time", "fifo: how long they waited"],
     ],
     ["figures", ["herd", "--rules", "four-deciders", "--seeds", "1"], ["four-deciders", "p99"]],
   ])("is drawn as %s", async (_, argv, texts) => {
@@ -138,6 +140,74 @@ describe("a simulation", () => {
     const svg = readFileSync(join(folder, "out.svg"), "utf8");
     expect(svg).toMatch(/^<svg .*<\/svg>$/s);
     for (const text of texts) expect(svg).toContain(text);
+  });
+});
+
+/** Of two rules on two seeds, or fewer, of a small part of the scenario. */
+async function aPicture(scenario: Scenario, rules = Object.keys(scenario.rules).slice(0, 2), seeds = [0, 1]) {
+  const runs = runsOf({ scenario, rules, alpha: 0.25, seeds, wantsTimelines: true });
+  const trace = scenario.needsTrace === true ? parseTrace(aTrace) : undefined;
+  const results = runs.map((run) => runOnce({ ...run, share: 0.02 }, trace));
+  const timelines = new Map(
+    runs.flatMap(({ rules: rule }, at) => {
+      const timeline = results[at]?.timeline;
+      return timeline === undefined ? [] : [[rule, timeline] as const];
+    }),
+  );
+  const svg = await drawPicture(scenario, reportsOf(runs, results), timelines);
+  const labelsOf = (part: string) =>
+    [...svg.matchAll(new RegExp(`aria-roledescription="${part}" aria-label="([^"]*)"`, "g"))].map(
+      ([, label]) => label ?? "",
+    );
+  return { svg, labelsOf, panels: timelines.size > 0 ? 3 * timelines.size : figuresOf(scenario).length };
+}
+
+const figuresOf = ({ charted }: Scenario) => Object.keys(charted ?? {});
+
+describe("a picture", () => {
+  it.each(scenarios.map((scenario) => [scenario.name, scenario] as const))(
+    "of %s says of each panel what it is, and of each axis what it counts",
+    async (_, scenario) => {
+      const { svg, labelsOf, panels } = await aPicture(scenario);
+      expect(panels).toBeGreaterThan(0);
+      expect(labelsOf("axis").length).toBe(2 * panels);
+      for (const label of labelsOf("axis")) expect(label).toMatch(/^[XY]-axis titled '[^']{4,}' for /);
+      for (const part of ["title", "subtitle"]) {
+        expect(labelsOf(part).length).toBe(panels + 1);
+        for (const label of labelsOf(part)) expect(label).toMatch(/text '.{4,}'$/);
+      }
+      expect(labelsOf("legend").length).toBe(1);
+      expect(svg).toMatch(/<line [^>]*[xy]2="-?\d{2,}[^>]*stroke="#e4e4e4"/);
+    },
+  );
+
+  it.each(scenarios.flatMap((scenario) => figuresOf(scenario).map((name) => [scenario.name, name] as const)))(
+    "of %s shows a figure that it has: %s",
+    (scenario, name) => {
+      expect(Object.keys(scenarioNamed(scenario)?.metrics ?? {})).toContain(name);
+    },
+  );
+
+  it("has in its legend what it shows, and nothing else", async () => {
+    const scenario = scenarioNamed("herd") as Scenario;
+    const words = ["waggle (mean)", "another rule (mean)", "95 % confidence interval"];
+    const shown = async (...of: Parameters<typeof aPicture>) => {
+      const { svg } = await aPicture(...of);
+      return words.filter((word) => svg.includes(`>${word}<`));
+    };
+    expect(await shown(scenario)).toEqual(words);
+    expect(await shown(scenario, ["waggle"], [0])).toEqual(["waggle (mean)"]);
+    expect(await shown(scenario, ["four-deciders"])).toEqual(words.slice(1));
+  });
+
+  it("says of a rule that it was not measured", async () => {
+    const { svg } = await aPicture(scenarioNamed("skew16") as Scenario, ["waggle", "random"]);
+    expect(svg.match(/>not measured</g)?.length).toBe(1);
+  });
+
+  it("fills the whole of the time it shows", async () => {
+    const { svg } = await aPicture(scenarioNamed("loco-burst") as Scenario, ["fifo"]);
+    expect(svg).toMatch(/<path [^>]*d="M0,\d+L8,\d+[^"]*L320,/);
   });
 });
 

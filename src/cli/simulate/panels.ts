@@ -1,6 +1,7 @@
-// The panels of a picture, as Vega groups. Each has its own axes; colours and legend are the picture's.
+// The panels of a picture, as Vega groups. Each has its own rows and axes; colours and legend are the picture's.
 
-import type { GroupMark } from "vega";
+import type { Axis, BandScale, Data, GroupMark, LinearScale, LogScale, Mark } from "vega";
+import { brokenAt, formatCount } from "../format.ts";
 import type { Series } from "./series.ts";
 
 const WIDTH = 320;
@@ -8,40 +9,90 @@ const WATERFALL_HEIGHT = 300;
 const HEIGHT = 150;
 /** Of one rule among figures. */
 const ROW_HEIGHT = 22;
+/** Where titles of axes stand beside names is said, for Vega guesses how wide a text is, by half too much. */
+const aboveNames = { titleAngle: 0, titleAlign: "right", titleX: -8, titleY: -6 } as const;
+const slantedLabels = { labelAngle: -45, labelAlign: "right", labelBaseline: "middle" } as const;
+/** Of a label's character at that angle, about. */
+const SLANTED_CHARACTER_HEIGHT = 4;
+/** More would stand over the width, but be taken for so wide that the legend moves away. */
+const SUBTITLE_CHARACTERS = 46;
 
-/** One bar an attempt, in the order of their beginning; the thin line before it is its wait. */
-export function waterfallPanel(rule: string, series: Series): GroupMark {
-  const bars = series.bars.filter((bar) => bar.rule === rule);
-  const first = bars[0]?.place ?? 0;
-  const last = (bars.at(-1)?.place ?? 0) + 1;
-  const isPart = bars.length < (series.countByRule.get(rule) ?? 0);
-  const from = bars.reduce((least, { startedAt }) => Math.min(least, startedAt), series.endsAt);
-  const to = bars.reduce((most, { endedAt }) => Math.max(most, endedAt), 0);
+type Unplaced<Of> = Omit<Of, "name" | "range">;
+
+/** One direction of a panel: its scale, and the axis that says what it counts and in what. */
+interface Dimension {
+  readonly scale: Unplaced<LinearScale> | Unplaced<LogScale> | Unplaced<BandScale>;
+  readonly axis: Omit<Axis, "scale" | "orient" | "title"> & { readonly title: string };
+}
+
+interface Panel {
+  readonly title: string;
+  readonly subtitle: string;
+  readonly height: number;
+  readonly x: Dimension;
+  readonly y: Dimension;
+  readonly data: Data[];
+  readonly marks: Mark[];
+}
+
+function panel({ title, subtitle, height, x, y, data, marks }: Panel): GroupMark {
   return {
     type: "group",
-    title: { text: `${rule}: one bar a task${isPart ? `, ${first + 1} to ${last}` : ""}` },
-    encode: { update: { width: { value: WIDTH }, height: { value: WATERFALL_HEIGHT } } },
-    data: [
-      { name: "own", source: "bars", transform: [{ type: "filter", expr: isOf(rule) }] },
-      {
-        name: "waited",
-        source: "own",
-        transform: [{ type: "filter", expr: "datum.startedAt > datum.arrivedAt" }],
-      },
+    title: { text: title, subtitle: brokenAt(subtitle, SUBTITLE_CHARACTERS) },
+    // The group is as large as it is encoded; its ranges and grid lines are as long as its signals say.
+    signals: [
+      { name: "width", value: WIDTH },
+      { name: "height", value: height },
     ],
+    encode: { update: { width: { value: WIDTH }, height: { value: height } } },
+    data,
     scales: [
-      {
-        name: "x",
-        type: "linear",
-        domain: isPart ? [from, to] : [0, series.endsAt],
-        range: [0, WIDTH],
-        zero: false,
-      },
-      { name: "y", type: "linear", domain: [last, first], range: [WATERFALL_HEIGHT, 0], zero: false },
+      { ...x.scale, name: "x", range: "width" },
+      { ...y.scale, name: "y", range: "height" },
     ],
     axes: [
-      { orient: "bottom", scale: "x", title: `time, ${series.unit}`, tickCount: 6 },
-      { orient: "left", scale: "y", title: "tasks in order of their start", tickCount: 6, grid: true },
+      { orient: "bottom", scale: "x", tickCount: 6, ...x.axis },
+      { orient: "left", scale: "y", tickCount: 6, ...y.axis },
+    ],
+    marks,
+  };
+}
+
+const onX = (field: string) => ({ scale: "x", field });
+const onY = (field: string) => ({ scale: "y", field });
+const userColor = { scale: "color", field: "user" };
+
+function timeAxis({ unit }: Series): Dimension["axis"] {
+  return { title: `time, ${unit}` };
+}
+
+/** One bar an attempt, in the order of their beginning; the faint line before it is its wait. */
+export function waterfallPanel(rule: string, series: Series): GroupMark {
+  const bars = series.bars.filter((bar) => bar.rule === rule);
+  const count = series.countByRule.get(rule) ?? 0;
+  const first = bars[0]?.place ?? 0;
+  const last = (bars.at(-1)?.place ?? 0) + 1;
+  const isPart = bars.length < count;
+  const from = bars.reduce((least, { startedAt }) => Math.min(least, startedAt), series.endsAt);
+  const to = bars.reduce((most, { endedAt }) => Math.max(most, endedAt), 0);
+  const which = isPart
+    ? `; tasks ${formatCount(first + 1)} to ${formatCount(last)} of ${formatCount(count)}`
+    : "";
+  return panel({
+    title: `${rule}: when each task ran`,
+    subtitle: `bar: a task runs, faint line: it waits${which}`,
+    height: WATERFALL_HEIGHT,
+    x: {
+      scale: { type: "linear", domain: isPart ? [from, to] : [0, series.endsAt], zero: false },
+      axis: timeAxis(series),
+    },
+    y: {
+      scale: { type: "linear", domain: [last, first], zero: false },
+      axis: { title: "tasks in order of their start", grid: true },
+    },
+    data: [
+      { name: "own", values: bars },
+      { name: "waited", values: bars.filter(({ startedAt, arrivedAt }) => startedAt > arrivedAt) },
     ],
     marks: [
       {
@@ -50,10 +101,10 @@ export function waterfallPanel(rule: string, series: Series): GroupMark {
         from: { data: "waited" },
         encode: {
           enter: {
-            x: { scale: "x", field: "arrivedAt" },
-            x2: { scale: "x", field: "startedAt" },
+            x: onX("arrivedAt"),
+            x2: onX("startedAt"),
             y: { scale: "y", signal: "datum.place + 0.5" },
-            stroke: { scale: "color", field: "user" },
+            stroke: userColor,
             strokeOpacity: { value: 0.18 },
           },
         },
@@ -63,41 +114,35 @@ export function waterfallPanel(rule: string, series: Series): GroupMark {
         from: { data: "own" },
         encode: {
           enter: {
-            x: { scale: "x", field: "startedAt" },
-            x2: { scale: "x", field: "endedAt" },
-            y: { scale: "y", field: "place" },
+            x: onX("startedAt"),
+            x2: onX("endedAt"),
+            y: onY("place"),
             y2: { scale: "y", signal: "datum.place + 1" },
-            fill: { scale: "color", field: "user" },
+            fill: userColor,
           },
         },
       },
     ],
-  };
+  });
 }
 
 /** Whose the service was, by time, each user's part of the whole. */
 export function sharePanel(rule: string, series: Series): GroupMark {
-  return {
-    type: "group",
-    title: { text: `${rule}: share of the service over time` },
-    encode: { update: { width: { value: WIDTH }, height: { value: HEIGHT } } },
+  return panel({
+    title: `${rule}: who was served`,
+    subtitle: "each user's share of the service over time",
+    height: HEIGHT,
+    x: { scale: { type: "linear", domain: [0, series.endsAt] }, axis: timeAxis(series) },
+    y: {
+      scale: { type: "linear", domain: [0, 1] },
+      axis: { title: "share of the service", format: "%", tickCount: 5 },
+    },
     data: [
       {
         name: "own",
-        source: "shares",
-        transform: [
-          { type: "filter", expr: isOf(rule) },
-          { type: "stack", groupby: ["at"], sort: { field: "order" }, field: "share" },
-        ],
+        values: series.shares.filter((row) => row.rule === rule),
+        transform: [{ type: "stack", groupby: ["at"], sort: { field: "order" }, field: "share" }],
       },
-    ],
-    scales: [
-      { name: "x", type: "linear", domain: [0, series.endsAt], range: [0, WIDTH] },
-      { name: "y", type: "linear", domain: [0, 1], range: [HEIGHT, 0] },
-    ],
-    axes: [
-      { orient: "bottom", scale: "x", title: `time, ${series.unit}`, tickCount: 6 },
-      { orient: "left", scale: "y", title: "share", format: "%", tickCount: 5 },
     ],
     marks: [
       {
@@ -109,47 +154,48 @@ export function sharePanel(rule: string, series: Series): GroupMark {
             from: { data: "ofUser" },
             encode: {
               enter: {
-                x: { scale: "x", field: "at" },
-                y: { scale: "y", field: "y0" },
-                y2: { scale: "y", field: "y1" },
-                fill: { scale: "color", field: "user" },
-                interpolate: { value: "step" },
+                x: onX("at"),
+                y: onY("y0"),
+                y2: onY("y1"),
+                fill: userColor,
+                interpolate: { value: "step-after" },
               },
             },
           },
         ],
       },
     ],
-  };
+  });
 }
 
-/** A bar a user: the mean wait; the tick above it is the longest. */
+/** A bar a user: the mean wait; the line above it is the longest. */
 export function waitPanel(rule: string, series: Series): GroupMark {
   const longest = series.waits.reduce((most, row) => Math.max(most, row.longest), 0);
-  return {
-    type: "group",
-    title: { text: `${rule}: waits (bar: mean, tick: longest)` },
-    encode: { update: { width: { value: WIDTH }, height: { value: HEIGHT } } },
-    data: [{ name: "own", source: "waits", transform: [{ type: "filter", expr: isOf(rule) }] }],
-    scales: [
-      { name: "x", type: "band", domain: [...series.users], range: [0, WIDTH], padding: 0.25 },
-      { name: "y", type: "linear", domain: [0, longest || 1], range: [HEIGHT, 0], nice: true },
-    ],
-    axes: [
-      { orient: "bottom", scale: "x", labelAngle: -45, labelAlign: "right", labelBaseline: "middle" },
-      { orient: "left", scale: "y", title: `wait, ${series.unit}`, tickCount: 5, grid: true },
-    ],
+  const longestName = series.users.reduce((most, { length }) => Math.max(most, length), 0);
+  return panel({
+    title: `${rule}: how long they waited`,
+    subtitle: "bar: mean of a user's tasks, line: longest",
+    height: HEIGHT,
+    x: {
+      scale: { type: "band", domain: [...series.users], padding: 0.25 },
+      axis: { title: "user", titleY: 14 + longestName * SLANTED_CHARACTER_HEIGHT, ...slantedLabels },
+    },
+    y: {
+      scale: { type: "linear", domain: [0, longest || 1], nice: true },
+      axis: { title: `wait, ${series.unit}`, tickCount: 5, grid: true },
+    },
+    data: [{ name: "own", values: series.waits.filter((row) => row.rule === rule) }],
     marks: [
       {
         type: "rect",
         from: { data: "own" },
         encode: {
           enter: {
-            x: { scale: "x", field: "user" },
+            x: onX("user"),
             width: { scale: "x", band: 1 },
-            y: { scale: "y", field: "mean" },
+            y: onY("mean"),
             y2: { scale: "y", value: 0 },
-            fill: { scale: "color", field: "user" },
+            fill: userColor,
           },
         },
       },
@@ -158,17 +204,25 @@ export function waitPanel(rule: string, series: Series): GroupMark {
         from: { data: "own" },
         encode: {
           enter: {
-            x: { scale: "x", field: "user" },
-            x2: { scale: "x", field: "user", band: 1 },
-            y: { scale: "y", field: "longest" },
+            x: onX("user"),
+            x2: { ...onX("user"), band: 1 },
+            y: onY("longest"),
             stroke: { value: "#333" },
             strokeWidth: { value: 2 },
           },
         },
       },
     ],
-  };
+  });
 }
+
+/** What a figure's panel shows, as the legend calls it. */
+const figureMarks = [
+  { name: "waggle (mean)", color: "#e8710a", shape: "circle" },
+  { name: "another rule (mean)", color: "#4c78a8", shape: "circle" },
+  { name: "95 % confidence interval", color: "#888", shape: "stroke" },
+] as const;
+const [ours, others, interval] = figureMarks;
 
 export interface FigureRow {
   readonly rules: string;
@@ -177,10 +231,24 @@ export interface FigureRow {
   readonly high: number;
 }
 
+/** Which of the marks some rows need. */
+export function figureMarksOf(rows: readonly FigureRow[]): (typeof figureMarks)[number][] {
+  const needs = (mark: (typeof figureMarks)[number]) =>
+    rows.some((row) => (mark === interval ? row.low < row.high : mark === markOf(row)));
+  return figureMarks.filter(needs);
+}
+
+function markOf({ rules }: FigureRow): typeof ours | typeof others {
+  return rules === "waggle" ? ours : others;
+}
+
 export interface FigurePanel {
-  readonly name: string;
+  readonly title: string;
   readonly meaning: string;
+  /** What the axis counts, with the unit. */
+  readonly axis: string;
   readonly rules: readonly string[];
+  /** Of the rules for which it was measured. */
   readonly rows: readonly FigureRow[];
 }
 
@@ -188,33 +256,29 @@ export interface FigurePanel {
 const LOG_FROM = 30;
 
 /** A dot a rule, with its interval; a logarithmic axis where figures lie far apart. */
-export function figurePanel({ name, meaning, rules, rows }: FigurePanel): GroupMark {
+export function figurePanel({ title, meaning, axis, rules, rows }: FigurePanel): GroupMark {
   const lowest = rows.reduce((least, { low }) => Math.min(least, low), Number.POSITIVE_INFINITY);
   const highest = rows.reduce((most, { high }) => Math.max(most, high), 0);
   const isLog = lowest > 0 && highest / lowest > LOG_FROM;
-  return {
-    type: "group",
-    title: { text: name, subtitle: meaning, subtitleFontSize: 10 },
-    encode: { update: { width: { value: WIDTH }, height: { value: rules.length * ROW_HEIGHT } } },
+  const measured = new Set(rows.map((row) => row.rules));
+  const inItsRow = { ...onY("rules"), band: 0.5 };
+  return panel({
+    title,
+    subtitle: meaning,
+    height: rules.length * ROW_HEIGHT,
+    x: {
+      scale: isLog
+        ? { type: "log", domain: [lowest * 0.8, highest * 1.3] }
+        : { type: "linear", domain: [Math.min(0, lowest), highest * 1.12 || 1] },
+      axis: { title: isLog ? `${axis} (logarithmic)` : axis, grid: true, tickCount: 5 },
+    },
+    y: { scale: { type: "band", domain: [...rules] }, axis: { title: "rule", ...aboveNames } },
     data: [
-      { name: "own", source: "figures", transform: [{ type: "filter", expr: `datum.name === '${name}'` }] },
-    ],
-    scales: [
-      isLog
-        ? { name: "x", type: "log", domain: [lowest * 0.8, highest * 1.3], range: [0, WIDTH] }
-        : { name: "x", type: "linear", domain: [0, highest * 1.12 || 1], range: [0, WIDTH] },
-      { name: "y", type: "band", domain: [...rules], range: [0, rules.length * ROW_HEIGHT] },
-    ],
-    axes: [
+      { name: "own", values: rows.map((row) => ({ ...row, color: markOf(row).color })) },
       {
-        orient: "bottom",
-        scale: "x",
-        grid: true,
-        tickCount: 5,
-        format: highest < 1 ? "~g" : "~s",
-        title: isLog ? "logarithmic" : "",
+        name: "absent",
+        values: rules.filter((rule) => !measured.has(rule)).map((rule) => ({ rules: rule })),
       },
-      { orient: "left", scale: "y", grid: false },
     ],
     marks: [
       {
@@ -222,10 +286,10 @@ export function figurePanel({ name, meaning, rules, rows }: FigurePanel): GroupM
         from: { data: "own" },
         encode: {
           enter: {
-            x: { scale: "x", field: "low" },
-            x2: { scale: "x", field: "high" },
-            y: { scale: "y", field: "rules", band: 0.5 },
-            stroke: { value: "#888" },
+            x: onX("low"),
+            x2: onX("high"),
+            y: inItsRow,
+            stroke: { value: interval.color },
             strokeWidth: { value: 2 },
           },
         },
@@ -233,32 +297,35 @@ export function figurePanel({ name, meaning, rules, rows }: FigurePanel): GroupM
       {
         type: "symbol",
         from: { data: "own" },
-        encode: {
-          enter: {
-            x: { scale: "x", field: "mean" },
-            y: { scale: "y", field: "rules", band: 0.5 },
-            size: { value: 60 },
-            fill: { signal: "datum.rules === 'waggle' ? '#e8710a' : '#4c78a8'" },
-          },
-        },
+        encode: { enter: { x: onX("mean"), y: inItsRow, size: { value: 60 }, fill: { field: "color" } } },
       },
       {
         type: "text",
         from: { data: "own" },
         encode: {
           enter: {
-            x: { scale: "x", field: "mean", offset: 8 },
-            y: { scale: "y", field: "rules", band: 0.5, offset: -7 },
+            x: { ...onX("mean"), offset: 8 },
+            y: { ...inItsRow, offset: -7 },
             text: { signal: "format(datum.mean, datum.mean >= 1000 ? ',.0f' : '.3~g')" },
             fontSize: { value: 9 },
             fill: { value: "#444" },
           },
         },
       },
+      {
+        type: "text",
+        from: { data: "absent" },
+        encode: {
+          enter: {
+            x: { value: 8 },
+            y: inItsRow,
+            text: { value: "not measured" },
+            baseline: { value: "middle" },
+            fontSize: { value: 9 },
+            fill: { value: "#888" },
+          },
+        },
+      },
     ],
-  };
-}
-
-function isOf(rule: string): string {
-  return `datum.rule === '${rule}'`;
+  });
 }

@@ -6,8 +6,14 @@ import type { Spec } from "vega";
 import type { Scenario } from "../../sim/policy/scenario.ts";
 import type { RuleReport } from "../../sim/policy/simulate.ts";
 import type { Timeline } from "../../sim/policy/timeline.ts";
-import { figurePanel, sharePanel, waitPanel, waterfallPanel } from "./panels.ts";
-import { figureNames } from "./report-text.ts";
+import {
+  type FigureRow,
+  figureMarksOf,
+  figurePanel,
+  sharePanel,
+  waitPanel,
+  waterfallPanel,
+} from "./panels.ts";
 import { seriesOf } from "./series.ts";
 
 /**
@@ -42,12 +48,7 @@ function timelineSpec(scenario: Scenario, timelines: ReadonlyMap<string, Timelin
   const names = [...timelines.keys()];
   return {
     ...frame(scenario),
-    layout: { padding: { row: 44, column: 44 }, columns: names.length, bounds: "full", align: "each" },
-    data: [
-      { name: "bars", values: series.bars },
-      { name: "shares", values: series.shares },
-      { name: "waits", values: series.waits },
-    ],
+    layout: { ...layout, columns: names.length },
     scales: [
       {
         name: "color",
@@ -56,7 +57,7 @@ function timelineSpec(scenario: Scenario, timelines: ReadonlyMap<string, Timelin
         range: { scheme: series.users.length <= 10 ? "tableau10" : "tableau20" },
       },
     ],
-    legends: [{ fill: "color", title: "user", orient: "right", symbolType: "square", rowPadding: 2 }],
+    legends: [{ fill: "color", title: "user", symbolType: "square", ...besides }],
     marks: [
       ...names.map((rule) => waterfallPanel(rule, series)),
       ...names.map((rule) => sharePanel(rule, series)),
@@ -66,40 +67,57 @@ function timelineSpec(scenario: Scenario, timelines: ReadonlyMap<string, Timelin
 }
 
 function figureSpec(scenario: Scenario, reports: readonly RuleReport[]): Spec {
-  const names = scenario.charted ?? figureNames(reports);
-  const rows = reports.flatMap(({ rules, metrics }) =>
-    names.flatMap((name) => {
-      const estimate = metrics[name];
-      if (estimate === undefined || estimate === null) return [];
-      const { mean, ci95 } = estimate;
-      return [{ rules, name, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
-    }),
-  );
+  const charted = Object.entries(scenario.charted ?? {}).map(([name, said]) => ({
+    ...said,
+    meaning: `${name}: ${scenario.metrics[name]}`,
+    rules: reports.map(({ rules }) => rules),
+    rows: reports.flatMap((report) => figureRow(report, name)),
+  }));
+  const shown = figureMarksOf(charted.flatMap(({ rows }) => rows));
+  const names = shown.map(({ name }) => name);
   return {
     ...frame(scenario),
-    layout: { padding: 44, columns: Math.min(3, names.length), bounds: "full", align: "each" },
-    data: [{ name: "figures", values: rows }],
-    marks: names.map((name) =>
-      figurePanel({
-        name,
-        meaning: scenario.metrics[name] ?? "",
-        rules: reports.map(({ rules }) => rules),
-        rows: rows.filter((row) => row.name === name),
-      }),
-    ),
+    layout: { ...layout, columns: Math.min(3, charted.length) },
+    scales: [
+      { name: "color", type: "ordinal", domain: names, range: shown.map(({ color }) => color) },
+      { name: "shape", type: "ordinal", domain: names, range: shown.map(({ shape }) => shape) },
+    ],
+    legends: [{ fill: "color", stroke: "color", shape: "shape", ...besides }],
+    marks: charted.map(figurePanel),
   };
 }
+
+function figureRow({ rules, metrics }: RuleReport, name: string): FigureRow[] {
+  const estimate = metrics[name];
+  if (estimate === undefined || estimate === null) return [];
+  const { mean, ci95 } = estimate;
+  return [{ rules, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
+}
+
+/** Between the panels themselves, for Vega guesses how wide a text is, by half too much: room for what they have
+ *  around them, of which the names of rules are the longest. */
+const layout = { padding: { row: 100, column: 120 }, bounds: "flush", align: "each" } as const;
+
+const besides = { orient: "right", rowPadding: 2 } as const;
 
 function frame({ name, summary }: Scenario): Spec {
   return {
     $schema: "https://vega.github.io/schema/vega/v6.json",
     background: "white",
     padding: 16,
-    title: { text: name, subtitle: summary, anchor: "start", fontSize: 16, subtitleFontSize: 12, offset: 20 },
+    title: {
+      text: name,
+      subtitle: summary,
+      anchor: "start",
+      fontSize: 16,
+      subtitleFontSize: 12,
+      offset: 20,
+      frame: "bounds",
+    },
     config: {
       axis: { labelFontSize: 10, titleFontSize: 11, titleFontWeight: "normal", gridColor: "#e4e4e4" },
-      title: { fontSize: 12, anchor: "start" },
-      legend: { labelFontSize: 11, titleFontSize: 11 },
+      title: { fontSize: 12, subtitleFontSize: 10, anchor: "start", frame: "group", offset: 8 },
+      legend: { labelFontSize: 11, labelLimit: 0, titleFontSize: 11 },
     },
   };
 }

@@ -16,6 +16,7 @@ interface BarRow {
 interface ShareRow {
   readonly rule: string;
   readonly user: string;
+  /** When the span begins; once more when the last one ends. */
   readonly at: number;
   /** Of all service given in that span, [0, 1]. */
   readonly share: number;
@@ -114,12 +115,13 @@ function sharesOf(bars: readonly Bar[], users: readonly string[], endsAt: number
       if (busy !== undefined && inSpan > 0) busy[at] = (busy[at] ?? 0) + inSpan;
     }
   }
-  return Array.from({ length: SPANS }, (_, at) => {
+  return Array.from({ length: SPANS + 1 }, (_, edge) => {
+    const at = Math.min(edge, SPANS - 1);
     const total = users.reduce((sum, user) => sum + (busyByUser.get(user)?.[at] ?? 0), 0);
     return users.map((user, order) => ({
       user,
       order,
-      at: (at + 0.5) * span,
+      at: edge * span,
       share: total === 0 ? 0 : (busyByUser.get(user)?.[at] ?? 0) / total,
     }));
   }).flat();

@@ -189,7 +189,11 @@ export const budgetRace: Scenario = {
   },
   better: { over: "lower", spentOver: "lower", reservedAtEnd: "lower" },
   tasks: AT_ONCE + LATER,
-  charted: ["over", "spentOver", "completed"],
+  charted: {
+    over: { title: "Above the limit at an assignment", axis: "tokens" },
+    spentOver: { title: "Above the limit in the end", axis: "tokens" },
+    completed: { title: "Completed", axis: "tasks" },
+  },
   run(init: RunInit): RunResult {
     const workload = workloadOf(init);
     const inner: Budgeted =

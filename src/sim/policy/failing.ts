@@ -83,7 +83,11 @@ export const flaky: Scenario = {
     p99: "lower",
   },
   tasks: FLAKY_TASKS,
-  charted: ["failedAttempts", "brokenShare", "repairedShare"],
+  charted: {
+    failedAttempts: { title: "Failed attempts", axis: "attempts" },
+    brokenShare: { title: "Given to the two while they fail", axis: "share of their kind" },
+    repairedShare: { title: "Given to the two when they are repaired", axis: "share of their kind" },
+  },
   run(init: RunInit): RunResult {
     const { workload, repairedAt } = flakyWorkload(init);
     const log = runTasks(workload, agentDispatcherOf(workload, init, { backOffMs }));
@@ -126,7 +130,10 @@ export const blackHole: Scenario = {
   },
   better: { dead: "lower", failedAttempts: "lower" },
   tasks: HOLE_TASKS,
-  charted: ["dead", "failedAttempts"],
+  charted: {
+    dead: { title: "Ended without success", axis: "tasks" },
+    failedAttempts: { title: "Failed attempts", axis: "attempts" },
+  },
   run(init: RunInit): RunResult {
     const sizes = init.random.split("sizes");
     const tasks = Array.from(

@@ -114,7 +114,10 @@ export const herd: Scenario = {
   },
   better: { above: "lower", waitMean: "lower", p99: "lower" },
   tasks: TASKS,
-  charted: ["above", "p99"],
+  charted: {
+    above: { title: "Assigned to a full agent", axis: "share of the assignments" },
+    p99: { title: "Time in system", axis: "99th percentile, s" },
+  },
   run(init: RunInit): RunResult {
     const arrivals = init.random.split("arrivals");
     const sizes = init.random.split("sizes");

@@ -49,7 +49,7 @@ function lucioScenario(name: string, summary: string, heavyAt: number, lightAt: 
       const log = runTasks(workload, dispatcherOf(workload, init, UNIT_MS));
       return {
         metrics: figuresOf(log),
-        ...(init.wantsTimeline ? { timeline: timelineOf(log, "time units", UNIT_MS) } : {}),
+        ...(init.wantsTimeline ? { timeline: timelineOf(log, "units", UNIT_MS) } : {}),
       };
     },
   };

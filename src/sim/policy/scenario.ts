@@ -29,6 +29,12 @@ export interface RunResult {
   readonly timeline?: Timeline;
 }
 
+export interface ChartedFigure {
+  readonly title: string;
+  /** What its axis counts, with the unit. */
+  readonly axis: string;
+}
+
 export interface Scenario {
   readonly name: string;
   /** One line: what meets what. */
@@ -44,7 +50,7 @@ export interface Scenario {
   readonly needsTrace?: boolean;
   /** Which way each figure is better; the others are neither. */
   readonly better: Readonly<Record<string, "lower" | "higher">>;
-  /** Figures that a picture compares across rules; default: those of the timeline. */
-  readonly charted?: readonly string[];
+  /** Figures that a picture compares across rules, by name. Those without a timeline have them. */
+  readonly charted?: Readonly<Record<string, ChartedFigure>>;
   run(init: RunInit): RunResult;
 }

@@ -82,7 +82,10 @@ export const skew16: Scenario = {
   },
   better: { p50At25: "lower", p99At25: "lower", p50At70: "lower", p99At70: "lower" },
   tasks: 2 * TASKS,
-  charted: ["p99At25", "p99At70"],
+  charted: {
+    p99At25: { title: "Time in system at 25 % load", axis: "99th percentile, s" },
+    p99At70: { title: "Time in system at 70 % load", axis: "99th percentile, s" },
+  },
   run(init: RunInit): RunResult {
     const means = shuffled(
       Array.from({ length: 16 }, (_, at) => at + 1),
@@ -103,7 +106,10 @@ export const equal4: Scenario = {
   metrics: { p50: "median time in system, s", p99: "99th percentile of the time in system, s" },
   better: { p50: "lower", p99: "lower" },
   tasks: TASKS,
-  charted: ["p50", "p99"],
+  charted: {
+    p50: { title: "Time in system, median", axis: "median, s" },
+    p99: { title: "Time in system, slowest hundredth", axis: "99th percentile, s" },
+  },
   run(init: RunInit): RunResult {
     return { metrics: { ...timesOf({ means: [1, 1, 1, 1], load: 0.9, tasks: TASKS }, init) } };
   },

@@ -13,7 +13,7 @@ export interface Bar {
 }
 
 export interface Timeline {
-  /** Of its times: "ticks", "time units", "s". */
+  /** Of its times: "ticks", "units", "s". */
   readonly unit: string;
   /** When it becomes interesting, where that is not the middle. */
   readonly focusAt?: number;

@@ -25,7 +25,11 @@ export const vaporaExamples: Scenario = {
   better: {},
   isDeterministic: true,
   tasks: 3,
-  charted: ["scoreA", "scoreB", "scoreC"],
+  charted: {
+    scoreA: { title: "Score of agent A", axis: "score, 0 to 1" },
+    scoreB: { title: "Score of agent B", axis: "score, 0 to 1" },
+    scoreC: { title: "Score of agent C", axis: "score, 0 to 1" },
+  },
   run({ rules }: RunInit): RunResult {
     const scores = agents.map((agent) => (rules === "waggle" ? score(agent, 1, 0) : vaporaScore(agent)));
     const [scoreA = 0, scoreB = 0, scoreC = 0] = scores;
