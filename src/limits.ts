@@ -157,7 +157,7 @@ export const limits = {
   execKillGraceMs: 2_000,
   /** The end of what a command wrote to stderr, kept for its error. */
   stderrTailBytes: 4 * 1024,
-  /** Of a line on its descriptor for tokens: a longer one is no number of them. */
+  /** Of a line on its descriptor for tokens: a longer one is no number of them, and no more of it is logged. */
   tokensLineCharactersMax: 32,
   /** Of the text an HTTP endpoint answers with when it fails, kept for the error. */
   httpErrorBytes: 1024,

@@ -3,7 +3,8 @@
 //   0 → completed, with stdout · 65 → invalid input · 75, 126, 127 → infrastructure · else → failed, with the
 //   end of stderr (65 and 75 are sysexits' EX_DATAERR and EX_TEMPFAIL; 126 and 127 the shell's "cannot run")
 //
-// Tokens it used: numbers, one a line, on descriptor 4 (`echo 1200 >&4`), which are added up.
+// Tokens it used: numbers, one a line, on descriptor 4 (`echo 1200 >&4`), which are added up. A line that is none
+// counts for nothing, and the attempt's end says so in the log.
 //
 // Every attempt is a session and process group of its own. It ends as one: TERM, then KILL, when the attempt is
 // aborted; KILL for what is left when the command has ended; and KILL when this process is gone, however it
@@ -96,6 +97,7 @@ class CommandRun {
   #stdoutBytes = 0;
   #stderrTail = Buffer.alloc(0);
   #tokensLine = "";
+  readonly #unreadable = { lines: 0, first: "" };
   #timer: NodeJS.Timeout | undefined;
   #hasExited = false;
 
@@ -130,7 +132,8 @@ class CommandRun {
     child.stdin.end(payload);
     child.once("exit", () => this.#cleanUp());
     const [code, killedBy] = await once(child, "close");
-    this.#countTokens("\n");
+    if (this.#tokensLine !== "") this.#countTokens("\n");
+    this.#warnOfUnreadable();
     return { code, signal: killedBy };
   }
 
@@ -176,11 +179,28 @@ class CommandRun {
     this.#stderrTail = all.subarray(Math.max(0, all.length - limits.stderrTailBytes));
   }
 
-  /** Whole lines that are a number count; what else is said there is nobody's. */
   #countTokens(text: string): void {
     const lines = (this.#tokensLine + text).split("\n");
     this.#tokensLine = (lines.pop() ?? "").slice(0, limits.tokensLineCharactersMax);
-    for (const line of lines) if (/^\s*\d{1,15}\s*$/.test(line)) this.#context.reportTokens(Number(line));
+    for (const line of lines) {
+      if (/^\s*\d{1,15}\s*$/.test(line)) this.#context.reportTokens(Number(line));
+      else {
+        if (this.#unreadable.lines === 0) this.#unreadable.first = line;
+        this.#unreadable.lines += 1;
+      }
+    }
+  }
+
+  /** Once an attempt, however much it writes there. */
+  #warnOfUnreadable(): void {
+    const { lines, first } = this.#unreadable;
+    if (lines === 0) return;
+    const read = JSON.stringify(first.slice(0, limits.tokensLineCharactersMax));
+    const more = lines === 1 ? "" : `, the first of ${lines} such lines`;
+    this.#context.log.warn(
+      `not counted as tokens: the command wrote ${read} to descriptor 4${more}; expected is a whole number a ` +
+        "line, as of `echo 1200 >&4`",
+    );
   }
 
   /** The end of stderr, short enough to be kept with the attempt after a few words of ours. */

@@ -3,7 +3,8 @@
 //   2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no answer at all → infrastructure ·
 //   else, redirects included → failed
 //
-// Tokens it used: a number in the answer's header `waggle-tokens`, whatever the status.
+// Tokens it used: a number in the answer's header `waggle-tokens`, whatever the status. What is none counts for
+// nothing, and the log says so.
 //
 // Not `fetch`: that gives up after five minutes without an answer, and an attempt may take as long as its task
 // allows. The URL's user, password and query never stand in an error or a log.
@@ -37,12 +38,18 @@ export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
   };
   const place = `${url.origin}${url.pathname}`;
 
-  return async (task, { signal, reportTokens }) => {
+  return async (task, { signal, reportTokens, log }) => {
     const answer = await post(endpoint, task, signal).catch((cause: unknown) => {
       if (signal.aborted) throw signal.reason;
       throw new InfrastructureError(`no answer from ${place} (${codeOf(cause)})`);
     });
-    if (answer.tokens !== undefined) reportTokens(answer.tokens);
+    const { tokens } = answer;
+    if (/^\d{1,15}$/.test(tokens)) reportTokens(Number(tokens));
+    else if (tokens !== "")
+      log.warn(
+        `not counted as tokens: ${place} answered with the header waggle-tokens: ` +
+          `${JSON.stringify(tokens.slice(0, limits.tokensLineCharactersMax))}; expected is a whole number`,
+      );
     return isFine(answer) ? resultOf(answer) : verdict(answer, place);
   };
 }
@@ -56,8 +63,8 @@ interface Endpoint {
 
 interface Answer {
   readonly status: number;
-  /** As the endpoint says; undefined when it does not, or not with a whole number. */
-  readonly tokens: number | undefined;
+  /** As the endpoint says, whatever that is; empty when it does not. */
+  readonly tokens: string;
   readonly bytes: Uint8Array;
   /** There was more than was to be kept. */
   readonly isCut: boolean;
@@ -79,7 +86,7 @@ async function post(endpoint: Endpoint, task: HandlerTask, signal: AbortSignal):
   const status = response.statusCode ?? 0;
   return {
     status,
-    tokens: tokensOf(response.headers["waggle-tokens"]),
+    tokens: String(response.headers["waggle-tokens"] ?? ""),
     ...(await read(response, isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes)),
   };
 }
@@ -96,10 +103,6 @@ async function read(
     if (length > bytesMax) break; // ends the connection too: what follows is not wanted
   }
   return { bytes: Buffer.concat(chunks).subarray(0, bytesMax), isCut: length > bytesMax };
-}
-
-function tokensOf(header: string | string[] | undefined): number | undefined {
-  return typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
 }
 
 function isFine({ status }: Pick<Answer, "status">): boolean {

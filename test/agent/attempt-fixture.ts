@@ -1,5 +1,6 @@
 // What a handler is called with, for tests that call one themselves.
 
+import { pino } from "pino";
 import { type HandlerContext, HandlerTask } from "../../src/agent/handler.ts";
 import { silentLogger } from "../support/swarm.ts";
 
@@ -25,4 +26,11 @@ export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContex
     acquire: () => Promise.reject(new Error("nothing can be acquired here")),
     ...overrides,
   };
+}
+
+/** A log that keeps the sentences of its warnings. */
+export function aLog(): { readonly log: HandlerContext["log"]; readonly warnings: readonly string[] } {
+  const warnings: string[] = [];
+  const sink = { write: (line: string) => void warnings.push(JSON.parse(line).msg) };
+  return { log: pino({ level: "warn" }, sink), warnings };
 }

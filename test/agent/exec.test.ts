@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { limits } from "../../src/limits.ts";
-import { aContext, aTask } from "./attempt-fixture.ts";
+import { aContext, aLog, aTask } from "./attempt-fixture.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -54,6 +54,28 @@ describe("a command", () => {
       aContext({ reportTokens }),
     );
     expect(said).toHaveLength(3);
+  });
+
+  it.each([
+    ["echo many >&4", ['"many"', "a whole number a line"]],
+    ["echo -5 >&4; echo 1.5 >&4; echo 7 >&4", ['"-5"', "the first of 2 such lines"]],
+    ["printf '1,200' >&4", ['"1,200"']],
+    ["echo >&4", ['""']],
+    ["head -c 100000 /dev/zero | tr '\\0' 9 >&4", [`"${"9".repeat(32)}" to`]],
+  ])("is warned of, once, what is no number of tokens, and goes on: %s", async (command, words) => {
+    const { warnings, log } = aLog();
+    expect(await execHandler({ command: `${command}; echo done` })(aTask(), aContext({ log }))).toBe(
+      "done\n",
+    );
+    expect(warnings).toEqual([expect.stringMatching(/^not counted as tokens: /)]);
+    for (const word of words) expect(warnings[0]).toContain(word);
+  });
+
+  it("is not warned of numbers, nor of silence", async () => {
+    const { warnings, log } = aLog();
+    for (const command of ["echo 5 >&4", "printf 5 >&4", "printf '5\\n 6 \\n' >&4", "true"])
+      await execHandler({ command })(aTask(), aContext({ log }));
+    expect(warnings).toEqual([]);
   });
 
   it("need not read its input", async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { httpHandler } from "../../src/agent/http.ts";
 import { limits } from "../../src/limits.ts";
-import { aContext, aTask } from "./attempt-fixture.ts";
+import { aContext, aLog, aTask } from "./attempt-fixture.ts";
 
 let server: Server;
 let port: number;
@@ -41,17 +41,20 @@ async function post(
 
 describe("a request", () => {
   it.each([
-    ["1200", 200, [1_200]],
-    ["1200", 500, [1_200]],
-    ["many", 200, []],
-    ["-1", 200, []],
-  ])("learns the tokens used from the answer's header: %s with %d", async (tokens, status, told) => {
+    ["1200", 200, [1_200], []],
+    ["1200", 500, [1_200], []],
+    ["many", 200, [], [expect.stringMatching(/waggle-tokens: "many"; expected is a whole number$/)]],
+    ["-1", 500, [], [expect.stringContaining('waggle-tokens: "-1"')]],
+    ["", 200, [], []],
+  ])("learns the tokens used from the answer's header: %s with %d", async (tokens, status, told, warned) => {
     answer = (_, __, response) => response.writeHead(status, { "waggle-tokens": tokens }).end();
     const said: number[] = [];
-    const context = aContext({ reportTokens: (count) => void said.push(count) });
+    const { warnings, log } = aLog();
+    const context = aContext({ log, reportTokens: (count) => void said.push(count) });
     const call = httpHandler({ url: `http://127.0.0.1:${port}/work` })(aTask(), context) as Promise<unknown>;
     await call.catch(() => undefined);
     expect(said).toEqual(told);
+    expect(warnings).toEqual(warned);
   });
 
   it("carries the payload, and who and what it is for", async () => {
