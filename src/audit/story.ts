@@ -1,7 +1,8 @@
 // One task's life, folded from the events about it: its attempts with their receipts, and every wait.
 // Says what happened, not how it looks (src/cli) and not what is true now (the coordinator's status).
 
-import type { AttemptFailure, DeadLetterReason, TaskSpec } from "../core/event.ts";
+import { usedTokens } from "../core/budget-rows.ts";
+import type { AttemptFailure, DeadLetterReason, EventOf, TaskSpec } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
 import type { TaskState } from "../core/state.ts";
 import type { JournaledEvent } from "./journaled-event.ts";
@@ -24,7 +25,12 @@ export interface AttemptStory {
   readonly ended?: "completed" | "cancelled" | "expired" | AttemptFailure["class"];
   readonly error?: string;
   readonly latencyMs?: number;
+  /** As its agent reported. */
   readonly tokens?: number;
+  /** Held back from the budgets when it was assigned; absent where none was asked. */
+  readonly tokensReserved?: number;
+  /** What it cost them; absent until that is known, and where nothing was reserved or reported. */
+  readonly tokensCharged?: number;
   /** It was told to stop and still holds its agent's place. */
   readonly holdsPlace?: boolean;
 }
@@ -91,21 +97,18 @@ export class StoryFold {
       case "TaskReleased":
         return this.#wait("queued", at);
       case "TaskAssigned": {
-        const { attempt, agent, runsAs, receipt, number } = event;
+        const { attempt, agent, runsAs, tokensReserved, receipt, number } = event;
         this.#openNumber = number;
         this.#endWait(at);
         const kind = runsAs === undefined ? {} : { runsAs };
-        const opened = { attempt, agent, ...kind, receipt, assignedAt: at, assignedIdx: idx };
+        const held = tokensReserved === undefined ? {} : { tokensReserved };
+        const opened = { attempt, agent, ...kind, ...held, receipt, assignedAt: at, assignedIdx: idx };
         return this.#set({ state: "assigned", attempts: [...this.#line.attempts, opened] });
       }
       case "TaskCompleted": {
-        const { latencyMs, tokens } = event;
-        this.#changeLast({
-          ended: "completed",
-          endedAt: at,
-          latencyMs,
-          ...(tokens === undefined ? {} : { tokens }),
-        });
+        const { latencyMs } = event;
+        this.#changeLast({ ended: "completed", endedAt: at, latencyMs });
+        this.#settle(event, "completed");
         return this.#end("completed", at);
       }
       case "AttemptFailed":
@@ -125,7 +128,10 @@ export class StoryFold {
         this.#stopLast("expired", at);
         return this.#end("expired", at);
       case "AttemptReleased":
-        return this.#change(event.attempt, { holdsPlace: false });
+        this.#change(event.attempt, { holdsPlace: false });
+        return this.#settle(event, event.reason === "agent-gone" ? "lost" : "revoked");
+      case "TokensCharged":
+        return this.#change(event.attempt, { tokensCharged: event.tokens });
       default:
         return; // about agents, terms and refusals: they name no task
     }
@@ -171,13 +177,25 @@ export class StoryFold {
     this.#set({ attempts });
   }
 
-  #failLast(
-    event: { readonly failure: AttemptFailure; readonly latencyMs: number; readonly revoked?: true },
-    at: number,
-  ): void {
-    const { failure, latencyMs, revoked } = event;
+  #failLast(event: EventOf<"AttemptFailed" | "TaskFailed" | "TaskDeadLettered">, at: number): void {
+    const { failure, latencyMs } = event;
+    const isRevoked = "revoked" in event && event.revoked === true;
     const ended = { ended: failure.class, error: failure.error, endedAt: at, latencyMs };
-    this.#changeLast({ ...ended, ...(revoked === true ? { holdsPlace: true } : {}) });
+    this.#changeLast({ ...ended, ...(isRevoked ? { holdsPlace: true } : {}) });
+    if (!isRevoked) this.#settle(event, failure.class);
+  }
+
+  /** As the budgets do (core/budget-rows.ts). */
+  #settle(
+    { attempt, tokens }: { readonly attempt: number; readonly tokens?: number },
+    verdict: Parameters<typeof usedTokens>[1],
+  ): void {
+    const tokensReserved = this.#line.attempts.find((one) => one.attempt === attempt)?.tokensReserved;
+    if (tokens !== undefined) this.#change(attempt, { tokens });
+    if (tokens === undefined && tokensReserved === undefined) return;
+    this.#change(attempt, {
+      tokensCharged: usedTokens({ tokensReserved: tokensReserved ?? 0 }, verdict, tokens),
+    });
   }
 
   /** The task ended from outside: an attempt that is open is told to stop. */

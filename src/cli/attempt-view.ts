@@ -3,7 +3,7 @@
 import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
 import type { CandidateTerms, Receipt, Turn } from "../core/receipt.ts";
-import { counted, formatShare, formatTimeOfDay, indented } from "./format.ts";
+import { counted, formatCount, formatShare, formatTimeOfDay, indented } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
@@ -58,12 +58,23 @@ export function termCells(terms: CandidateTerms | undefined): Cell[] {
   ];
 }
 
-function ending({ ended, latencyMs, error, tokens, runningAt }: AttemptStory): string {
-  if (ended === undefined) return runningAt === undefined ? "sent to the agent" : "runs";
+function ending(attempt: AttemptStory): string {
+  const { ended, latencyMs, error, runningAt } = attempt;
+  if (ended === undefined)
+    return `${runningAt === undefined ? "sent to the agent" : "runs"}${tokensText(attempt)}`;
   const took = latencyMs === undefined ? "" : ` after ${duration(latencyMs)}`;
   const why = error === undefined || error === "" ? "" : `: ${printable(error)}`;
-  const spent = tokens === undefined ? "" : `, ${counted(tokens, "token")}`;
-  return `${ended}${took}${spent}${why}`;
+  return `${ended}${took}${tokensText(attempt)}${why}`;
+}
+
+/** Where a budget was asked, what it held back and was charged too. */
+function tokensText({ tokens, tokensReserved, tokensCharged }: AttemptStory): string {
+  if (tokensReserved === undefined) return tokens === undefined ? "" : `, ${counted(tokens, "token")}`;
+  const parts = [`${counted(tokensReserved, "token")} reserved`];
+  if (tokens !== undefined) parts.push(`${formatCount(tokens)} reported`);
+  else if (tokensCharged !== undefined) parts.push("none reported");
+  if (tokensCharged !== undefined) parts.push(`${formatCount(tokensCharged)} charged`);
+  return `, ${parts.join(", ")}`;
 }
 
 const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {

@@ -38,6 +38,7 @@ describe("a story", () => {
         ended: "completed",
         latencyMs: 1_234,
         tokens: 9,
+        tokensCharged: 9,
       },
     ]);
     expect(story.events.map(({ event }) => event.type)).toEqual([
@@ -69,6 +70,42 @@ describe("a story", () => {
     const [first, last] = storyOf(TaskSubmitted, cheaper, AttemptFailed, TaskReleased, second).attempts;
     expect(first).toMatchObject({ attempt: 1, runsAs: "ask-mini", ended: "failed" });
     expect(last).not.toHaveProperty("runsAs");
+  });
+
+  describe("of a task under a budget: what each attempt was reserved, reported and charged", () => {
+    const reserving = { ...TaskAssigned, tokensReserved: 50 };
+    const { tokens: _, ...silent } = TaskCompleted;
+    const revoked = { ...AttemptFailed, revoked: true as const };
+    const lost = { ...AttemptFailed, failure: { class: "lost", error: "" } as const };
+    const quota = { ...AttemptFailed, failure: { class: "infrastructure", error: "" } as const };
+    const { AttemptReleased, TokensCharged } = samples;
+    it.each<[string, Event[], (number | undefined)[]]>([
+      ["open", [], [undefined, undefined]],
+      ["completed with a report", [TaskCompleted], [9, 9]],
+      ["completed without one", [silent], [undefined, 50]],
+      ["failed with a report", [{ ...AttemptFailed, tokens: 70 }], [70, 70]],
+      ["failed without one", [AttemptFailed], [undefined, 50]],
+      ["refused by infrastructure", [quota], [undefined, 0]],
+      ["lost", [lost], [undefined, 0]],
+      ["lost, and reported later", [lost, TokensCharged], [undefined, 700]],
+      ["told to stop", [revoked], [undefined, undefined]],
+      ["told to stop, and stopped", [revoked, AttemptReleased], [undefined, 50]],
+      ["told to stop, and reported", [revoked, { ...AttemptReleased, tokens: 3 }], [3, 3]],
+      ["told to stop, and gone", [revoked, { ...AttemptReleased, reason: "agent-gone" }], [undefined, 0]],
+    ])("%s", (__, events, [tokens, tokensCharged]) => {
+      const [attempt] = storyOf(TaskSubmitted, reserving, ...events).attempts;
+      expect([attempt?.tokensReserved, attempt?.tokens, attempt?.tokensCharged]).toEqual([
+        50,
+        tokens,
+        tokensCharged,
+      ]);
+    });
+  });
+
+  it("of a task without a budget says nothing of tokens that nobody reported", () => {
+    const [attempt] = storyOf(TaskSubmitted, TaskAssigned, AttemptFailed).attempts;
+    for (const field of ["tokens", "tokensReserved", "tokensCharged"])
+      expect(attempt).not.toHaveProperty(field);
   });
 
   it("of a task lost by its agent: it is queued again at once", () => {

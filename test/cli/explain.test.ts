@@ -102,7 +102,7 @@ it("an assignment is told by its receipt, and in full by replaying the journal",
 spent  completed
 review for acme/ann, 1 attempt, as of …
 
-attempt 1 at quick, …: completed after …
+attempt 1 at quick, …: completed after …, 800 tokens reserved, none reported, 800 charged
   the only one that could of 1; not considered: 1 wrong-kind; its project's turn
   by guarantee; waited …, with 0 others in its lane
   candidate  score  success  load  backlog  speed

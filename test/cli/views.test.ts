@@ -209,17 +209,29 @@ describe("a task's story", () => {
     expect(explained("expired")).toMatch(/why +Its deadline passed at [\d:.]+, 5 s after/);
   });
 
+  const receipt = { feasible: 1, candidates: [], ineligible: {}, decidedBy: "only", waiting: 1, waitedMs: 0 };
+  const shown = (attempt: object) => told({ ...aStory({ attempts: 1 }), attempts: [attempt] } as TaskStory);
+
+  it.each([
+    [{}, "sent to the agent"],
+    [{ tokensReserved: 1_000, runningAt: 5 }, "runs, 1,000 tokens reserved"],
+    [{ ended: "completed", tokens: 9, tokensCharged: 9 }, "completed, 9 tokens"],
+    [
+      { ended: "completed", tokensReserved: 1_000, tokens: 1_200, tokensCharged: 1_200 },
+      "completed, 1,000 tokens reserved, 1,200 reported, 1,200 charged",
+    ],
+    [
+      { ended: "completed", tokensReserved: 1_000, tokensCharged: 1_000 },
+      "completed, 1,000 tokens reserved, none reported, 1,000 charged",
+    ],
+    [{ ended: "timed-out", tokensReserved: 1_000, error: "late" }, "timed-out, 1,000 tokens reserved: late"],
+  ])("says what an attempt was reserved, reported and charged: %j", (attempt, words) => {
+    const text = shown({ attempt: 1, agent: "a1", assignedAt: 0, assignedIdx: 1, receipt, ...attempt });
+    expect(text.split("\n").find((line) => line.startsWith("attempt 1"))).toMatch(new RegExp(`: ${words}$`));
+  });
+
   it("says what an attempt ran as where a budget made it cheaper", () => {
-    const receipt = {
-      feasible: 1,
-      candidates: [],
-      ineligible: {},
-      decidedBy: "only",
-      waiting: 1,
-      waitedMs: 0,
-    };
     const open = { attempt: 1, agent: "a1", runsAs: "ask-mini", assignedAt: 0, assignedIdx: 1, receipt };
-    const shown = (attempt: object) => told({ ...aStory({ attempts: 1 }), attempts: [attempt] } as TaskStory);
     expect(shown({ ...open, ended: "completed" })).toContain(
       "  ran as ask-mini, the cheaper kind: the budget",
     );
