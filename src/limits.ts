@@ -173,6 +173,11 @@ export const limits = {
   retryBackoffMsMax: 300_000,
   /** Default of an attempt's own deadline: a handler that hangs for ever must not hold its slot. */
   attemptTimeoutMs: 3_600_000,
+  /** A month: longer than any attempt we know of, and still a time at which one that hangs is given up. */
+  attemptTimeoutMsMax: 30 * 24 * 3_600_000,
+  /** A tenth of a heartbeat: progress that comes more often is no sign of anything. */
+  stallMsMin: 100,
+  stallMsMax: 24 * 3_600_000,
 
   // --- queues ---------------------------------------------------------------------------------
   queuedTasksMax: 1_000_000,

@@ -11,7 +11,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted } from "./format.ts";
 import { joinAgent } from "./join-agent.ts";
 import { UsageError } from "./usage-error.ts";
-import { kindList, labelMap, subjectToken, wholeNumber } from "./values.ts";
+import { kindList, labelMap, plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface AgentFlags {
@@ -45,8 +45,8 @@ export function agentCommand(program: Program): Command {
       "attempts it takes beyond that, to have the next at hand",
       wholeNumber(0, limits.maxConcurrentMax),
     )
-    .option("--role <role>", "also do tasks that ask for this role")
-    .option("--type <type>", "what it is: claude-sonnet, gpu-a100")
+    .option("--role <role>", "also do tasks that ask for this role", plainName)
+    .option("--type <type>", "what it is: claude-sonnet, gpu-a100", plainName)
     .option("--label <name=value>", "for people; may be repeated", labelMap)
     .addHelpText("after", examples)
     .action((flags: AgentFlags, command: Command) =>

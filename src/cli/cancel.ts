@@ -5,13 +5,14 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { errorRecord } from "./report-error.ts";
+import { plainNames } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function cancelCommand(program: Program): Command {
   return new Command("cancel")
     .summary("cancel tasks")
     .description("Cancels tasks. One that runs is told to stop; one that has ended stays as it ended.")
-    .argument("<ids...>", "ids of tasks")
+    .argument("<ids...>", "ids of tasks", plainNames)
     .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
     .addHelpText("after", examples)
     .action((ids: string[], _: unknown, command: Command) =>

@@ -1,9 +1,11 @@
 // The last word on a failure: one line `error CODE: what to do`, or with --json the same as a record, on
 // stderr. The stack and the causes only with --verbose.
 
+import type { Command } from "commander";
 import { BackpressureError, WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { type Output, OutputError, printable } from "./output.ts";
+import { messageAsTyped } from "./typed-name.ts";
 
 /** An error as --json prints it. */
 export interface ErrorRecord {
@@ -16,8 +18,8 @@ export interface ErrorRecord {
   };
 }
 
-export function errorRecord(error: unknown): ErrorRecord {
-  const { code, message } = wordsOf(error);
+export function errorRecord(error: unknown, command?: Command): ErrorRecord {
+  const { code, message } = wordsOf(error, command);
   const field = error instanceof WaggleError ? error.field : undefined;
   return {
     error: {
@@ -30,27 +32,30 @@ export function errorRecord(error: unknown): ErrorRecord {
   };
 }
 
-/** Prints the failure and says what the process is to end with. */
+/** Prints the failure and says what the process is to end with. @param options.command what was typed, where it is
+ *  known: what is refused is named as its flag */
 export function reportError(
   error: unknown,
   output: Output,
-  options: { readonly verbose: boolean },
+  options: { readonly verbose: boolean; readonly command?: Command },
 ): ExitCode {
-  const record = errorRecord(error);
+  const record = errorRecord(error, options.command);
   if (output.json) output.note(JSON.stringify(record));
-  else output.note(errorLine(error, output));
+  else output.note(errorLine(error, record.error, output));
   if (options.verbose) for (const stack of stacksOf(error)) output.note(stack);
   return record.error.exitCode;
 }
 
-function errorLine(error: unknown, output: Output): string {
-  if (error instanceof InterruptedError) return output.noteColors.yellow("interrupted");
-  const { code, message } = wordsOf(error);
-  return `${output.noteColors.red(`error ${code}:`)} ${message}`;
+function errorLine(error: unknown, { code, message }: ErrorRecord["error"], { noteColors }: Output): string {
+  if (error instanceof InterruptedError) return noteColors.yellow("interrupted");
+  return `${noteColors.red(`error ${code}:`)} ${message}`;
 }
 
-function wordsOf(error: unknown): { code: string; message: string } {
-  if (error instanceof WaggleError) return { code: error.code, message: oneLine(error.message) };
+function wordsOf(error: unknown, command: Command | undefined): { code: string; message: string } {
+  if (error instanceof WaggleError) {
+    const message = command === undefined ? error.message : messageAsTyped(error, command);
+    return { code: error.code, message: oneLine(message) };
+  }
   if (error instanceof InterruptedError) return { code: "INTERRUPTED", message: "interrupted" };
   if (error instanceof OutputError) return { code: "OUTPUT", message: oneLine(error.message) };
   const message = error instanceof Error ? error.message : String(error);

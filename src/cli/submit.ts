@@ -10,6 +10,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
+import { durationBetween } from "./setting-flags.ts";
 import { checkFiles } from "./source.ts";
 import { submitMany } from "./submit-many.ts";
 import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellOutcome } from "./submitted-text.ts";
@@ -49,8 +50,16 @@ export function submitCommand(program: Program): Command {
       `default ${limits.maxAttemptsDefault}`,
       wholeNumber(1, limits.maxAttemptsMax),
     )
-    .option("--timeout <duration>", "longest one attempt may run: 30s, 5m", parseDuration)
-    .option("--stall <duration>", "longest an attempt may go without a progress report", parseDuration)
+    .option(
+      "--timeout <duration>",
+      "longest one attempt may run: 30s, 5m",
+      durationBetween(1, limits.attemptTimeoutMsMax),
+    )
+    .option(
+      "--stall <duration>",
+      "longest an attempt may go without a progress report",
+      durationBetween(limits.stallMsMin, limits.stallMsMax),
+    )
     .option("--ndjson", "the sources are NDJSON, though --kind is given for lines without one")
     .option("--fail-fast", "refuse a task whose kind no agent serves, instead of queueing it")
     .option("--wait", "wait for the end and print the result")

@@ -4,7 +4,7 @@
 import { InvalidArgumentError } from "commander";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
-import { kindSchema } from "../protocol/schemas.ts";
+import { kindSchema, labelsSchema } from "../protocol/schemas.ts";
 
 const unitsMs: Readonly<Record<string, number>> = {
   ms: 1,
@@ -110,14 +110,22 @@ export function plainName(text: string): string {
   throw new InvalidArgumentError(`'${text}' must be 1–128 printable characters without spaces.`);
 }
 
-/** Collects `--label name=value`. */
+/** Collects names that are given one by one. @throws InvalidArgumentError */
+export function plainNames(text: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), plainName(text)];
+}
+
+/** Collects `--label name=value`. @throws InvalidArgumentError */
 export function labelMap(
   text: string,
   before: Readonly<Record<string, string>> | undefined,
 ): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError(`'${text}' is no label: write name=value.`);
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+  const labels = { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+  const checked = check(labels, labelsSchema);
+  if (checked.ok) return labels;
+  throw new InvalidArgumentError(`the label '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
 }
 
 /** An id that stands in a subject: swarm, project, agent. @throws InvalidArgumentError */

@@ -65,7 +65,7 @@ export async function runVerb(
   } catch (error) {
     const wasInterrupted = interrupted.signal.aborted && isAbort(error);
     const told = wasInterrupted && !(error instanceof WaggleError) ? new InterruptedError() : error;
-    const code = reportError(told, output, { verbose: flags.verbose === true });
+    const code = reportError(told, output, { verbose: flags.verbose === true, command });
     program.exitCode = wasInterrupted ? exitCodes.interrupted : code;
   } finally {
     interrupted.stop();

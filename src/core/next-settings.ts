@@ -164,7 +164,7 @@ function nextBudget(
   if (patch === undefined) return now;
   if (patch === null) return undefined;
   const tokens = said(patch.tokens ?? now?.tokens, "budget.tokens", "how many a window holds");
-  const windowMs = said(patch.windowMs ?? now?.windowMs, "budget.windowMs", "how long a window is, in ms");
+  const windowMs = said(patch.windowMs ?? now?.windowMs, "budget.windowMs", "how long a window is");
   const mode = patch.mode ?? now?.mode ?? "reject";
   whole(tokens, 1, limits.tokensMax, "budget.tokens");
   whole(windowMs, limits.budgetWindowMsMin, limits.budgetWindowMsMax, "budget.windowMs");

@@ -42,7 +42,8 @@ export function check<Schema extends z.ZodType>(
   if (checked.success) return { ok: true, value: checked.data };
   const issue = checked.error.issues[0];
   const field = fieldPath(prefix, issue?.path ?? []);
-  return invalid(`${field === "" ? "the message" : field}: ${issue?.message ?? "is not valid"}`, field);
+  const cause = issue?.code === "invalid_key" ? issue.issues[0] : issue;
+  return invalid(`${field === "" ? "the message" : field}: ${cause?.message ?? "is not valid"}`, field);
 }
 
 /** JSON within the depth limit, or a coded error. */

@@ -70,7 +70,7 @@ export const labelsSchema = z
     z
       .string()
       .regex(/^(?!__proto__$)[A-Za-z0-9_./-]{1,64}$/, "must be 1–64 characters of A–Z a–z 0–9 _ . / -"),
-    z.string().max(128),
+    z.string().max(128, "must have a value of at most 128 characters"),
   )
   .refine((labels) => Object.keys(labels).length <= limits.labelsMax, `at most ${limits.labelsMax} labels`);
 
@@ -99,13 +99,13 @@ export const taskInputSchema = z
     timeoutMs: z
       .int()
       .min(1)
-      .max(30 * 24 * 3_600_000)
+      .max(limits.attemptTimeoutMsMax)
       .optional()
       .describe("longest one attempt may run"),
     stallMs: z
       .int()
-      .min(100)
-      .max(24 * 3_600_000)
+      .min(limits.stallMsMin)
+      .max(limits.stallMsMax)
       .optional()
       .describe("longest without a progress report"),
   })

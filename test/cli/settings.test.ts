@@ -103,7 +103,7 @@ kind opus set
   importance  2
   cheaper     haiku
 $ waggle kind set haiku --cheaper opus
-error WAGGLE_INVALID_VALUE: cheaper: a kind must not come to stand in for itself: haiku → opus → haiku
+error WAGGLE_INVALID_VALUE: --cheaper: a kind must not come to stand in for itself: haiku → opus → haiku
 exit 2
 $ waggle kind list
 kind  importance  cheaper
@@ -113,7 +113,7 @@ kind opus set
   importance  2
   cheaper     none
 $ waggle resource set gpt-4o --max-waiters 5
-error WAGGLE_INVALID_VALUE: slots: say how many there are; nothing was set before
+error WAGGLE_INVALID_VALUE: --slots: say how many there are; nothing was set before
 exit 2
 $ waggle resource set gpt-4o --slots 8
 resource gpt-4o set
@@ -162,7 +162,7 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
   expect(stdout).toMatch(/λ +0\.5\n.*\n {2}α +0\.25, moving by itself\n/);
   expect(stdout).toMatch(/top N +200\n/);
   expect(await transcript("policy set --alpha 0.75")).toContain(
-    "error WAGGLE_INVALID_VALUE: α moves by itself",
+    "error WAGGLE_INVALID_VALUE: --alpha: α moves by itself",
   );
   const { stdout: json } = await waggle("policy set --rules waggle --no-auto-tune --top-n none --json");
   expect(JSON.parse(json)).toMatchObject({
@@ -204,6 +204,24 @@ still paused by name: acme
   );
 });
 
+it("a refusal names the flag that was typed, or that is missing", async () => {
+  expect(
+    await transcript(
+      "project set new --budget 1000",
+      "project set new --budget-mode alert",
+      "rate set gemini --window per_day",
+      "policy set --project-turn none",
+    ),
+  ).toMatch(
+    /--budget-window: say how long a window is; .*\n(.*\n)+.*--budget: say.*\n(.*\n)+.*--tokens: say.*\n(.*\n)+.*--project-turn: where projects/,
+  );
+  const { stderr } = await waggle("project set new --budget 1000 --json");
+  expect(JSON.parse(stderr).error).toMatchObject({
+    field: "budget.windowMs",
+    message: expect.stringMatching(/^--budget-window: /),
+  });
+});
+
 describe("where projects are declared", () => {
   it("an unknown one is refused, shown as such, and declared by setting nothing", async () => {
     await waggle("policy set --projects declared");
@@ -215,7 +233,7 @@ describe("where projects are declared", () => {
     expect(await waggle("submit --kind k --project typo --id t1")).toMatchObject({ code: 0, stdout: "t1\n" });
     await waggle("project set typo --budget 50 --budget-window 15m");
     expect(await transcript("submit --kind k --project typo --tokens 51")).toMatch(
-      /error WAGGLE_OVER_BUDGET: tokens: .*51.*50.*\nexit 5\n$/,
+      /error WAGGLE_OVER_BUDGET: --tokens: .*51.*50.*\nexit 5\n$/,
     );
     await waggle("policy set --projects open");
   });

@@ -272,5 +272,5 @@ describe("colours", () => {
 it("refuses a task that breaks the wire's rules before it looks for a swarm", async () => {
   const { code, stderr } = await runIn(aShell({ cwd: emptyFolder() }), "submit", "--kind", "two words");
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^error WAGGLE_INVALID_MESSAGE: kind: must be .*without spaces\n$/);
+  expect(stderr).toMatch(/^error WAGGLE_INVALID_MESSAGE: --kind: must be .*without spaces\n$/);
 });

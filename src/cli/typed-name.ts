@@ -1,0 +1,32 @@
+// A refusal names a field of a message; whoever typed a flag is told the flag.
+
+import type { Command, Option } from "commander";
+import type { WaggleError } from "../errors.ts";
+
+/** Fields whose flags are called otherwise than themselves. */
+const attributeByField: Readonly<Record<string, string>> = {
+  "budget.tokens": "budget",
+  "budget.windowMs": "budgetWindow",
+  "budget.mode": "budgetMode",
+  guaranteeMs: "guarantee",
+  tokensMax: "tokens",
+};
+
+/** The message of a refusal to `command`. It names the flag in the place of the field; before it, where a value that was
+ *  typed cannot be and the message names neither. */
+export function messageAsTyped({ code, message, field }: WaggleError, command: Command): string {
+  if (field === undefined) return message;
+  const option = optionOf(field, command);
+  const flag = option?.long;
+  if (option === undefined || typeof flag !== "string") return message;
+  const named = `${field}: `;
+  if (message.startsWith(named)) return `${flag}: ${message.slice(named.length)}`;
+  const isTyped = command.getOptionValueSource(option.attributeName()) === "cli";
+  const cannotBe = code === "WAGGLE_INVALID_VALUE" && isTyped;
+  return cannotBe && !message.includes(named) && !message.includes(flag) ? `${flag}: ${message}` : message;
+}
+
+function optionOf(field: string, command: Command): Option | undefined {
+  const attribute = attributeByField[field] ?? field;
+  return command.options.find((option) => option.attributeName() === attribute);
+}
