@@ -30,9 +30,9 @@ export function describeObstacle(
         ? `An attempt failed: it is tried again from ${timeText(obstacle.until)}`
         : `It is not due before ${timeText(obstacle.until)}, as its submitter asked`;
     case "nobody-serves-kind":
-      return unservedText(obstacle, wait);
+      return kindText(obstacle, wait);
     case "nobody-has-role":
-      return `Nobody serves ${obstacle.kind} in role ${obstacle.role}: start an agent with --kind ${obstacle.kind} --role ${obstacle.role}${suggestion(obstacle.nearMisses)}${others(obstacle.agents)}`;
+      return roleText(obstacle);
     case "project-budget":
     case "global-budget":
       return budgetText(obstacle, timeText);
@@ -55,22 +55,44 @@ export function describeObstacle(
   }
 }
 
-type UnservedObstacle = Extract<TaskObstacle, { reason: "nobody-serves-kind" }>;
+type KindObstacle = Extract<TaskObstacle, { reason: "nobody-serves-kind" }>;
 
-function unservedText(unserved: UnservedObstacle, { agents }: Pick<TaskWait, "agents">): string {
-  const { kind, nearMisses, offline, draining } = unserved;
-  if (offline + draining === 0)
-    return `Nobody serves ${kind}: start an agent with --kind ${kind}${suggestion(nearMisses)}`;
+function kindText(obstacle: KindObstacle, { agents }: Pick<TaskWait, "agents">): string {
+  const { kind } = obstacle;
+  const drained = agents.find(({ standing, servesKind }) => servesKind && standing === "draining")?.agent;
+  return unservedText({ ...obstacle, what: kind, flags: `--kind ${kind}`, drained });
+}
+
+function roleText(obstacle: Extract<TaskObstacle, { reason: "nobody-has-role" }>): string {
+  const { kind, role, drained, agents } = obstacle;
+  const what = `${kind} in role ${role}`;
+  const flags = `--kind ${kind} --role ${role}`;
+  return `${unservedText({ ...obstacle, what, flags, drained })}${others(agents)}`;
+}
+
+/** @param unserved.flags of an agent that would serve it · `drained`: one that could be taken back */
+function unservedText({
+  what,
+  flags,
+  nearMisses,
+  offline,
+  draining,
+  drained = "AGENT",
+}: Pick<KindObstacle, "nearMisses" | "offline" | "draining"> & {
+  readonly what: string;
+  readonly flags: string;
+  readonly drained: string | undefined;
+}): string {
   const away = offline + draining;
+  if (away === 0) return `Nobody serves ${what}: start an agent with ${flags}${suggestion(nearMisses)}`;
   const served =
     away === 1
-      ? `The only agent that serves ${kind} is`
-      : `All ${number(away)} agents that serve ${kind} are`;
-  const again = `start ${away === 1 ? "it" : "one"} again, or another with --kind ${kind}`;
+      ? `The only agent that serves ${what} is`
+      : `All ${number(away)} agents that serve ${what} are`;
+  const again = `start ${away === 1 ? "it" : "one"} again, or another with ${flags}`;
   if (draining === 0) return `${served} offline: ${again}`;
-  const drained = agents.find(({ standing, servesKind }) => servesKind && standing === "draining");
-  const command = `\`waggle undrain ${drained?.agent ?? "AGENT"}\``;
-  if (offline === 0) return `${served} draining: ${command}, or start another with --kind ${kind}`;
+  const command = `\`waggle undrain ${drained}\``;
+  if (offline === 0) return `${served} draining: ${command}, or start another with ${flags}`;
   return `${served} away, ${number(draining)} draining and ${number(offline)} offline: ${command}, or ${again}`;
 }
 
@@ -96,10 +118,19 @@ function roomText(
 }
 
 function rateText(
-  { type, used, tokensMax, window, agents, opensAt }: Extract<TaskObstacle, { reason: "rate-limited" }>,
+  {
+    type,
+    used,
+    reserved,
+    tokensMax,
+    window,
+    agents,
+    opensAt,
+  }: Extract<TaskObstacle, { reason: "rate-limited" }>,
   timeText: TimeText,
 ): string {
-  const sum = `${number(used)} of ${counted(tokensMax, "token")} ${window.replace("_", " ")}`;
+  const held = reserved === 0 ? "" : ` used + ${number(reserved)} reserved`;
+  const sum = `${number(used)}${held} of ${counted(tokensMax, "token")} ${window.replace("_", " ")}`;
   const whom = `${counted(agents, "agent")} of it would serve this task`;
   const opens = opensAt === undefined ? "" : `from ${timeText(opensAt)} again, or `;
   return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --tokens N\` allows more`;
@@ -128,6 +159,7 @@ function suggestion(nearMisses: readonly string[]): string {
 }
 
 function others(count: number): string {
+  if (count === 0) return "";
   return ` (${counted(count, "agent")} ${count === 1 ? "serves" : "serve"} it in no role or another)`;
 }
 

@@ -8,12 +8,12 @@ import { nearMisses } from "../core/near-miss.ts";
 import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
 import type { RateWindow } from "../core/settings.ts";
 import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
-import type { Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
+import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { goesByCeiling } from "./ceiling.ts";
 import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
-import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate } from "./gates.ts";
+import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate, rateReserved } from "./gates.ts";
 import { usedOf } from "./rate.ts";
 import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
@@ -51,8 +51,20 @@ export type Obstacle =
       "nobody-serves-kind",
       { kind: Kind; nearMisses: readonly Kind[]; offline: number; draining: number }
     >
-  /** `agents` serve the kind in other roles. */
-  | Simple<"nobody-has-role", { kind: Kind; role: string; nearMisses: readonly string[]; agents: number }>
+  /** `agents` serve the kind in other roles. `offline`, `draining`: those in the role; `drained` is one of the latter.
+   *  `nearMisses`: roles spelled alike, where nobody has this one. */
+  | Simple<
+      "nobody-has-role",
+      {
+        kind: Kind;
+        role: string;
+        nearMisses: readonly string[];
+        agents: number;
+        offline: number;
+        draining: number;
+        drained?: AgentId;
+      }
+    >
   | Simple<"project-budget" | "global-budget", BudgetFacts>
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
@@ -63,6 +75,8 @@ export type Obstacle =
       {
         type: string;
         used: number;
+        /** Held back for open attempts. */
+        reserved: number;
         tokensMax: number;
         window: RateWindow;
         agents: number;
@@ -178,7 +192,8 @@ class WaitingTask {
     const kind = this.#kind;
     const { role } = this.#row.spec;
     const serving = this.#serving;
-    const here = serving.filter(({ standing }) => standing !== "offline" && standing !== "draining");
+    const here = serving.filter(({ standing }) => !isAway(standing));
+    if (role !== undefined && serving.length > 0) return this.#obstaclesOfRole(kind, role, here.length);
     if (here.length === 0) {
       const isKnown = serving.length > 0 || this.#verdict.runsAs !== undefined;
       const misses = isKnown ? [] : nearMisses(kind, this.#state.onlineByKind.keys());
@@ -186,10 +201,30 @@ class WaitingTask {
       const offline = serving.length - draining;
       return [{ reason: "nobody-serves-kind", kind, nearMisses: misses, offline, draining }];
     }
-    if (role === undefined || here.some(({ standing }) => standing !== "wrong-role")) return [];
-    const roles = new Set(here.flatMap(({ agent }) => this.#state.agentById.get(agent)?.role ?? []));
+    return [];
+  }
+
+  /** @param agents how many that serve the kind are there, in whatever role */
+  #obstaclesOfRole(kind: Kind, role: string, agents: number): Obstacle[] {
+    const roleOf = ({ agent }: AgentVerdict) => this.#state.agentById.get(agent)?.role;
+    const inRole = this.#serving.filter((verdict) => roleOf(verdict) === role);
+    if (inRole.some(({ standing }) => !isAway(standing))) return [];
+    const roles = new Set(this.#serving.flatMap((verdict) => roleOf(verdict) ?? []));
+    const misses = inRole.length > 0 ? [] : nearMisses(role, roles);
+    const drained = inRole.filter(({ standing }) => standing === "draining");
+    const [first] = drained;
+    const draining = drained.length;
     return [
-      { reason: "nobody-has-role", kind, role, nearMisses: nearMisses(role, roles), agents: here.length },
+      {
+        reason: "nobody-has-role",
+        kind,
+        role,
+        nearMisses: misses,
+        agents,
+        offline: inRole.length - draining,
+        draining,
+        ...(first === undefined ? {} : { drained: first.agent }),
+      },
     ];
   }
 
@@ -263,7 +298,8 @@ class WaitingTask {
     const agents = limited.filter((agent) => this.#typeOf(agent) === type).length;
     const opensAt = first?.until === undefined ? {} : { opensAt: first.until };
     const used = usedOf(use, settings, this.#at);
-    return [{ reason: "rate-limited", type, used, tokensMax, window, agents, ...opensAt }];
+    const reserved = rateReserved(this.#state, row);
+    return [{ reason: "rate-limited", type, used, reserved, tokensMax, window, agents, ...opensAt }];
   }
 
   #typeOf({ agent }: AgentVerdict): string {
@@ -321,6 +357,10 @@ class WaitingTask {
   get #feasible(): number {
     return this.#agents.filter(({ standing }) => standing === "feasible" || standing === "probe").length;
   }
+}
+
+function isAway(standing: AgentVerdict["standing"]): boolean {
+  return standing === "offline" || standing === "draining";
 }
 
 /** Whoever fails these could not have it however long it waits. */

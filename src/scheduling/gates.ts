@@ -75,16 +75,18 @@ export function neverFits(
 export function rateGate(state: SwarmState, agentType: string | undefined, at: Instant): boolean {
   const row = agentType === undefined ? undefined : state.rateByType.get(agentType);
   return (
-    row !== undefined && usedOf(row.use, row.settings, at) + reservedOf(state, row) >= row.settings.tokensMax
+    row !== undefined &&
+    usedOf(row.use, row.settings, at) + rateReserved(state, row) >= row.settings.tokensMax
   );
 }
 
 /** When, by time alone, a type's rate is no longer used up; `at` when so now, undefined when time alone never does. */
 export function rateOpensAt(state: SwarmState, row: RateRow, at: Instant): Instant | undefined {
-  return opensAt(row.use, row.settings, at, reservedOf(state, row));
+  return opensAt(row.use, row.settings, at, rateReserved(state, row));
 }
 
-function reservedOf(state: SwarmState, { agentType }: RateRow): number {
+/** What open attempts of a type's agents are expected to use. */
+export function rateReserved(state: SwarmState, { agentType }: RateRow): number {
   return state.reservedByType.get(agentType) ?? 0;
 }
 

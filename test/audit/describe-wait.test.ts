@@ -15,7 +15,12 @@ const standing = (agent: string, is: AgentStanding["standing"], servesKind = tru
 });
 
 it("a rate that is used up: whose, how much of what, until when, and what raises it", () => {
-  const used = { reason: "rate-limited", type: "claude", used: 1_200, tokensMax: 1_000, agents: 1 } as const;
+  const limit = { reason: "rate-limited", type: "claude", tokensMax: 1_000, agents: 1 } as const;
+  const used = { ...limit, used: 1_200, reserved: 0 };
+  const held = { ...limit, used: 200, reserved: 800, window: "per_minute" } as const;
+  expect(describeObstacle(held, { agents: [] }, noon)).toContain(
+    "200 used + 800 reserved of 1,000 tokens per minute",
+  );
   expect(describeObstacle({ ...used, window: "per_minute", opensAt: 5 }, { agents: [] }, noon)).toBe(
     "Agents of type claude have used up their rate, 1,200 of 1,000 tokens per minute; 1 agent of it would serve this task: from noon again, or `waggle rate set claude --tokens N` allows more",
   );
@@ -48,6 +53,27 @@ describe("nobody serves its kind", () => {
     expect(told(0, 2)).toMatch(/^All 2 agents that serve ask are offline: start one again, or/);
     expect(told(1, 1)).toBe(
       "All 2 agents that serve ask are away, 1 draining and 1 offline: `waggle undrain a1`, or start one again, or another with --kind ask",
+    );
+  });
+});
+
+describe("nobody serves it in its role", () => {
+  const obstacle = { reason: "nobody-has-role", kind: "ask", role: "editor" } as const;
+  const told = (counts: { agents: number; offline: number; draining: number; drained?: string }) =>
+    describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
+
+  it("when there is none: one is to be started, and what others serve it as", () => {
+    expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
+      "Nobody serves ask in role editor: start an agent with --kind ask --role editor (2 agents serve it in no role or another)",
+    );
+  });
+
+  it("when those there are are away: names one that can be taken back", () => {
+    expect(told({ agents: 1, offline: 0, draining: 1, drained: "a1" })).toBe(
+      "The only agent that serves ask in role editor is draining: `waggle undrain a1`, or start another with --kind ask --role editor (1 agent serves it in no role or another)",
+    );
+    expect(told({ agents: 0, offline: 2, draining: 0 })).toBe(
+      "All 2 agents that serve ask in role editor are offline: start one again, or another with --kind ask --role editor",
     );
   });
 });

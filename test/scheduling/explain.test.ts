@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ProjectSettings } from "../../src/core/settings.ts";
 import { defaultKindSettings, defaultProjectSettings } from "../../src/core/state.ts";
-import { agentId, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
+import { agentId, incarnation, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
 import { explainWait, type Obstacle } from "../../src/scheduling/explain.ts";
 import { Wanting } from "../../src/scheduling/explain-agents.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
@@ -87,9 +87,26 @@ describe("what keeps a task", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { role: "editor" }), join("a2"));
     swarm.submit("t1", { role: "editer" });
-    expect(swarm.explain("t1").obstacles).toEqual([
-      { reason: "nobody-has-role", kind: "k", role: "editer", nearMisses: ["editor"], agents: 2 },
-    ]);
+    const obstacle = { reason: "nobody-has-role", kind: "k", role: "editer", offline: 0, draining: 0 };
+    expect(swarm.explain("t1").obstacles).toEqual([{ ...obstacle, nearMisses: ["editor"], agents: 2 }]);
+  });
+
+  it("who has its role is away: then the role is no slip of the pen, and others do not count", () => {
+    const swarm = new Explained();
+    const role = "editor";
+    swarm.turn(join("a1", { role }), join("a2", { role }), join("a3", { role: "editar" }), join("a4"));
+    swarm.turn(join("a5", { role, kinds: [kind("other")] }));
+    swarm.turn({ type: "LeaveAgent", agent: agentId("a1"), incarnation: incarnation("a1-1") });
+    for (const agent of ["a2", "a4"]) swarm.configure({ type: "AgentDrained", agent: agentId(agent) });
+    swarm.submit("t1", { role });
+    const obstacle = { reason: "nobody-has-role", kind: "k", role, nearMisses: [] };
+    const away = { ...obstacle, offline: 1, draining: 1, drained: "a2" };
+    expect(swarm.explain("t1").obstacles).toEqual([{ ...away, agents: 1 }]);
+    swarm.configure({ type: "AgentDrained", agent: agentId("a3") });
+    expect(swarm.explain("t1").obstacles).toEqual([{ ...away, agents: 0 }]);
+    swarm.turn(join("a6", { role }));
+    swarm.submit("t2", { role });
+    expect(swarm.why("t2")).toEqual(["all-full"]);
   });
 
   it("everybody is full: counts agents and places, and says who is next", () => {
@@ -207,7 +224,14 @@ describe("what keeps a task", () => {
     swarm.submit("spent", { tokens: 10 });
     swarm.complete("spent", 120);
     swarm.submit("t1", { tokens: 10 });
-    const rate = { reason: "rate-limited", type: "claude", used: 120, tokensMax: 100, agents: 1 };
+    const rate = {
+      reason: "rate-limited",
+      type: "claude",
+      used: 120,
+      reserved: 0,
+      tokensMax: 100,
+      agents: 1,
+    };
     expect(swarm.explain("t1").obstacles).toMatchObject([
       { reason: "none-eligible", counts: { "rate-limited": 1, unresponsive: 1 } },
       rate,
