@@ -45,6 +45,7 @@ export function budgetTable({ budget, projects }: StatusResponse, view: View): s
 const rateColumns: readonly Column[] = [
   { head: "agents of type" },
   { head: "used", align: "right" },
+  { head: "reserved", align: "right" },
   { head: "limit", align: "right" },
   { head: "window" },
   { head: "open" },
@@ -56,6 +57,7 @@ export function rateTable({ rates = [], at }: StatusResponse, view: View): strin
   const rows = rates.map((rate): Cell[] => [
     rate.type,
     formatCount(rate.used),
+    rate.reserved === undefined ? "–" : formatCount(rate.reserved),
     `${formatCount(rate.tokensMax)} tokens`,
     `${rate.window.replace("_", " ")}${rate.sliding ? "" : ", restarting"}`,
     rate.opensAt === undefined ? "yes" : `in ${duration(Math.max(0, rate.opensAt - at))}`,

@@ -4,7 +4,7 @@ import type { BudgetSettings } from "../core/settings.ts";
 import type { SwarmState, TokenLedger } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { rateOpensAt } from "../scheduling/gates.ts";
+import { rateOpensAt, rateReserved } from "../scheduling/gates.ts";
 import { usedOf } from "../scheduling/rate.ts";
 import { totalAt } from "../scheduling/rolling-window.ts";
 
@@ -24,6 +24,7 @@ export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateS
     yield {
       type: agentType,
       used: usedOf(use, settings, at),
+      reserved: rateReserved(state, row),
       ...settings,
       ...(opens !== undefined && opens > at ? { opensAt: opens } : {}),
     };

@@ -513,6 +513,7 @@ export const statusResponseSchema = z.object({
         sliding: z.boolean(),
         tokensMax: z.int(),
         used: z.int(),
+        reserved: z.int().optional().describe("held back for open attempts; absent from older coordinators"),
         opensAt: z.number().optional(),
       }),
     )

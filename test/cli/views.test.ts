@@ -120,7 +120,14 @@ describe("the swarm in status", () => {
 
 describe("budgets and rates in status", () => {
   const budget = { spent: 900, reserved: 200, tokens: 1_000, windowMs: 3_600_000, mode: "reject" as const };
-  const rate = { type: "claude", window: "per_minute" as const, sliding: true, tokensMax: 500, used: 20 };
+  const rate = {
+    type: "claude",
+    window: "per_minute" as const,
+    sliding: true,
+    tokensMax: 500,
+    used: 20,
+    reserved: 60,
+  };
 
   it("are not shown where none is set", () => {
     const text = renderStatus(aStatus([]), { ...view, showsOffline: false });
@@ -132,13 +139,16 @@ describe("budgets and rates in status", () => {
       ...aStatus([]),
       budget: { ...budget, reserved: 100, mode: "alert" as const },
       projects: [{ project: "p", tasks: {}, budget, users: [] }],
-      rates: [rate, { ...rate, type: "codex", sliding: false, used: 500, opensAt: 30_000 }],
+      rates: [
+        rate,
+        { ...rate, type: "codex", sliding: false, used: 500, reserved: undefined, opensAt: 30_000 },
+      ],
     };
     const text = renderStatus(status, { ...view, showsOffline: false });
     expect(text).toMatch(/^the swarm +900 +100 +1,000 tokens +1 h +alert: said, nothing else$/m);
     expect(text).toMatch(/^p +900 +200 +1,000 tokens +1 h +reject: tasks wait \(exceeded\)$/m);
-    expect(text).toMatch(/^claude +20 +500 tokens +per minute +yes$/m);
-    expect(text).toMatch(/^codex +500 +500 tokens +per minute, restarting +in 30 s$/m);
+    expect(text).toMatch(/^claude +20 +60 +500 tokens +per minute +yes$/m);
+    expect(text).toMatch(/^codex +500 +– +500 tokens +per minute, restarting +in 30 s$/m);
   });
 });
 

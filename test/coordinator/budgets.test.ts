@@ -85,7 +85,9 @@ it("status shows the swarm's budget, and what is used of rates", async () => {
   await swarm.client.ask(subjects.operator("rate"), { type: "claude", window: "per_minute", tokensMax: 100 });
   const { budget: global, rates } = await swarm.client.status();
   expect(global).toEqual({ spent: 0, reserved: 0, ...budget(9_000) });
-  expect(rates).toEqual([{ type: "claude", window: "per_minute", tokensMax: 100, sliding: false, used: 0 }]);
+  expect(rates).toEqual([
+    { type: "claude", window: "per_minute", tokensMax: 100, sliding: false, used: 0, reserved: 0 },
+  ]);
 });
 
 describe("the planner", () => {
