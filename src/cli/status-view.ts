@@ -18,9 +18,10 @@ export interface StatusView extends View {
 }
 
 export function renderStatus(status: StatusResponse, view: StatusView): string {
+  const swarm = swarmSection(status, view);
   const blocks = [
     summary(status, view),
-    swarmSection(status, view),
+    ...(swarm === undefined ? [] : [swarm]),
     agentSection(status, view),
     ...(status.resources.length === 0
       ? []

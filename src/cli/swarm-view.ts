@@ -21,7 +21,9 @@ const columns: readonly Column[] = [
   { head: "mean load", align: "right" },
 ];
 
-export function swarmSection({ metrics, observed }: StatusResponse, view: View): string {
+/** Undefined where the coordinator is older than these. */
+export function swarmSection({ metrics, observed }: StatusResponse, view: View): string | undefined {
+  if (metrics === undefined) return undefined;
   const { totalAgents, idleAgents, busyAgents, offlineAgents, totalInFlight } = metrics;
   const ofSome = (share: number) => (totalAgents === 0 ? "–" : formatShare(share));
   const row = [

@@ -1,6 +1,7 @@
 // The messages of the wire, v1, as zod schemas: the one place that says what a message may hold.
 // docs/protocol.md and the AsyncAPI document are generated from here. Unknown fields are ignored, so that
-// older and newer parties understand each other. Identifiers of sender and project come from the subject.
+// older and newer parties understand each other; for the same reason a field that was added to an answer after the
+// first version is optional there, or has a default. Identifiers of sender and project come from the subject.
 
 import { z } from "zod";
 import type {
@@ -475,7 +476,8 @@ export const statusResponseSchema = z.object({
   /** Nothing is assigned until an operator resumes it. */
   paused: z.literal(true).optional(),
   tasks: counts,
-  metrics: swarmMetricsSchema,
+  /** Absent from older coordinators. */
+  metrics: swarmMetricsSchema.optional(),
   /** Absent on a standby. */
   observed: observedSchema.optional(),
   agents: z.array(agentStatusSchema),
@@ -518,7 +520,8 @@ export const statusResponseSchema = z.object({
       }),
     )
     .optional(),
-  resources: z.array(resourceStatusSchema),
+  /** Older coordinators have none. */
+  resources: z.array(resourceStatusSchema).default([]),
   /** Rows left out because the answer would not fit a message; absent when it is whole. */
   omitted: z
     .object({
@@ -526,8 +529,8 @@ export const statusResponseSchema = z.object({
       queues: z.int(),
       projects: z.int(),
       users: z.int(),
-      resources: z.int(),
-      rates: z.int(),
+      resources: z.int().default(0),
+      rates: z.int().default(0),
     })
     .optional(),
   journal: z.object({

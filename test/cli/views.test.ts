@@ -86,6 +86,11 @@ describe("the swarm in status", () => {
   const render = (more: object) =>
     renderStatus({ ...aStatus([]), ...more }, { ...view, showsOffline: false });
 
+  it("is left out where an older coordinator says nothing of it", () => {
+    const { metrics: _, ...older } = aStatus([]);
+    expect(renderStatus(older, { ...view, showsOffline: false })).not.toMatch(/undefined|mean load/);
+  });
+
   it("shows its metrics, and no mean of nobody", () => {
     expect(render({})).toMatch(/^ +0 +0 +0 +0 +0 +– +–$/m);
     const metrics = {
