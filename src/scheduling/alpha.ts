@@ -3,6 +3,7 @@
 // section 7). Not here: the load function (load.ts), whose queues are watched and when.
 
 import { InvalidValueError } from "../errors.ts";
+import { checkAmounts, checkFinite, checkObject, checkText, said } from "./argument.ts";
 
 /** LOCO's `optimize_for`: whom to serve first, from who waits longest (0) towards who has most (1). */
 export const alphaByPreset = { latency: 0, balanced: 0.25, throughput: 0.5 } as const;
@@ -31,16 +32,18 @@ export const alphaTrendTicks = 10;
 
 /**
  * @returns α, in [0, 1]
- * @throws InvalidValueError when both are given, the preset is unknown, α lies outside [0, 1] or is no number,
+ * @throws InvalidValueError when the choice is no object, both are given, the preset is unknown, α lies outside [0, 1] or is no number,
  *   or is above 0.5 and to move by itself
  */
-export function alphaOf({ preset, alpha, autoTune }: AlphaChoice): number {
+export function alphaOf(choice: AlphaChoice): number {
+  checkObject(choice, "choice");
+  const { preset, alpha, autoTune } = choice;
   if (preset !== undefined && alpha !== undefined) {
     throw new InvalidValueError("say either an α or a preset, not both", { field: "alpha" });
   }
   const chosen = alpha ?? presetAlpha(preset ?? alphaPresetDefault);
   if (typeof chosen !== "number" || !(chosen >= 0 && chosen <= 1)) {
-    throw new InvalidValueError(`α must be a number from 0 to 1, not ${String(chosen)}`, { field: "alpha" });
+    throw new InvalidValueError(`α must be a number from 0 to 1, not ${said(chosen)}`, { field: "alpha" });
   }
   if (autoTune === true && chosen > tunedHighest) {
     const sentence = `α moves by itself within 0 to ${tunedHighest}; start it there, not at ${chosen}`;
@@ -49,7 +52,14 @@ export function alphaOf({ preset, alpha, autoTune }: AlphaChoice): number {
   return chosen;
 }
 
+/** One that was said: unlike a setting, an argument has no preset to fall back to. @throws InvalidValueError */
+export function checkAlpha(alpha: number): void {
+  checkFinite(alpha, "alpha");
+  alphaOf({ alpha });
+}
+
 function presetAlpha(preset: string): number {
+  checkText(preset, "optimizeFor");
   if (isPreset(preset)) return alphaByPreset[preset];
   const known = Object.keys(alphaByPreset).join(", ");
   throw new InvalidValueError(`there is no preset '${preset}'; there are ${known}`, { field: "optimizeFor" });
@@ -83,9 +93,13 @@ export interface AlphaChange {
  * of D > 0.5 → α − 0.01, else queue trend over 10 ticks > 20 % → α + 0.01, within [0, 0.5] (design section 7).
  *
  * @returns the change with its reason, or undefined when α stays
- * @throws InvalidValueError when α is above 0.5
+ * @throws InvalidValueError when α is above 0.5, or facts are missing or no numbers from 0
  */
 export function nextAlpha(facts: TuningFacts): AlphaChange | undefined {
+  checkObject(facts, "facts");
+  checkAlpha(facts.alpha);
+  checkAmounts(facts.oldestAges, "oldestAges");
+  checkAmounts(facts.depths, "depths");
   const from = alphaOf({ alpha: facts.alpha, autoTune: true });
   const variation = variationOf(facts.oldestAges);
   if (variation > unevenVariation) return change(from, from - tuningStep, "uneven-waits", variation);

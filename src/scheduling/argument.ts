@@ -1,8 +1,7 @@
 // What a caller from outside gave, refused with the field's name where it is not what it must be. For the edge that
-// the package exports: nothing that runs once a grant or once a candidate asks here.
+// the package exports: nothing that runs once a candidate asks here.
 
 import { InvalidValueError } from "../errors.ts";
-import { alphaOf } from "./alpha.ts";
 
 /** @throws InvalidValueError for what is no number, not finite, or negative */
 export function checkAmount(value: number, field: string): void {
@@ -26,12 +25,6 @@ export function checkWhole(value: number, field: string, least: number): void {
   refuse(field, `must be a whole number from ${least}, not ${said(value)}`);
 }
 
-/** One that was said: unlike a setting, an argument has no preset to fall back to. @throws InvalidValueError */
-export function checkAlpha(alpha: number): void {
-  checkFinite(alpha, "alpha");
-  alphaOf({ alpha });
-}
-
 /** @throws InvalidValueError for what is no text, or empty */
 export function checkText(value: string, field: string): void {
   if (typeof value !== "string" || value === "") refuse(field, `must be text, not ${said(value)}`);
@@ -45,8 +38,21 @@ export function checkObject(value: object, field: string): void {
 
 /** @throws InvalidValueError for what is no list, and for a member that is no object */
 export function checkObjects(list: readonly object[], field: string): void {
+  checkEach(list, field, checkObject);
+}
+
+/** @throws InvalidValueError for what is no list, and for a member that is no number, not finite, or negative */
+export function checkAmounts(list: readonly number[], field: string): void {
+  checkEach(list, field, checkAmount);
+}
+
+function checkEach<Member>(
+  list: readonly Member[],
+  field: string,
+  check: (member: Member, field: string) => void,
+): void {
   if (!Array.isArray(list)) refuse(field, `must be a list, not ${said(list)}`);
-  for (const [at, member] of list.entries()) checkObject(member, `${field}[${at}]`);
+  for (const [at, member] of list.entries()) check(member, `${field}[${at}]`);
 }
 
 /** @throws InvalidValueError always */
@@ -55,7 +61,7 @@ export function refuse(field: string, sentence: string): never {
 }
 
 /** Short, and never an error of its own: what was given may be anything. */
-function said(value: unknown): string {
+export function said(value: unknown): string {
   if (typeof value === "string") return value === "" ? "empty text" : `the text '${value.slice(0, 40)}'`;
   if (Array.isArray(value)) return "a list";
   return typeof value === "object" && value !== null ? "an object" : String(value);

@@ -3,6 +3,7 @@
 // Integer thousandths, so that sums of weights are exact and the same everywhere.
 
 import { InvalidValueError } from "../errors.ts";
+import { said } from "./argument.ts";
 
 /** Of a model of the cheapest tier with a prompt of up to 1,000 tokens. */
 export const thousandthsPerWeight = 1_000;
@@ -45,11 +46,11 @@ export function weightOf(model: string, promptCharacters: number): number {
  */
 export function weightThousandthsOf(model: string, promptCharacters: number): number {
   if (typeof model !== "string") {
-    const sentence = `a model is named by text, as "gpt-4o", not ${model}`;
+    const sentence = `a model is named by text, as "gpt-4o", not ${said(model)}`;
     throw new InvalidValueError(sentence, { field: "model" });
   }
   if (!(Number.isFinite(promptCharacters) && promptCharacters >= 0)) {
-    const sentence = `the length of a prompt is a number of characters, not ${promptCharacters}`;
+    const sentence = `the length of a prompt is a number of characters, not ${said(promptCharacters)}`;
     throw new InvalidValueError(sentence, { field: "promptCharacters" });
   }
   const promptTokens = promptCharacters / charactersPerToken;

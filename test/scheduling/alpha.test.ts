@@ -7,6 +7,7 @@ import {
   alphaTrendTicks,
   depthsWith,
   nextAlpha,
+  type TuningFacts,
 } from "../../src/scheduling/alpha.ts";
 
 describe("alphaOf", () => {
@@ -30,12 +31,32 @@ describe("alphaOf", () => {
     [{ alpha: Number.NaN }, "alpha"],
     [{ alpha: "0.5" as unknown as number }, "alpha"],
     [{ alpha: 0.51, autoTune: true }, "alpha"],
-  ])("refuses %j", (choice, field) => {
+    [{ alpha: Object.create(null) }, "alpha"],
+    [{ preset: 5 as unknown as string }, "optimizeFor"],
+    [{ preset: Symbol("latency") as unknown as string }, "optimizeFor"],
+    [undefined as unknown as AlphaChoice, "choice"],
+    [null as unknown as AlphaChoice, "choice"],
+    [0.5 as unknown as AlphaChoice, "choice"],
+  ])("refuses %o", (choice, field) => {
     expect(() => alphaOf(choice)).toThrow(expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field }));
   });
 });
 
 describe("α that moves by itself", () => {
+  it.each([
+    [undefined, "facts"],
+    [0.25, "facts"],
+    [{ oldestAges: [], depths: [] }, "alpha"],
+    [{ alpha: 0.25, depths: [] }, "oldestAges"],
+    [{ alpha: 0.25, oldestAges: [1, -1], depths: [] }, "oldestAges[1]"],
+    [{ alpha: 0.25, oldestAges: [] }, "depths"],
+    [{ alpha: 0.25, oldestAges: [], depths: ["1"] }, "depths[0]"],
+  ])("refuses the facts %j, naming %s", (facts, field) => {
+    expect(() => nextAlpha(facts as unknown as TuningFacts)).toThrow(
+      expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field }),
+    );
+  });
+
   const steady = Array.from({ length: alphaTrendTicks + 1 }, () => 10);
   const grown = [...steady.slice(1), 13];
   const even = [5, 5, 5];

@@ -49,11 +49,14 @@ describe("weight in thousandths", () => {
     expect(weightThousandthsOf(model, characters)).toBe(weight);
   });
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("refuses a prompt of %d characters", (characters) => {
-    expect(() => weightThousandthsOf("haiku", characters)).toThrow(
-      expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "promptCharacters" }),
-    );
-  });
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, undefined, Symbol("many"), Object.create(null)])(
+    "refuses a prompt of %o characters",
+    (characters) => {
+      expect(() => weightThousandthsOf("haiku", characters as number)).toThrow(
+        expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "promptCharacters" }),
+      );
+    },
+  );
 
   it("is given out as weights are given in", () => {
     expect(weightOf("haiku", 0)).toBe(1);
@@ -61,7 +64,7 @@ describe("weight in thousandths", () => {
     expect(weightOf("haiku", 4_004)).toBe(1.001);
   });
 
-  it.each([undefined, null, 4])("refuses %s for a model", (model) => {
+  it.each([undefined, null, 4, Symbol("haiku"), Object.create(null)])("refuses %o for a model", (model) => {
     expect(() => weightOf(model as unknown as string, 1)).toThrow(
       expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "model" }),
     );
