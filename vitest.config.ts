@@ -22,8 +22,9 @@ export default defineConfig({
     ...shared,
     include: ["test/**/*.test.ts"],
     exclude: ["test/process/**"],
-    // Integration suites start servers and child processes on machines of two cores.
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // Integration suites start servers and child processes on machines of two cores, which may have more to do: a
+    // limit is for what hangs, not for what is slow.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

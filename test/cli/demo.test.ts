@@ -4,8 +4,11 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Workplace } from "../support/waggle-process.ts";
+
+// Each starts some ten processes: 10 s where nothing else runs.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 let workplace: Workplace;
 
