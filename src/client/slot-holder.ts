@@ -1,6 +1,7 @@
 // The agent in whose name a connection acquires slots: one without kinds, hidden, started with the first acquisition
 // and ended with the connection. It contends, beats and is missed like any other. What is acquired inside a `wrap`,
-// however deep in its calls, keeps name order with what that holds: else it could wait for itself.
+// however deep in its calls and by whichever connection to that swarm, keeps name order with what that holds: else it
+// could wait for itself.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Aborts } from "../abort.ts";
@@ -10,6 +11,7 @@ import { isObject, unknownOption } from "../agent/option-names.ts";
 import { type AcquireOptions, acquireOptionNames, checkAcquisition, type Slot } from "../agent/slots.ts";
 import type { Clock } from "../clock.ts";
 import { InvalidMessageError, WaggleError } from "../errors.ts";
+import type { SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 
 export interface WrapOptions extends AcquireOptions {
@@ -18,6 +20,7 @@ export interface WrapOptions extends AcquireOptions {
 }
 
 export interface SlotHolderDeps {
+  readonly swarm: SwarmId;
   readonly aborts: Aborts;
   readonly clock: Clock;
   readonly startAgent: (options: AgentOptions) => Promise<Agent>;
@@ -25,15 +28,19 @@ export interface SlotHolderDeps {
 
 /** A wrap inside which something is called. */
 interface Around {
+  /** By name: nothing says of two connections whether it is the same swarm on the same servers. */
+  readonly swarm: SwarmId;
   readonly resources: readonly string[];
   readonly outer: Around | undefined;
   /** False for what outlives it. */
   isRunning: boolean;
 }
 
+/** Of the process: one line of work may use several connections. */
+const enclosing = new AsyncLocalStorage<Around | undefined>();
+
 export class SlotHolder {
   readonly #deps: SlotHolderDeps;
-  readonly #around = new AsyncLocalStorage<Around | undefined>();
   #agent: Promise<Agent> | undefined;
   #wraps = 0;
 
@@ -43,7 +50,7 @@ export class SlotHolder {
 
   async acquire(resources: string | readonly string[], options: AcquireOptions = {}): Promise<Slot> {
     const { resources: wanted } = checkAcquisition(resources, options);
-    if (options.holder === undefined) checkOrder(wanted, this.#around.getStore());
+    if (options.holder === undefined) this.#checkOrder(wanted);
     options.signal?.throwIfAborted();
     const startedAt = this.#deps.clock.monotonicMs();
     const agent = await this.#within(options, this.#started());
@@ -60,13 +67,17 @@ export class SlotHolder {
     checkWrap(work, wrapped);
     const { resource, ...options } = wrapped;
     const { holder } = options;
-    const outer = holder === undefined ? this.#around.getStore() : undefined;
-    if (outer !== undefined) checkOrder([resource].flat(), outer);
+    if (holder === undefined) this.#checkOrder([resource].flat());
     this.#wraps += 1;
     await using slot = await this.acquire(resource, { ...options, holder: holder ?? `wrap-${this.#wraps}` });
-    const around: Around = { resources: slot.resources, outer, isRunning: true };
+    const around: Around = {
+      swarm: this.#deps.swarm,
+      resources: slot.resources,
+      outer: holder === undefined ? enclosing.getStore() : undefined,
+      isRunning: true,
+    };
     try {
-      return await this.#around.run(around, work, slot);
+      return await enclosing.run(around, work, slot);
     } finally {
       around.isRunning = false;
     }
@@ -79,6 +90,21 @@ export class SlotHolder {
       const cancel = this.#deps.clock.after(limits.requestTimeoutMs, resolve, { unref: true });
       released.finally(cancel).then(resolve, reject);
     });
+  }
+
+  /** Two wraps, one inside the other, are two lines of work for the leader, who cannot know that the outer one waits
+   *  for the inner. Branches of one wrap may well wait for each other. @throws WaggleError `WAGGLE_ACQUIRE_ORDER` */
+  #checkOrder(wanted: readonly string[]): void {
+    for (let around = enclosing.getStore(); around !== undefined; around = around.outer) {
+      if (!around.isRunning || around.swarm !== this.#deps.swarm) continue;
+      const last = around.resources.at(-1);
+      const early = last === undefined ? undefined : wanted.find((resource) => resource <= last);
+      if (early === undefined) continue;
+      const sentence =
+        `${early} cannot be acquired inside a wrap that holds ${last}: the two could wait for each other for ever. ` +
+        "Acquire both at once, or in name order, or say with `holder` that it is another line of work";
+      throw new WaggleError("WAGGLE_ACQUIRE_ORDER", sentence, { field: "resources" });
+    }
   }
 
   /** The agent, started when there is none, or when the one before has ended. */
@@ -122,20 +148,6 @@ export class SlotHolder {
     } finally {
       settled.abort();
     }
-  }
-}
-
-/** Two wraps, one inside the other, are two lines of work for the leader, who cannot know that the outer one waits for
- *  the inner. Branches of one wrap may well wait for each other. @throws WaggleError `WAGGLE_ACQUIRE_ORDER` */
-function checkOrder(wanted: readonly string[], inside: Around | undefined): void {
-  for (let around = inside; around !== undefined; around = around.outer) {
-    const last = around.isRunning ? around.resources.at(-1) : undefined;
-    const early = last === undefined ? undefined : wanted.find((resource) => resource <= last);
-    if (early === undefined) continue;
-    const sentence =
-      `${early} cannot be acquired inside a wrap that holds ${last}: the two could wait for each other for ever. ` +
-      "Acquire both at once, or in name order, or say with `holder` that it is another line of work";
-    throw new WaggleError("WAGGLE_ACQUIRE_ORDER", sentence, { field: "resources" });
   }
 }
 

@@ -207,7 +207,12 @@ export class SwarmClient implements Swarm {
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
     this.#operations = new Operations(asker, subjects);
-    this.#slots = new SlotHolder({ aborts, clock, startAgent: (options) => this.agent(options) });
+    this.#slots = new SlotHolder({
+      swarm: deps.swarm,
+      aborts,
+      clock,
+      startAgent: (options) => this.agent(options),
+    });
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
       ...shared,

@@ -6,7 +6,9 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
+import { swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -264,6 +266,38 @@ describe("inside a wrap", () => {
       { status: "rejected", reason: coded("WAGGLE_ACQUIRE_ORDER") },
     ]);
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
+
+  it("of two that cross by two connections, one is refused and the other runs", async () => {
+    const crossing = (by: Swarm, outer: string, within: Swarm, inner: string) =>
+      by.wrap(() => within.wrap(() => "in", { resource: inner }), { resource: outer });
+    const crossed = Promise.allSettled([
+      crossing(one, "disk", other, "gpu"),
+      crossing(other, "gpu", one, "disk"),
+    ]);
+    expect(await outcomeOf(crossed)).toEqual([
+      { status: "fulfilled", value: "in" },
+      { status: "rejected", reason: coded("WAGGLE_ACQUIRE_ORDER") },
+    ]);
+    const acquired = one.wrap(() => other.acquire("disk"), { resource: "gpu" });
+    await expect(acquired).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
+
+  it("a resource of another swarm has an order of its own", async () => {
+    const name = swarmId("elsewhere");
+    const elsewhere = await startTestSwarm({ clock, hub: swarm.hub, swarm: name });
+    await elsewhere.client.ask(subjectsOf(name).operator("resource"), { resource: "disk", slots: 1 });
+    const there = await connect({ transport: swarm.hub.connect(), swarm: name, clock });
+    expect(await one.wrap(() => there.wrap(() => "in", { resource: "disk" }), { resource: "gpu" })).toBe(
+      "in",
+    );
+    const back = () => there.wrap(() => one.acquire("disk"), { resource: "disk" });
+    await expect(one.wrap(back, { resource: "gpu" })).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+    const closed = there.close();
+    await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
+    await closed;
+    await elsewhere.stop();
   });
 
   it("an earlier resource is refused however deep, and granted to another holder", async () => {

@@ -4,7 +4,7 @@
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
-import { swarmId } from "../../src/ids.ts";
+import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { encode } from "../../src/protocol/codec.ts";
@@ -32,6 +32,8 @@ export interface TestSwarm {
 }
 
 export interface TestSwarmOptions {
+  /** Default `test`, whose subjects are below. */
+  readonly swarm?: SwarmId;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly store?: MemoryJournalStore;
@@ -65,7 +67,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     const transport = hub.connect();
     transportById.set(id, transport);
     const logger = options.logger ?? silentLogger;
-    const deps = { id, swarm: swarmId("test"), transport, journal, clock, random, logger };
+    const deps = { id, swarm: options.swarm ?? swarmId("test"), transport, journal, clock, random, logger };
     const coordinator = await startCoordinator(deps);
     running.push(coordinator);
     return coordinator;
