@@ -421,6 +421,28 @@ describe("the ceiling", () => {
     expect(ticksUntilLight({})).toBe(41);
   });
 
+  it("passed by several, goes by who asked first, and their receipts say how long each waited", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1, ceiling: 1 } });
+    turns.turn(acquire("a2-held", "gpu"), acquire("a1-first", "gpu"), acquire("a3-next", "gpu"));
+    const heavy = ["a4-1", "a4-2", "a4-3", "a4-4"];
+    turns.turn(...heavy.map((handle) => acquire(handle, "gpu", { weightThousandths: 9_000 })));
+    turns.pass(700);
+    const granted: string[] = [];
+    for (let holders = turns.holders("gpu"); holders.length > 0; holders = turns.holders("gpu")) {
+      granted.push(...holders);
+      turns.turn(...holders.map((handle) => release(handle)));
+    }
+    expect(granted).toEqual(["a2-held", "a4-1", "a4-2", "a4-3", "a1-first", "a3-next", "a4-4"]);
+    const waits = turns.all("SlotGranted").map(({ receipt: { by, waitedMs } }) => [by, waitedMs]);
+    expect(waits.slice(-4)).toEqual([
+      ["load", 700],
+      ["ceiling", 700],
+      ["ceiling", 700],
+      ["ceiling", 700],
+    ]);
+  });
+
   it.each<[string, Partial<Policy>]>([
     ["our rules", { ceiling: 0 }],
     ["the published rules, which have none", { rules: "loco", ...ruleSets.loco }],

@@ -1,10 +1,18 @@
 // What is charged when: reservations, settlements, what is returned, and what comes late.
 
 import { beforeEach, describe, expect, it } from "vitest";
+import { unchargedKey } from "../../src/core/budget-rows.ts";
 import type { ReportedOutcome } from "../../src/core/command.ts";
+import type { KindRow } from "../../src/core/state.ts";
 import { agentId, incarnation, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { costCorrection, costEstimate, tokensEstimate } from "../../src/scheduling/estimate.ts";
+import {
+  costCorrection,
+  costEstimate,
+  estimateFactor,
+  learnEstimate,
+  tokensEstimate,
+} from "../../src/scheduling/estimate.ts";
 import { totalAt } from "../../src/scheduling/rolling-window.ts";
 import { aTask, join } from "../support/turns.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
@@ -186,6 +194,39 @@ describe("a report that comes after its attempt was lost", () => {
     swarm.report(lost, { kind: "completed", result: "", tokens: 9 });
     expect(swarm.all("TokensCharged")).toEqual([]);
   });
+
+  it("is charged at the last moment at which ended tasks are remembered", () => {
+    assign("t1", 1_000);
+    const [lost] = swarm.all("TaskAssigned");
+    lapse();
+    swarm.pass(limits.endedTasksMs);
+    assign("t2", 0, "a2");
+    lapse("a2");
+    if (lost !== undefined) swarm.report(lost, { kind: "completed", result: "", tokens: 9 });
+    expect(swarm.all("TokensCharged")).toMatchObject([{ task: "t1", tokens: 9 }]);
+  });
+
+  it("is awaited of so many attempts at most: whoever was lost longest ago is forgotten first", () => {
+    assign("t1", 1_000);
+    assign("t2", 1_000, "a2");
+    const [one, two] = swarm.all("TaskAssigned");
+    if (one === undefined || two === undefined) throw new Error("nothing was assigned");
+    lapse("a1");
+    const [row] = swarm.state.uncharged.values();
+    if (row === undefined) throw new Error("nothing is awaited");
+    const room = limits.unchargedAttemptsMax - swarm.state.uncharged.size;
+    for (let n = 1; n < room; n += 1) swarm.state.uncharged.set(`other ${n}`, row);
+    lapse("a2");
+    expect(swarm.state.uncharged.size).toBe(limits.unchargedAttemptsMax);
+    expect(swarm.state.uncharged.has(unchargedKey(one))).toBe(true);
+
+    swarm.join("a3");
+    assign("t3", 0, "a3");
+    lapse("a3");
+    expect(swarm.state.uncharged.size).toBe(limits.unchargedAttemptsMax);
+    for (const late of [one, two]) swarm.report(late, { kind: "completed", result: "", tokens: 9 });
+    expect(swarm.all("TokensCharged")).toMatchObject([{ task: "t2", tokens: 9 }]);
+  });
 });
 
 describe("a change of settings", () => {
@@ -223,6 +264,8 @@ describe("estimates", () => {
     expect(tokensEstimate(swarm.state, aTask())).toBe(1_300);
     took("t3", { kind: "failed", error: "", tokens: 0 });
     expect(tokensEstimate(swarm.state, aTask())).toBe(910);
+    took("t4", { kind: "completed", result: "", tokens: 912 });
+    expect(tokensEstimate(swarm.state, aTask())).toBe(911);
   });
 
   it("learn nothing from what says nothing of a whole attempt", () => {
@@ -329,6 +372,32 @@ describe("an estimate that is too small", () => {
       tokensEstimate(swarm.state, aTask({ id: taskId("next"), project: projectId("free"), tokens: 3_000 })),
     ).toBe(3_000 * limits.estimateFactorMax);
     assign("t2", 3_000);
+  });
+
+  it("is corrected to whole tokens, upwards, and counts as one where it is none", () => {
+    assign("t1", 100);
+    report({ kind: "completed", result: "", tokens: 150 });
+    const estimate = (tokens: number) => tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens }));
+    expect([estimate(3), estimate(1), estimate(0)]).toEqual([5, 2, 2]);
+    const row = swarm.state.kindByName.get(kind("k")) as KindRow;
+    delete row.estimateMeans;
+    learnEstimate(row, 0, 5);
+    expect(estimateFactor(row)).toBe(5);
+    row.estimateMeans = { estimated: 100, used: 50 };
+    expect(estimateFactor(row)).toBe(1);
+  });
+
+  it("is corrected by no more than fits the smaller of two budgets", () => {
+    assign("t1", 1);
+    report({ kind: "completed", result: "", tokens: 500 });
+    for (const [own, global] of [
+      [1_000, 5_000],
+      [5_000, 1_000],
+    ] as const) {
+      swarm.setBudget({ tokens: own, windowMs: 60_000 });
+      swarm.setPolicy({ budget: { tokens: global, windowMs: 60_000, mode: "reject" } });
+      expect(tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 300 }))).toBe(1_000);
+    }
   });
 
   it("is learnt from an attempt that ended early only where that used more already", () => {

@@ -71,6 +71,23 @@ describe("α that moves by itself", () => {
     });
   });
 
+  it("goes by whole steps, however often: from 0.25 to 0 by 25 of them, and back", () => {
+    const down: number[] = [];
+    for (let alpha = 0.25; alpha > 0; alpha = down.at(-1) ?? 0)
+      down.push(nextAlpha({ alpha, oldestAges: uneven, depths: steady })?.to ?? 0);
+    expect(down).toEqual(Array.from({ length: 25 }, (_, step) => (24 - step) / 100));
+    const up: number[] = [];
+    for (let alpha = 0; alpha < 0.25; alpha = up.at(-1) ?? 1)
+      up.push(nextAlpha({ alpha, oldestAges: even, depths: grown })?.to ?? 1);
+    expect(up).toEqual(Array.from({ length: 25 }, (_, step) => (step + 1) / 100));
+  });
+
+  it("stays where nothing waited and nothing waits", () => {
+    const empty = steady.map(() => 0);
+    expect(nextAlpha({ alpha: 0.25, oldestAges: [], depths: empty })).toBeUndefined();
+    expect(nextAlpha({ alpha: 0.25, oldestAges: [1], depths: [...empty.slice(1), 1] })?.measured).toBe(1);
+  });
+
   it("goes up by 0.01 where the queue grew by more than a fifth in 10 ticks", () => {
     expect(nextAlpha({ alpha: 0.25, oldestAges: even, depths: grown })).toEqual({
       from: 0.25,

@@ -8,10 +8,12 @@ import { limits } from "../../src/limits.ts";
 import {
   decayed,
   emptyRecord,
+  epochOf,
   type Outcome,
   othersRate,
   recordOutcome,
   scoredRate,
+  speedFactor,
   swarmRate,
 } from "../../src/scheduling/success-rate.ts";
 
@@ -171,5 +173,47 @@ describe("the success rate", () => {
     const learning = new Learning().learn(0, "success", { everyMs: 5 });
     const records = { agent: learning.of(0), swarm: learning.swarm };
     expect(() => recordOutcome(records, "success", start)).toThrow(/order of journal time/);
+  });
+});
+
+describe("a score's terms", () => {
+  const { rateEpochMs } = limits;
+
+  it("change with time from step to step, and stay within one", () => {
+    const learning = new Learning().learn(0, "failure", { times: 20 });
+    const expectation = { rate: 0.9, latencyMs: 0 };
+    const rateAt = (ms: number) => scoredRate(learning.of(0), expectation, instant(ms));
+    const [first, last, next] = [10, 11, 20].map((steps) => steps * rateEpochMs);
+    expect(rateAt((last ?? 0) - 1)).toBe(rateAt(first ?? 0));
+    expect(rateAt(last ?? 0)).toBeGreaterThan(rateAt(first ?? 0));
+    expect(rateAt(next ?? 0)).toBeGreaterThan(rateAt(last ?? 0));
+    expect([0, 1, rateEpochMs - 1, rateEpochMs].map((ms) => epochOf(instant(ms)))).toEqual([
+      0,
+      0,
+      0,
+      rateEpochMs,
+    ]);
+  });
+
+  it.each([
+    [0, 400, 1],
+    [0.5, 400, 0.5],
+    [1, 400, 0.25],
+    [2, 200, 0.25],
+    [2, 1_000_000, limits.speedFactorMin],
+    [1, 100, 1],
+    [1, 50, 1],
+  ])(
+    "speed to the power of %d, of an agent that takes %d ms where the swarm takes 100, is %d",
+    (exponent, latencyMs, factor) => {
+      const record = { ...emptyRecord(start), latencyMs };
+      expect(speedFactor(record, { rate: 1, latencyMs: 100 }, exponent)).toBe(factor);
+    },
+  );
+
+  it("speed is 1 where an agent or its kind is not known", () => {
+    const slow = { ...emptyRecord(start), latencyMs: 400 };
+    expect(speedFactor(undefined, { rate: 1, latencyMs: 100 }, 2)).toBe(1);
+    expect(speedFactor(slow, { rate: 1, latencyMs: 0 }, 2)).toBe(1);
   });
 });

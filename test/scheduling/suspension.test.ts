@@ -1,8 +1,9 @@
 // When an agent is suspended for a kind, and when it is taken back.
 
 import { describe, expect, it } from "vitest";
-import type { AgentRow } from "../../src/core/state.ts";
+import type { AgentRow, SuccessRecord } from "../../src/core/state.ts";
 import { limits } from "../../src/limits.ts";
+import { decayed, othersRate } from "../../src/scheduling/success-rate.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../../src/scheduling/suspension.ts";
 import { aKind, SwarmFixture } from "./swarm-fixture.ts";
 
@@ -70,6 +71,24 @@ describe("suspension", () => {
     expect(verdict(swarm)).toBeUndefined();
     swarm.teach("bad", { failures: 5 });
     expect(verdict(swarm)).toBeDefined();
+  });
+
+  it("needs so many attempts that the others would have succeeded at five of them", () => {
+    const swarm = aSwarm({ goodSuccesses: 0 });
+    for (let n = 0; n < 10; n += 1) swarm.teach("good", { successes: 3, failures: 7 });
+    const expected: number[] = [];
+    for (let n = 0; n < 30; n += 1) {
+      swarm.teach("bad", { failures: 1 });
+      const record = swarm.agent("bad").recordByKind.get(aKind) as SuccessRecord;
+      const { failures } = decayed(record, swarm.at);
+      const wouldSucceed = failures * othersRate(record, swarm.state.recordByKind.get(aKind), swarm.at);
+      if (n + 1 < suspendAttemptsMin) continue;
+      expected.push(wouldSucceed);
+      expect(verdict(swarm) !== undefined).toBe(wouldSucceed >= 5);
+    }
+    // Both happened, and what is less by a third was too little.
+    expect(expected.some((times) => times > 3.4 && times < 5)).toBe(true);
+    expect(expected.at(-1)).toBeGreaterThan(5);
   });
 
   it.each<[string, (swarm: SwarmFixture, good: AgentRow) => void]>([
