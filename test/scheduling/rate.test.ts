@@ -6,7 +6,7 @@ import { instant } from "../../src/ids.ts";
 import { emptyUse, opensAt, recordUse, usedOf } from "../../src/scheduling/rate.ts";
 
 const began = 1_000_000_000;
-const after = (ms: number) => instant(began + ms);
+const at = (ms: number) => instant(began + ms);
 const aRate = (overrides: Partial<RateSettings> = {}): RateSettings => ({
   window: "per_minute",
   tokensMax: 10,
@@ -16,8 +16,8 @@ const aRate = (overrides: Partial<RateSettings> = {}): RateSettings => ({
 
 /** What is used, each at so many ms. */
 function useOf(rate: RateSettings, ...uses: readonly (readonly [afterMs: number, tokens: number])[]) {
-  const use = emptyUse(rate, after(0));
-  for (const [afterMs, tokens] of uses) recordUse(use, rate, tokens, after(afterMs));
+  const use = emptyUse(rate, at(0));
+  for (const [afterMs, tokens] of uses) recordUse(use, rate, tokens, at(afterMs));
   return use;
 }
 
@@ -29,14 +29,14 @@ describe("a window that restarts", () => {
   ] as const)("has expired when more than its length has passed: %s", (window, lengthMs) => {
     const rate = aRate({ window });
     const use = useOf(rate, [0, 10]);
-    expect([usedOf(use, rate, after(lengthMs)), usedOf(use, rate, after(lengthMs + 1))]).toEqual([10, 0]);
-    expect(opensAt(use, rate, after(0))).toBe(began + lengthMs + 1);
+    expect([usedOf(use, rate, at(lengthMs)), usedOf(use, rate, at(lengthMs + 1))]).toEqual([10, 0]);
+    expect(opensAt(use, rate, at(0))).toBe(began + lengthMs + 1);
   });
 
   it("begins anew with the first use after that", () => {
     const rate = aRate();
     const use = useOf(rate, [0, 10], [70_000, 4]);
-    expect([usedOf(use, rate, after(130_000)), usedOf(use, rate, after(130_001))]).toEqual([4, 0]);
+    expect([usedOf(use, rate, at(130_000)), usedOf(use, rate, at(130_001))]).toEqual([4, 0]);
   });
 });
 
@@ -45,15 +45,15 @@ describe.each([true, false])("what open attempts reserve (sliding: %s)", (slidin
 
   it("is used too, until they end", () => {
     const use = useOf(rate, [0, 5]);
-    expect(opensAt(use, rate, after(0), 4)).toBe(began);
-    expect(opensAt(use, rate, after(0), 5)).toBeGreaterThan(began + 59_000);
+    expect(opensAt(use, rate, at(0), 4)).toBe(began);
+    expect(opensAt(use, rate, at(0), 5)).toBeGreaterThan(began + 59_000);
   });
 
   it("leaves room by time alone as long as it leaves a token, and not beyond that", () => {
     const use = useOf(rate, [0, 5]);
-    const opens = opensAt(use, rate, after(0), 9);
+    const opens = opensAt(use, rate, at(0), 9);
     expect(opens).toBeGreaterThan(began + 59_000);
-    expect(usedOf(use, rate, opens ?? after(0))).toBe(0);
-    expect(opensAt(use, rate, after(0), 10)).toBeUndefined();
+    expect(usedOf(use, rate, opens ?? at(0))).toBe(0);
+    expect(opensAt(use, rate, at(0), 10)).toBeUndefined();
   });
 });
