@@ -87,7 +87,7 @@ function setCommand(program: Program): Command {
     .option("--max-concurrent <n>", "attempts open at once; none: no limit", orNone(openAttempts))
     .option(
       "--queue-max <n>",
-      `tasks that may wait; none: the most there may be, ${formatCount(limits.queuedTasksPerProjectMax)}`,
+      `tasks that may wait, retries included; none: the most there may be, ${formatCount(limits.queuedTasksPerProjectMax)}`,
       orNone(wholeNumber(1, limits.queuedTasksPerProjectMax)),
     );
   return addBudgetFlags(command)

@@ -46,7 +46,8 @@ export class Submitter {
     if (task.bytes > transport.maxPayloadBytes - ENVELOPE_BYTES)
       throw tooLarge(task, transport.maxPayloadBytes);
     if (this.#pending >= limits.pendingSubmitsMax) {
-      throw new BackpressureError(`${this.#pending} tasks wait to be accepted already`, limits.retryAfterMs);
+      const sentence = `${this.#pending} tasks of this connection wait to be accepted, as many as may: await some of them first`;
+      throw new BackpressureError(sentence, limits.retryAfterMs);
     }
     this.#pending += 1;
     const giveUpAtMs = clock.monotonicMs() + terms.timeoutMs;

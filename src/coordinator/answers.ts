@@ -1,9 +1,9 @@
 // From the core's replies to the answers on the wire: the one place that words a refusal.
 
-import { assert } from "../assert.ts";
-import type { Reply } from "../core/command.ts";
-import type { RefusalReason } from "../core/event.ts";
+import { assert, unreachable } from "../assert.ts";
+import type { QueueRefusal, Reply } from "../core/command.ts";
 import type { WaggleErrorCode } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { CancelAnswer, CodedError, ResultAnswer, SubmitAnswer } from "../protocol/schemas.ts";
 
 export function codedError(
@@ -28,7 +28,7 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
           : {}),
       };
     case "refused":
-      return backpressure(reply.reason, reply.retryAfterMs);
+      return codedError("WAGGLE_BACKPRESSURE", fullText(reply), { retryAfterMs: reply.retryAfterMs });
     case "no-capable-agent":
       return codedError(
         "WAGGLE_NO_CAPABLE_AGENT",
@@ -106,17 +106,49 @@ export function unknownProject(project: string): CodedError {
   );
 }
 
-export function backpressure(reason: RefusalReason | "too-many-waiting", retryAfterMs: number): CodedError {
+/** A refusal at the edge, where nothing is known of what was asked. */
+export function backpressure(
+  reason: "inbox-full" | "journal-full" | "too-many-waiting",
+  retryAfterMs: number,
+): CodedError {
   const sentences: Readonly<Record<typeof reason, string>> = {
-    "project-queue-full": "the project has as many waiting tasks as it may",
-    "swarm-queue-full": "the swarm has as many waiting tasks as it may",
-    "inbox-full": "the coordinator has more messages waiting than it may",
-    "too-many-users": "as many users or projects have live tasks as may",
-    "journal-full": "the journal is short of room",
-    "user-queue-full": "the project is half full and the user has more waiting tasks than the others have",
-    "too-many-waiting": "as many clients wait for tasks as may",
+    "inbox-full": `the coordinator has ${count(limits.inboxDepthMax)} messages waiting, as many as may: try again later`,
+    "journal-full":
+      "the journal is short of room, and no new task is taken until it has some: try again later, and have an operator " +
+      "give it more (`waggle status` says how much it has)",
+    "too-many-waiting": `the ends of ${count(limits.awaitedTasksMax)} tasks are waited for, as many as may be: try again later`,
   };
-  return codedError("WAGGLE_BACKPRESSURE", `${sentences[reason]}: try again later`, { retryAfterMs });
+  return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });
+}
+
+/** Of a task that is refused: what is full, how full it is, and what would make room. */
+function fullText({ reason, project, user, has, max }: QueueRefusal): string {
+  const what = "waiting (queued, not due yet, or to be tried again)";
+  switch (reason) {
+    case "swarm-queue-full":
+      return `the swarm has ${count(has)} tasks ${what}, and may have ${count(max)}: try again when some have started`;
+    case "project-queue-full": {
+      const raise = `\`waggle project set ${project} --queue-max N\``;
+      const more = max < limits.queuedTasksPerProjectMax ? `, or allow more with ${raise}` : "";
+      return `project ${project} has ${count(has)} tasks ${what}, and may have ${count(max)}: try again when some have started${more}`;
+    }
+    case "user-queue-full":
+      return (
+        `user ${user} of project ${project} has ${count(has)} tasks ${what}, and may have ${count(max)} now: more than ` +
+        "half of the project's queue is full, and there a user may have no more than the others that wait have in the " +
+        `mean, or alone ${100 - limits.queueShareForOthers * 100} % of it. Try again when some have started`
+      );
+    case "too-many-users":
+      return `project ${project} has ${count(has)} users with tasks that have not ended, as many as may: try again when those of one have`;
+    case "too-many-projects":
+      return `${count(has)} projects are kept for their tasks or settings, as many as may, and ${project} is none of them: try again when the tasks of one have ended`;
+    default:
+      return unreachable(reason);
+  }
+}
+
+function count(of: number): string {
+  return of.toLocaleString("en-US");
 }
 
 function suggestion(nearMisses: readonly string[]): string {

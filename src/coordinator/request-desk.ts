@@ -166,7 +166,7 @@ export class RequestDesk implements RequestTarget {
     this.#deps.refusals.add(project, reason, count);
   }
 
-  closedReason(): RefusalReason | undefined {
+  closedReason(): "journal-full" | undefined {
     return this.#deps.room.isShort ? "journal-full" : undefined;
   }
 

@@ -52,7 +52,7 @@ export interface RequestTarget {
   /** Any valid message shows that its sender lives. */
   heard(agent: AgentId, incarnation: Incarnation): void;
   /** Why no task is accepted now, if so. */
-  closedReason(): RefusalReason | undefined;
+  closedReason(): "journal-full" | undefined;
   /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
   mayRefuse(): boolean;
   progress(agent: AgentId, report: Progress): void;

@@ -108,7 +108,7 @@ function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waitin
     case "above-capacity":
       return codedError(
         "WAGGLE_ABOVE_CAPACITY",
-        `${reply.resource} has ${slots(reply.slots)}, and ${slots(reply.wanted)} of it could never be granted: ask for fewer, or have an operator add some`,
+        `${reply.resource} has ${counted(reply.slots, "slot")}, and ${counted(reply.wanted, "slot")} of it could never be granted: ask for fewer, or have an operator add some`,
         { field: "resources" },
       );
     case "out-of-order":
@@ -120,7 +120,8 @@ function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waitin
     case "too-many-waiters":
       return codedError(
         "WAGGLE_BACKPRESSURE",
-        `as many wait for ${reply.resource} as may: try again later, or do less`,
+        `${reply.resource} has ${counted(reply.maxWaiters, "request")} waiting, as many as may: try again later, or allow more with ` +
+          `\`waggle resource set ${reply.resource} --max-waiters N\``,
         { field: "resources", retryAfterMs: reply.retryAfterMs },
       );
     case "too-many-acquisitions":
@@ -165,8 +166,8 @@ function meant(names: readonly string[]): string {
   return names.length === 0 ? "" : `; did you mean ${names.join(" or ")}?`;
 }
 
-function slots(count: number): string {
-  return count === 1 ? "1 slot" : `${count} slots`;
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function unexpected(reply: Reply): never {

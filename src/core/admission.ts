@@ -4,10 +4,10 @@
 import { limits } from "../limits.ts";
 import { tokensEstimate } from "../scheduling/estimate.ts";
 import { neverFits } from "../scheduling/gates.ts";
-import type { Reply } from "./command.ts";
-import type { RefusalReason, TaskSpec } from "./event.ts";
+import type { QueueRefusal, Reply } from "./command.ts";
+import type { TaskSpec } from "./event.ts";
 import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount } from "./state.ts";
-import { hasRoomFor } from "./task-rows.ts";
+import { hasRoomFor, hasRoomForProject } from "./task-rows.ts";
 
 /** Why a task that is not known yet does not come in, or undefined. */
 export function refusalOf(state: SwarmState, task: TaskSpec): Reply | undefined {
@@ -17,35 +17,59 @@ export function refusalOf(state: SwarmState, task: TaskSpec): Reply | undefined 
   const tooSmall = neverFits(state, row, tokens);
   if (tooSmall !== undefined) return { kind: "over-budget", tokens, ...tooSmall };
 
-  if (waitingCount(state.counts) >= limits.queuedTasksMax) return refused("swarm-queue-full");
-  if (row !== undefined && waitingCount(row.counts) >= queueMaxOf(row)) return refused("project-queue-full");
-  if (row !== undefined && holdsMoreThanItsShare(row, task)) return refused("user-queue-full");
-  if (!hasRoomFor(state, task.project, task.user)) return refused("too-many-users");
-  return undefined;
+  return fullQueue(state, task, row);
 }
 
 function isDeclared(state: SwarmState, row: ProjectRow | undefined): boolean {
   return state.policy.projects === "open" || row?.settings !== undefined;
 }
 
-function refused(reason: RefusalReason): Reply {
-  return { kind: "refused", reason, retryAfterMs: limits.retryAfterMs };
+/** The first bound that one more task would break. What waits is what is queued or delayed: a task that is not due yet,
+ *  and one that failed and is to be tried again, counts as well. */
+function fullQueue(state: SwarmState, task: TaskSpec, row: ProjectRow | undefined): QueueRefusal | undefined {
+  const { project, user } = task;
+  const refused = (reason: QueueRefusal["reason"], has: number, max: number): QueueRefusal => ({
+    kind: "refused",
+    reason,
+    project,
+    user,
+    has,
+    max,
+    retryAfterMs: limits.retryAfterMs,
+  });
+  const waiting = waitingCount(state.counts);
+  if (waiting >= limits.queuedTasksMax) return refused("swarm-queue-full", waiting, limits.queuedTasksMax);
+  if (row === undefined) {
+    const { projectsMax } = limits;
+    return hasRoomForProject(state, project)
+      ? undefined
+      : refused("too-many-projects", state.projectById.size, projectsMax);
+  }
+  const ofProject = waitingCount(row.counts);
+  const max = queueMaxOf(row);
+  if (ofProject >= max) return refused("project-queue-full", ofProject, max);
+  const userRow = row.userByName.get(user);
+  const own = userRow === undefined ? 0 : waitingCount(userRow.counts);
+  const share = shareOf(row, own);
+  if (own + 1 > share) return refused("user-queue-full", own, share);
+  if (!hasRoomFor(state, project, user))
+    return refused("too-many-users", row.userByName.size, limits.usersPerProjectMax);
+  return undefined;
 }
 
 function queueMaxOf({ settings = defaultProjectSettings }: ProjectRow): number {
   return settings.queueMax;
 }
 
-/** Beyond half of the project's bound, one more must not lift a user above the mean of the others that wait. Whoever
- *  has nothing waiting yet is below any mean. Who waits alone has no others, and leaves some places to those that may
- *  come. */
-function holdsMoreThanItsShare(row: ProjectRow, { user }: TaskSpec): boolean {
+/** How many tasks of a user may wait, of a project in which one more fits. Beyond half of the project's bound, one more
+ *  must not lift a user above the mean of the others that wait. Whoever has nothing waiting yet is below any mean. Who
+ *  waits alone has no others, and leaves some places to those that may come.
+ *  @param own how many of its tasks wait now */
+function shareOf(row: ProjectRow, own: number): number {
   const waiting = waitingCount(row.counts);
-  if (2 * (waiting + 1) <= queueMaxOf(row)) return false;
-  const userRow = row.userByName.get(user);
-  const own = userRow === undefined ? 0 : waitingCount(userRow.counts);
-  if (own === 0) return false;
+  const max = queueMaxOf(row);
+  if (own === 0 || 2 * (waiting + 1) <= max) return max;
   const others = row.usersWaiting - 1;
-  if (others === 0) return waiting + 1 > Math.ceil(queueMaxOf(row) * (1 - limits.queueShareForOthers));
-  return (own + 1) * others > waiting - own;
+  if (others === 0) return Math.ceil(max * (1 - limits.queueShareForOthers));
+  return Math.floor((waiting - own) / others);
 }

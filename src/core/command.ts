@@ -14,8 +14,16 @@ import type {
   TaskId,
   Term,
   Token,
+  UserId,
 } from "../ids.ts";
-import type { Encoding, RefusalReason, SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
+import type {
+  Encoding,
+  QueueBound,
+  RefusalReason,
+  SlotReleaseReason,
+  SlotWaitEndReason,
+  TaskSpec,
+} from "./event.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 
 /** One attempt as an agent names it. */
@@ -161,7 +169,7 @@ export type Reply =
       readonly duplicate: boolean;
       readonly warnings: readonly SubmitWarning[];
     }
-  | { readonly kind: "refused"; readonly reason: RefusalReason; readonly retryAfterMs: number }
+  | QueueRefusal
   /** It could never be assigned: its estimate is above a budget in mode `reject`. */
   | {
       readonly kind: "over-budget";
@@ -238,8 +246,27 @@ export type Reply =
     }
   /** Its holder has slots of `held`, which comes later in name order, or is the same where it must not be. */
   | { readonly kind: "out-of-order"; readonly resource: ResourceName; readonly held: ResourceName }
-  | { readonly kind: "too-many-waiters"; readonly resource: ResourceName; readonly retryAfterMs: number }
+  | {
+      readonly kind: "too-many-waiters";
+      readonly resource: ResourceName;
+      readonly maxWaiters: number;
+      readonly retryAfterMs: number;
+    }
   | { readonly kind: "too-many-acquisitions"; readonly retryAfterMs: number };
+
+/** There is no room for one more task: a bound on what waits was hit, and which. */
+export type QueueRefusal = {
+  readonly kind: "refused";
+  readonly reason: QueueBound;
+  readonly project: ProjectId;
+  readonly user: UserId;
+  /** Tasks that wait: the swarm's, the project's, or the user's in it. For `too-many-users` users of the project with
+   *  live tasks, for `too-many-projects` projects that are kept. */
+  readonly has: number;
+  /** The most there may be of these now. */
+  readonly max: number;
+  readonly retryAfterMs: number;
+};
 
 /** What an agent believes of its acquisitions and is not so. */
 export interface SlotCorrections {

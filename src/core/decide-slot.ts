@@ -31,8 +31,14 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   }
   const crowded = rowsOf(state, needs).find((row) => row.waiting.size >= row.settings.maxWaiters);
   if (crowded !== undefined) {
-    const { resource } = crowded;
-    return answered({ kind: "too-many-waiters", resource, retryAfterMs: limits.retryAfterMs });
+    const { resource, settings } = crowded;
+    const { maxWaiters } = settings;
+    return answered({
+      kind: "too-many-waiters",
+      resource,
+      maxWaiters,
+      retryAfterMs: limits.retryAfterMs,
+    });
   }
   const { timeoutMs } = command;
   const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };

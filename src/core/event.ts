@@ -280,13 +280,14 @@ export type Event =
       readonly count: number;
     };
 
-export type RefusalReason =
+/** The bounds on what waits. */
+export type QueueBound =
   | "project-queue-full"
   | "swarm-queue-full"
-  | "inbox-full"
-  | "journal-full"
+  | "too-many-projects"
   | "too-many-users"
   | "user-queue-full";
+export type RefusalReason = QueueBound | "inbox-full" | "journal-full";
 
 export type EventType = Event["type"];
 

@@ -48,7 +48,7 @@ describe("a journal short of room", () => {
       expect(await swarm.client.submit([{ kind: "count" }, { kind: "count" }])).toEqual({
         ok: false,
         code: "WAGGLE_BACKPRESSURE",
-        message: "the journal is short of room: try again later",
+        message: expect.stringMatching(/^the journal is short of room.*try again later.*operator/),
         retryAfterMs: limits.retryAfterMs,
       });
     await swarm.client.submit([{ kind: "count" }], {}, "other");
@@ -156,7 +156,15 @@ describe("a task refused by the queues' bounds", () => {
     const [entry] = entries;
     entry?.replies.push(
       { kind: "accepted", task: "t1" as never, duplicate: false, warnings: [] },
-      { kind: "refused", reason: "project-queue-full", retryAfterMs: limits.retryAfterMs },
+      {
+        kind: "refused",
+        reason: "project-queue-full",
+        project: "p" as never,
+        user: "u" as never,
+        has: 5,
+        max: 5,
+        retryAfterMs: limits.retryAfterMs,
+      },
     );
     entry?.finish({ term: 1 as never, idx: 7 as never });
     expect(sent).toMatchObject([

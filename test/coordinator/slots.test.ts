@@ -110,6 +110,7 @@ describe("acquiring", () => {
     await acquire(a2, "h2");
     expect((await acquire(a3, "h3")).answer).toMatchObject({
       code: "WAGGLE_BACKPRESSURE",
+      message: expect.stringMatching(/^gpu has 1 request waiting.*waggle resource set gpu --max-waiters N/),
       retryAfterMs: limits.retryAfterMs,
     });
   });

@@ -32,14 +32,23 @@ function refusal(turns: Turns, command: Command) {
 const isTaken = (turns: Turns, command: Command) =>
   decide(turns.state, command, turns.at).reply.kind === "accepted";
 
-const full = (reason: string) => ({ kind: "refused", reason, retryAfterMs: limits.retryAfterMs });
+/** @param has of what the bound counts, and the most there may be */
+const full = (reason: string, user: string, has: number, max: number) => ({
+  kind: "refused",
+  reason,
+  project: "p",
+  user,
+  has,
+  max,
+  retryAfterMs: limits.retryAfterMs,
+});
 
 describe("a project's bound", () => {
   it("is what was set; what was known already is still a duplicate", () => {
     const turns = new Turns();
     const first = one("ann");
     turns.turn(project({ queueMax: 2 }), first, one("ann", { notBefore: instant(turns.at + hour) }));
-    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full"));
+    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full", "ann", 2, 2));
     expect(refusal(turns, first)).toMatchObject({ kind: "accepted", duplicate: true });
     expect(isTaken(turns, one("ann", { project: projectId("other") }))).toBe(true);
     turns.turn(project({ queueMax: 3 }));
@@ -51,9 +60,26 @@ describe("a project's bound", () => {
     turns.turn(...several("ann", 4));
     turns.turn(project({ queueMax: 2 }));
     expect(turns.state.counts.queued).toBe(4);
-    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full"));
+    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full", "ann", 4, 2));
     turns.turn(join("a1", { maxConcurrent: 3 }));
     expect(isTaken(turns, one("ann"))).toBe(true);
+  });
+
+  it("holds a task that failed until it is tried again, and refuses no retry", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 2 }), project({ queueMax: 1 }));
+    turns.turn(one("ann"));
+    const failing = turns.last("TaskAssigned").task;
+    turns.turn(turns.report(failing, { kind: "failed", error: "no" }));
+    expect(turns.state.counts).toMatchObject({ delayed: 1, queued: 0 });
+    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full", "ann", 1, 1));
+    turns.turn(project({ queueMax: 2 }));
+    turns.turn(one("bob"));
+    const other = turns.last("TaskAssigned").task;
+    turns.turn(project({ queueMax: 1 }));
+    turns.turn(turns.report(other, { kind: "failed", error: "no" }));
+    expect(turns.state.counts.delayed).toBe(2);
+    expect(refusal(turns, one("ann"))).toMatchObject({ has: 2, max: 1 });
   });
 
   it("does not hold what runs", () => {
@@ -69,15 +95,15 @@ describe("a user's share of it", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 10 }), one("bob"));
     for (let n = 0; n < 4; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full"));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 4, 1));
 
     const alone = new Turns();
     alone.turn(project({ queueMax: 10 }));
     for (let n = 0; n < 9; n += 1) expect(alone.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(alone, one("ann"))).toEqual(full("user-queue-full"));
+    expect(refusal(alone, one("ann"))).toEqual(full("user-queue-full", "ann", 9, 9));
     // Whoever comes finds a place.
     expect(alone.turn(one("bob"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(alone, one("cid"))).toEqual(full("project-queue-full"));
+    expect(refusal(alone, one("cid"))).toEqual(full("project-queue-full", "cid", 10, 10));
   });
 
   it("beyond it is the mean of the others that wait", () => {
@@ -87,8 +113,8 @@ describe("a user's share of it", () => {
     turns.turn(one("cid"));
     turns.turn(one("cid"));
     expect(turns.state.counts.queued).toBe(7);
-    expect(refusal(turns, one("cid"))).toEqual(full("user-queue-full"));
-    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full"));
+    expect(refusal(turns, one("cid"))).toEqual(full("user-queue-full", "cid", 2, 2));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 3, 2));
     // Whoever comes new finds room: nobody who waits holds less than one.
     expect(isTaken(turns, one("dee"))).toBe(true);
   });
@@ -96,7 +122,7 @@ describe("a user's share of it", () => {
   it("counts who waits, and only that: ended and running tasks free the share", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 4 }), one("bob"), one("ann"));
-    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full"));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 1, 1));
     const waiting = () => turns.state.projectById.get(projectId("p"))?.usersWaiting;
     expect(waiting()).toBe(2);
     turns.turn(join("a1", { maxConcurrent: 1 })); // bob's runs; ann waits alone
@@ -118,7 +144,7 @@ describe("a user's share of it", () => {
       },
     });
     const watched = { ...turns.state, projectById: new Map([[row.project, { ...row, userByName }]]) };
-    expect(decide(watched, one("u1"), turns.at).reply).toEqual(full("user-queue-full"));
+    expect(decide(watched, one("u1"), turns.at).reply).toEqual(full("user-queue-full", "u1", 1, 1));
     expect(looked).toBeLessThanOrEqual(2);
   });
 });

@@ -46,7 +46,8 @@ it("a project with as many busy users as may be refuses one more, and takes one 
   const state = startedState();
   const turn = turnOf(state);
   for (let n = 0; n < limits.usersPerProjectMax; n += 1) submit(turn, `user-${n}`);
-  expect(submit(turn, "one-more")).toMatchObject({ kind: "refused", reason: "too-many-users" });
+  const users = { has: limits.usersPerProjectMax, max: limits.usersPerProjectMax };
+  expect(submit(turn, "one-more")).toMatchObject({ reason: "too-many-users", ...users });
   expect(submit(turn, "one-more", "another-project")).toMatchObject({ kind: "accepted" });
 
   turn.take({ type: "CancelTask", project: projectId("p"), task: taskId("p-user-7") });
@@ -59,7 +60,8 @@ it("as many projects as may be leave no room for another while all are busy", ()
   const state = startedState();
   const turn = turnOf(state);
   for (let n = 0; n < limits.projectsMax; n += 1) submit(turn, "ann", `project-${n}`);
-  expect(submit(turn, "ann", "one-more")).toMatchObject({ kind: "refused", reason: "too-many-users" });
+  const projects = { has: limits.projectsMax, max: limits.projectsMax };
+  expect(submit(turn, "ann", "one-more")).toMatchObject({ reason: "too-many-projects", ...projects });
   expect(checkInvariants(state)).toEqual([]);
 });
 

@@ -59,7 +59,7 @@ describe("acquiring", () => {
     turns.turn(acquire("a1-held", "gpu"));
     for (let n = 1; n <= 100; n += 1) turns.turn(acquire(`a2-${n}`, "gpu"));
     expect(turns.turn(acquire("a3-x", "gpu"))).toEqual([
-      { kind: "too-many-waiters", resource: "gpu", retryAfterMs: limits.retryAfterMs },
+      { kind: "too-many-waiters", resource: "gpu", maxWaiters: 100, retryAfterMs: limits.retryAfterMs },
     ]);
     turns.turn(release("a1-held"));
     expect(kindsOf(turns.turn(acquire("a3-x", "gpu")))).toEqual(["slot-awaited"]);

@@ -74,6 +74,10 @@ describe("submitting", () => {
     expect(refusal(turns, more)).toEqual({
       kind: "refused",
       reason: "swarm-queue-full",
+      project: "p",
+      user: "u",
+      has: limits.queuedTasksMax,
+      max: limits.queuedTasksMax,
       retryAfterMs: limits.retryAfterMs,
     });
     counts.delayed -= 1;

@@ -1,0 +1,53 @@
+// How a refusal for want of room is worded: whose bound, how full it is, what counts, and what makes room.
+
+import { describe, expect, it } from "vitest";
+import { submitAnswer } from "../../src/coordinator/answers.ts";
+import type { QueueRefusal } from "../../src/core/command.ts";
+import { projectId, userId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+
+const refused: Omit<QueueRefusal, "reason"> = {
+  kind: "refused",
+  project: projectId("acme"),
+  user: userId("ann"),
+  has: 1_500,
+  max: 1_000,
+  retryAfterMs: limits.retryAfterMs,
+};
+
+/** The message of the answer. */
+function told(refusal: Partial<QueueRefusal> & Pick<QueueRefusal, "reason">): string {
+  const answer = submitAnswer({ ...refused, ...refusal });
+  expect(answer).toMatchObject({
+    ok: false,
+    code: "WAGGLE_BACKPRESSURE",
+    retryAfterMs: limits.retryAfterMs,
+  });
+  return "message" in answer ? answer.message : "";
+}
+
+describe("no room for a task", () => {
+  it.each<[QueueRefusal["reason"], RegExp]>([
+    ["swarm-queue-full", /^the swarm has 1,500 tasks waiting .*may have 1,000: try again/],
+    ["project-queue-full", /^project acme has 1,500 tasks waiting .*may have 1,000: try again/],
+    [
+      "user-queue-full",
+      /^user ann of project acme has 1,500 tasks waiting .*may have 1,000 now: .*90 % of it/,
+    ],
+    ["too-many-users", /^project acme has 1,500 users with tasks.*try again/],
+    ["too-many-projects", /^1,500 projects are kept.*acme is none of them: try again/],
+  ])("%s names who, how many there are and how many there may be", (reason, message) => {
+    expect(told({ reason })).toMatch(message);
+  });
+
+  it("says what counts as waiting, retries included", () => {
+    for (const reason of ["swarm-queue-full", "project-queue-full", "user-queue-full"] as const)
+      expect(told({ reason })).toContain("(queued, not due yet, or to be tried again)");
+  });
+
+  it("of a project names the flag that allows more, unless it has the most there may be", () => {
+    const reason = "project-queue-full";
+    expect(told({ reason })).toContain("`waggle project set acme --queue-max N`");
+    expect(told({ reason, max: limits.queuedTasksPerProjectMax })).not.toContain("--queue-max");
+  });
+});
