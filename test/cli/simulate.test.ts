@@ -205,6 +205,19 @@ describe("a picture", () => {
     expect(svg.match(/>not measured</g)?.length).toBe(1);
   });
 
+  it("is no wider than a screen, however many rules it compares", async () => {
+    const scenario = scenarioNamed("loco-burst") as Scenario;
+    const sizeOf = async (count: number) => {
+      const { svg } = await aPicture(scenario, Object.keys(scenario.rules).slice(0, count), [0]);
+      const [, width, height] = /width="([\d.]+)" height="([\d.]+)"/.exec(svg) ?? [];
+      return { width: Number(width), height: Number(height) };
+    };
+    const [few, many] = [await sizeOf(4), await sizeOf(9)];
+    expect(few.width).toBeGreaterThan(few.height);
+    expect(many.width).toBeLessThan(few.width);
+    expect(many.height).toBeGreaterThan(9 * 300);
+  });
+
   it("fills the whole of the time it shows", async () => {
     const { svg } = await aPicture(scenarioNamed("loco-burst") as Scenario, ["fifo"]);
     expect(svg).toMatch(/<path [^>]*d="M0,\d+L8,\d+[^"]*L320,/);

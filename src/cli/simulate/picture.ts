@@ -1,5 +1,6 @@
 // A simulation as a picture (SVG): for scenarios with users a waterfall, the shares over time and the waits, a
-// column a rule; for the others their figures, a row a rule. Drawn by Vega, without a browser.
+// column a rule, or a row where there are many; for the others their figures, a row a rule. Drawn by Vega, without a
+// browser.
 // Not here: what is drawn (series.ts), how a panel is drawn (panels.ts).
 
 import type { Spec } from "vega";
@@ -46,9 +47,11 @@ function rounded(svg: string): string {
 function timelineSpec(scenario: Scenario, timelines: ReadonlyMap<string, Timeline>): Spec {
   const series = seriesOf(timelines);
   const names = [...timelines.keys()];
+  const panels = [waterfallPanel, sharePanel, waitPanel];
+  const isRowARule = names.length > RULES_ABREAST;
   return {
     ...frame(scenario),
-    layout: { ...layout, columns: names.length },
+    layout: { ...layout, columns: isRowARule ? panels.length : names.length },
     scales: [
       {
         name: "color",
@@ -58,11 +61,9 @@ function timelineSpec(scenario: Scenario, timelines: ReadonlyMap<string, Timelin
       },
     ],
     legends: [{ fill: "color", title: "user", symbolType: "square", ...besides }],
-    marks: [
-      ...names.map((rule) => waterfallPanel(rule, series)),
-      ...names.map((rule) => sharePanel(rule, series)),
-      ...names.map((rule) => waitPanel(rule, series)),
-    ],
+    marks: isRowARule
+      ? names.flatMap((rule) => panels.map((panel) => panel(rule, series)))
+      : panels.flatMap((panel) => names.map((rule) => panel(rule, series))),
   };
 }
 
@@ -93,6 +94,9 @@ function figureRow({ rules, metrics }: RuleReport, name: string): FigureRow[] {
   const { mean, ci95 } = estimate;
   return [{ rules, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
 }
+
+/** More are wider than a screen: then one stands below the other. */
+const RULES_ABREAST = 4;
 
 /** Between the panels themselves, for Vega guesses how wide a text is, by half too much: room for what they have
  *  around them, of which the names of rules are the longest. */
