@@ -195,7 +195,7 @@ describe("at the door", () => {
     const refused = {
       ok: false,
       code: "WAGGLE_BACKPRESSURE",
-      message: expect.stringContaining("half full"),
+      message: expect.stringContaining("user ann of project default has 2 tasks waiting"),
       retryAfterMs: limits.retryAfterMs,
     };
     expect(answers).toMatchObject([{ ok: true }, { ok: true }, refused, refused]);
