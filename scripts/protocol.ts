@@ -105,7 +105,7 @@ const messages: readonly WireMessage[] = [
     name: "project",
     subject: "operator.project",
     direction: "receive",
-    summary: "Set a project, and bring it into being.",
+    summary: "Set a project, and bring it into being, or remove it.",
     schema: settings.projectRequestSchema,
     answer: settings.projectAnswerSchema,
   },

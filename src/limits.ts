@@ -272,7 +272,7 @@ export const limits = {
   ceilingTicksMax: 1_000_000,
   guaranteeMsMin: 1_000,
   guaranteeMsMax: 31 * 24 * 3_600_000,
-  /** Rows that are kept for ever because somebody set something: bounds on what can be set. */
+  /** Rows that are kept because somebody set something: bounds on what can be set. */
   kindsSetMax: 10_000,
   resourcesMax: 1_000,
   ratesMax: 1_000,

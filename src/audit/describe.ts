@@ -65,6 +65,8 @@ function sentence(event: Event): string {
       return `policy set: ${pairs(event.policy)}`;
     case "ProjectConfigured":
       return `project ${event.project} set: ${pairs(event.settings)}`;
+    case "ProjectRemoved":
+      return `project ${event.project} removed`;
     case "KindConfigured":
       return `kind ${event.kind} set: ${pairs(event.settings)}`;
     case "ResourceConfigured":

@@ -30,6 +30,7 @@ const known: Readonly<Record<EventType, true>> = {
   AgentForgotten: true,
   PolicyChanged: true,
   ProjectConfigured: true,
+  ProjectRemoved: true,
   KindConfigured: true,
   ResourceConfigured: true,
   ResourceRemoved: true,

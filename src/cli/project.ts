@@ -1,7 +1,9 @@
-// `waggle project set|list|show`: a project's share, limits and budget. Not here: what the values may be together
+// `waggle project set|remove|list|show`: a project's share, limits and budget. Not here: what the values may be together
 // (core/next-settings.ts).
 
 import { Argument, Command } from "commander";
+import type { AskOptions } from "../client/asker.ts";
+import type { Swarm } from "../client/swarm.ts";
 import type { ProjectPatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
@@ -17,7 +19,7 @@ import {
   orNone,
 } from "./setting-flags.ts";
 import { budgetText, limitText } from "./setting-text.ts";
-import { listCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
+import { listCommand, removeCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
 import { numberBetween, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -49,6 +51,13 @@ const noun: SettingNoun<"projects"> = {
   }),
 };
 
+const removal = {
+  description:
+    "Nothing is set for it any more: the defaults hold, or, where projects must be declared, it exists no longer and " +
+    "its tasks are refused. While it has tasks that have not ended it stays, and this is refused. A pause stays.",
+  remove: (swarm: Swarm, project: string, options: AskOptions) => swarm.removeProject(project, options),
+};
+
 interface ProjectFlags extends BudgetFlags {
   readonly creditWeight?: number;
   readonly maxConcurrent?: OrNone<number>;
@@ -60,6 +69,7 @@ export function projectCommand(program: Program): Command {
     .summary("set a project's share, limits and budget")
     .description("What is set for projects. It is journaled, and holds at once and until it is set anew.")
     .addCommand(setCommand(program))
+    .addCommand(removeCommand(program, noun, removal))
     .addCommand(listCommand(program, noun))
     .addCommand(showCommand(program, noun))
     .addHelpText("after", examples);
@@ -69,7 +79,8 @@ const examples = `
 Examples:
   $ waggle project set acme --credit-weight 2 --max-concurrent 4
   $ waggle project list
-  $ waggle project show acme`;
+  $ waggle project show acme
+  $ waggle project remove acme`;
 
 function setCommand(program: Program): Command {
   const command = new Command("set")

@@ -23,8 +23,8 @@ import {
   pauseRequestSchema,
   policyAnswerSchema,
   policyRequestSchema,
-  projectAnswerSchema,
   projectRequestSchema,
+  projectSetAnswerSchema,
   rateRequestSchema,
   rateSetAnswerSchema,
   removedAnswerSchema,
@@ -78,6 +78,9 @@ export interface SwarmOperations {
   setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>>;
   /** Brings the project into being where projects must be declared, even with an empty patch. */
   setProject(project: string, patch: ProjectPatch, options?: AskOptions): Promise<Setting<ProjectSettings>>;
+  /** Sets nothing for it any more: where projects must be declared it exists no longer. `changed` is false when nothing
+   *  was set. @throws WaggleError `WAGGLE_CONFLICT` while it has tasks that have not ended */
+  removeProject(project: string, options?: AskOptions): Promise<Setting<null>>;
   setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>>;
   /** `slots` must be said at first. */
   setResource(
@@ -138,8 +141,16 @@ export class Operations implements SwarmOperations {
     patch: ProjectPatch,
     options?: AskOptions,
   ): Promise<Setting<ProjectSettings>> {
-    const message = checked({ ...patchOf(patch), v: 1, project }, projectRequestSchema.strict());
-    return await this.#set("project", message, projectAnswerSchema, options);
+    const message = checked(
+      { ...patchOf(patch), v: 1, project },
+      projectRequestSchema.omit({ remove: true }).strict(),
+    );
+    return await this.#set("project", message, projectSetAnswerSchema, options);
+  }
+
+  async removeProject(project: string, options?: AskOptions): Promise<Setting<null>> {
+    const message = checked({ v: 1, project, remove: true }, projectRequestSchema);
+    return await this.#set("project", message, removedAnswerSchema, options);
   }
 
   async setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>> {

@@ -330,6 +330,7 @@ export class SwarmClient implements Swarm {
   readonly setKind: Swarm["setKind"] = (...asked) => this.#operations.setKind(...asked);
   readonly setResource: Swarm["setResource"] = (...asked) => this.#operations.setResource(...asked);
   readonly setRate: Swarm["setRate"] = (...asked) => this.#operations.setRate(...asked);
+  readonly removeProject: Swarm["removeProject"] = (...asked) => this.#operations.removeProject(...asked);
   readonly removeResource: Swarm["removeResource"] = (...asked) => this.#operations.removeResource(...asked);
   readonly removeRate: Swarm["removeRate"] = (...asked) => this.#operations.removeRate(...asked);
   readonly pause: Swarm["pause"] = (...asked) => this.#operations.pause(...asked);

@@ -43,11 +43,9 @@ const commandOf: Readonly<Record<OperatorVerb, (data: Uint8Array) => Decoded<Com
   drain: reading(agentRequestSchema, ({ agent }) => ({ type: "DrainAgent", agent })),
   undrain: reading(agentRequestSchema, ({ agent }) => ({ type: "UndrainAgent", agent })),
   policy: reading(policyRequestSchema, ({ v: _, ...patch }) => ({ type: "SetPolicy", patch })),
-  project: reading(projectRequestSchema, ({ v: _, project, ...patch }) => ({
-    type: "SetProject",
-    project,
-    patch,
-  })),
+  project: reading(projectRequestSchema, ({ v: _, project, remove, ...patch }) =>
+    remove === true ? { type: "RemoveProject", project } : { type: "SetProject", project, patch },
+  ),
   kind: reading(kindRequestSchema, ({ v: _, kind, ...patch }) => ({ type: "SetKind", kind, patch })),
   resource: reading(resourceRequestSchema, ({ v: _, resource, remove, ...patch }) =>
     remove === true ? { type: "RemoveResource", resource } : { type: "SetResource", resource, patch },
@@ -80,6 +78,11 @@ function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object
     }
     case "invalid-setting":
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });
+    case "project-in-use": {
+      const tasks = reply.live === 1 ? "1 task that has" : `${reply.live} tasks that have`;
+      const sentence = `project ${reply.project} has ${tasks} not ended, and stays: wait for their end, or cancel them, and remove it then`;
+      return codedError("WAGGLE_CONFLICT", sentence, { field: "project" });
+    }
     case "resource-in-use":
       return codedError("WAGGLE_CONFLICT", inUseText(reply), { field: "resource" });
     case "unknown-project":

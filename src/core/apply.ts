@@ -34,6 +34,7 @@ import {
   configureRate,
   configureResource,
   pauseProject,
+  removeProject,
   removeRate,
   removeResource,
 } from "./settings-rows.ts";
@@ -133,6 +134,8 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return changePolicy(state, event, context.at);
     case "ProjectConfigured":
       return configureProject(state, event, context.at);
+    case "ProjectRemoved":
+      return removeProject(state, event, context.at);
     case "KindConfigured":
       return configureKind(state, event);
     case "ResourceConfigured":

@@ -149,6 +149,7 @@ export type Command =
 export type SettingsCommand =
   | { readonly type: "SetPolicy"; readonly patch: PolicyPatch }
   | { readonly type: "SetProject"; readonly project: ProjectId; readonly patch: ProjectPatch }
+  | { readonly type: "RemoveProject"; readonly project: ProjectId }
   | { readonly type: "SetKind"; readonly kind: Kind; readonly patch: KindPatch }
   | { readonly type: "SetResource"; readonly resource: ResourceName; readonly patch: ResourcePatch }
   | { readonly type: "RemoveResource"; readonly resource: ResourceName }
@@ -210,6 +211,8 @@ export type Reply =
       /** What it will not do, though one may think so; absent when there is nothing to say. */
       readonly warnings?: readonly string[];
     }
+  /** It is not removed: so many of its tasks have not ended. */
+  | { readonly kind: "project-in-use"; readonly project: ProjectId; readonly live: number }
   /** It is not removed: so many of its slots are held, and so many requests wait for it. */
   | {
       readonly kind: "resource-in-use";

@@ -59,6 +59,8 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
       return setPolicy(state, command);
     case "SetProject":
       return setProject(state, command);
+    case "RemoveProject":
+      return removeProject(state, command);
     case "SetKind":
       return setKind(state, command);
     case "SetResource":
@@ -93,6 +95,14 @@ function setProject(state: SwarmState, { project, patch }: CommandOf<"SetProject
   const settings = nextProject(row?.settings ?? defaultProjectSettings, patch);
   if (row === undefined) requireRoomForProject(state, project);
   return set(settings, row?.settings, { type: "ProjectConfigured", project, settings });
+}
+
+/** Its tasks were accepted under what is set: without it they would run beyond its limits. */
+function removeProject(state: SwarmState, { project }: CommandOf<"RemoveProject">): Decision {
+  const row = state.projectById.get(project);
+  if (row?.settings === undefined) return changed(null, []);
+  if (row.live > 0) return answered({ kind: "project-in-use", project, live: row.live });
+  return changed(null, [{ type: "ProjectRemoved", project }]);
 }
 
 function setKind(state: SwarmState, { kind, patch }: CommandOf<"SetKind">): Decision {

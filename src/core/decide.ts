@@ -71,6 +71,7 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
       });
     case "SetPolicy":
     case "SetProject":
+    case "RemoveProject":
     case "SetKind":
     case "SetResource":
     case "RemoveResource":

@@ -232,6 +232,8 @@ export type Event =
   /** `alphaSaid`: where α had moved by itself, it begins anew from the policy's. */
   | { readonly type: "PolicyChanged"; readonly policy: Policy; readonly alphaSaid?: true }
   | { readonly type: "ProjectConfigured"; readonly project: ProjectId; readonly settings: ProjectSettings }
+  /** Nothing is set for it any more; it had no tasks. Where projects must be declared it exists no longer. */
+  | { readonly type: "ProjectRemoved"; readonly project: ProjectId }
   | { readonly type: "KindConfigured"; readonly kind: Kind; readonly settings: KindSettings }
   | {
       readonly type: "ResourceConfigured";

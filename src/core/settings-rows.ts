@@ -32,6 +32,16 @@ export function configureProject(state: SwarmState, event: EventOf<"ProjectConfi
   noteKept(state, row);
 }
 
+/** The defaults hold again. A pause is another word, and stays. */
+export function removeProject(state: SwarmState, { project }: EventOf<"ProjectRemoved">, at: Instant): void {
+  const row = projectRowOf(state, project);
+  assert(row.live === 0, `project ${project} is removed while it has no tasks`);
+  adoptBudget(row.ledger, { before: row.settings?.budget, after: undefined }, at);
+  row.settings = undefined;
+  state.budgetedProjects.delete(project);
+  noteKept(state, row);
+}
+
 export function pauseProject(state: SwarmState, event: EventOf<"ProjectPaused" | "ProjectResumed">): void {
   const row = projectRowOf(state, event.project);
   row.isPaused = event.type === "ProjectPaused";

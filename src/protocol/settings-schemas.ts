@@ -93,6 +93,10 @@ export const projectRequestSchema = z.object({
   v: version,
   project: settableProject,
   ...projectPatchSchema.shape,
+  remove: z
+    .literal(true)
+    .optional()
+    .describe("nothing is set for it any more; refused while it has tasks that have not ended"),
 });
 export const kindRequestSchema = z.object({ v: version, kind: kindSchema, ...kindPatchSchema.shape });
 export const resourceRequestSchema = z.object({
@@ -162,10 +166,11 @@ const setAnswerOf = <Settings extends z.ZodType>(settings: Settings) =>
   ]);
 
 export const policyAnswerSchema = setAnswerOf(policySchema);
-export const projectAnswerSchema = setAnswerOf(projectSettingsSchema);
+export const projectSetAnswerSchema = setAnswerOf(projectSettingsSchema);
+/** To the request of one name either comes back; so of resources and rates. */
+export const projectAnswerSchema = setAnswerOf(projectSettingsSchema.nullable());
 export const kindAnswerSchema = setAnswerOf(kindSettingsSchema);
 export const resourceSetAnswerSchema = setAnswerOf(resourceSettingsSchema);
-/** To the request of one name either comes back; so of rates. */
 export const resourceAnswerSchema = setAnswerOf(resourceSettingsSchema.nullable());
 export const rateSetAnswerSchema = setAnswerOf(rateSettingsSchema);
 export const removedAnswerSchema = setAnswerOf(z.null());

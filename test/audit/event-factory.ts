@@ -115,6 +115,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
       queueMax: 10,
     },
   },
+  ProjectRemoved: { type: "ProjectRemoved", project: projectId("acme") },
   KindConfigured: {
     type: "KindConfigured",
     kind: kind("count"),

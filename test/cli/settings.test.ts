@@ -235,6 +235,17 @@ describe("where projects are declared", () => {
     expect(await transcript("submit --kind k --project typo --tokens 51")).toMatch(
       /error WAGGLE_OVER_BUDGET: --tokens: .*51.*50.*\nexit 5\n$/,
     );
+    expect(
+      await transcript("project remove typo", "cancel t1 --project typo", "project remove typo"),
+    ).toBe(`$ waggle project remove typo
+error WAGGLE_CONFLICT: project typo has 1 task that has not ended, and stays: wait for their end, or cancel them, and remove it then
+exit 5
+$ waggle cancel t1 --project typo
+t1 cancelled
+$ waggle project remove typo
+project typo removed
+`);
+    expect((await waggle("project show typo")).stdout).toContain("not declared: its tasks are refused");
     await waggle("policy set --projects open");
   });
 });

@@ -64,6 +64,20 @@ describe("against a coordinator", () => {
     expect((await swarm.status()).paused).toBeUndefined();
   });
 
+  it("a project with tasks stays, and the refusal says how many and what to do", async () => {
+    await swarm.setProject("acme", {});
+    const { id } = await swarm.submit({ kind: "k", project: "acme" });
+    await expect(swarm.removeProject("acme")).rejects.toMatchObject({
+      code: "WAGGLE_CONFLICT",
+      field: "project",
+      message: expect.stringMatching(/acme has 1 task that has not ended.*cancel/),
+    });
+    await swarm.cancel(id, { project: "acme" });
+    expect(await swarm.removeProject("acme")).toMatchObject({ settings: null, changed: true });
+    expect(await swarm.removeProject("acme")).toMatchObject({ changed: false });
+    expect((await swarm.settings()).projects).toEqual([]);
+  });
+
   it("a resource in use stays, and the refusal says how much of it and what to do", async () => {
     await swarm.setResource("gpt-4o", { slots: 1 });
     const held = await swarm.acquire("gpt-4o");

@@ -64,6 +64,10 @@ describe("one setting a request", () => {
       changed: true,
       settings: null,
     });
+    expect(await set("project", { project: "acme", remove: true })).toMatchObject({
+      changed: true,
+      settings: null,
+    });
     expect(await set("resource", { resource: "gpt-4o", remove: true })).toMatchObject({
       changed: true,
       settings: null,
@@ -84,6 +88,7 @@ describe("one setting a request", () => {
       "ResourceConfigured",
       "RateConfigured",
       "RateRemoved",
+      "ProjectRemoved",
       "ResourceRemoved",
       "PolicyChanged",
       "ProjectPaused",

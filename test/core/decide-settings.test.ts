@@ -114,6 +114,7 @@ describe("a patch", () => {
       pause("q"),
       resume("never-paused"),
       { type: "RemoveRate", agentType: "other" } as const,
+      { type: "RemoveProject", project: projectId("other") } as const,
       { type: "RemoveResource", resource: resourceName("other") } as const,
     ];
     expect(journaled(turns, ...same)).toBe(0);
@@ -151,6 +152,34 @@ describe("a patch", () => {
       { kind: "set", settings: null, changed: true },
     ]);
     expect(turns.state.rateByType.size).toBe(0);
+  });
+});
+
+describe("a project that is removed", () => {
+  const remove: Command = { type: "RemoveProject", project: projectId("p") };
+
+  it("has nothing set any more, and is unknown where projects must be declared", () => {
+    const turns = new Turns();
+    turns.turn(policy({ projects: "declared" }), project({ budget: { tokens: 5, windowMs: hour } }));
+    expect(turns.turn(remove)).toEqual([{ kind: "set", settings: null, changed: true }]);
+    expect(turns.last("ProjectRemoved")).toEqual({ type: "ProjectRemoved", project: "p" });
+    expect(turns.state.projectById.get(projectId("p"))?.settings).toBeUndefined();
+    expect(turns.state.budgetedProjects.size).toBe(0);
+    expect(refusal(turns, submit())).toEqual({ kind: "unknown-project", project: "p" });
+    turns.turn(project({}));
+    expect(turns.turn(submit())).toMatchObject([{ kind: "accepted" }]);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
+  it("stays while it has tasks, whatever they do, and keeps its pause", () => {
+    const turns = new Turns();
+    const t1 = submit({ id: taskId("t1") });
+    turns.turn(project({ maxConcurrent: 1 }), t1, submit({ id: taskId("t2") }), join("a1"));
+    expect(refusal(turns, remove)).toEqual({ kind: "project-in-use", project: "p", live: 2 });
+    for (const task of ["t1", "t2"])
+      turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(task) });
+    expect(turns.turn(pause("p"), remove)).toMatchObject([{ changed: true }, { changed: true }]);
+    expect(turns.state.projectById.get(projectId("p"))).toMatchObject({ isPaused: true });
   });
 });
 

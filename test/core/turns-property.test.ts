@@ -104,6 +104,7 @@ const eventTypes: readonly EventType[] = [
   "TasksRefused",
   "PolicyChanged",
   "ProjectConfigured",
+  "ProjectRemoved",
   "KindConfigured",
   "ResourceConfigured",
   "ResourceRemoved",
@@ -296,7 +297,9 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
     case 3:
       return { type: "SetProject", project, patch: { maxConcurrent: limit, creditWeight: 1 + number } };
     case 4:
-      return { type: "SetProject", project, patch: { budget, queueMax: number === 0 ? 2 : null } };
+      return detail % 4 === 0
+        ? { type: "RemoveProject", project }
+        : { type: "SetProject", project, patch: { budget, queueMax: number === 0 ? 2 : null } };
     case 5: {
       const patch = { importance: 1 + number, cheaper: kinds[number % 4] ?? null };
       return { type: "SetKind", kind: kinds[detail % 4] ?? kind("k"), patch };
