@@ -1,5 +1,6 @@
 // All agents, ranked for the kinds that tasks wait for, kept from round to round: a round costs what changed, not
-// how many agents there are. It is told whose row changed (`touch`) and looks at them before the next round.
+// how many agents there are. It is told whose row changed (`touch`) and looks at it at once, while it is in the
+// processor's cache: among ten thousand agents, fetching it again for the round is most of what looking costs.
 // Follows from the state alone: an index made anew ranks the same.
 
 import { laneKey } from "../core/lanes.ts";
@@ -15,13 +16,19 @@ import { type Census, Pool } from "./pool.ts";
 
 type Life = keyof Census;
 
+/** An agent as it was when it was last looked at. */
+interface Sighting {
+  readonly id: AgentId;
+  life: Life | undefined;
+  /** Absent while it is offline. */
+  contender: Contender | undefined;
+}
+
 export class AgentIndex {
   readonly #state: SwarmState;
-  readonly #contenderById = new Map<AgentId, Contender>();
-  readonly #lifeById = new Map<AgentId, Life>();
+  readonly #sightingById = new Map<AgentId, Sighting>();
   readonly #poolByKey = new Map<string, Pool>();
   readonly #poolsByKind = new Map<Kind, Pool[]>();
-  readonly #touched = new Set<AgentId>();
   /** Of those online that hold more than they run, or wait for a slot. */
   readonly #backlogged = new Set<Contender>();
   readonly #census: Census = { offline: 0, draining: 0, live: 0 };
@@ -34,22 +41,20 @@ export class AgentIndex {
   constructor(state: SwarmState) {
     this.#state = state;
     this.#policy = state.policy;
-    for (const id of state.agentById.keys()) this.#touched.add(id);
+    for (const id of state.agentById.keys()) this.touch(id);
   }
 
   /** Something of the agent's row changed. */
   touch(agent: AgentId): void {
-    this.#touched.add(agent);
+    this.#renew(this.#sightingById.get(agent) ?? this.#sight(agent));
   }
 
-  /** Takes up what changed since the last round, and what time alone changed. */
+  /** Begins a round: takes up what time and settings changed since the last one. */
   begin(at: Instant): void {
     this.#at = at;
     if (this.#policy !== this.#state.policy) this.#beginAnew();
     if (this.#state.rateByType.size > 0 || this.#limitedTypes.size > 0) this.#lookAtRates();
     for (const pool of this.#poolByKey.values()) pool.begin(at);
-    for (const id of this.#touched) this.#renew(id);
-    this.#touched.clear();
     if (this.#backlogged.size > 0 && this.#policy.lambda !== 0) this.#compareBacklogs();
     for (const pool of this.#poolByKey.values()) pool.settle();
   }
@@ -77,8 +82,9 @@ export class AgentIndex {
   #closeIfUsedUp(type: string | undefined): void {
     if (type === undefined || this.#limitedTypes.has(type) || !rateGate(this.#state, type, this.#at)) return;
     this.#limitedTypes.add(type);
-    for (const { agent, candidates } of this.#contenderById.values())
-      if (agent.agentType === type) for (const candidate of candidates) candidate.pool.update(candidate);
+    for (const { contender } of this.#sightingById.values())
+      if (contender?.agent.agentType === type)
+        for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }
 
   #makePool(key: string, kind: Kind, role: string | undefined): Pool {
@@ -97,7 +103,7 @@ export class AgentIndex {
     if (ofKind === undefined) this.#poolsByKind.set(kind, [pool]);
     else ofKind.push(pool);
     for (const { id } of this.#state.onlineByKind.get(kind)?.values() ?? []) {
-      const contender = this.#contenderById.get(id);
+      const contender = this.#sightingById.get(id)?.contender;
       if (contender !== undefined) pool.admit(contender);
     }
     pool.settle();
@@ -112,7 +118,8 @@ export class AgentIndex {
       const ofKind = this.#poolsByKind.get(pool.kind) ?? [];
       ofKind.splice(ofKind.indexOf(pool), 1);
       if (ofKind.length === 0) this.#poolsByKind.delete(pool.kind);
-      for (const contender of this.#contenderById.values()) {
+      for (const { contender } of this.#sightingById.values()) {
+        if (contender === undefined) continue;
         const at = contender.candidates.findIndex((candidate) => candidate.pool === pool);
         if (at !== -1) contender.candidates.splice(at, 1);
       }
@@ -123,21 +130,33 @@ export class AgentIndex {
     this.#policy = this.#state.policy;
     this.#poolByKey.clear();
     this.#poolsByKind.clear();
-    this.#contenderById.clear();
     this.#backlogged.clear();
-    for (const id of this.#state.agentById.keys()) this.#touched.add(id);
+    for (const sighting of this.#sightingById.values()) {
+      sighting.contender = undefined;
+      this.#renew(sighting);
+    }
   }
 
-  #renew(id: AgentId): void {
-    const agent = this.#state.agentById.get(id);
-    this.#count(id, agent === undefined ? undefined : lifeOf(agent));
-    const known = this.#contenderById.get(id);
+  #sight(id: AgentId): Sighting {
+    const sighting: Sighting = { id, life: undefined, contender: undefined };
+    this.#sightingById.set(id, sighting);
+    return sighting;
+  }
+
+  #renew(sighting: Sighting): void {
+    const agent = this.#state.agentById.get(sighting.id);
+    this.#count(sighting, agent === undefined ? undefined : lifeOf(agent));
+    const known = sighting.contender;
     const isSame =
       known !== undefined && known.agent === agent && known.kinds === agent.kinds && agent.online;
     if (known !== undefined && !isSame) this.#dismiss(known);
-    if (agent?.online !== true) return;
+    if (agent === undefined) this.#sightingById.delete(sighting.id);
+    if (agent?.online !== true) {
+      sighting.contender = undefined;
+      return;
+    }
     const contender = isSame ? known : new Contender(agent);
-    if (!isSame) this.#contenderById.set(id, contender);
+    sighting.contender = contender;
     contender.version += 1;
     if (hasBacklog(this.#state, agent)) this.#backlogged.add(contender);
     else if (this.#backlogged.size > 0 && this.#backlogged.delete(contender)) contender.backlog = 0;
@@ -154,20 +173,15 @@ export class AgentIndex {
   }
 
   #dismiss(contender: Contender): void {
-    this.#contenderById.delete(contender.agent.id);
     this.#backlogged.delete(contender);
     for (const candidate of contender.candidates) candidate.pool.dismiss(candidate);
   }
 
-  #count(id: AgentId, life: Life | undefined): void {
-    const before = this.#lifeById.get(id);
-    if (before === life) return;
-    if (before !== undefined) this.#census[before] -= 1;
-    if (life === undefined) this.#lifeById.delete(id);
-    else {
-      this.#lifeById.set(id, life);
-      this.#census[life] += 1;
-    }
+  #count(sighting: Sighting, life: Life | undefined): void {
+    if (sighting.life === life) return;
+    if (sighting.life !== undefined) this.#census[sighting.life] -= 1;
+    if (life !== undefined) this.#census[life] += 1;
+    sighting.life = life;
     for (const pool of this.#poolByKey.values()) pool.censusChanged();
   }
 
@@ -179,7 +193,8 @@ export class AgentIndex {
     const isSame = limited.size === this.#limitedTypes.size && [...limited].every(this.#isLimited);
     if (isSame) return;
     this.#limitedTypes = limited;
-    for (const [id, { agent }] of this.#contenderById) if (agent.agentType !== undefined) this.touch(id);
+    for (const sighting of this.#sightingById.values())
+      if (sighting.contender?.agent.agentType !== undefined) this.#renew(sighting);
   }
 
   #compareBacklogs(): void {

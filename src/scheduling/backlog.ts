@@ -8,7 +8,7 @@ import { thousandthsPerWeight } from "./weight.ts";
 /** Whether it has any. */
 export function hasBacklog(state: SwarmState, agent: AgentRow): boolean {
   if (agent.open.size > agent.maxConcurrent) return true;
-  const slots = state.slotsByAgent.get(agent.id);
+  const slots = state.slotsByAgent.size === 0 ? undefined : state.slotsByAgent.get(agent.id);
   if (slots === undefined) return false;
   for (const slot of slots.values()) if (slot.state === "waiting") return true;
   return false;

@@ -4,7 +4,7 @@
 // else happens to an agent is taken up before a round begins (agent-index.ts).
 
 import type { CandidateTerms, DecidedBy } from "../core/receipt.ts";
-import type { AgentRow } from "../core/state.ts";
+import type { AgentRow, SuccessRecord } from "../core/state.ts";
 import type { Kind } from "../ids.ts";
 import type { Standing } from "./eligibility.ts";
 import type { Policy } from "./policy.ts";
@@ -47,6 +47,10 @@ export class Candidate {
   standing: Standing = "offline";
   /** As what its pool counted it among those that could have a task in the long run. */
   countedAs: "none" | "suspended" | "unsuspended" = "none";
+  /** What was learnt of its agent for its kind, and how many attempts of it were in when it was assessed. Kept by its
+   *  pool. */
+  record: SuccessRecord | undefined;
+  attemptsAssessed = 0;
   /** Position in the one heap that holds it; −1 when in none. Written by the heap alone. */
   heapAt = -1;
   readonly #policy: RankingPolicy;

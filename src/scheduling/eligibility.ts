@@ -60,17 +60,19 @@ export function standingFor(
   const standing = standingInPool(agent, demand, {
     suspensionsHold: peers.suspensionsHold,
     isRateLimited: rateGate(state, agent.agentType, at),
+    servesKind: agent.kinds.has(demand.kind),
     at,
   });
   if (standing !== "feasible" && standing !== "probe") return standing;
   return excludedByFailure(demand.avoid, peers).includes(agent.id) ? "failed-this-task" : standing;
 }
 
-/** What of the rest of the swarm an agent's standing depends on. */
+/** What an agent's standing depends on besides its row. */
 export interface Circumstances {
   readonly suspensionsHold: boolean;
   /** Whether the rate window of the agent's type is exceeded. */
   readonly isRateLimited: boolean;
+  readonly servesKind: boolean;
   readonly at: Instant;
 }
 
@@ -78,16 +80,17 @@ export interface Circumstances {
 export function standingInPool(
   agent: AgentRow,
   { kind, role }: Pick<Demand, "kind" | "role">,
-  { suspensionsHold, isRateLimited, at }: Circumstances,
+  { suspensionsHold, isRateLimited, servesKind, at }: Circumstances,
 ): Standing {
   if (!agent.online) return "offline";
   if (agent.draining) return "draining";
-  if (!agent.kinds.has(kind)) return "wrong-kind";
+  if (!servesKind) return "wrong-kind";
   if (!hasRole(agent, role)) return "wrong-role";
   if (isFull(agent)) return "full";
   if (isRateLimited) return "rate-limited";
   if (agent.unresponsive) return "unresponsive";
-  if (!suspensionsHold || !agent.suspensionByKind.has(kind)) return "feasible";
+  if (!suspensionsHold || agent.suspensionByKind.size === 0 || !agent.suspensionByKind.has(kind))
+    return "feasible";
   return isProbeDue(agent, kind, at) ? "probe" : "suspended";
 }
 

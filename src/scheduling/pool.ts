@@ -2,7 +2,7 @@
 // how many may not for which reason. Kept from round to round by agent-index.ts, which says what changed.
 
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
-import type { AgentRow, SwarmState } from "../core/state.ts";
+import type { AgentRow, SuccessRecord, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
@@ -86,7 +86,7 @@ export class Pool implements Ranks {
 
   /** Something happened to the agent since the last round. */
   renew(candidate: Candidate): void {
-    this.#assess(candidate);
+    if ((this.#recordOf(candidate)?.attempts ?? 0) !== candidate.attemptsAssessed) this.#assess(candidate);
     this.#stand(candidate, candidate.standing);
   }
 
@@ -166,12 +166,20 @@ export class Pool implements Ranks {
     return !(this.#suspensionsHold && candidate.agent.suspensionByKind.has(this.kind));
   }
 
+  /** What was learnt of it may have changed, or what the swarm expects. */
   #assess(candidate: Candidate): void {
-    const record = candidate.agent.recordByKind.get(this.kind);
+    const record = this.#recordOf(candidate);
+    candidate.attemptsAssessed = record?.attempts ?? 0;
     candidate.assess(
       scoredRate(record, this.#expectation, this.#at),
       speedFactor(record, this.#expectation, this.#init.policy.speedExponent),
     );
+  }
+
+  /** Once there is one it stays: an agent forgets only kinds that it does not serve. */
+  #recordOf(candidate: Candidate): SuccessRecord | undefined {
+    candidate.record ??= candidate.agent.recordByKind.get(this.kind);
+    return candidate.record;
   }
 
   #beginEpoch(at: Instant): void {
@@ -215,6 +223,7 @@ export class Pool implements Ranks {
     return standingInPool(agent, this, {
       suspensionsHold: this.#suspensionsHold,
       isRateLimited: this.#init.isLimited(agent.agentType),
+      servesKind: true,
       at: this.#at,
     });
   }
@@ -222,9 +231,15 @@ export class Pool implements Ranks {
   /** Keeps the counts of those that could have a task in the long run, and who is suspended. */
   #countPeer(candidate: Candidate): void {
     const { agent } = candidate;
-    if (agent.suspensionByKind.has(this.kind)) this.#suspended.add(candidate);
+    const isSuspended = this.#isSuspended(agent);
+    if (isSuspended) this.#suspended.add(candidate);
     else if (this.#suspended.size > 0) this.#suspended.delete(candidate);
-    this.#countAs(candidate, this.#peerClass(agent));
+    if (!isLive(agent) || !hasRole(agent, this.role)) this.#countAs(candidate, "none");
+    else this.#countAs(candidate, isSuspended ? "suspended" : "unsuspended");
+  }
+
+  #isSuspended({ suspensionByKind }: AgentRow): boolean {
+    return suspensionByKind.size > 0 && suspensionByKind.has(this.kind);
   }
 
   #countAs(candidate: Candidate, now: Candidate["countedAs"]): void {
@@ -235,11 +250,6 @@ export class Pool implements Ranks {
     if (before === "unsuspended") this.#unsuspended -= 1;
     if (now !== "none") this.#live += 1;
     if (now === "unsuspended") this.#unsuspended += 1;
-  }
-
-  #peerClass(agent: AgentRow): "none" | "suspended" | "unsuspended" {
-    if (!isLive(agent) || !hasRole(agent, this.role)) return "none";
-    return agent.suspensionByKind.has(this.kind) ? "suspended" : "unsuspended";
   }
 
   /** Of those that would pass but for the task's failures. */
