@@ -3,9 +3,10 @@
 
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { projectGate, swarmGate } from "../scheduling/gates.ts";
+import { firstTask, isServedEarlier, oldestTask } from "../scheduling/service-order.ts";
 import { isHeap } from "./indexed-heap.ts";
 import type { Invariant } from "./invariant.ts";
-import { isServedEarlier, laneKey } from "./lanes.ts";
+import { laneKey } from "./lanes.ts";
 import type { KindRow, LaneProject, LaneUser, ProjectRow, SwarmState, TaskQueue, TaskRow } from "./state.ts";
 
 export const laneInvariants: readonly Invariant[] = [{ number: 3, name: "lanes", find: lanes }];
@@ -47,6 +48,7 @@ function* partOfProject(state: SwarmState, project: LaneProject): Generator<stri
     if (user.size !== rows.length) yield `${user.row.user} of ${name} counts ${user.size} tasks`;
     if (user.cost !== rows.reduce((sum, { cost }) => sum + cost, 0))
       yield `${user.row.user} of ${name} counts a cost of ${user.cost}`;
+    if (!isFirstNoted(user)) yield `${user.row.user} of ${name} notes another task as its first or oldest`;
     for (const queue of user.queues) yield* tasksOf(state, queue, `a queue of ${user.row.user} of ${name}`);
   }
 }
@@ -60,7 +62,7 @@ function* membersAgree(
 ): Generator<string> {
   if (size === 0) yield `${name} is empty`;
   if (size !== members.reduce((sum, member) => sum + member.size, 0)) yield `${name} counts ${size} tasks`;
-  const standing = members.filter(({ places }) => places !== undefined).length;
+  const standing = members.filter(({ slot }) => slot !== -1).length;
   if (standing !== members.length || inOrder !== members.length)
     yield `${name} has ${members.length} members, of whom ${inOrder} stand in order`;
 }
@@ -81,6 +83,18 @@ function* tasksOf(state: SwarmState, queue: TaskQueue, name: string): Generator<
     count += 1;
   }
   if (count !== queue.tasks.size) yield `${name} lists ${count} of ${queue.tasks.size} tasks by age`;
+}
+
+function isFirstNoted(user: LaneUser): boolean {
+  const [first, oldest] = [firstTask(user), oldestTask(user)];
+  return (
+    first === user.first &&
+    first.spec.priority === user.firstPriority &&
+    first.sequence === user.firstSequence &&
+    oldest === user.oldest &&
+    oldest.queuedOrder === user.oldestOrder &&
+    oldest.queuedTurn === user.oldestTurn
+  );
 }
 
 function belongsIn(row: TaskRow, queue: TaskQueue): boolean {

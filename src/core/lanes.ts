@@ -6,6 +6,7 @@ import { assert } from "../assert.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { type Account, charge } from "../scheduling/account.ts";
 import { ClockQueue } from "../scheduling/clock-queue.ts";
+import { firstTask, isServedEarlier, oldestTask } from "../scheduling/service-order.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import type { Turn } from "./receipt.ts";
@@ -19,7 +20,6 @@ import {
   type SwarmState,
   type TaskQueue,
   type TaskRow,
-  type UserRow,
 } from "./state.ts";
 
 /** Puts a row that is in no queue into its own; it was just counted as queued. */
@@ -31,9 +31,10 @@ export function enterLane(state: SwarmState, row: TaskRow, at: Instant): void {
   row.queuedTick = lane.kindRow.tick;
   if (row.projectRow.counts.queued === 1) row.projectRow.account.arrivedOrder = state.orders;
   if (row.userRow.counts.queued === 1) row.userRow.account.arrivedOrder = state.orders;
-  const user = userIn(projectIn(lane, row.projectRow, state.orders), row.userRow, state.orders);
+  const user = userIn(projectIn(lane, row.projectRow, state.orders), row);
   row.queuedTurn = user.turns;
   append(queueIn(user, row.failedBy), row);
+  noteFirst(user);
   count(user, row, 1);
 }
 
@@ -47,7 +48,10 @@ export function leaveLane(state: SwarmState, row: TaskRow): void {
   takeOut(queue, row);
   if (queue.oldest === undefined) user.queues.splice(user.queues.indexOf(queue), 1);
   count(user, row, -1);
-  if (user.size > 0) return;
+  if (user.size > 0) {
+    noteFirst(user);
+    return;
+  }
   project.users.leave(user);
   project.memberByUser.delete(user.row.user);
   if (project.size > 0) return;
@@ -80,9 +84,8 @@ export function takeTurn(state: SwarmState, row: TaskRow, turn: Turn, at: Instan
   serve(userRow.account, state.orders, at);
   project.turns += 1;
   user.turns += 1;
-  const ticks = kindRow.tick;
-  project.lane.projects.restartWait(project, state.orders, { ticks, turns: 0 });
-  project.users.restartWait(user, state.orders, { ticks, turns: project.turns });
+  project.lane.projects.restartWait(project, state.orders, kindRow.tick, 0);
+  project.users.restartWait(user, state.orders, kindRow.tick, project.turns);
 }
 
 /** The lane a queued task stands in. */
@@ -127,32 +130,42 @@ function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
     row,
     lane,
     account: row.account,
-    sinceOrder: order,
-    since: { ticks: lane.kindRow.tick, turns: 0 },
+    users: new ClockQueue({ isServiceOrdered: false }),
     turns: 0,
-    places: undefined,
+    slot: -1,
+    sinceOrder: order,
+    sinceTick: lane.kindRow.tick,
+    sinceTurn: 0,
     size: 0,
     cost: 0,
     memberByUser: new Map(),
-    users: new ClockQueue({ isServiceOrdered: false }),
   };
   lane.memberByProject.set(row.project, member);
   lane.projects.enter(member);
   return member;
 }
 
-function userIn(project: LaneProject, row: UserRow, order: number): LaneUser {
+/** @param task about to be its first here, when it has none */
+function userIn(project: LaneProject, task: TaskRow): LaneUser {
+  const row = task.userRow;
   const known = project.memberByUser.get(row.user);
   if (known !== undefined) return known;
   const member: LaneUser = {
     row,
     project,
     account: row.account,
-    sinceOrder: order,
-    since: { ticks: project.lane.kindRow.tick, turns: project.turns },
     turns: 0,
-    places: undefined,
+    slot: -1,
+    sinceOrder: task.queuedOrder,
+    sinceTick: task.queuedTick,
+    sinceTurn: project.turns,
     size: 0,
+    first: task,
+    firstPriority: task.spec.priority,
+    firstSequence: task.sequence,
+    oldest: task,
+    oldestOrder: task.queuedOrder,
+    oldestTurn: 0,
     cost: 0,
     queues: [],
   };
@@ -184,6 +197,21 @@ function append(queue: TaskQueue, row: TaskRow): void {
   queue.newest = row;
 }
 
+/** Its tasks changed; some are left. */
+function noteFirst(user: LaneUser): void {
+  const first = firstTask(user) as TaskRow;
+  if (first !== user.first) {
+    user.first = first;
+    user.firstPriority = first.spec.priority;
+    user.firstSequence = first.sequence;
+  }
+  const oldest = oldestTask(user) as TaskRow;
+  if (oldest === user.oldest) return;
+  user.oldest = oldest;
+  user.oldestOrder = oldest.queuedOrder;
+  user.oldestTurn = oldest.queuedTurn;
+}
+
 function takeOut(queue: TaskQueue, row: TaskRow): void {
   queue.tasks.remove(row);
   const { older, newer } = row;
@@ -202,11 +230,6 @@ function count(user: LaneUser, row: TaskRow, change: 1 | -1): void {
     part.cost += change * row.cost;
   }
   user.project.lane.size += change;
-}
-
-/** Tasks of one queue leave by (priority, order of submission). */
-export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
-  return a.spec.priority !== b.spec.priority ? a.spec.priority < b.spec.priority : a.sequence < b.sequence;
 }
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {

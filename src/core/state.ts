@@ -187,6 +187,14 @@ export interface LaneUser extends Member {
   cost: number;
   /** None of them empty. Nearly always one. */
   readonly queues: TaskQueue[];
+  /** Which of its tasks here is least by (priority, submission), and which waits longest; and by what tasks are
+   *  compared with those of other lanes, so that a decision reads one task and not one of each lane. */
+  first: TaskRow;
+  firstPriority: number;
+  firstSequence: number;
+  oldest: TaskRow;
+  oldestOrder: number;
+  oldestTurn: number;
 }
 
 /** Tasks that any given agent may either all run or all not. */

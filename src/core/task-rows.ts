@@ -22,6 +22,9 @@ import {
   waitingCount,
 } from "./state.ts";
 
+/** Of most tasks: one list for all of them. */
+const nobody: readonly AgentId[] = [];
+
 /** Where and when in the journal an event stands. */
 export interface EventContext {
   readonly at: Instant;
@@ -50,7 +53,7 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     attempt: 0,
     failures: 0,
     infrastructureFailures: 0,
-    failedBy: [],
+    failedBy: nobody,
     open: undefined,
     queue: undefined,
     older: undefined,

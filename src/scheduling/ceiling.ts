@@ -2,13 +2,12 @@
 // what its level has to give, for each that waits there.
 
 import type { Lane, LaneProject, LaneUser, SwarmState } from "../core/state.ts";
-import type { Member, Since } from "./clock-queue.ts";
+import type { Member, Unit } from "./clock-queue.ts";
 import type { RoundSizes } from "./round-sizes.ts";
 
 /** What the ceiling asks of a level. */
 export interface CeilingTerms {
-  /** Ticks of the lane's kind, or turns of the members' project in the lane. */
-  readonly countedIn: keyof Since;
+  readonly unit: Unit;
   /** How many there were by now. */
   readonly now: number;
   /** After so many whoever waits goes next: the policy's ceiling for each member at the round's start. Infinite
@@ -17,22 +16,26 @@ export interface CeilingTerms {
 }
 
 /** Whether a member has waited past the ceiling. */
-export function isPastCeiling({ since }: Pick<Member, "since">, terms: CeilingTerms): boolean {
-  return terms.now - since[terms.countedIn] >= terms.after;
+export function isPastCeiling(member: Member, terms: CeilingTerms): boolean {
+  return waited(member, terms) >= terms.after;
+}
+
+/** How long a member has waited, in the unit of the terms. */
+export function waited({ sinceTick, sinceTurn }: Member, { unit, now }: CeilingTerms): number {
+  return now - (unit === "ticks" ? sinceTick : sinceTurn);
 }
 
 /** A project's wait is counted in ticks of the lane's kind. */
 export function ceilingOfProjects(sizes: RoundSizes, lane: Lane): CeilingTerms {
-  return { countedIn: "ticks", now: lane.kindRow.tick, after: sizes.ceilingOf(sizes.projects(lane)) };
+  return { unit: "ticks", now: lane.kindRow.tick, after: sizes.ceilingOf(sizes.projects(lane)) };
 }
 
 /** A user's in turns of its project there: in ticks, all users of a project among many would be past it. Where projects
  *  take no turns, in ticks too. */
 export function ceilingOfUsers(state: SwarmState, sizes: RoundSizes, project: LaneProject): CeilingTerms {
   const after = sizes.ceilingOf(sizes.users(project));
-  if (state.policy.projectTurn === "none")
-    return { countedIn: "ticks", now: project.lane.kindRow.tick, after };
-  return { countedIn: "turns", now: sizes.turns(project), after };
+  if (state.policy.projectTurn === "none") return { unit: "ticks", now: project.lane.kindRow.tick, after };
+  return { unit: "turns", now: sizes.turns(project), after };
 }
 
 /** Whether a user, or its project, goes next because of how long it waited. */

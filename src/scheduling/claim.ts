@@ -39,3 +39,13 @@ export function guaranteeClaim({ servedOrder, arrivedOrder }: Account, first = 0
 export function ruleClaim({ servedOrder, arrivedOrder }: Account, first: number): Claim {
   return { class: 2, first, second: servedOrder, third: arrivedOrder };
 }
+
+/** The longest wait first. @param queuedOrder when the task was queued */
+export function ceilingTaskClaim(queuedOrder: number): Claim {
+  return { class: 0, first: queuedOrder, second: 0, third: 0 };
+}
+
+/** By priority, then in the order of submission. */
+export function taskClaim(priority: number, sequence: number): Claim {
+  return { class: 2, first: priority, second: sequence, third: 0 };
+}

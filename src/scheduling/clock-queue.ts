@@ -3,184 +3,188 @@
 // served longest ago.
 //
 // The one thing to know: an account stands in many lanes, and a grant in one of them moves it in all. Moving it
-// everywhere at once would cost a grant as much as the account has lanes. So each place keeps the key it was given,
+// everywhere at once would cost a grant as much as the account has lanes. So each heap keeps the key it was given,
 // keys only ever get worse (clocks and orders never fall), and whoever comes to the front with an outdated key is
-// put where it belongs before anybody looks. Members at or behind virtual time are equal by clock, so they stand
-// apart, by who was served longest ago: a virtual time that moves on moves nobody among them.
+// put where it belongs before anybody looks. Members at or behind virtual time are equal by clock, so those behind it
+// stand apart, by who was served longest ago: a virtual time that moves on moves nobody among them.
 
-import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
+import { KeyedHeap } from "../core/keyed-heap.ts";
+import type { Instant } from "../ids.ts";
 import type { Account } from "./account.ts";
 
-/** Where a member stands in one of the heaps, under the key it had when it was put there. */
-interface Place extends HeapItem {
-  readonly member: Member;
-  clock: number;
-  servedOrder: number;
-}
-
-interface WaitPlace extends HeapItem {
-  readonly member: Member;
-}
-
-/** What waiting is counted in. */
-export interface Since {
-  readonly ticks: number;
-  readonly turns: number;
-}
+/** What waiting is counted in: ticks of the lane's kind, or turns that the members' project has had in the lane. */
+export type Unit = "ticks" | "turns";
 
 /** One who waits at one level of one lane. */
 export interface Member {
   readonly account: Account;
-  /** When it entered the lane or was last granted in it, whichever is later. */
+  /** When it entered the lane or was last granted in it, whichever is later: in orders, in ticks of the lane's kind,
+   *  and in the turns that its project has had there (0 of a project). */
   sinceOrder: number;
-  /** As counted there: the kind's tick, and the turns that its project has had in the lane (0 of a project). */
-  since: Since;
-  /** Its places in the one queue that holds it; undefined while it is in none. */
-  places: Places | undefined;
-}
-
-interface Places {
-  readonly claim: Place;
-  readonly wait: WaitPlace;
-  /** Absent where nobody asks who was served longest ago. */
-  readonly service: Place | undefined;
-  isAhead: boolean;
+  sinceTick: number;
+  sinceTurn: number;
+  /** Its number in the one queue that holds it; −1 while it is in none. Written by the queue alone. */
+  slot: number;
 }
 
 export class ClockQueue<Item extends Member> {
-  /** Clock above virtual time when last looked at. */
-  readonly #ahead = new IndexedHeap<Place>(hasLowerClock);
-  /** At or behind virtual time. */
-  readonly #behind = new IndexedHeap<Place>(isServedLongerAgo);
-  readonly #byService: IndexedHeap<Place> | undefined;
-  readonly #byWait = new IndexedHeap<WaitPlace>(waitsLonger);
+  #size = 0;
+  /** Clock at or above virtual time when last looked at: by clock. */
+  readonly #ahead = new KeyedHeap();
+  /** Behind virtual time: by service. */
+  readonly #behind = new KeyedHeap();
+  readonly #byService: KeyedHeap | undefined;
+  readonly #byWait = new KeyedHeap();
   /** Of who waits longest, kept here because every decision asks for it. */
-  #longestSince: Since | undefined;
+  #longestTick = 0;
+  #longestTurn = 0;
+  /** By slot, which is what a member is called in the heaps: at 2n the member, at 2n + 1 its account. */
+  readonly #members: (Item | Account | undefined)[] = [];
+  readonly #freeSlots: number[] = [];
 
-  /** @param isServiceOrdered whether `longestUnserved` is asked for */
+  /** @param isServiceOrdered whether `servedUntil` is asked for */
   constructor({ isServiceOrdered }: { readonly isServiceOrdered: boolean }) {
-    this.#byService = isServiceOrdered ? new IndexedHeap<Place>(isServedLongerAgo) : undefined;
+    this.#byService = isServiceOrdered ? new KeyedHeap() : undefined;
   }
 
+  /** How many wait here, those set aside included. */
   get size(): number {
-    return this.#byWait.size;
+    return this.#size;
   }
 
   enter(member: Item): void {
-    const { clock, servedOrder } = member.account;
-    const places: Places = {
-      claim: { heapAt: -1, member, clock, servedOrder },
-      wait: { heapAt: -1, member },
-      service: this.#byService === undefined ? undefined : { heapAt: -1, member, clock, servedOrder },
-      isAhead: true,
-    };
-    member.places = places;
-    this.#ahead.push(places.claim);
-    this.#byWait.push(places.wait);
-    if (places.service !== undefined) this.#byService?.push(places.service);
-    this.#noteLongest();
+    this.#size += 1;
+    this.takeBack(member);
   }
 
   leave(member: Item): void {
-    const { places } = member;
-    if (places === undefined) return;
-    (places.isAhead ? this.#ahead : this.#behind).remove(places.claim);
-    this.#byWait.remove(places.wait);
-    if (places.service !== undefined) this.#byService?.remove(places.service);
-    member.places = undefined;
+    this.#size -= 1;
+    this.setAside(member);
+  }
+
+  /** Nobody sees it here until it is taken back. Again is nothing. */
+  setAside(member: Item): void {
+    const { slot } = member;
+    if (slot === -1) return;
+    (this.#ahead.has(slot) ? this.#ahead : this.#behind).remove(slot);
+    this.#byWait.remove(slot);
+    this.#byService?.remove(slot);
+    this.#members[2 * slot] = undefined;
+    this.#members[2 * slot + 1] = undefined;
+    this.#freeSlots.push(slot);
+    member.slot = -1;
     this.#noteLongest();
   }
 
-  /** Its `sinceOrder` is about to grow: it goes to the back of those that wait. */
-  restartWait(member: Item, sinceOrder: number, since: Since): void {
-    const wait = member.places?.wait;
-    if (wait !== undefined) this.#byWait.remove(wait);
+  takeBack(member: Item): void {
+    const { account } = member;
+    const slot = this.#freeSlots.pop() ?? this.#members.length / 2;
+    member.slot = slot;
+    this.#members[2 * slot] = member;
+    this.#members[2 * slot + 1] = account;
+    this.#ahead.push(slot, account.clock, serviceOrder(account));
+    this.#byWait.push(slot, member.sinceOrder, 0);
+    this.#byService?.push(slot, servedAt(account), serviceOrder(account));
+    this.#noteLongest();
+  }
+
+  /** It was just granted something: it goes to the back of those that wait. */
+  restartWait(member: Item, sinceOrder: number, sinceTick: number, sinceTurn: number): void {
     member.sinceOrder = sinceOrder;
-    member.since = since;
-    if (wait !== undefined) this.#byWait.push(wait);
+    member.sinceTick = sinceTick;
+    member.sinceTurn = sinceTurn;
+    if (member.slot === -1) return;
+    this.#byWait.raise(member.slot, sinceOrder, 0);
     this.#noteLongest();
   }
 
-  /** Since when whoever waits longest here does; undefined while nobody waits. */
-  get longestSince(): Since | undefined {
-    return this.#longestSince;
+  /** Since when whoever waits longest here does, counted in one or the other; anything while nobody waits. */
+  longestSince(unit: Unit): number {
+    return unit === "ticks" ? this.#longestTick : this.#longestTurn;
   }
 
   /** Who waits longest here. */
   longestWaiting(): Item | undefined {
-    return this.#byWait.peek()?.member as Item | undefined;
+    return this.#byWait.size === 0 ? undefined : this.memberAt(this.#byWait.front);
   }
 
-  /** Who was served longest ago, those never served first. */
-  longestUnserved(): Item | undefined {
+  /** Of those last served at an instant or before it, or never, who was served longest ago. */
+  servedUntil(at: Instant): Item | undefined {
     const heap = this.#byService;
-    for (let place = heap?.peek(); heap !== undefined && place !== undefined; place = heap.peek()) {
-      if (place.servedOrder === place.member.account.servedOrder) return place.member as Item;
-      renew(heap, place);
+    while (heap !== undefined && heap.first <= at) {
+      const account = this.accountAt(heap.front);
+      const order = serviceOrder(account);
+      if (heap.second === order) return this.memberAt(heap.front);
+      heap.raiseFront(servedAt(account), order);
     }
     return undefined;
   }
 
-  /** Whether virtual time may have reached somebody that was ahead of it when last looked at. */
-  isReachedBy(virtualTime: number): boolean {
-    const first = this.#ahead.peek();
-    return first !== undefined && first.clock <= virtualTime;
+  /**
+   * Who has the lowest max(clock, virtual time); among equals served longest ago, then first arrived.
+   *
+   * @returns its slot, −1 when nobody is here; with it the account is read without the member
+   */
+  lowestClock(virtualTime: number): number {
+    const ahead = this.#ahead;
+    const behind = this.#behind;
+    this.#freshenAhead(virtualTime);
+    this.#freshenBehind(virtualTime);
+    const isBehind = behind.size > 0 && !(ahead.first === virtualTime && ahead.second < behind.second);
+    return (isBehind ? behind : ahead).front;
   }
 
-  /** The lowest max(clock, virtual time); among equals served longest ago, then first arrived. */
-  lowestClock(virtualTime: number): Item | undefined {
-    this.#overtaken(virtualTime);
-    for (let place = this.#behind.peek(); place !== undefined; place = this.#behind.peek()) {
-      const { clock, servedOrder } = place.member.account;
-      if (clock > virtualTime) this.#move(place, true);
-      else if (place.servedOrder !== servedOrder) renew(this.#behind, place);
-      else return place.member as Item;
-    }
-    return this.#ahead.peek()?.member as Item | undefined;
+  memberAt(slot: number): Item {
+    return this.#members[2 * slot] as Item;
+  }
+
+  accountAt(slot: number): Account {
+    return this.#members[2 * slot + 1] as Account;
   }
 
   #noteLongest(): void {
-    this.#longestSince = this.#byWait.peek()?.member.since;
+    const member = this.longestWaiting();
+    if (member === undefined) return;
+    this.#longestTick = member.sinceTick;
+    this.#longestTurn = member.sinceTurn;
   }
 
-  /** Brings the front of `ahead` up to date and moves out whom virtual time has reached. */
-  #overtaken(virtualTime: number): void {
-    for (let place = this.#ahead.peek(); place !== undefined; place = this.#ahead.peek()) {
-      const { clock, servedOrder } = place.member.account;
-      if (clock <= virtualTime) this.#move(place, false);
-      else if (place.clock !== clock || place.servedOrder !== servedOrder) renew(this.#ahead, place);
-      else return;
+  /** Brings the front of `ahead` up to date and moves out whom virtual time has passed. */
+  #freshenAhead(virtualTime: number): void {
+    const heap = this.#ahead;
+    for (let slot = heap.front; slot !== -1; slot = heap.front) {
+      const account = this.accountAt(slot);
+      const order = serviceOrder(account);
+      const isFresh = heap.second === order;
+      const clock = isFresh ? heap.first : account.clock;
+      if (clock < virtualTime) {
+        heap.remove(slot);
+        this.#behind.push(slot, 0, order);
+      } else if (isFresh) return;
+      else heap.raiseFront(clock, order);
     }
   }
 
-  #move(place: Place, isAhead: boolean): void {
-    (isAhead ? this.#behind : this.#ahead).remove(place);
-    takeKey(place);
-    (isAhead ? this.#ahead : this.#behind).push(place);
-    (place.member.places as Places).isAhead = isAhead;
+  /** Brings the front of `behind` up to date and moves out who is no longer behind. */
+  #freshenBehind(virtualTime: number): void {
+    const heap = this.#behind;
+    for (let slot = heap.front; slot !== -1; slot = heap.front) {
+      const account = this.accountAt(slot);
+      const order = serviceOrder(account);
+      if (account.clock >= virtualTime) {
+        heap.remove(slot);
+        this.#ahead.push(slot, account.clock, order);
+      } else if (heap.second === order) return;
+      else heap.raiseFront(0, order);
+    }
   }
 }
 
-function renew(heap: IndexedHeap<Place>, place: Place): void {
-  heap.remove(place);
-  takeKey(place);
-  heap.push(place);
+/** Orders by when an account was last served; below 0, by arrival, before it was. Grows with each grant. */
+function serviceOrder({ servedOrder, arrivedOrder }: Account): number {
+  return servedOrder > 0 ? servedOrder : arrivedOrder - Number.MAX_SAFE_INTEGER;
 }
 
-function takeKey(place: Place): void {
-  place.clock = place.member.account.clock;
-  place.servedOrder = place.member.account.servedOrder;
-}
-
-function hasLowerClock(a: Place, b: Place): boolean {
-  return a.clock !== b.clock ? a.clock < b.clock : isServedLongerAgo(a, b);
-}
-
-function isServedLongerAgo(a: Place, b: Place): boolean {
-  if (a.servedOrder !== b.servedOrder) return a.servedOrder < b.servedOrder;
-  return a.member.account.arrivedOrder < b.member.account.arrivedOrder;
-}
-
-function waitsLonger(a: WaitPlace, b: WaitPlace): boolean {
-  return a.member.sinceOrder < b.member.sinceOrder;
+function servedAt({ servedOrder, servedAt }: Account): number {
+  return servedOrder > 0 ? servedAt : Number.NEGATIVE_INFINITY;
 }

@@ -3,12 +3,11 @@
 // For looking on: it touches no queue. A project that is paused or has as many attempts as it may stands before nobody.
 
 import { assert } from "../assert.ts";
-import { isServedEarlier } from "../core/lanes.ts";
 import type { TurnBasis } from "../core/receipt.ts";
 import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../core/state.ts";
 import type { Instant, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, goesByCeiling } from "./ceiling.ts";
+import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, goesByCeiling, waited } from "./ceiling.ts";
 import { basisOf, type Claim, compareClaims } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { isWantedByAny } from "./explain-agents.ts";
@@ -16,7 +15,7 @@ import { budgetVerdict, projectGate } from "./gates.ts";
 import type { Best } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
-import { firstTask, firstTasks } from "./service-order.ts";
+import { firstTask, firstTasks, isServedEarlier } from "./service-order.ts";
 
 /** One's place at one level. */
 export interface Place {
@@ -129,7 +128,7 @@ class Bystander {
     return {
       place: at + 1,
       basis: basisOf(claim),
-      waited: terms.now - member.since[terms.countedIn],
+      waited: waited(member, terms),
       ...ceilingWithin(terms.after),
     };
   }

@@ -5,7 +5,7 @@ import type { Lane, LaneProject, LaneUser } from "../core/state.ts";
 import { kindSettingsOf, projectSettingsOf, type SwarmState, type TaskRow } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, isPastCeiling } from "./ceiling.ts";
-import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim } from "./claim.ts";
+import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim, taskClaim } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { projectGate } from "./gates.ts";
 import {
@@ -40,22 +40,39 @@ export class LevelMaker {
     this.#init = init;
   }
 
-  ofProjects(lane: Lane): Level<LaneProject> {
+  ofProjects(): Level<Lane, LaneProject> {
     const rule = this.#init.state.policy.projectTurn;
-    const terms = this.#projectTerms(lane);
-    if (rule === "clock") return new ClockLevel(lane.projects, terms);
-    return new RankedLevel(lane.memberByProject.values(), (project) =>
-      this.#rankedProjectClaim(project, rule, terms),
-    );
+    if (rule === "clock")
+      return new ClockLevel({
+        queueOf: (lane) => lane.projects,
+        ownerOf: () => this.#init.state,
+        ceilingOf: (lane) => ceilingOfProjects(this.#init.sizes, lane),
+        mayBePastCeiling: ({ projects, kindRow }) =>
+          kindRow.tick - projects.longestSince("ticks") >= this.#init.sizes.ceilingOf(projects.size),
+        guaranteedBefore: this.#guaranteedBefore,
+      });
+    return new RankedLevel({
+      membersOf: (lane) => lane.memberByProject.values(),
+      claimOf: (project) => this.#rankedProjectClaim(project, rule, this.#projectTerms(project.lane)),
+    });
   }
 
-  ofUsers(project: LaneProject): Level<LaneUser> {
+  ofUsers(): Level<LaneProject, LaneUser> {
     const rule = this.#init.state.policy.userTurn;
-    const terms = this.#userTerms(project);
-    if (rule === "clock") return new ClockLevel(project.users, terms);
-    return new RankedLevel(project.memberByUser.values(), (user) =>
-      this.#userClaim(user, rule, terms.ceiling),
-    );
+    if (rule === "clock")
+      return new ClockLevel({
+        queueOf: (project) => project.users,
+        ownerOf: (project) => project.row,
+        ceilingOf: (project) => ceilingOfUsers(this.#init.state, this.#init.sizes, project),
+        // Of what is there now: within a round sizes only sink and turns only rise.
+        mayBePastCeiling: ({ users, turns }) =>
+          turns - users.longestSince("turns") >= this.#init.sizes.ceilingOf(users.size),
+        guaranteedBefore: undefined,
+      });
+    return new RankedLevel({
+      membersOf: (project) => project.memberByUser.values(),
+      claimOf: (user) => this.#userClaim(user, rule, this.#userTerms(user.project).ceiling),
+    });
   }
 
   /** What one project claims in its lane, by whichever rule holds: the order of these is the order of `ofProjects`.
@@ -74,9 +91,13 @@ export class LevelMaker {
   }
 
   #projectTerms(lane: Lane): ClockTerms & { readonly guaranteedBefore: Instant } {
-    const { state, at, sizes } = this.#init;
-    const guaranteedBefore = (at - state.policy.guaranteeMs) as Instant;
+    const { state, sizes } = this.#init;
+    const guaranteedBefore = this.#guaranteedBefore;
     return { owner: state, ceiling: ceilingOfProjects(sizes, lane), guaranteedBefore };
+  }
+
+  get #guaranteedBefore(): Instant {
+    return (this.#init.at - this.#init.state.policy.guaranteeMs) as Instant;
   }
 
   #userTerms(project: LaneProject): ClockTerms {
@@ -192,7 +213,7 @@ interface Shares {
 const fifoLast: Claim = { class: 2, first: Number.POSITIVE_INFINITY, second: 0, third: 0 };
 
 function fifoClaim({ spec, sequence }: TaskRow): Claim {
-  return { class: 2, first: spec.priority, second: sequence, third: 0 };
+  return taskClaim(spec.priority, sequence);
 }
 
 function earlier(a: Claim, b: Claim): Claim {

@@ -1,9 +1,11 @@
-// One level of a lane during one round: its projects, or the users of one of them, by who goes next. Two kinds:
-// by clocks, which the state keeps in order from round to round, and by any other rule, put in order for the round.
+// One level of a round's lanes: the projects of each lane, or the users of each project there, by who goes next. Two
+// kinds: by clocks, which the state keeps in order from round to round, and by any other rule, put in order for the
+// round. A group is whose members compete: a lane, or a project's part of one.
 
 import { assert } from "../assert.ts";
 import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
 import type { Instant } from "../ids.ts";
+import type { Account } from "./account.ts";
 import { type CeilingTerms, isPastCeiling } from "./ceiling.ts";
 import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
 import type { ClockQueue, Member } from "./clock-queue.ts";
@@ -13,11 +15,11 @@ export interface Best<Item> {
   readonly claim: Claim;
 }
 
-export interface Level<Item extends Member> {
+export interface Level<Group, Item extends Member> {
   /** Who goes next, among those that are not out. */
-  best(): Best<Item> | undefined;
-  /** Takes whom `best` named last out for the rest of the round. */
-  excludeBest(): void;
+  best(group: Group): Best<Item> | undefined;
+  /** Takes whom `best` named last of the group out for the rest of the round. */
+  exclude(group: Group, best: Item): void;
   /** The round is over: those taken out are members again. */
   close(): void;
 }
@@ -30,61 +32,63 @@ export interface ClockTerms {
   readonly guaranteedBefore: Instant | undefined;
 }
 
-export class ClockLevel<Item extends Member> implements Level<Item> {
-  readonly #queue: ClockQueue<Item>;
-  readonly #terms: ClockTerms;
-  #best: Item | undefined;
-  #excluded: Item[] | undefined;
+export interface ClockLevelInit<Group, Item extends Member> {
+  readonly queueOf: (group: Group) => ClockQueue<Item>;
+  readonly ownerOf: (group: Group) => ClockTerms["owner"];
+  readonly ceilingOf: (group: Group) => CeilingTerms;
+  /** Whether somebody may be past the ceiling. Spares `ceilingOf` where nobody can be. */
+  readonly mayBePastCeiling: (group: Group) => boolean;
+  readonly guaranteedBefore: Instant | undefined;
+}
 
-  constructor(queue: ClockQueue<Item>, terms: ClockTerms) {
-    this.#queue = queue;
-    this.#terms = terms;
+export class ClockLevel<Group, Item extends Member> implements Level<Group, Item> {
+  readonly #init: ClockLevelInit<Group, Item>;
+  readonly #excluded: { readonly queue: ClockQueue<Item>; readonly member: Item }[] = [];
+
+  constructor(init: ClockLevelInit<Group, Item>) {
+    this.#init = init;
   }
 
-  best(): Best<Item> | undefined {
-    const best = this.#find();
-    this.#best = best?.member;
-    return best;
-  }
-
-  #find(): Best<Item> | undefined {
-    const { ceiling, guaranteedBefore, owner } = this.#terms;
-    const since = this.#queue.longestSince;
-    if (since === undefined) return undefined;
-    if (isPastCeiling({ since }, ceiling)) return this.#claiming(this.#queue.longestWaiting() as Item);
-    if (guaranteedBefore !== undefined) {
-      const unserved = this.#queue.longestUnserved() as Item;
-      if (isGuaranteed(unserved, guaranteedBefore)) return this.#claiming(unserved);
+  best(group: Group): Best<Item> | undefined {
+    const { guaranteedBefore } = this.#init;
+    const queue = this.#init.queueOf(group);
+    if (this.#init.mayBePastCeiling(group)) {
+      const member = queue.longestWaiting();
+      if (member !== undefined && isPastCeiling(member, this.#init.ceilingOf(group)))
+        return { member, claim: ceilingClaim(member) };
     }
-    return this.#claiming(this.#queue.lowestClock(owner.virtualTime) as Item);
+    const unserved = guaranteedBefore === undefined ? undefined : queue.servedUntil(guaranteedBefore);
+    if (unserved !== undefined) return { member: unserved, claim: guaranteeClaim(unserved.account) };
+    const { virtualTime } = this.#init.ownerOf(group);
+    const slot = queue.lowestClock(virtualTime);
+    if (slot === -1) return undefined;
+    return { member: queue.memberAt(slot), claim: clockRuleClaim(queue.accountAt(slot), virtualTime) };
   }
 
-  #claiming(member: Item): Best<Item> {
-    return { member, claim: clockClaim(member, this.#terms) };
-  }
-
-  excludeBest(): void {
-    assert(this.#best !== undefined, "whoever is taken out was the best");
-    this.#queue.leave(this.#best);
-    this.#excluded ??= [];
-    this.#excluded.push(this.#best);
-    this.#best = undefined;
+  exclude(group: Group, best: Item): void {
+    const queue = this.#init.queueOf(group);
+    queue.setAside(best);
+    this.#excluded.push({ queue, member: best });
   }
 
   close(): void {
-    for (const member of this.#excluded ?? []) this.#queue.enter(member);
-    this.#excluded = undefined;
+    for (const { queue, member } of this.#excluded) queue.takeBack(member);
+    this.#excluded.length = 0;
   }
 }
 
 /** What a member of a level that goes by clocks claims: `best` is whose claim comes first. */
 export function clockClaim(member: Member, { ceiling, guaranteedBefore, owner }: ClockTerms): Claim {
   if (isPastCeiling(member, ceiling)) return ceilingClaim(member);
-  const { account } = member;
   if (guaranteedBefore !== undefined && isGuaranteed(member, guaranteedBefore))
-    return guaranteeClaim(account);
-  // At or behind virtual time all are equal, whatever it is by now.
-  return ruleClaim(account, account.clock <= owner.virtualTime ? -1 : account.clock);
+    return guaranteeClaim(member.account);
+  return clockRuleClaim(member.account, owner.virtualTime);
+}
+
+/** At or behind virtual time all are equal. It stays what it is while virtual time moves: only a grant by this rule
+ *  moves it, and no further than to the lowest claim of all. */
+function clockRuleClaim(account: Account, virtualTime: number): Claim {
+  return ruleClaim(account, Math.max(account.clock, virtualTime));
 }
 
 /** Whether nothing was granted to a project for so long that it goes first, once. */
@@ -97,41 +101,52 @@ interface RankedPlace<Item> extends HeapItem {
   claim: Claim;
 }
 
-/** By a rule that gives each member a claim, which only gets worse while the round lasts. */
-export class RankedLevel<Item extends Member> implements Level<Item> {
-  readonly #places = new IndexedHeap<RankedPlace<Item>>((a, b) => compareClaims(a.claim, b.claim) < 0);
-  readonly #claimOf: (member: Item) => Claim | undefined;
+export interface RankedLevelInit<Group, Item extends Member> {
+  readonly membersOf: (group: Group) => Iterable<Item>;
+  /** Undefined when a member has nothing left to claim. */
+  readonly claimOf: (member: Item) => Claim | undefined;
+}
 
-  /** @param claimOf undefined when a member has nothing left to claim */
-  constructor(members: Iterable<Item>, claimOf: (member: Item) => Claim | undefined) {
-    this.#claimOf = claimOf;
-    for (const member of members) {
-      const claim = claimOf(member);
-      if (claim !== undefined) this.#places.push({ heapAt: -1, member, claim });
-    }
+/** By a rule that gives each member a claim, which only gets worse while the round lasts. */
+export class RankedLevel<Group, Item extends Member> implements Level<Group, Item> {
+  readonly #init: RankedLevelInit<Group, Item>;
+  readonly #placesOf = new Map<Group, IndexedHeap<RankedPlace<Item>>>();
+
+  constructor(init: RankedLevelInit<Group, Item>) {
+    this.#init = init;
   }
 
-  best(): Best<Item> | undefined {
-    for (let place = this.#places.peek(); place !== undefined; place = this.#places.peek()) {
-      const claim = this.#claimOf(place.member);
-      if (claim === undefined) this.#places.remove(place);
-      else if (compareClaims(claim, place.claim) === 0) return place;
-      else {
-        this.#places.remove(place);
-        place.claim = claim;
-        this.#places.push(place);
-      }
+  best(group: Group): Best<Item> | undefined {
+    const places = this.#placesOf.get(group) ?? this.#rank(group);
+    for (let place = places.peek(); place !== undefined; place = places.peek()) {
+      const claim = this.#init.claimOf(place.member);
+      if (claim !== undefined && compareClaims(claim, place.claim) === 0) return place;
+      places.remove(place);
+      if (claim === undefined) continue;
+      place.claim = claim;
+      places.push(place);
     }
     return undefined;
   }
 
-  excludeBest(): void {
-    const place = this.#places.peek();
-    assert(place !== undefined, "whoever is taken out was the best");
-    this.#places.remove(place);
+  exclude(group: Group, best: Item): void {
+    const places = this.#placesOf.get(group);
+    const place = places?.peek();
+    assert(place?.member === best, "whoever is taken out was the best");
+    places?.remove(place);
   }
 
   close(): void {
     // Nothing of the state was touched.
+  }
+
+  #rank(group: Group): IndexedHeap<RankedPlace<Item>> {
+    const places = new IndexedHeap<RankedPlace<Item>>((a, b) => compareClaims(a.claim, b.claim) < 0);
+    for (const member of this.#init.membersOf(group)) {
+      const claim = this.#init.claimOf(member);
+      if (claim !== undefined) places.push({ heapAt: -1, member, claim });
+    }
+    this.#placesOf.set(group, places);
+    return places;
   }
 }

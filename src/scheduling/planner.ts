@@ -33,8 +33,8 @@ export class Planner {
     this.#agents = new AgentIndex(state);
   }
 
-  /** Something of the agent's row changed, by anything but an assignment of a round from here. Must be called of
-   *  each one. */
+  /** Something of the agent's row changed, by anything but an assignment of a round from here. Must be called after
+   *  each change. */
   touch(agent: AgentId): void {
     this.#agents.touch(agent);
   }
@@ -134,7 +134,7 @@ export class Round {
     if (offer.ranking.candidates.length > 0) return offer;
     if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludeQueue(offer.queue);
     else if (this.#isOpen(next.lane)) turns.excludeUser(next);
-    else turns.excludeLane();
+    else turns.excludeLane(next);
     return undefined;
   }
 
@@ -173,7 +173,7 @@ export class Round {
     const queue = task.queue as TaskQueue;
     const verdict = this.#verdictOn(task);
     const pool = this.#poolFor(lane, verdict.kind === "runs" ? verdict.runsAs : undefined);
-    const excluded = pool.excludedByFailure(queue.avoid);
+    const excluded = pool.excludedByFailure(task.failedBy);
     const ranking = pool.rank(excluded, task.failures + 1 >= task.spec.maxAttempts);
     return { task, queue, verdict, pool, excluded, ranking };
   }
@@ -189,7 +189,7 @@ export class Round {
 
   #assigned(next: Next, offer: Offer): EventOf<"TaskAssigned"> {
     const { task, verdict, ranking } = offer;
-    assert(verdict.kind === "runs", `task ${task.spec.id} fits its budgets`);
+    assert(verdict.kind === "runs", "what is assigned fits its budgets");
     const { contender } = ranking.candidates[0] as Ranking["candidates"][number];
     this.#pending = { task, contender };
     const { agent } = contender;
@@ -236,10 +236,7 @@ export class Round {
   #settle(): void {
     if (this.#pending === undefined) return;
     const { task, contender } = this.#pending;
-    assert(
-      task.state !== "queued",
-      `the assignment of ${task.spec.id} is applied before the next is asked for`,
-    );
+    assert(task.state !== "queued", "an assignment is applied before the next is asked for");
     this.#pending = undefined;
     this.#agents.assigned(contender, isFull(contender.agent));
   }

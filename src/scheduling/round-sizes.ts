@@ -5,8 +5,11 @@ import type { Lane, LaneProject, LaneUser, TaskRow } from "../core/state.ts";
 
 export class RoundSizes {
   readonly #ceiling: number;
-  readonly #sizeOf = new Map<Lane | LaneProject | LaneUser, number>();
-  readonly #turnsOf = new Map<LaneProject | LaneUser, number>();
+  /** Of whoever was granted something since. */
+  readonly #startOf = new Map<
+    Lane | LaneProject | LaneUser,
+    { readonly size: number; readonly turns: number }
+  >();
 
   /** @param ceiling ticks for each one that waits; 0 is off */
   constructor(ceiling: number) {
@@ -15,28 +18,27 @@ export class RoundSizes {
 
   /** A task of theirs is about to leave. */
   keep(lane: Lane, project: LaneProject, user: LaneUser): void {
-    if (!this.#sizeOf.has(lane)) this.#sizeOf.set(lane, lane.memberByProject.size);
-    if (!this.#sizeOf.has(project)) this.#sizeOf.set(project, project.memberByUser.size);
-    if (!this.#sizeOf.has(user)) this.#sizeOf.set(user, user.size);
-    if (!this.#turnsOf.has(project)) this.#turnsOf.set(project, project.turns);
-    if (!this.#turnsOf.has(user)) this.#turnsOf.set(user, user.turns);
+    if (!this.#startOf.has(lane)) this.#startOf.set(lane, { size: lane.projects.size, turns: 0 });
+    if (!this.#startOf.has(project))
+      this.#startOf.set(project, { size: project.users.size, turns: project.turns });
+    if (!this.#startOf.has(user)) this.#startOf.set(user, { size: user.size, turns: user.turns });
   }
 
   projects(lane: Lane): number {
-    return this.#sizeOf.get(lane) ?? lane.memberByProject.size;
+    return this.#startOf.get(lane)?.size ?? lane.projects.size;
   }
 
   users(project: LaneProject): number {
-    return this.#sizeOf.get(project) ?? project.memberByUser.size;
+    return this.#startOf.get(project)?.size ?? project.users.size;
   }
 
   tasks(user: LaneUser): number {
-    return this.#sizeOf.get(user) ?? user.size;
+    return this.#startOf.get(user)?.size ?? user.size;
   }
 
   /** Turns that a project or a user had had in its lane. */
   turns(member: LaneProject | LaneUser): number {
-    return this.#turnsOf.get(member) ?? member.turns;
+    return this.#startOf.get(member)?.turns ?? member.turns;
   }
 
   /** Turns that a task's user had had since the task was queued, as of the round's start. */

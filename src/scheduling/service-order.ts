@@ -1,11 +1,20 @@
 // Which of one user's tasks in one lane is served next: the one that waits longest, once it is past the ceiling, else
 // the lowest (priority, submission).
 
-import { isServedEarlier } from "../core/lanes.ts";
 import type { LaneUser, TaskQueue, TaskRow } from "../core/state.ts";
 
+const nothingIsOut = () => false;
+
+/** Tasks of one queue leave by (priority, order of submission). */
+export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
+  return a.spec.priority !== b.spec.priority ? a.spec.priority < b.spec.priority : a.sequence < b.sequence;
+}
+
 /** The lowest (priority, submission) in the queues that are not out. */
-export function firstTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean): TaskRow | undefined {
+export function firstTask(
+  user: LaneUser,
+  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
+): TaskRow | undefined {
   const [only] = user.queues;
   if (only !== undefined && user.queues.length === 1) return isOut(only) ? undefined : only.tasks.peek();
   let first: TaskRow | undefined;
@@ -18,7 +27,10 @@ export function firstTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean):
 }
 
 /** The longest queued in the queues that are not out. */
-export function oldestTask(user: LaneUser, isOut: (queue: TaskQueue) => boolean): TaskRow | undefined {
+export function oldestTask(
+  user: LaneUser,
+  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
+): TaskRow | undefined {
   const [only] = user.queues;
   if (only !== undefined && user.queues.length === 1) return isOut(only) ? undefined : only.oldest;
   let oldest: TaskRow | undefined;

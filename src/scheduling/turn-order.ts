@@ -5,12 +5,10 @@
 // What is out of the round is taken out of the state's own queues, and put back by `close`: until then the state is
 // borrowed, and nobody else may look at it. In between nothing but assignments is applied to it.
 //
-// A grant changes the claims of one project and of one of its users, and moves virtual time on. So a lane's best is
-// looked for again only where that project was the best, and where virtual time has reached somebody; with the same
-// outcome as if all lanes were compared anew.
+// A grant changes the claims of one project and of one of its users. So a lane's best is looked for again only where
+// that project was the best; with the same outcome as if all lanes were compared anew. Users are looked for where
+// projects are equal, that is where one leads in several lanes, and tasks where users are.
 
-import { type HeapItem, IndexedHeap } from "../core/indexed-heap.ts";
-import { isServedEarlier } from "../core/lanes.ts";
 import type { Turn } from "../core/receipt.ts";
 import type {
   Lane,
@@ -22,7 +20,7 @@ import type {
   TaskRow,
 } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
-import { basisOf, compareClaims } from "./claim.ts";
+import { basisOf, type Claim, ceilingTaskClaim, compareClaims, taskClaim } from "./claim.ts";
 import type { Best, Level } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
@@ -37,35 +35,34 @@ export interface Next {
   readonly turn: Turn;
 }
 
-/** One lane's best. */
-interface LaneTurn extends HeapItem {
+/** One lane's best; each undefined while nobody has asked for it. */
+interface LaneTurn {
   readonly lane: Lane;
-  readonly projects: Level<LaneProject>;
   project: Best<LaneProject> | undefined;
   user: Best<LaneUser> | undefined;
-  /** Looked for when it is asked for: most lanes that are looked at do not have the next turn. */
-  task: TaskRow | undefined;
-  isPastCeiling: boolean;
+  task: Claim | undefined;
 }
 
 export class TurnOrder {
-  readonly #turns = new IndexedHeap<LaneTurn>((a, b) => this.#isBefore(a, b));
-  readonly #usersOf = new Map<LaneProject, Level<LaneUser>>();
-  readonly #opened: LaneTurn[] = [];
+  /** Of the lanes that have a best, as far as is known. */
+  readonly #turns: LaneTurn[];
+  readonly #projects: Level<Lane, LaneProject>;
+  readonly #users: Level<LaneProject, LaneUser>;
   readonly #outQueues = new Set<TaskQueue>();
   readonly #outProjects = new Set<ProjectRow>();
+  /** Whether somebody waits all of whose tasks may be out. */
+  #mayLackUsers = false;
   readonly #sizes: RoundSizes;
-  readonly #makeLevels: LevelMaker;
-  readonly #state: SwarmState;
+  /** Whose turn it is, until something is told. */
+  #next: LaneTurn | undefined;
   /** What was granted since `next` was called last. */
   #granted: Next | undefined;
   readonly #isOut = (queue: TaskQueue) => this.#outQueues.size > 0 && this.#outQueues.has(queue);
 
   /** @param lanes that somebody may serve, none of them empty */
   constructor(state: SwarmState, at: Instant, lanes: readonly Lane[]) {
-    this.#state = state;
     this.#sizes = new RoundSizes(state.policy.ceiling);
-    this.#makeLevels = new LevelMaker({
+    const makeLevels = new LevelMaker({
       state,
       at,
       lanes,
@@ -73,26 +70,16 @@ export class TurnOrder {
       bestUserOf: (project) => this.#bestUserOf(project),
       firstTaskOf: (user) => firstTask(user, this.#isOut),
     });
-    for (const lane of lanes) {
-      const turn: LaneTurn = {
-        heapAt: -1,
-        lane,
-        projects: this.#makeLevels.ofProjects(lane),
-        project: undefined,
-        user: undefined,
-        task: undefined,
-        isPastCeiling: false,
-      };
-      this.#opened.push(turn);
-      if (this.#look(turn)) this.#turns.push(turn);
-    }
+    this.#projects = makeLevels.ofProjects();
+    this.#users = makeLevels.ofUsers();
+    this.#turns = lanes.map((lane) => ({ lane, project: undefined, user: undefined, task: undefined }));
   }
 
   /** Whose turn it is; the same until something is told. Undefined when nobody is left. */
   next(): Next | undefined {
     if (this.#granted !== undefined) this.#followGrant(this.#granted);
-    const turn = this.#turns.peek();
-    return turn === undefined ? undefined : nextOf(turn, this.#taskOf(turn));
+    this.#next ??= this.#first();
+    return this.#next === undefined ? undefined : this.#nextOf(this.#next);
   }
 
   /** A task of whose turn it is is about to be assigned; it is by the time that `next` is called. */
@@ -102,27 +89,28 @@ export class TurnOrder {
   }
 
   /** Nobody can take anything of the lane whose turn it is. */
-  excludeLane(): void {
-    const turn = this.#turns.peek();
-    if (turn !== undefined) this.#turns.remove(turn);
+  excludeLane({ lane }: Next): void {
+    this.#drop(this.#turns.findIndex((turn) => turn.lane === lane));
   }
 
   /** Nothing of the project may be assigned. */
   excludeProject(row: ProjectRow): void {
     this.#outProjects.add(row);
-    this.#lookAgain(({ project }) => project?.member.row === row);
+    this.#forget(({ project }) => project?.member.row === row);
   }
 
   /** Nothing of the user whose turn it is fits. */
-  excludeUser({ lane, project }: Next): void {
-    this.#levelOf(project).excludeBest();
-    this.#lookAgain((turn) => turn.lane === lane);
+  excludeUser({ lane, project, user }: Next): void {
+    this.#users.exclude(project, user);
+    this.#mayLackUsers = true;
+    this.#forget((turn) => turn.lane === lane);
   }
 
   /** Whoever may have these tasks has no place free. */
   excludeQueue(queue: TaskQueue): void {
     this.#outQueues.add(queue);
-    this.#lookAgain(({ lane }) => lane === queue.user.project.lane);
+    this.#mayLackUsers = true;
+    this.#forget(({ lane }) => lane === queue.user.project.lane);
   }
 
   /** The tasks of whose turn it is in the order they are served: those past the ceiling, longest wait first (of
@@ -133,7 +121,7 @@ export class TurnOrder {
   ): { readonly late: readonly TaskRow[]; readonly others: readonly TaskRow[] } {
     const late = user.queues
       .flatMap((queue) => (this.#isOut(queue) || queue.oldest === undefined ? [] : [queue.oldest]))
-      .filter((task) => this.#isPastCeiling(user, task))
+      .filter((task) => this.#isPastCeiling(user, task.queuedTurn))
       .sort((a, b) => a.queuedOrder - b.queuedOrder);
     const others = firstTasks(user, this.#isOut, countMax).filter((task) => !late.includes(task));
     return { late, others };
@@ -141,103 +129,123 @@ export class TurnOrder {
 
   /** The round is over. Must be called: what was out of it is in the state's queues again only then. */
   close(): void {
-    for (const { projects } of this.#opened) projects.close();
-    for (const users of this.#usersOf.values()) users.close();
+    this.#projects.close();
+    this.#users.close();
   }
 
   #followGrant({ lane, project }: Next): void {
     this.#granted = undefined;
-    const isByClock = this.#state.policy.projectTurn === "clock";
-    const { virtualTime } = this.#state;
-    this.#lookAgain(
-      (turn) =>
-        turn.lane === lane ||
-        turn.project?.member.row === project.row ||
-        (isByClock && turn.lane.projects.isReachedBy(virtualTime)),
-    );
+    this.#forget((turn) => turn.lane === lane || turn.project?.member.row === project.row);
   }
 
-  /** Of the lanes that still have a best. */
-  #lookAgain(isAffected: (turn: LaneTurn) => boolean): void {
-    for (const turn of this.#opened) {
-      if (turn.heapAt === -1 || !isAffected(turn)) continue;
-      this.#turns.remove(turn);
-      if (this.#look(turn)) this.#turns.push(turn);
+  /** What was known of these lanes may not hold any more. */
+  #forget(isAffected: (turn: LaneTurn) => boolean): void {
+    this.#next = undefined;
+    for (const turn of this.#turns) if (isAffected(turn)) turn.project = undefined;
+  }
+
+  #drop(at: number): void {
+    this.#next = undefined;
+    this.#turns[at] = this.#turns.at(-1) as LaneTurn;
+    this.#turns.pop();
+  }
+
+  #first(): LaneTurn | undefined {
+    let first: LaneTurn | undefined;
+    for (let at = this.#turns.length - 1; at >= 0; at -= 1) {
+      const turn = this.#turns[at] as LaneTurn;
+      if (turn.project === undefined && !this.#look(turn)) this.#drop(at);
+      else if (first === undefined || this.#isBefore(turn, first)) first = turn;
     }
+    return first;
   }
 
-  /** Brings a lane's best up to date. @returns whether it has one */
+  /** Looks for a lane's best. @returns whether it has one */
   #look(turn: LaneTurn): boolean {
-    for (let project = turn.projects.best(); project !== undefined; project = turn.projects.best()) {
-      const isOut = this.#outProjects.size > 0 && this.#outProjects.has(project.member.row);
-      const user = isOut ? undefined : this.#bestUserOf(project.member);
-      if (user !== undefined) {
-        turn.project = project;
-        turn.user = user;
-        turn.task = undefined;
+    turn.user = undefined;
+    turn.task = undefined;
+    const { lane } = turn;
+    for (let best = this.#projects.best(lane); best !== undefined; best = this.#projects.best(lane)) {
+      if (!this.#isOutOfRound(best.member)) {
+        turn.project = best;
         return true;
       }
-      turn.projects.excludeBest();
+      this.#projects.exclude(lane, best.member);
     }
     return false;
   }
 
+  #isOutOfRound(project: LaneProject): boolean {
+    if (this.#outProjects.size > 0 && this.#outProjects.has(project.row)) return true;
+    return this.#mayLackUsers && this.#bestUserOf(project) === undefined;
+  }
+
   #bestUserOf(project: LaneProject): Best<LaneUser> | undefined {
-    const users = this.#levelOf(project);
-    for (let user = users.best(); user !== undefined; user = users.best()) {
-      if (this.#outQueues.size === 0 || firstTask(user.member, this.#isOut) !== undefined) return user;
-      users.excludeBest();
+    for (let best = this.#users.best(project); best !== undefined; best = this.#users.best(project)) {
+      if (this.#outQueues.size === 0 || firstTask(best.member, this.#isOut) !== undefined) return best;
+      this.#users.exclude(project, best.member);
     }
     return undefined;
   }
 
-  #levelOf(project: LaneProject): Level<LaneUser> {
-    const known = this.#usersOf.get(project);
-    if (known !== undefined) return known;
-    const level = this.#makeLevels.ofUsers(project);
-    this.#usersOf.set(project, level);
-    return level;
+  /** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
+  #isBefore(a: LaneTurn, b: LaneTurn): boolean {
+    const byProject = compareClaims(
+      (a.project as Best<LaneProject>).claim,
+      (b.project as Best<LaneProject>).claim,
+    );
+    if (byProject !== 0) return byProject < 0;
+    const byUser = compareClaims(this.#userOf(a).claim, this.#userOf(b).claim);
+    return (byUser === 0 ? compareClaims(this.#taskClaimOf(a), this.#taskClaimOf(b)) : byUser) < 0;
   }
 
-  /** The longest queued, once it is past the ceiling; else the first. */
-  #taskOf(turn: LaneTurn): TaskRow {
-    if (turn.task !== undefined) return turn.task;
-    const { member } = turn.user as Best<LaneUser>;
-    const oldest = oldestTask(member, this.#isOut) as TaskRow;
-    turn.isPastCeiling = this.#isPastCeiling(member, oldest);
-    turn.task = turn.isPastCeiling ? oldest : (firstTask(member, this.#isOut) as TaskRow);
+  #userOf(turn: LaneTurn): Best<LaneUser> {
+    turn.user ??= this.#bestUserOf((turn.project as Best<LaneProject>).member) as Best<LaneUser>;
+    return turn.user;
+  }
+
+  #taskClaimOf(turn: LaneTurn): Claim {
+    turn.task ??= this.#claimOfTasks(this.#userOf(turn).member);
     return turn.task;
   }
 
-  /** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
-  #isBefore(a: LaneTurn, b: LaneTurn): boolean {
-    const byProject = compareClaims(claimOf(a.project), claimOf(b.project));
-    if (byProject !== 0) return byProject < 0;
-    const byUser = compareClaims(claimOf(a.user), claimOf(b.user));
-    if (byUser !== 0) return byUser < 0;
-    const [first, second] = [this.#taskOf(a), this.#taskOf(b)];
-    if (a.isPastCeiling !== b.isPastCeiling) return a.isPastCeiling;
-    return a.isPastCeiling ? first.queuedOrder < second.queuedOrder : isServedEarlier(first, second);
+  #claimOfTasks(user: LaneUser): Claim {
+    if (this.#outQueues.size === 0) {
+      return this.#isPastCeiling(user, user.oldestTurn)
+        ? ceilingTaskClaim(user.oldestOrder)
+        : taskClaim(user.firstPriority, user.firstSequence);
+    }
+    const oldest = this.#oldestOf(user);
+    if (this.#isPastCeiling(user, oldest.queuedTurn)) return ceilingTaskClaim(oldest.queuedOrder);
+    const { spec, sequence } = this.#firstOf(user);
+    return taskClaim(spec.priority, sequence);
   }
 
-  #isPastCeiling(user: LaneUser, task: TaskRow): boolean {
-    return this.#sizes.turnsWaited(task, user) >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+  #firstOf(user: LaneUser): TaskRow {
+    return this.#outQueues.size === 0 ? user.first : (firstTask(user, this.#isOut) as TaskRow);
   }
-}
 
-function nextOf({ lane, project, user }: LaneTurn, task: TaskRow): Next {
-  return {
-    lane,
-    project: (project as Best<LaneProject>).member,
-    user: (user as Best<LaneUser>).member,
-    task,
-    turn: {
-      project: basisOf((project as Best<LaneProject>).claim),
-      user: basisOf((user as Best<LaneUser>).claim),
-    },
-  };
-}
+  #oldestOf(user: LaneUser): TaskRow {
+    return this.#outQueues.size === 0 ? user.oldest : (oldestTask(user, this.#isOut) as TaskRow);
+  }
 
-function claimOf(best: Best<LaneProject> | Best<LaneUser> | undefined) {
-  return (best as Best<LaneProject>).claim;
+  #nextOf(turn: LaneTurn): Next {
+    const project = turn.project as Best<LaneProject>;
+    const user = this.#userOf(turn);
+    const isLate = this.#taskClaimOf(turn).class === 0;
+    const task = isLate ? this.#oldestOf(user.member) : this.#firstOf(user.member);
+    return {
+      lane: turn.lane,
+      project: project.member,
+      user: user.member,
+      task,
+      turn: { project: basisOf(project.claim), user: basisOf(user.claim) },
+    };
+  }
+
+  #isPastCeiling(user: LaneUser, queuedTurn: number): boolean {
+    // First by what is there now: within a round sizes only sink and turns only rise.
+    if (user.turns - queuedTurn < this.#sizes.ceilingOf(user.size)) return false;
+    return this.#sizes.turns(user) - queuedTurn >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
+  }
 }

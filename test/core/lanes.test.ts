@@ -93,11 +93,11 @@ describe("lanes", () => {
     // A grant in another lane leaves the wait in this one as it is; the account is one.
     swarm.assign("l1", "a");
     swarm.complete("l1");
-    expect(memberIn(swarm, "k", "p")).toMatchObject({ sinceOrder: entered, since: { ticks: 0 } });
+    expect(memberIn(swarm, "k", "p")).toMatchObject({ sinceOrder: entered, sinceTick: 0 });
     expect(memberIn(swarm, "k", "p").account.servedOrder).toBe(swarm.state.orders);
     swarm.assign("k1", "a");
     for (const member of [memberIn(swarm, "k", "p"), userIn(swarm, "k", "p", "u")]) {
-      expect(member).toMatchObject({ sinceOrder: swarm.state.orders, since: { ticks: 1 } });
+      expect(member).toMatchObject({ sinceOrder: swarm.state.orders, sinceTick: 1 });
     }
     // Out of the lane and in again: a new member.
     swarm.assign("k2", "a");

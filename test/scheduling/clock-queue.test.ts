@@ -2,14 +2,16 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Instant, instant } from "../../src/ids.ts";
 import { type Account, newAccount } from "../../src/scheduling/account.ts";
 import { ClockQueue, type Member } from "../../src/scheduling/clock-queue.ts";
 
 class Participant implements Member {
   readonly account: Account;
   sinceOrder: number;
-  since = { ticks: 0, turns: 0 };
-  places: Member["places"] = undefined;
+  sinceTick = 0;
+  sinceTurn = 0;
+  slot = -1;
 
   constructor(account: Account, sinceOrder: number) {
     this.account = account;
@@ -43,7 +45,7 @@ class Level {
     if (member === undefined) return;
     lane.queue.leave(member);
     lane.memberOf.delete(account);
-    expect(member.places).toBeUndefined();
+    expect(member.slot).toBe(-1);
   }
 
   grant(at: number, of: number, cost: number, isByRule: boolean): void {
@@ -55,9 +57,10 @@ class Level {
     account.clock = start + cost;
     account.servedOrder = this.#orders;
     if (isByRule) this.virtualTime = start;
-    const since = { ticks: cost, turns: 0 };
-    lane.queue.restartWait(member, this.#orders, since);
-    expect(member).toMatchObject({ sinceOrder: this.#orders, since });
+    account.servedAt = instant(Math.floor(this.#orders / 3));
+    const since = { sinceOrder: this.#orders, sinceTick: cost, sinceTurn: 2 * cost };
+    lane.queue.restartWait(member, since.sinceOrder, since.sinceTick, since.sinceTurn);
+    expect(member).toMatchObject(since);
   }
 
   expectAnswers(): void {
@@ -67,12 +70,18 @@ class Level {
         [...members].sort((a, b) => compareKeys(keyOf(a), keyOf(b)))[0];
       expect(queue.size).toBe(members.length);
       expect(queue.longestWaiting()).toBe(first(({ sinceOrder }) => [sinceOrder]));
-      expect(queue.longestSince).toBe(first(({ sinceOrder }) => [sinceOrder])?.since);
-      expect(queue.longestUnserved()).toBe(
-        first(({ account }) => [account.servedOrder, account.arrivedOrder]),
-      );
+      const longest = first(({ sinceOrder }) => [sinceOrder]);
+      if (longest !== undefined) {
+        expect(queue.longestSince("ticks")).toBe(longest.sinceTick);
+        expect(queue.longestSince("turns")).toBe(longest.sinceTurn);
+      }
+      const unserved = first(({ account }) => [account.servedOrder, account.arrivedOrder]);
+      for (const at of [instant(0), instant(Math.floor(this.#orders / 5)), instant(this.#orders)]) {
+        const isThere = unserved !== undefined && isServedUntil(unserved.account, at);
+        expect(queue.servedUntil(at)).toBe(isThere ? unserved : undefined);
+      }
       const claim = ({ account }: Participant) => Math.max(account.clock, this.virtualTime);
-      expect(queue.lowestClock(this.virtualTime)).toBe(
+      expect(lowest(queue, this.virtualTime)).toBe(
         first((member) => [claim(member), member.account.servedOrder, member.account.arrivedOrder]),
       );
     }
@@ -82,6 +91,17 @@ class Level {
     const lane = this.lanes[at] as Level["lanes"][number];
     return { lane, account: this.accounts[of] as Account };
   }
+}
+
+function lowest(queue: ClockQueue<Participant>, virtualTime: number): Participant | undefined {
+  const slot = queue.lowestClock(virtualTime);
+  if (slot === -1) return undefined;
+  expect(queue.accountAt(slot)).toBe(queue.memberAt(slot).account);
+  return queue.memberAt(slot);
+}
+
+function isServedUntil({ servedOrder, servedAt }: Account, at: Instant): boolean {
+  return servedOrder === 0 || servedAt <= at;
 }
 
 function compareKeys(a: readonly number[], b: readonly number[]): number {
@@ -121,12 +141,9 @@ describe("a queue of clocks", () => {
 
   it("has no answers when it is empty", () => {
     const queue = new ClockQueue({ isServiceOrdered: true });
-    expect([queue.size, queue.longestWaiting(), queue.longestUnserved(), queue.lowestClock(0)]).toEqual([
-      0,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect([queue.size, queue.longestWaiting(), queue.servedUntil(instant(1)), queue.lowestClock(0)]).toEqual(
+      [0, undefined, undefined, -1],
+    );
   });
 
   it("lets those that virtual time has overtaken go by who was served longest ago, not by their clocks", () => {
@@ -137,7 +154,7 @@ describe("a queue of clocks", () => {
     level.grant(0, 2, 3, true);
     level.virtualTime = 9;
     const { queue } = level.lanes[0] as Level["lanes"][number];
-    expect(queue.lowestClock(9)?.account).toBe(level.accounts[0]);
-    expect(queue.lowestClock(9)).toBe(queue.longestUnserved());
+    expect(lowest(queue, 9)?.account).toBe(level.accounts[0]);
+    expect(lowest(queue, 9)).toBe(queue.servedUntil(instant(9)));
   });
 });

@@ -155,7 +155,7 @@ export class Contest {
     if (this.#waiting?.sinceOrder !== member.sinceOrder) {
       this.#waiting = {
         sinceOrder: member.sinceOrder,
-        sinceTick: member.since.ticks,
+        sinceTick: member.sinceTick,
         turns: 0,
         projectsMax: 0,
         projectsBefore: countBefore(projects, project),

@@ -135,7 +135,7 @@ export class NaiveTurns {
       rule: projectTurn,
       account,
       since,
-      waited: this.#tick(part.tasks[0] as TaskRow) - (since?.since.ticks ?? 0),
+      waited: this.#tick(part.tasks[0] as TaskRow) - (since?.sinceTick ?? 0),
       sizeKey: laneKey(part.tasks[0] as TaskRow),
       isGuaranteed: hasGuarantee && isUnserved,
       virtualTime: this.#state.virtualTime,
@@ -147,9 +147,9 @@ export class NaiveTurns {
     const { projectRow, userRow } = part.tasks[0] as TaskRow;
     const project = laneOf(this.#state, part)?.memberByProject.get(projectRow.project);
     const since = project?.memberByUser.get(userRow.user);
-    const ticks = this.#tick(part.tasks[0] as TaskRow) - (since?.since.ticks ?? 0);
+    const ticks = this.#tick(part.tasks[0] as TaskRow) - (since?.sinceTick ?? 0);
     const key = projectKey(part.tasks[0] as TaskRow);
-    const turns = (this.#turnsAtStart.get(key) ?? 0) - (since?.since.turns ?? 0);
+    const turns = (this.#turnsAtStart.get(key) ?? 0) - (since?.sinceTurn ?? 0);
     return this.#member(part, {
       rule: this.#policy.userTurn,
       account: userRow.account,

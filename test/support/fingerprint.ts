@@ -2,9 +2,10 @@
 // Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
 
 import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
-import { isServedEarlier, laneOf } from "../../src/core/lanes.ts";
+import { laneOf } from "../../src/core/lanes.ts";
 import type { Lane } from "../../src/core/state.ts";
 import { isDueEarlier, type SwarmState, type Timer } from "../../src/core/state.ts";
+import { isServedEarlier } from "../../src/scheduling/service-order.ts";
 
 /** For comparing with `toEqual`, which says where two states differ. */
 export function describeState(state: SwarmState): unknown {
@@ -28,25 +29,32 @@ export function fingerprint(state: SwarmState): string {
 /** Members in order of entering, each with what decides whose turn it is; their places in the heaps follow from it
  *  and from who looked. */
 function describeLane({ key, size, memberByProject }: Lane): unknown {
-  const projects = [...memberByProject.values()].map(({ row, sinceOrder, since, cost, memberByUser }) => ({
-    project: row.project,
-    sinceOrder,
-    since,
-    cost,
-    users: [...memberByUser.values()].map((user) => ({
-      user: user.row.user,
-      sinceOrder: user.sinceOrder,
-      since: user.since,
-      turns: user.turns,
-      cost: user.cost,
-      queues: user.queues.map(({ avoid, tasks, oldest, newest }) => ({
-        avoid,
-        tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
-        oldest: oldest?.spec.id,
-        newest: newest?.spec.id,
+  const projects = [...memberByProject.values()].map(
+    ({ row, sinceOrder, sinceTick, cost, memberByUser }) => ({
+      project: row.project,
+      sinceOrder,
+      sinceTick,
+      cost,
+      users: [...memberByUser.values()].map((user) => ({
+        user: user.row.user,
+        sinceOrder: user.sinceOrder,
+        sinceTick: user.sinceTick,
+        sinceTurn: user.sinceTurn,
+        firstPriority: user.firstPriority,
+        firstSequence: user.firstSequence,
+        oldestOrder: user.oldestOrder,
+        oldestTurn: user.oldestTurn,
+        turns: user.turns,
+        cost: user.cost,
+        queues: user.queues.map(({ avoid, tasks, oldest, newest }) => ({
+          avoid,
+          tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
+          oldest: oldest?.spec.id,
+          newest: newest?.spec.id,
+        })),
       })),
-    })),
-  }));
+    }),
+  );
   return { key, size, projects };
 }
 

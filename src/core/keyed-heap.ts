@@ -1,0 +1,122 @@
+// A heap of small whole numbers (such as places in a list), each with a key of two numbers. All of it lies in
+// two lists of numbers: to compare and to move reads and writes no object. With many heaps of what nothing else has
+// touched for long, waiting for memory is most of what a heap of objects costs. For that: indexed-heap.ts.
+
+import { assert } from "../assert.ts";
+
+/** Numbers in `#entries` for each item: its key, then itself. */
+const stride = 3;
+/** Children of each: four lie side by side, and there are half as many levels as with two. */
+const arity = 4;
+
+export class KeyedHeap {
+  #size = 0;
+  readonly #entries: number[] = [];
+  /** Where each item stands; −1 when it does not. */
+  readonly #positionOf: number[] = [];
+
+  get size(): number {
+    return this.#size;
+  }
+
+  has(item: number): boolean {
+    return (this.#positionOf[item] ?? -1) !== -1;
+  }
+
+  /** First and second number of the lowest key, and the item that has it; NaN, NaN and −1 when there is none. */
+  get first(): number {
+    return this.#size === 0 ? Number.NaN : (this.#entries[0] as number);
+  }
+
+  get second(): number {
+    return this.#size === 0 ? Number.NaN : (this.#entries[1] as number);
+  }
+
+  get front(): number {
+    return this.#size === 0 ? -1 : (this.#entries[2] as number);
+  }
+
+  /**
+   * @param item a whole number ≥ 0; a list is as long as the highest
+   * @param first keys are compared by this, then by `second`; no two may be the same
+   */
+  push(item: number, first: number, second: number): void {
+    assert(!this.has(item), "an item is in a heap once");
+    while (this.#positionOf.length <= item) this.#positionOf.push(-1);
+    this.#entries.push(first, second, item);
+    this.#size += 1;
+    this.#rise(item, first, second, this.#size - 1);
+  }
+
+  remove(item: number): void {
+    assert(this.has(item), "only an item of this heap can be removed");
+    const at = this.#positionOf[item] as number;
+    this.#positionOf[item] = -1;
+    this.#size -= 1;
+    const last = this.#entries.pop() as number;
+    const second = this.#entries.pop() as number;
+    const first = this.#entries.pop() as number;
+    if (last === item) return;
+    this.#rise(last, first, second, at);
+    this.#sink(last, first, second, this.#positionOf[last] as number);
+  }
+
+  /** Gives an item a key that is not lower than the one it has. */
+  raise(item: number, first: number, second: number): void {
+    assert(this.has(item), "only an item of this heap can be given another key");
+    this.#sink(item, first, second, this.#positionOf[item] as number);
+  }
+
+  /** The same for the front. */
+  raiseFront(first: number, second: number): void {
+    assert(this.#size > 0, "an empty heap has no front");
+    this.#sink(this.#entries[2] as number, first, second, 0);
+  }
+
+  #rise(item: number, first: number, second: number, from: number): void {
+    const entries = this.#entries;
+    let at = from;
+    while (at > 0) {
+      const parentAt = Math.floor((at - 1) / arity);
+      const parentFirst = entries[stride * parentAt] as number;
+      const parentSecond = entries[stride * parentAt + 1] as number;
+      if (parentFirst < first || (parentFirst === first && parentSecond <= second)) break;
+      this.#place(entries[stride * parentAt + 2] as number, parentFirst, parentSecond, at);
+      at = parentAt;
+    }
+    this.#place(item, first, second, at);
+  }
+
+  #sink(item: number, first: number, second: number, start: number): void {
+    const entries = this.#entries;
+    let at = start;
+    for (;;) {
+      const from = arity * at + 1;
+      const to = Math.min(from + arity, this.#size);
+      let childAt = -1;
+      let childFirst = first;
+      let childSecond = second;
+      for (let n = from; n < to; n += 1) {
+        const nFirst = entries[stride * n] as number;
+        if (nFirst > childFirst) continue;
+        const nSecond = entries[stride * n + 1] as number;
+        if (nFirst === childFirst && nSecond >= childSecond) continue;
+        childAt = n;
+        childFirst = nFirst;
+        childSecond = nSecond;
+      }
+      if (childAt === -1) break;
+      this.#place(entries[stride * childAt + 2] as number, childFirst, childSecond, at);
+      at = childAt;
+    }
+    this.#place(item, first, second, at);
+  }
+
+  #place(item: number, first: number, second: number, at: number): void {
+    const entries = this.#entries;
+    entries[stride * at] = first;
+    entries[stride * at + 1] = second;
+    entries[stride * at + 2] = item;
+    this.#positionOf[item] = at;
+  }
+}
