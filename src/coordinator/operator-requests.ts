@@ -80,7 +80,7 @@ function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });
     case "project-in-use": {
       const tasks = reply.live === 1 ? "1 task that has" : `${reply.live} tasks that have`;
-      const sentence = `project ${reply.project} has ${tasks} not ended, and stays: wait for their end, or cancel them, and remove it then`;
+      const sentence = `project ${reply.project} has ${tasks} not ended, and stays: wait until all have ended, or cancel them, and remove it then`;
       return codedError("WAGGLE_CONFLICT", sentence, { field: "project" });
     }
     case "resource-in-use":

@@ -238,7 +238,7 @@ describe("where projects are declared", () => {
     expect(
       await transcript("project remove typo", "cancel t1 --project typo", "project remove typo"),
     ).toBe(`$ waggle project remove typo
-error WAGGLE_CONFLICT: project typo has 1 task that has not ended, and stays: wait for their end, or cancel them, and remove it then
+error WAGGLE_CONFLICT: project typo has 1 task that has not ended, and stays: wait until all have ended, or cancel them, and remove it then
 exit 5
 $ waggle cancel t1 --project typo
 t1 cancelled
