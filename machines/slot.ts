@@ -9,7 +9,7 @@
 // A set of resources is one acquisition: it waits whole, and is held whole.
 
 import { type SnapshotFrom, setup } from "xstate";
-import type { SlotRow } from "../src/core/state.ts";
+import type { AcquisitionRow } from "../src/core/state.ts";
 
 export type SlotSignal =
   /** It is not its turn, or too little is free. */
@@ -53,7 +53,7 @@ export const slotMachine = setup({
 export type SlotSnapshot = SnapshotFrom<typeof slotMachine>;
 
 /** The state as rows spell it; `ended` when only the handle is remembered, undefined before it was asked for. */
-export function slotState({ value }: SlotSnapshot): SlotRow["state"] | "ended" | undefined {
+export function slotState({ value }: SlotSnapshot): AcquisitionRow["state"] | "ended" | undefined {
   if (value === "unrequested") return undefined;
   return value === "waiting" || value === "held" ? value : "ended";
 }

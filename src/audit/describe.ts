@@ -2,7 +2,7 @@
 // Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
 
 import type { Event, EventOf, TaskSpec } from "../core/event.ts";
-import type { CandidateTerms, Receipt, SlotReceipt, Turn } from "../core/receipt.ts";
+import type { CandidateTerms, Receipt, SlotReceipt, TurnBases } from "../core/receipt.ts";
 
 /** What happened, without a line end. An event of a newer version is told by its type alone. */
 export function describe(event: Event): string {
@@ -140,7 +140,7 @@ const decisions = {
 } as const;
 
 /** `project by guarantee`, `user by ceiling`; by the rule goes without saying. */
-function turnOf({ project, user }: Turn): string {
+function turnOf({ project, user }: TurnBases): string {
   const parts = [project !== "rule" && `project by ${project}`, user !== "rule" && `user by ${user}`];
   return parts.filter((part) => part !== false).join(", ");
 }

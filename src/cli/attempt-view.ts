@@ -2,7 +2,7 @@
 
 import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
-import type { CandidateTerms, Receipt, Turn } from "../core/receipt.ts";
+import type { CandidateTerms, Receipt, TurnBases } from "../core/receipt.ts";
 import { counted, formatCount, formatShare, formatTimeOfDay, indented } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
@@ -100,7 +100,7 @@ function reasons({ turn, decidedBy, feasible, ineligible, waiting, waitedMs }: R
 }
 
 /** By the rule goes without saying. */
-function turnText(turn: Turn | undefined): string {
+function turnText(turn: TurnBases | undefined): string {
   if (turn === undefined) return "";
   const levels = (["project", "user"] as const).filter((level) => turn[level] !== "rule");
   return levels.map((level) => `its ${level}'s turn by ${turn[level]}`).join(", ");

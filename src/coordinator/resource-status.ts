@@ -1,7 +1,7 @@
 // What `status` says of resources: slots, who holds them, who waits. For people and for dashboards.
 
 import { utilisationOf } from "../core/slot-rows.ts";
-import type { ResourceRow, SlotRow, SwarmState } from "../core/state.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { ResourceStatus } from "../protocol/slot-schemas.ts";
@@ -31,7 +31,7 @@ function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): Re
   };
 }
 
-function partyOf({ agent, handle }: SlotRow, since: Instant | undefined, at: Instant) {
+function partyOf({ agent, handle }: AcquisitionRow, since: Instant | undefined, at: Instant) {
   return { agent: agent as string, handle: handle as string, forMs: Math.max(0, at - (since ?? at)) };
 }
 

@@ -26,7 +26,7 @@ import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } fr
 import type { Event, EventOf, FailureClass } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { leaveLane, takeTurn } from "./lanes.ts";
-import type { Turn } from "./receipt.ts";
+import type { TurnBases } from "./receipt.ts";
 import {
   changePolicy,
   configureKind,
@@ -64,7 +64,7 @@ const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean;
     infrastructure: { attempt: false, agent: false },
   };
 
-const byRule: Turn = { project: "rule", user: "rule" };
+const byRule: TurnBases = { project: "rule", user: "rule" };
 
 /** Changes `state` by one event. @throws InvariantError when the event is not legal in it */
 export function apply(state: SwarmState, event: Event, context: EventContext): void {

@@ -9,7 +9,7 @@ import { answered, type Decision } from "./decision.ts";
 import type { Acquisition, Event, SlotReleaseReason, SlotWaitEndReason } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
 import { findSlot, mentionsOf, needsOf, slotKey, slotsOf } from "./slot-rows.ts";
-import type { ResourceRow, SlotRow, SwarmState } from "./state.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "./state.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
 
@@ -65,7 +65,7 @@ export function decideRelease(
 }
 
 /** Ends a wait whose time is up. */
-export function decideAcquireTimeout(slot: SlotRow): Event[] {
+export function decideAcquireTimeout(slot: AcquisitionRow): Event[] {
   return [waitsEnded([slot], "timed-out")];
 }
 
@@ -153,7 +153,7 @@ function refusalOf(
  *  in name order there is no ring. One line of work must not even wait for what it has; an agent as a whole may,
  *  for it is rarely one line of work: many calls that share one quota is what a resource is for. */
 function disorder(
-  own: readonly SlotRow[],
+  own: readonly AcquisitionRow[],
   needs: ReadonlyMap<ResourceName, number>,
   holder: string | undefined,
 ): Reply | undefined {
@@ -183,8 +183,8 @@ function acquisitionOf(
 }
 
 function ended(
-  slots: readonly SlotRow[],
-  held: readonly SlotRow[],
+  slots: readonly AcquisitionRow[],
+  held: readonly AcquisitionRow[],
   reason: SlotReleaseReason & SlotWaitEndReason,
 ): Event[] {
   const waiting = slots.filter((slot) => slot.state === "waiting");
@@ -192,14 +192,14 @@ function ended(
   return [...waits, ...held.map((slot) => released(slot, reason))];
 }
 
-function released(slot: SlotRow, reason: SlotReleaseReason): Event {
+function released(slot: AcquisitionRow, reason: SlotReleaseReason): Event {
   const { agent, incarnation, handle, needs } = slot;
   return { type: "SlotReleased", agent, incarnation, handle, resources: mentionsOf(needs), reason };
 }
 
 /** @param slots of one agent, at least one */
-function waitsEnded(slots: readonly SlotRow[], reason: SlotWaitEndReason): Event {
-  const [{ agent, incarnation }] = slots as readonly [SlotRow, ...SlotRow[]];
+function waitsEnded(slots: readonly AcquisitionRow[], reason: SlotWaitEndReason): Event {
+  const [{ agent, incarnation }] = slots as readonly [AcquisitionRow, ...AcquisitionRow[]];
   return { type: "SlotWaitEnded", agent, incarnation, handles: slots.map(({ handle }) => handle), reason };
 }
 

@@ -9,7 +9,7 @@ import { ClockQueue } from "../scheduling/clock-queue.ts";
 import { firstTask, isServedEarlier, oldestTask } from "../scheduling/service-order.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
-import type { Turn } from "./receipt.ts";
+import type { TurnBases } from "./receipt.ts";
 import {
   kindSettingsOf,
   type Lane,
@@ -64,7 +64,7 @@ export function leaveLane(state: SwarmState, row: TaskRow): void {
 }
 
 /** Charges a queued task's grant to its project and user (docs/scheduling.md, "The clocks"). It is still queued. */
-export function takeTurn(state: SwarmState, row: TaskRow, turn: Turn, at: Instant): void {
+export function takeTurn(state: SwarmState, row: TaskRow, turn: TurnBases, at: Instant): void {
   const { queue, projectRow, userRow, cost } = row;
   assert(queue !== undefined, `queued task ${row.spec.id} stands in a lane`);
   const { user } = queue;

@@ -66,7 +66,7 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     agentRule,
     lambda,
     speedExponent,
-    alpha: nextAlpha(base, patch),
+    alpha: alphaAfter(base, patch),
     autoTune,
     ceiling,
     guaranteeMs,
@@ -95,7 +95,7 @@ function checkTurns(
   }
 }
 
-function nextAlpha(now: Policy, { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch): number {
+function alphaAfter(now: Policy, { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch): number {
   const isSaid = alpha !== undefined || optimizeFor !== undefined;
   return alphaOf({ preset: optimizeFor, alpha: isSaid ? alpha : now.alpha, autoTune });
 }

@@ -41,7 +41,7 @@ export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "joine
 export type TurnBasis = "ceiling" | "guarantee" | "rule";
 
 /** How it came to be this task's turn. */
-export interface Turn {
+export interface TurnBases {
   readonly project: TurnBasis;
   readonly user: TurnBasis;
 }
@@ -63,7 +63,7 @@ export interface CandidateTerms {
 
 export interface Receipt {
   /** Absent when both project and user went by the rule. */
-  readonly turn?: Turn;
+  readonly turn?: TurnBases;
   /** How many agents passed every filter. */
   readonly feasible: number;
   /** The winner, then the next two. */

@@ -7,7 +7,7 @@ import { slotCeilingTicks } from "../scheduling/slot-planner.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { findSlot, slotKey } from "./slot-rows.ts";
-import type { ResourceRow, SlotRow, SwarmState } from "./state.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "./state.ts";
 
 export const slotInvariants: readonly Invariant[] = [
   { number: 28, name: "slots-equal-a-recount", find: slotsEqualARecount },
@@ -157,8 +157,8 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
 }
 
 /** All that wait, in order of asking, but those of agents that may be dead. */
-function whoMayBeGranted(state: SwarmState): SlotRow[] {
-  const waiting: SlotRow[] = [];
+function whoMayBeGranted(state: SwarmState): AcquisitionRow[] {
+  const waiting: AcquisitionRow[] = [];
   for (const [id, slots] of state.slotsByAgent) {
     if (state.agentById.get(id)?.unresponsive === true) continue;
     for (const slot of slots.values()) if (slot.state === "waiting") waiting.push(slot);
@@ -167,7 +167,7 @@ function whoMayBeGranted(state: SwarmState): SlotRow[] {
 }
 
 /** Past the ceiling at one of its resources, and none has fewer slots than it needs. */
-function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slot: SlotRow): boolean {
+function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slot: AcquisitionRow): boolean {
   let isLate = false;
   for (const [name, wanted] of slot.needs) {
     const row = resourceByName.get(name);
@@ -178,7 +178,7 @@ function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slot: SlotRow)
   return isLate;
 }
 
-function sum(slots: Iterable<SlotRow>, of: (slot: SlotRow) => number): number {
+function sum(slots: Iterable<AcquisitionRow>, of: (slot: AcquisitionRow) => number): number {
   let total = 0;
   for (const slot of slots) total += of(slot);
   return total;

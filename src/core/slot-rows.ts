@@ -9,7 +9,7 @@ import { depthsWith } from "../scheduling/alpha.ts";
 import { agentOf } from "./agent-rows.ts";
 import type { Acquisition, EventOf } from "./event.ts";
 import type { ResourceSettings } from "./settings.ts";
-import type { ResourceRow, SlotEnding, SlotRow, SwarmState } from "./state.ts";
+import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "./state.ts";
 import { startTimer, stopTimer } from "./task-rows.ts";
 
 /** The key under which maps keep an acquisition. */
@@ -17,12 +17,12 @@ export function slotKey({ agent, handle }: { readonly agent: AgentId; readonly h
   return `${agent} ${handle}`;
 }
 
-export function findSlot(state: SwarmState, agent: AgentId, handle: SlotHandle): SlotRow | undefined {
+export function findSlot(state: SwarmState, agent: AgentId, handle: SlotHandle): AcquisitionRow | undefined {
   return state.slotsByAgent.get(agent)?.get(handle);
 }
 
 /** What an agent holds and waits for, in order of asking. */
-export function slotsOf(state: SwarmState, agent: AgentId): SlotRow[] {
+export function slotsOf(state: SwarmState, agent: AgentId): AcquisitionRow[] {
   return [...(state.slotsByAgent.get(agent)?.values() ?? [])];
 }
 
@@ -123,7 +123,12 @@ export function forgetTunedAlpha(state: SwarmState): void {
   for (const row of state.resourceByName.values()) row.tunedAlpha = undefined;
 }
 
-function newSlot(state: SwarmState, of: Acquisition, at: Instant, deadline: Instant | undefined): SlotRow {
+function newSlot(
+  state: SwarmState,
+  of: Acquisition,
+  at: Instant,
+  deadline: Instant | undefined,
+): AcquisitionRow {
   const agent = agentOf(state, of.agent);
   const key = slotKey(of);
   assert(agent.online && agent.incarnation === of.incarnation, `agent ${of.agent} acquires while it lives`);
@@ -131,7 +136,7 @@ function newSlot(state: SwarmState, of: Acquisition, at: Instant, deadline: Inst
   assert(!state.endedSlotByKey.has(key), `acquisition ${key} does not begin again`);
   const needs = needsOf(of.resources);
   state.acquisitions += 1;
-  const slot: SlotRow = {
+  const slot: AcquisitionRow = {
     handle: of.handle,
     agent: of.agent,
     incarnation: of.incarnation,
@@ -164,7 +169,7 @@ export function mentionsOf(needs: ReadonlyMap<ResourceName, number>): ResourceNa
   return [...needs].flatMap(([resource, count]) => Array<ResourceName>(count).fill(resource));
 }
 
-function stopWaiting(state: SwarmState, slot: SlotRow): void {
+function stopWaiting(state: SwarmState, slot: AcquisitionRow): void {
   assert(slot.state === "waiting", `acquisition ${slotKey(slot)} waits`);
   if (slot.timeoutTimer !== undefined) stopTimer(state, slot.timeoutTimer);
   slot.timeoutTimer = undefined;
@@ -176,7 +181,7 @@ function stopWaiting(state: SwarmState, slot: SlotRow): void {
   }
 }
 
-function take(row: ResourceRow, slot: SlotRow, count: number, at: Instant): void {
+function take(row: ResourceRow, slot: AcquisitionRow, count: number, at: Instant): void {
   assert(row.inUse + count <= row.settings.slots, `${row.resource} has ${count} slots free`);
   measure(row, at);
   row.inUse += count;
@@ -184,13 +189,13 @@ function take(row: ResourceRow, slot: SlotRow, count: number, at: Instant): void
   row.holdings.set(slotKey(slot), slot);
 }
 
-function giveBack(row: ResourceRow, slot: SlotRow, count: number, at: Instant): void {
+function giveBack(row: ResourceRow, slot: AcquisitionRow, count: number, at: Instant): void {
   measure(row, at);
   row.inUse -= count;
   row.holdings.delete(slotKey(slot));
 }
 
-function forget(state: SwarmState, slot: SlotRow, ending: SlotEnding): void {
+function forget(state: SwarmState, slot: AcquisitionRow, ending: SlotEnding): void {
   const own = state.slotsByAgent.get(slot.agent);
   own?.delete(slot.handle);
   if (own?.size === 0) state.slotsByAgent.delete(slot.agent);
@@ -203,7 +208,7 @@ function forget(state: SwarmState, slot: SlotRow, ending: SlotEnding): void {
 function liveSlot(
   state: SwarmState,
   event: Pick<EventOf<"SlotReleased">, "agent" | "handle" | "incarnation">,
-): SlotRow {
+): AcquisitionRow {
   const slot = findSlot(state, event.agent, event.handle);
   assert(slot?.incarnation === event.incarnation, `acquisition ${slotKey(event)} is under way`);
   return slot;

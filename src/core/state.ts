@@ -217,7 +217,7 @@ export interface Timer extends HeapItem {
   readonly due:
     | { readonly kind: "release" | "deadline"; readonly task: TaskRow }
     | { readonly kind: "timeout"; readonly attempt: OpenAttempt }
-    | { readonly kind: "acquire-timeout"; readonly slot: SlotRow }
+    | { readonly kind: "acquire-timeout"; readonly slot: AcquisitionRow }
     | { readonly kind: "forget"; readonly agent: AgentId };
 }
 
@@ -265,8 +265,8 @@ export interface ResourceRow {
   /** Slots held; more than there are only after their number was lowered. */
   inUse: number;
   /** What holds and what waits for slots of it, in order of granting and of asking, by `slotKey`. */
-  readonly holdings: Map<string, SlotRow>;
-  readonly waiting: Map<string, SlotRow>;
+  readonly holdings: Map<string, AcquisitionRow>;
+  readonly waiting: Map<string, AcquisitionRow>;
   /** Sum of what waits. */
   waitingWeightThousandths: number;
   /** α as it has moved by itself since the policy last set it; absent until it moves. */
@@ -283,7 +283,7 @@ export interface ResourceRow {
 }
 
 /** One acquisition, from the request to the release: all of its slots wait, or all are held. */
-export interface SlotRow {
+export interface AcquisitionRow {
   readonly handle: SlotHandle;
   readonly agent: AgentId;
   readonly incarnation: Incarnation;
@@ -420,7 +420,7 @@ export interface SwarmState {
   /** Resources that somebody waits for. */
   readonly contendedByName: Map<ResourceName, ResourceRow>;
   /** Acquisitions that wait or are held; agents without any are not in it. */
-  readonly slotsByAgent: Map<AgentId, Map<SlotHandle, SlotRow>>;
+  readonly slotsByAgent: Map<AgentId, Map<SlotHandle, AcquisitionRow>>;
   /** By `slotKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
   readonly endedSlotByKey: Map<string, SlotEnding>;
   /** Acquisitions ever begun; the last one's `order`. */

@@ -1,7 +1,7 @@
 // What an agent has before it that it does not run yet: what L(agent) is made of (design section 7.3). Prefetched
 // attempts, that wait for a place, and acquisitions, that wait for a slot.
 
-import type { AgentRow, SlotRow, SwarmState } from "../core/state.ts";
+import type { AcquisitionRow, AgentRow, SwarmState } from "../core/state.ts";
 import type { Queue } from "./load.ts";
 import { thousandthsPerWeight } from "./weight.ts";
 
@@ -36,7 +36,7 @@ export function backlogOf(state: SwarmState, agent: AgentRow): Queue {
   return { queueDepth, oldestAge };
 }
 
-function ageOf(state: SwarmState, { requestedTicks }: SlotRow): number {
+function ageOf(state: SwarmState, { requestedTicks }: AcquisitionRow): number {
   let age = Number.POSITIVE_INFINITY;
   for (const [resource, tick] of requestedTicks)
     age = Math.min(age, (state.resourceByName.get(resource)?.tick ?? tick) - tick);

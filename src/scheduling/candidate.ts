@@ -5,6 +5,7 @@
 
 import type { CandidateTerms, DecidedBy } from "../core/receipt.ts";
 import type { AgentRow, SuccessRecord } from "../core/state.ts";
+import type { Writable } from "../core/writable.ts";
 import type { Kind } from "../ids.ts";
 import type { Standing } from "./eligibility.ts";
 import type { Policy } from "./policy.ts";
@@ -145,5 +146,3 @@ export class Candidate {
     };
   }
 }
-
-type Writable<Of> = { -readonly [Key in keyof Of]: Of[Key] };

@@ -18,7 +18,7 @@ import { RoundSizes } from "./round-sizes.ts";
 import { firstTask, firstTasks, isServedEarlier } from "./service-order.ts";
 
 /** One's place at one level. */
-export interface Place {
+export interface LevelPlace {
   /** 1 is next. */
   readonly place: number;
   /** How many wait there. */
@@ -31,7 +31,7 @@ export interface Place {
 }
 
 /** Of a project or a user. */
-export interface TurnPlace extends Place {
+export interface TurnPlace extends LevelPlace {
   /** By what it would have its turn. */
   readonly basis: TurnBasis;
   /** Its virtual clock, and virtual time at its level: thousandths of weight over what it is divided by. */
@@ -42,7 +42,7 @@ export interface TurnPlace extends Place {
 export interface Position {
   readonly project: TurnPlace;
   readonly user: TurnPlace;
-  readonly task: Place;
+  readonly task: LevelPlace;
   /** Tasks of its kind and role that wait, itself included. */
   readonly waiting: number;
   /** Whose turn is next in its lane as far as limits and budgets go, whether or not an agent may have it; absent when nothing there fits its project's limits and budgets. */
@@ -134,7 +134,7 @@ class Bystander {
   }
 
   /** Those past the ceiling by age, then the others by (priority, submission). */
-  #placeOfTask(row: TaskRow, user: LaneUser): Place {
+  #placeOfTask(row: TaskRow, user: LaneUser): LevelPlace {
     const isLate = this.#isLate(row, user);
     let before = 0;
     for (const { tasks } of user.queues) {

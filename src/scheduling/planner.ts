@@ -13,6 +13,7 @@ import { assert } from "../assert.ts";
 import type { EventOf } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
 import type { Lane, ProjectRow, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
+import type { Writable } from "../core/writable.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { AgentIndex } from "./agent-index.ts";
@@ -264,6 +265,3 @@ export class Round {
 }
 
 const withoutBudget: BudgetVerdict & { readonly kind: "runs" } = { kind: "runs", tokens: 0 };
-
-/** While it is made. */
-type Writable<Of> = { -readonly [Key in keyof Of]: Of[Key] };

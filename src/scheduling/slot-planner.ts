@@ -14,7 +14,7 @@
 import type { Event, EventOf } from "../core/event.ts";
 import type { SlotReceipt } from "../core/receipt.ts";
 import { mentionsOf, resourceRowOf } from "../core/slot-rows.ts";
-import type { ResourceRow, SlotRow, SwarmState } from "../core/state.ts";
+import type { AcquisitionRow, ResourceRow, SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { nextAlpha } from "./alpha.ts";
@@ -52,7 +52,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
   const left = vacancies(state);
   if (left.size === 0) return undefined;
   const overdue = overdueAt(state, left);
-  for (const slot of overdue) if (reserve(left, slot)) return granted(state, slot, at, "ceiling");
+  for (const slot of overdue) if (reserveSlots(left, slot)) return granted(state, slot, at, "ceiling");
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
     const row = resourceRowOf(state, resource);
@@ -69,7 +69,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
  *  waits at that moment could not use them. */
 export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, number>): boolean {
   const left = vacancies(state);
-  for (const slot of overdueAt(state, left)) reserve(left, slot);
+  for (const slot of overdueAt(state, left)) reserveSlots(left, slot);
   for (const [resource, wanted] of needs) {
     const row = resourceRowOf(state, resource);
     if (wanted > (row.waiting.size > 0 ? (left.get(resource) ?? 0) : freeSlots(row))) return false;
@@ -84,7 +84,7 @@ export function alphaAt({ policy }: SwarmState, { tunedAlpha }: ResourceRow): nu
 
 /** After how many ticks a request comes first, for each one that waits beside it: the policy's ceiling. Where that
  *  is off (0), Infinity for one slot; a set has one all the same, for L alone might never find it two free. */
-export function slotCeilingTicks({ ceiling }: Policy, { needs }: Pick<SlotRow, "needs">): number {
+export function slotCeilingTicks({ ceiling }: Policy, { needs }: Pick<AcquisitionRow, "needs">): number {
   if (ceiling > 0) return ceiling;
   return needs.size > 1 ? limits.setCeilingTicksPerWaiting : Number.POSITIVE_INFINITY;
 }
@@ -121,8 +121,8 @@ function vacancies(state: SwarmState): Map<ResourceName, number> {
 
 /** Those past the ceiling who wait for one of these resources, in order of asking. Others have nothing to
  *  reserve. */
-function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): SlotRow[] {
-  const overdue = new Set<SlotRow>();
+function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): AcquisitionRow[] {
+  const overdue = new Set<AcquisitionRow>();
   for (const resource of resources.keys()) {
     for (const slot of resourceRowOf(state, resource).waiting.values())
       if (isPastCeiling(state, slot) && isReachable(state, slot)) overdue.add(slot);
@@ -131,11 +131,11 @@ function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, numbe
 }
 
 /** An agent that is silent may be dead, and a slot of its own would wait for H to be anybody's. */
-function isReachable(state: SwarmState, { agent }: SlotRow): boolean {
+function isReachable(state: SwarmState, { agent }: AcquisitionRow): boolean {
   return state.agentById.get(agent)?.unresponsive !== true;
 }
 
-function isPastCeiling(state: SwarmState, slot: SlotRow): boolean {
+function isPastCeiling(state: SwarmState, slot: AcquisitionRow): boolean {
   for (const [resource, wanted] of slot.needs) {
     const row = resourceRowOf(state, resource);
     // Slots were taken away: it waits for more than there are, and must not keep those from others.
@@ -146,12 +146,12 @@ function isPastCeiling(state: SwarmState, slot: SlotRow): boolean {
   return false;
 }
 
-function isPastCeilingAt({ policy }: SwarmState, row: ResourceRow, slot: SlotRow): boolean {
+function isPastCeilingAt({ policy }: SwarmState, row: ResourceRow, slot: AcquisitionRow): boolean {
   return ageAt(row, slot) > slotCeilingTicks(policy, slot) * row.waiting.size;
 }
 
 /** Takes what it needs out of `left`, in name order until something is missing. @returns whether nothing was */
-function reserve(left: Map<ResourceName, number>, { needs }: SlotRow): boolean {
+function reserveSlots(left: Map<ResourceName, number>, { needs }: AcquisitionRow): boolean {
   for (const [resource, wanted] of needs) {
     const free = left.get(resource) ?? 0;
     left.set(resource, Math.max(0, free - wanted));
@@ -160,7 +160,7 @@ function reserve(left: Map<ResourceName, number>, { needs }: SlotRow): boolean {
   return true;
 }
 
-function fits(left: ReadonlyMap<ResourceName, number>, { needs }: SlotRow): boolean {
+function fits(left: ReadonlyMap<ResourceName, number>, { needs }: AcquisitionRow): boolean {
   for (const [resource, wanted] of needs) if (wanted > (left.get(resource) ?? 0)) return false;
   return true;
 }
@@ -168,11 +168,11 @@ function fits(left: ReadonlyMap<ResourceName, number>, { needs }: SlotRow): bool
 function highest(
   state: SwarmState,
   row: ResourceRow,
-  able: readonly SlotRow[],
+  able: readonly AcquisitionRow[],
   at: Instant,
 ): SlotGranted | undefined {
   const queues = queuesAt(row);
-  const pickAmong = (waiters: readonly SlotRow[]) =>
+  const pickAmong = (waiters: readonly AcquisitionRow[]) =>
     pickWaiter({
       waiters,
       queueOf: ({ agent }) => queues.get(agent) ?? nothingWaits,
@@ -193,7 +193,7 @@ function highest(
 
 function granted(
   state: SwarmState,
-  slot: SlotRow,
+  slot: AcquisitionRow,
   at: Instant,
   by: SlotReceipt["by"],
   decided: Omit<SlotReceipt, "by" | "waitedMs"> = atFirst(state, slot),
@@ -211,7 +211,7 @@ function granted(
 }
 
 /** Past the ceiling it is one of several resources that counts; the first in name order stands for them. */
-function atFirst(state: SwarmState, slot: SlotRow): Omit<SlotReceipt, "by" | "waitedMs"> {
+function atFirst(state: SwarmState, slot: AcquisitionRow): Omit<SlotReceipt, "by" | "waitedMs"> {
   const rows = [...slot.needs.keys()].map((resource) => resourceRowOf(state, resource));
   const row = rows.find((each) => isPastCeilingAt(state, each, slot)) ?? rows[0];
   return row === undefined
@@ -232,6 +232,6 @@ function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
   return queues;
 }
 
-function ageAt(row: ResourceRow, slot: SlotRow): number {
+function ageAt(row: ResourceRow, slot: AcquisitionRow): number {
   return row.tick - (slot.requestedTicks.get(row.resource) ?? row.tick);
 }

@@ -9,7 +9,7 @@
 // that project was the best; with the same outcome as if all lanes were compared anew. Users are looked for where
 // projects are equal, that is where one leads in several lanes, and tasks where users are.
 
-import type { Turn } from "../core/receipt.ts";
+import type { TurnBases } from "../core/receipt.ts";
 import type {
   Lane,
   LaneProject,
@@ -32,7 +32,7 @@ export interface Next {
   readonly project: LaneProject;
   readonly user: LaneUser;
   readonly task: TaskRow;
-  readonly turn: Turn;
+  readonly turn: TurnBases;
 }
 
 /** One lane's best; each undefined while nobody has asked for it. */

@@ -2,7 +2,7 @@
 // with tasks that failed here and there. The same seed gives the same swarm.
 
 import type { FailureClass } from "../../src/core/event.ts";
-import type { Turn } from "../../src/core/receipt.ts";
+import type { TurnBases } from "../../src/core/receipt.ts";
 import type { BudgetMode, BudgetSettings } from "../../src/core/settings.ts";
 import type { AgentRow, OpenAttempt, TaskRow } from "../../src/core/state.ts";
 import { kind as kindNamed } from "../../src/ids.ts";
@@ -48,7 +48,7 @@ const agentTypes = [undefined, "small", "large"];
 const failureClasses: FailureClass[] = ["failed", "failed", "timed-out", "stalled", "lost", "infrastructure"];
 const projects = ["p", "q", "r", "s"];
 const users = ["ann", "ben", "cleo"];
-const turns: Turn[] = [
+const turns: TurnBases[] = [
   { project: "rule", user: "rule" },
   { project: "ceiling", user: "rule" },
   { project: "guarantee", user: "ceiling" },

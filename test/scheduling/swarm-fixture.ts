@@ -3,7 +3,7 @@
 
 import { apply } from "../../src/core/apply.ts";
 import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/core/event.ts";
-import type { Receipt, Turn } from "../../src/core/receipt.ts";
+import type { Receipt, TurnBases } from "../../src/core/receipt.ts";
 import type { KindSettings, ProjectSettings } from "../../src/core/settings.ts";
 import {
   type AgentRow,
@@ -181,7 +181,7 @@ export class SwarmFixture {
   }
 
   /** Assigns without asking the planner. */
-  assign(task: string, to: string, turn?: Turn): void {
+  assign(task: string, to: string, turn?: TurnBases): void {
     const row = this.state.taskById.get(taskId(task));
     const agent = this.agent(to);
     const number = agent.lastNumber + 1;
