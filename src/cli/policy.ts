@@ -4,6 +4,7 @@ import { Command, Option } from "commander";
 import type { PolicyPatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import type { PolicySettings } from "../protocol/settings-schemas.ts";
+import { projectTurnRules, userTurnRules } from "../scheduling/policy.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import type { ExitCode } from "./exit-code.ts";
@@ -47,8 +48,6 @@ Examples:
   $ waggle policy set --rules waggle
   $ waggle policy show`;
 
-const turns = ["clock", "recency", "deficit", "load", "fifo"];
-
 function setCommand(program: Program): Command {
   const command = new Command("set")
     .summary("change the policy")
@@ -63,11 +62,11 @@ function setCommand(program: Program): Command {
       new Option(
         "--project-turn <rule>",
         "whose turn it is among projects; none: there is no such level",
-      ).choices([...turns, "none"]),
+      ).choices(projectTurnRules),
     )
     .addOption(
       new Option("--user-turn <rule>", "the same among the users of one; not clock beside none").choices(
-        turns.filter((rule) => rule !== "deficit"),
+        userTurnRules,
       ),
     )
     .addOption(new Option("--agent-rule <rule>", "who does it").choices(["score", "first-idle"]))

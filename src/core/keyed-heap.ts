@@ -1,6 +1,6 @@
 // A heap of small whole numbers (such as places in a list), each with a key of two numbers. All of it lies in
 // two lists of numbers: to compare and to move reads and writes no object. With many heaps of what nothing else has
-// touched for long, waiting for memory is most of what a heap of objects costs. For that: indexed-heap.ts.
+// touched for long, waiting for memory is most of what a heap of objects costs (indexed-heap.ts is one).
 
 import { assert } from "../assert.ts";
 
@@ -24,17 +24,19 @@ export class KeyedHeap {
     return (this.#positionOf[item] ?? -1) !== -1;
   }
 
-  /** First and second number of the lowest key, and the item that has it; NaN, NaN and −1 when there is none. */
-  get first(): number {
+  /** The item with the lowest key; −1 when there is none. */
+  get front(): number {
+    return this.#size === 0 ? -1 : (this.#entries[2] as number);
+  }
+
+  /** First number of the front's key; NaN when there is none. */
+  get frontFirst(): number {
     return this.#size === 0 ? Number.NaN : (this.#entries[0] as number);
   }
 
-  get second(): number {
+  /** Second number of the front's key; NaN when there is none. */
+  get frontSecond(): number {
     return this.#size === 0 ? Number.NaN : (this.#entries[1] as number);
-  }
-
-  get front(): number {
-    return this.#size === 0 ? -1 : (this.#entries[2] as number);
   }
 
   /**
@@ -62,16 +64,25 @@ export class KeyedHeap {
     this.#sink(last, first, second, this.#positionOf[last] as number);
   }
 
-  /** Gives an item a key that is not lower than the one it has. */
+  /** Gives an item another key, not lower than the one it has. */
   raise(item: number, first: number, second: number): void {
     assert(this.has(item), "only an item of this heap can be given another key");
-    this.#sink(item, first, second, this.#positionOf[item] as number);
+    this.#raiseAt(this.#positionOf[item] as number, first, second);
   }
 
   /** The same for the front. */
   raiseFront(first: number, second: number): void {
     assert(this.#size > 0, "an empty heap has no front");
-    this.#sink(this.#entries[2] as number, first, second, 0);
+    this.#raiseAt(0, first, second);
+  }
+
+  #raiseAt(at: number, first: number, second: number): void {
+    const before = this.#entries[stride * at] as number;
+    assert(
+      before < first || (before === first && (this.#entries[stride * at + 1] as number) <= second),
+      "a key that is raised does not become lower",
+    );
+    this.#sink(this.#entries[stride * at + 2] as number, first, second, at);
   }
 
   #rise(item: number, first: number, second: number, from: number): void {

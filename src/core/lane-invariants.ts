@@ -62,7 +62,7 @@ function* membersAgree(
 ): Generator<string> {
   if (size === 0) yield `${name} is empty`;
   if (size !== members.reduce((sum, member) => sum + member.size, 0)) yield `${name} counts ${size} tasks`;
-  const standing = members.filter(({ slot }) => slot !== -1).length;
+  const standing = members.filter(({ number }) => number !== -1).length;
   if (standing !== members.length || inOrder !== members.length)
     yield `${name} has ${members.length} members, of whom ${inOrder} stand in order`;
 }

@@ -6,7 +6,7 @@ import { InvalidValueError } from "../errors.ts";
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { alphaOf } from "../scheduling/alpha.ts";
-import { type Policy, ruleSets } from "../scheduling/policy.ts";
+import { type Policy, projectTurnRules, ruleSets, userTurnRules } from "../scheduling/policy.ts";
 import type {
   BudgetSettings,
   KindSettings,
@@ -26,7 +26,6 @@ import type {
 
 const budgetModes: readonly unknown[] = ["reject", "alert", "downgrade"];
 const rateWindows: readonly RateWindow[] = ["per_minute", "per_hour", "per_day"];
-const turnRules: readonly unknown[] = ["clock", "recency", "deficit", "load", "fifo"];
 const speedExponents: readonly unknown[] = [0, 0.5, 1, 2];
 
 /** @throws InvalidValueError naming the field of the patch */
@@ -48,8 +47,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   const topN = replaced(base.topN, patch.topN);
   const budget = nextBudget(base.budget, patch.budget);
   checkTurns({ projectTurn, userTurn }, patch);
-  among(projectTurn, ["none", ...turnRules], "projectTurn");
-  among(userTurn, turnRules, "userTurn");
+  among(projectTurn, projectTurnRules, "projectTurn");
+  among(userTurn, userTurnRules, "userTurn");
   among(agentRule, ["score", "first-idle"], "agentRule");
   within(lambda, 0, limits.lambdaMax, "lambda");
   among(speedExponent, speedExponents, "speedExponent");
@@ -82,10 +81,6 @@ function checkTurns(
   { projectTurn, userTurn }: Pick<Policy, "projectTurn" | "userTurn">,
   patch: PolicyPatch,
 ): void {
-  if (userTurn === "deficit") {
-    const sentence = "userTurn: deficits come of credit weights, which users do not have; use clock or fifo";
-    throw new InvalidValueError(sentence, { field: "userTurn" });
-  }
   if (projectTurn === "none" && userTurn === "clock") {
     const field = patch.projectTurn === undefined ? "userTurn" : "projectTurn";
     const sentence =

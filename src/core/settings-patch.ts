@@ -3,7 +3,7 @@
 
 import type { Kind } from "../ids.ts";
 import type { AlphaPreset } from "../scheduling/alpha.ts";
-import type { AgentRule, Policy, ProjectTurnRule, RulesName, TurnRule } from "../scheduling/policy.ts";
+import type { AgentRule, Policy, ProjectTurnRule, RulesName, UserTurnRule } from "../scheduling/policy.ts";
 import type { BudgetMode, RateWindow } from "./settings.ts";
 
 export interface BudgetPatch {
@@ -54,7 +54,7 @@ export interface PolicyPatch {
   readonly rules?: RulesName | undefined;
   readonly projectTurn?: ProjectTurnRule | undefined;
   /** Not `deficit`: users have no credit weight. */
-  readonly userTurn?: TurnRule | undefined;
+  readonly userTurn?: UserTurnRule | undefined;
   readonly agentRule?: AgentRule | undefined;
   /** λ ≥ 0: what an agent's own backlog costs it. */
   readonly lambda?: number | undefined;

@@ -18,7 +18,6 @@ const openAttempts = z.int().min(1).max(limits.openAttemptsMax);
 const windowMs = z.int().min(limits.budgetWindowMsMin).max(limits.budgetWindowMsMax);
 const budgetMode = z.enum(["reject", "alert", "downgrade"]);
 const rateWindow = z.enum(["per_minute", "per_hour", "per_day"]);
-const turnRules = ["clock", "recency", "deficit", "load", "fifo"] as const;
 
 const budgetSchema = z.object({ tokens, windowMs, mode: budgetMode });
 const budgetPatch = budgetSchema
@@ -62,11 +61,11 @@ export const policyPatchSchema = z.object({
     .optional()
     .describe("a set of the rules below; those that are given beside it win"),
   projectTurn: z
-    .enum([...turnRules, "none"])
+    .enum(["clock", "recency", "deficit", "load", "fifo", "none"])
     .optional()
     .describe("none: there is no such level"),
   userTurn: z
-    .enum(turnRules)
+    .enum(["clock", "recency", "load", "fifo"])
     .optional()
     .describe("not deficit: users have no credit weight; not clock with projectTurn none"),
   agentRule: z.enum(["score", "first-idle"]).optional(),

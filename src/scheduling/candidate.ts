@@ -1,7 +1,7 @@
 // An agent considered for the tasks of one kind and role, with its score and its place in the ranking; kept from
 // round to round. A score is computed when it is looked at: while only assignments happen an agent just gets
 // busier, so an outdated score is never too low, and whoever stands first with a fresh one is the best. Whatever
-// else happens to an agent is taken up before a round begins (agent-index.ts).
+// else happens to an agent is taken up as it happens, or as a round begins (agent-index.ts).
 
 import type { CandidateTerms, DecidedBy } from "../core/receipt.ts";
 import type { AgentRow, SuccessRecord } from "../core/state.ts";
@@ -34,7 +34,7 @@ export type RankingPolicy = Pick<Policy, "agentRule" | "lambda">;
 
 /** Where a candidate is ranked: told what became of its agent. */
 export interface Ranks {
-  /** Something happened to the agent since the last round. */
+  /** Something of the agent's row changed just now. */
   renew(candidate: Candidate): void;
   /** The agent filled within the round, or is being probed. */
   update(candidate: Candidate): void;

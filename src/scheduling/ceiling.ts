@@ -1,9 +1,10 @@
 // How long somebody waits before it goes next, whatever the rule says (docs/scheduling.md, class 0): after so many of
 // what its level has to give, for each that waits there.
 
-import type { Lane, LaneProject, LaneUser, SwarmState } from "../core/state.ts";
+import type { Lane, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
 import type { Member, Unit } from "./clock-queue.ts";
 import type { RoundSizes } from "./round-sizes.ts";
+import { nothingIsOut } from "./service-order.ts";
 
 /** What the ceiling asks of a level. */
 export interface CeilingTerms {
@@ -36,6 +37,41 @@ export function ceilingOfUsers(state: SwarmState, sizes: RoundSizes, project: La
   const after = sizes.ceilingOf(sizes.users(project));
   if (state.policy.projectTurn === "none") return { unit: "ticks", now: project.lane.kindRow.tick, after };
   return { unit: "turns", now: sizes.turns(project), after };
+}
+
+/**
+ * Whether a project of the lane may be past the ceiling, by what is there now: within a round sizes only sink, turns
+ * only rise and ticks stand still, so that whoever is not past it by these was not past it when the round began.
+ */
+export function mayBePastCeilingOfProjects(sizes: RoundSizes, { projects, kindRow }: Lane): boolean {
+  return kindRow.tick - projects.longestSince("ticks") >= sizes.ceilingOf(projects.size);
+}
+
+/** The same of a user of the project there, where waits are counted in turns. */
+export function mayBePastCeilingOfUsers(sizes: RoundSizes, { users, turns }: LaneProject): boolean {
+  return turns - users.longestSince("turns") >= sizes.ceilingOf(users.size);
+}
+
+/** Whether a task of a user has waited past the ceiling: in turns that its user had in the lane since it was queued. */
+export function isTaskPastCeiling(
+  sizes: RoundSizes,
+  { queuedTurn }: Pick<TaskRow, "queuedTurn">,
+  user: LaneUser,
+): boolean {
+  if (user.turns - queuedTurn < sizes.ceilingOf(user.size)) return false;
+  return sizes.turns(user) - queuedTurn >= sizes.ceilingOf(sizes.tasks(user));
+}
+
+/** Of each queue of a user that is not out the task that waits longest, if it is past the ceiling: longest wait first. */
+export function lateTasks(
+  sizes: RoundSizes,
+  user: LaneUser,
+  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
+): TaskRow[] {
+  return user.queues
+    .flatMap((queue) => (isOut(queue) || queue.oldest === undefined ? [] : [queue.oldest]))
+    .filter((task) => isTaskPastCeiling(sizes, task, user))
+    .sort((a, b) => a.queuedOrder - b.queuedOrder);
 }
 
 /** Whether a user, or its project, goes next because of how long it waited. */

@@ -20,7 +20,7 @@ export function basisOf(claim: Claim): TurnBasis {
   return bases[claim.class] as TurnBasis;
 }
 
-/** Below 0 when `a` goes first, 0 only for the same account. */
+/** Below 0 when `a` goes first, 0 only for the same account, the same task, or two that have no task. */
 export function compareClaims(a: Claim, b: Claim): number {
   return a.class - b.class || a.first - b.first || a.second - b.second || a.third - b.third;
 }

@@ -24,7 +24,7 @@ export interface Member {
   sinceTick: number;
   sinceTurn: number;
   /** Its number in the one queue that holds it; −1 while it is in none. Written by the queue alone. */
-  slot: number;
+  number: number;
 }
 
 export class ClockQueue<Item extends Member> {
@@ -38,9 +38,9 @@ export class ClockQueue<Item extends Member> {
   /** Of who waits longest, kept here because every decision asks for it. */
   #longestTick = 0;
   #longestTurn = 0;
-  /** By slot, which is what a member is called in the heaps: at 2n the member, at 2n + 1 its account. */
+  /** By number, which is what a member is called in the heaps: at 2n the member, at 2n + 1 its account. */
   readonly #members: (Item | Account | undefined)[] = [];
-  readonly #freeSlots: number[] = [];
+  readonly #freeNumbers: number[] = [];
 
   /** @param isServiceOrdered whether `servedUntil` is asked for */
   constructor({ isServiceOrdered }: { readonly isServiceOrdered: boolean }) {
@@ -64,27 +64,27 @@ export class ClockQueue<Item extends Member> {
 
   /** Nobody sees it here until it is taken back. Again is nothing. */
   setAside(member: Item): void {
-    const { slot } = member;
-    if (slot === -1) return;
-    (this.#ahead.has(slot) ? this.#ahead : this.#behind).remove(slot);
-    this.#byWait.remove(slot);
-    this.#byService?.remove(slot);
-    this.#members[2 * slot] = undefined;
-    this.#members[2 * slot + 1] = undefined;
-    this.#freeSlots.push(slot);
-    member.slot = -1;
+    const { number } = member;
+    if (number === -1) return;
+    (this.#ahead.has(number) ? this.#ahead : this.#behind).remove(number);
+    this.#byWait.remove(number);
+    this.#byService?.remove(number);
+    this.#members[2 * number] = undefined;
+    this.#members[2 * number + 1] = undefined;
+    this.#freeNumbers.push(number);
+    member.number = -1;
     this.#noteLongest();
   }
 
   takeBack(member: Item): void {
     const { account } = member;
-    const slot = this.#freeSlots.pop() ?? this.#members.length / 2;
-    member.slot = slot;
-    this.#members[2 * slot] = member;
-    this.#members[2 * slot + 1] = account;
-    this.#ahead.push(slot, account.clock, serviceOrder(account));
-    this.#byWait.push(slot, member.sinceOrder, 0);
-    this.#byService?.push(slot, servedAt(account), serviceOrder(account));
+    const number = this.#freeNumbers.pop() ?? this.#members.length / 2;
+    member.number = number;
+    this.#members[2 * number] = member;
+    this.#members[2 * number + 1] = account;
+    this.#ahead.push(number, account.clock, serviceOrder(account));
+    this.#byWait.push(number, member.sinceOrder, 0);
+    this.#byService?.push(number, servedAt(account), serviceOrder(account));
     this.#noteLongest();
   }
 
@@ -93,8 +93,8 @@ export class ClockQueue<Item extends Member> {
     member.sinceOrder = sinceOrder;
     member.sinceTick = sinceTick;
     member.sinceTurn = sinceTurn;
-    if (member.slot === -1) return;
-    this.#byWait.raise(member.slot, sinceOrder, 0);
+    if (member.number === -1) return;
+    this.#byWait.raise(member.number, sinceOrder, 0);
     this.#noteLongest();
   }
 
@@ -105,16 +105,16 @@ export class ClockQueue<Item extends Member> {
 
   /** Who waits longest here. */
   longestWaiting(): Item | undefined {
-    return this.#byWait.size === 0 ? undefined : this.memberAt(this.#byWait.front);
+    return this.#byWait.size === 0 ? undefined : this.memberNumbered(this.#byWait.front);
   }
 
   /** Of those last served at an instant or before it, or never, who was served longest ago. */
   servedUntil(at: Instant): Item | undefined {
     const heap = this.#byService;
-    while (heap !== undefined && heap.first <= at) {
-      const account = this.accountAt(heap.front);
+    while (heap !== undefined && heap.frontFirst <= at) {
+      const account = this.accountNumbered(heap.front);
       const order = serviceOrder(account);
-      if (heap.second === order) return this.memberAt(heap.front);
+      if (heap.frontSecond === order) return this.memberNumbered(heap.front);
       heap.raiseFront(servedAt(account), order);
     }
     return undefined;
@@ -123,23 +123,24 @@ export class ClockQueue<Item extends Member> {
   /**
    * Who has the lowest max(clock, virtual time); among equals served longest ago, then first arrived.
    *
-   * @returns its slot, −1 when nobody is here; with it the account is read without the member
+   * @returns its number, −1 when nobody is here; with it the account is read without the member
    */
   lowestClock(virtualTime: number): number {
     const ahead = this.#ahead;
     const behind = this.#behind;
     this.#freshenAhead(virtualTime);
     this.#freshenBehind(virtualTime);
-    const isBehind = behind.size > 0 && !(ahead.first === virtualTime && ahead.second < behind.second);
+    const isBehind =
+      behind.size > 0 && !(ahead.frontFirst === virtualTime && ahead.frontSecond < behind.frontSecond);
     return (isBehind ? behind : ahead).front;
   }
 
-  memberAt(slot: number): Item {
-    return this.#members[2 * slot] as Item;
+  memberNumbered(number: number): Item {
+    return this.#members[2 * number] as Item;
   }
 
-  accountAt(slot: number): Account {
-    return this.#members[2 * slot + 1] as Account;
+  accountNumbered(number: number): Account {
+    return this.#members[2 * number + 1] as Account;
   }
 
   #noteLongest(): void {
@@ -152,14 +153,15 @@ export class ClockQueue<Item extends Member> {
   /** Brings the front of `ahead` up to date and moves out whom virtual time has passed. */
   #freshenAhead(virtualTime: number): void {
     const heap = this.#ahead;
-    for (let slot = heap.front; slot !== -1; slot = heap.front) {
-      const account = this.accountAt(slot);
+    for (let number = heap.front; number !== -1; number = heap.front) {
+      const account = this.accountNumbered(number);
       const order = serviceOrder(account);
-      const isFresh = heap.second === order;
-      const clock = isFresh ? heap.first : account.clock;
+      // A clock moves with grants alone, and each makes the order grow: where the order is fresh, so is the clock.
+      const isFresh = heap.frontSecond === order;
+      const clock = isFresh ? heap.frontFirst : account.clock;
       if (clock < virtualTime) {
-        heap.remove(slot);
-        this.#behind.push(slot, 0, order);
+        heap.remove(number);
+        this.#behind.push(number, 0, order);
       } else if (isFresh) return;
       else heap.raiseFront(clock, order);
     }
@@ -168,13 +170,13 @@ export class ClockQueue<Item extends Member> {
   /** Brings the front of `behind` up to date and moves out who is no longer behind. */
   #freshenBehind(virtualTime: number): void {
     const heap = this.#behind;
-    for (let slot = heap.front; slot !== -1; slot = heap.front) {
-      const account = this.accountAt(slot);
+    for (let number = heap.front; number !== -1; number = heap.front) {
+      const account = this.accountNumbered(number);
       const order = serviceOrder(account);
       if (account.clock >= virtualTime) {
-        heap.remove(slot);
-        this.#ahead.push(slot, account.clock, order);
-      } else if (heap.second === order) return;
+        heap.remove(number);
+        this.#ahead.push(number, account.clock, order);
+      } else if (heap.frontSecond === order) return;
       else heap.raiseFront(0, order);
     }
   }

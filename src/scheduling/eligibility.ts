@@ -70,7 +70,7 @@ export function standingFor(
 /** What an agent's standing depends on besides its row. */
 export interface Circumstances {
   readonly suspensionsHold: boolean;
-  /** Whether the rate window of the agent's type is exceeded. */
+  /** Whether the rate of the agent's type is used up, what is reserved included. */
   readonly isRateLimited: boolean;
   readonly servesKind: boolean;
   readonly at: Instant;

@@ -7,7 +7,15 @@ import type { TurnBasis } from "../core/receipt.ts";
 import type { Lane, LaneProject, LaneUser, SwarmState, TaskRow } from "../core/state.ts";
 import type { Instant, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, goesByCeiling, waited } from "./ceiling.ts";
+import {
+  type CeilingTerms,
+  ceilingOfProjects,
+  ceilingOfUsers,
+  goesByCeiling,
+  isTaskPastCeiling,
+  lateTasks,
+  waited,
+} from "./ceiling.ts";
 import { basisOf, type Claim, compareClaims } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { isWantedByAny } from "./explain-agents.ts";
@@ -55,8 +63,6 @@ export function positionOf(state: SwarmState, row: TaskRow, at: Instant): Positi
   return new Bystander(state, row.queue.user.project.lane, at).positionOf(row, row.queue.user);
 }
 
-const nothingIsOut = () => false;
-
 class Bystander {
   readonly #state: SwarmState;
   readonly #lane: Lane;
@@ -76,7 +82,7 @@ class Bystander {
       lanes: lanesOfRound(state, lane, at),
       sizes: this.#sizes,
       bestUserOf: (project) => this.#bestUserOf(project),
-      firstTaskOf: (user) => firstTask(user, nothingIsOut),
+      firstTaskOf: (user) => firstTask(user),
     });
   }
 
@@ -135,12 +141,12 @@ class Bystander {
 
   /** Those past the ceiling by age, then the others by (priority, submission). */
   #placeOfTask(row: TaskRow, user: LaneUser): LevelPlace {
-    const isLate = this.#isLate(row, user);
+    const isLate = isTaskPastCeiling(this.#sizes, row, user);
     let before = 0;
     for (const { tasks } of user.queues) {
       for (const other of tasks.values()) {
         if (other === row) continue;
-        const isOtherLate = this.#isLate(other, user);
+        const isOtherLate = isTaskPastCeiling(this.#sizes, other, user);
         if (isOtherLate !== isLate) before += isOtherLate ? 1 : 0;
         else if (isLate ? other.queuedOrder < row.queuedOrder : isServedEarlier(other, row)) before += 1;
       }
@@ -151,10 +157,6 @@ class Bystander {
       waited: this.#sizes.turnsWaited(row, user),
       ...ceilingWithin(this.#sizes.ceilingOf(this.#sizes.tasks(user))),
     };
-  }
-
-  #isLate(row: TaskRow, user: LaneUser): boolean {
-    return this.#sizes.turnsWaited(row, user) >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
   }
 
   /** The first that fits its budgets, of the first few users of each project. */
@@ -172,12 +174,9 @@ class Bystander {
    *  alone: a round also passes over what no agent may have, and whom it keeps no room for then. */
   #nextIn(project: LaneProject): TaskRow | "nobody" | undefined {
     for (const { member: user } of this.#usersOf(project).slice(0, limits.budgetLookAhead)) {
-      const late = user.queues
-        .flatMap(({ oldest }) => oldest ?? [])
-        .filter((task) => this.#isLate(task, user))
-        .sort((a, b) => a.queuedOrder - b.queuedOrder);
+      const late = lateTasks(this.#sizes, user);
       const isDue = goesByCeiling(this.#state, this.#sizes, user);
-      for (const task of [...late, ...firstTasks(user, nothingIsOut, limits.budgetLookAhead)]) {
+      for (const task of [...late, ...firstTasks(user, limits.budgetLookAhead)]) {
         const verdict = budgetVerdict(this.#state, project.row, task.spec, this.#at);
         if (verdict.kind === "runs") return task;
         if (isDue || late.includes(task)) return verdict.reason === "global-budget" ? "nobody" : undefined;

@@ -10,7 +10,7 @@ import type { RateWindow } from "../core/settings.ts";
 import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { goesByCeiling } from "./ceiling.ts";
+import { goesByCeiling, lateTasks } from "./ceiling.ts";
 import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
 import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate, rateReserved } from "./gates.ts";
@@ -375,8 +375,7 @@ function ageOf(row: TaskRow, state: SwarmState, at: Instant) {
 /** The tasks of a user that keep room if they do not fit: past the ceiling, or the next of who goes by it. */
 function dueTasks(state: SwarmState, user: LaneUser): TaskRow[] {
   const sizes = new RoundSizes(state.policy.ceiling);
-  const oldest = user.queues.flatMap((queue) => queue.oldest ?? []);
-  const late = oldest.filter((task) => sizes.turnsWaited(task, user) >= sizes.ceilingOf(user.size));
-  const next = goesByCeiling(state, sizes, user) ? firstTask(user, () => false) : undefined;
+  const late = lateTasks(sizes, user);
+  const next = goesByCeiling(state, sizes, user) ? firstTask(user) : undefined;
   return next === undefined ? late : [...late, next];
 }

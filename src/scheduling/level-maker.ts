@@ -1,11 +1,26 @@
 // Which rule orders which level of a round's lanes, as the policy says, with the totals and maxima of the round's
 // start.
 
-import type { Lane, LaneProject, LaneUser } from "../core/state.ts";
-import { kindSettingsOf, projectSettingsOf, type SwarmState, type TaskRow } from "../core/state.ts";
+import { assert } from "../assert.ts";
+import {
+  kindSettingsOf,
+  type Lane,
+  type LaneProject,
+  type LaneUser,
+  projectSettingsOf,
+  type SwarmState,
+  type TaskRow,
+} from "../core/state.ts";
 import type { Instant } from "../ids.ts";
-import { type CeilingTerms, ceilingOfProjects, ceilingOfUsers, isPastCeiling } from "./ceiling.ts";
-import { type Claim, ceilingClaim, guaranteeClaim, ruleClaim, taskClaim } from "./claim.ts";
+import {
+  type CeilingTerms,
+  ceilingOfProjects,
+  ceilingOfUsers,
+  isPastCeiling,
+  mayBePastCeilingOfProjects,
+  mayBePastCeilingOfUsers,
+} from "./ceiling.ts";
+import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim, taskClaim } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { projectGate } from "./gates.ts";
 import {
@@ -18,7 +33,7 @@ import {
   RankedLevel,
 } from "./level.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
-import type { ProjectTurnRule, TurnRule } from "./policy.ts";
+import type { ProjectTurnRule, UserTurnRule } from "./policy.ts";
 import { totalAt } from "./rolling-window.ts";
 import type { RoundSizes } from "./round-sizes.ts";
 
@@ -47,9 +62,8 @@ export class LevelMaker {
         queueOf: (lane) => lane.projects,
         ownerOf: () => this.#init.state,
         ceilingOf: (lane) => ceilingOfProjects(this.#init.sizes, lane),
-        mayBePastCeiling: ({ projects, kindRow }) =>
-          kindRow.tick - projects.longestSince("ticks") >= this.#init.sizes.ceilingOf(projects.size),
-        guaranteedBefore: this.#guaranteedBefore,
+        mayBePastCeiling: (lane) => mayBePastCeilingOfProjects(this.#init.sizes, lane),
+        guaranteedUntil: this.#guaranteedUntil,
       });
     return new RankedLevel({
       membersOf: (lane) => lane.memberByProject.values(),
@@ -58,17 +72,17 @@ export class LevelMaker {
   }
 
   ofUsers(): Level<LaneProject, LaneUser> {
-    const rule = this.#init.state.policy.userTurn;
-    if (rule === "clock")
+    const { userTurn: rule, projectTurn } = this.#init.state.policy;
+    if (rule === "clock") {
+      assert(projectTurn !== "none", "users go by clocks only within projects that take turns");
       return new ClockLevel({
         queueOf: (project) => project.users,
         ownerOf: (project) => project.row,
         ceilingOf: (project) => ceilingOfUsers(this.#init.state, this.#init.sizes, project),
-        // Of what is there now: within a round sizes only sink and turns only rise.
-        mayBePastCeiling: ({ users, turns }) =>
-          turns - users.longestSince("turns") >= this.#init.sizes.ceilingOf(users.size),
-        guaranteedBefore: undefined,
+        mayBePastCeiling: (project) => mayBePastCeilingOfUsers(this.#init.sizes, project),
+        guaranteedUntil: undefined,
       });
+    }
     return new RankedLevel({
       membersOf: (project) => project.memberByUser.values(),
       claimOf: (user) => this.#userClaim(user, rule, this.#userTerms(user.project).ceiling),
@@ -90,43 +104,43 @@ export class LevelMaker {
     return rule === "clock" ? clockClaim(user, terms) : this.#userClaim(user, rule, terms.ceiling);
   }
 
-  #projectTerms(lane: Lane): ClockTerms & { readonly guaranteedBefore: Instant } {
+  #projectTerms(lane: Lane): ClockTerms & { readonly guaranteedUntil: Instant } {
     const { state, sizes } = this.#init;
-    const guaranteedBefore = this.#guaranteedBefore;
-    return { owner: state, ceiling: ceilingOfProjects(sizes, lane), guaranteedBefore };
+    const guaranteedUntil = this.#guaranteedUntil;
+    return { owner: state, ceiling: ceilingOfProjects(sizes, lane), guaranteedUntil };
   }
 
-  get #guaranteedBefore(): Instant {
+  get #guaranteedUntil(): Instant {
     return (this.#init.at - this.#init.state.policy.guaranteeMs) as Instant;
   }
 
   #userTerms(project: LaneProject): ClockTerms {
     const { state, sizes } = this.#init;
     const ceiling = ceilingOfUsers(state, sizes, project);
-    return { owner: project.row, ceiling, guaranteedBefore: undefined };
+    return { owner: project.row, ceiling, guaranteedUntil: undefined };
   }
 
   #rankedProjectClaim(
     project: LaneProject,
     rule: Exclude<ProjectTurnRule, "clock">,
-    { ceiling, guaranteedBefore }: ClockTerms & { readonly guaranteedBefore: Instant },
+    { ceiling, guaranteedUntil }: ClockTerms & { readonly guaranteedUntil: Instant },
   ): Claim | undefined {
     if (rule === "none") return this.#init.bestUserOf(project)?.claim;
     if (project.size === 0) return undefined;
     if (isPastCeiling(project, ceiling)) return ceilingClaim(project);
-    return this.#projectClaim(project, rule, guaranteedBefore);
+    return this.#projectClaim(project, rule, guaranteedUntil);
   }
 
   #projectClaim(
     project: LaneProject,
     rule: Exclude<ProjectTurnRule, "clock" | "none">,
-    guaranteedBefore: Instant,
+    guaranteedUntil: Instant,
   ): Claim {
     const { account, lane } = project;
     switch (rule) {
       case "deficit": {
         const deficit = this.#deficitOf(project);
-        return isGuaranteed(project, guaranteedBefore)
+        return isGuaranteed(project, guaranteedUntil)
           ? guaranteeClaim(account, deficit)
           : ruleClaim(account, deficit);
       }
@@ -146,7 +160,7 @@ export class LevelMaker {
     }
   }
 
-  #userClaim(user: LaneUser, rule: Exclude<TurnRule, "clock">, ceiling: CeilingTerms): Claim | undefined {
+  #userClaim(user: LaneUser, rule: Exclude<UserTurnRule, "clock">, ceiling: CeilingTerms): Claim | undefined {
     if (user.size === 0) return undefined;
     if (isPastCeiling(user, ceiling)) return ceilingClaim(user);
     switch (rule) {
@@ -157,7 +171,6 @@ export class LevelMaker {
           user.account,
           -loadOf(queueOfUser(user), this.#maxima.users, this.#init.state.policy.alpha),
         );
-      case "deficit":
       case "fifo": {
         const first = this.#init.firstTaskOf(user);
         return first === undefined ? undefined : fifoClaim(first);
@@ -217,7 +230,7 @@ function fifoClaim({ spec, sequence }: TaskRow): Claim {
 }
 
 function earlier(a: Claim, b: Claim): Claim {
-  return a.first < b.first || (a.first === b.first && a.second <= b.second) ? a : b;
+  return compareClaims(a, b) <= 0 ? a : b;
 }
 
 function projectsOf(lanes: readonly Lane[]): LaneProject[] {

@@ -28,8 +28,8 @@ export interface ClockTerms {
   /** Whose level it is: the swarm, or a project. */
   readonly owner: { readonly virtualTime: number };
   readonly ceiling: CeilingTerms;
-  /** Served before this instant, or never, goes before the rule; undefined where nothing is guaranteed. */
-  readonly guaranteedBefore: Instant | undefined;
+  /** Served at this instant or before it, or never, goes before the rule; undefined where nothing is guaranteed. */
+  readonly guaranteedUntil: Instant | undefined;
 }
 
 export interface ClockLevelInit<Group, Item extends Member> {
@@ -38,7 +38,7 @@ export interface ClockLevelInit<Group, Item extends Member> {
   readonly ceilingOf: (group: Group) => CeilingTerms;
   /** Whether somebody may be past the ceiling. Spares `ceilingOf` where nobody can be. */
   readonly mayBePastCeiling: (group: Group) => boolean;
-  readonly guaranteedBefore: Instant | undefined;
+  readonly guaranteedUntil: ClockTerms["guaranteedUntil"];
 }
 
 export class ClockLevel<Group, Item extends Member> implements Level<Group, Item> {
@@ -50,19 +50,22 @@ export class ClockLevel<Group, Item extends Member> implements Level<Group, Item
   }
 
   best(group: Group): Best<Item> | undefined {
-    const { guaranteedBefore } = this.#init;
+    const { guaranteedUntil } = this.#init;
     const queue = this.#init.queueOf(group);
     if (this.#init.mayBePastCeiling(group)) {
       const member = queue.longestWaiting();
       if (member !== undefined && isPastCeiling(member, this.#init.ceilingOf(group)))
         return { member, claim: ceilingClaim(member) };
     }
-    const unserved = guaranteedBefore === undefined ? undefined : queue.servedUntil(guaranteedBefore);
+    const unserved = guaranteedUntil === undefined ? undefined : queue.servedUntil(guaranteedUntil);
     if (unserved !== undefined) return { member: unserved, claim: guaranteeClaim(unserved.account) };
     const { virtualTime } = this.#init.ownerOf(group);
-    const slot = queue.lowestClock(virtualTime);
-    if (slot === -1) return undefined;
-    return { member: queue.memberAt(slot), claim: clockRuleClaim(queue.accountAt(slot), virtualTime) };
+    const number = queue.lowestClock(virtualTime);
+    if (number === -1) return undefined;
+    return {
+      member: queue.memberNumbered(number),
+      claim: clockRuleClaim(queue.accountNumbered(number), virtualTime),
+    };
   }
 
   exclude(group: Group, best: Item): void {
@@ -78,9 +81,9 @@ export class ClockLevel<Group, Item extends Member> implements Level<Group, Item
 }
 
 /** What a member of a level that goes by clocks claims: `best` is whose claim comes first. */
-export function clockClaim(member: Member, { ceiling, guaranteedBefore, owner }: ClockTerms): Claim {
+export function clockClaim(member: Member, { ceiling, guaranteedUntil, owner }: ClockTerms): Claim {
   if (isPastCeiling(member, ceiling)) return ceilingClaim(member);
-  if (guaranteedBefore !== undefined && isGuaranteed(member, guaranteedBefore))
+  if (guaranteedUntil !== undefined && isGuaranteed(member, guaranteedUntil))
     return guaranteeClaim(member.account);
   return clockRuleClaim(member.account, owner.virtualTime);
 }
@@ -92,8 +95,8 @@ function clockRuleClaim(account: Account, virtualTime: number): Claim {
 }
 
 /** Whether nothing was granted to a project for so long that it goes first, once. */
-export function isGuaranteed({ account }: Member, before: Instant): boolean {
-  return account.servedOrder === 0 || account.servedAt <= before;
+export function isGuaranteed({ account }: Member, until: Instant): boolean {
+  return account.servedOrder === 0 || account.servedAt <= until;
 }
 
 interface RankedPlace<Item> extends HeapItem {

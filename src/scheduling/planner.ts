@@ -148,7 +148,7 @@ export class Round {
       return undefined;
     }
     const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
-    const isDue = next.turn.project === "ceiling" || next.turn.user === "ceiling";
+    const isDue = next.bases.project === "ceiling" || next.bases.user === "ceiling";
     for (const task of [...late, ...others]) {
       const offer = this.#offer(next, task);
       if (offer.ranking.candidates.length === 0) continue;
@@ -210,7 +210,7 @@ export class Round {
     return event;
   }
 
-  #receiptOf({ lane, turn }: Next, { task, pool, excluded, ranking }: Offer): Receipt {
+  #receiptOf({ lane, bases }: Next, { task, pool, excluded, ranking }: Offer): Receipt {
     // Not by spreading: an object literal that begins with one costs a hundred times as much.
     const receipt: Writable<Receipt> = {
       feasible: ranking.feasible,
@@ -221,7 +221,7 @@ export class Round {
       waiting: lane.size,
       waitedMs: Math.max(0, Math.floor(this.#at - task.queuedAt)),
     };
-    if (turn.project !== "rule" || turn.user !== "rule") receipt.turn = turn;
+    if (bases.project !== "rule" || bases.user !== "rule") receipt.turn = bases;
     return fittedReceipt(receipt, this.#nameBytesOf(lane));
   }
 

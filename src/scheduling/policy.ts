@@ -9,13 +9,16 @@ import { alphaByPreset, alphaPresetDefault } from "./alpha.ts";
 /** The published rule sets, and ours. Each is a choice of the five settings after it. */
 export type RulesName = "waggle" | "budget" | "loco" | "vapora" | "lucio";
 
-/** What orders those that wait at one level.
+/** What orders the projects that wait.
  *  `clock`: virtual clocks on cost, with the ceiling · `recency`: Lucio's score · `deficit`: the budget document's
- *  key · `load`: LOCO's L over the queues that compete · `fifo`: (priority, submission). */
-export type TurnRule = "clock" | "recency" | "deficit" | "load" | "fifo";
+ *  key · `load`: LOCO's L over the queues that compete · `fifo`: (priority, submission) ·
+ *  `none`: there is no such level, users of all projects compete with each other. */
+export const projectTurnRules = ["clock", "recency", "deficit", "load", "fifo", "none"] as const;
+export type ProjectTurnRule = (typeof projectTurnRules)[number];
 
-/** As `TurnRule`; `none`: there is no such level, users of all projects compete with each other. */
-export type ProjectTurnRule = TurnRule | "none";
+/** The same among the users of a project. Deficits come of credit weights, which users do not have. */
+export const userTurnRules = ["clock", "recency", "load", "fifo"] as const;
+export type UserTurnRule = (typeof userTurnRules)[number];
 
 /** `score`: success rate over load · `first-idle`: whoever holds nothing, in order of joining, then the others. */
 export type AgentRule = "score" | "first-idle";
@@ -24,7 +27,7 @@ export interface Policy {
   /** The set last chosen; single settings may differ from it since. */
   readonly rules: RulesName;
   readonly projectTurn: ProjectTurnRule;
-  readonly userTurn: TurnRule;
+  readonly userTurn: UserTurnRule;
   readonly agentRule: AgentRule;
   /** λ: what an agent's own backlog costs it, as a share of what being full costs. 0 gives VAPORA's formula. */
   readonly lambda: number;
@@ -35,7 +38,8 @@ export interface Policy {
   readonly alpha: number;
   /** Whether α follows what is observed, at each release (design section 7, "auto-tune"). */
   readonly autoTune: boolean;
-  /** Ticks of its kind after which somebody that waits goes next, for each one that waits at its level; 0 is off. */
+  /** After how many ticks of its kind (a project), turns of its project (a user) or of its user (a task) somebody that
+   *  waits goes next, for each one that waits at its level; 0 is off. */
   readonly ceiling: number;
   /** A project that was granted nothing for so long goes first, once; ms. */
   readonly guaranteeMs: number;

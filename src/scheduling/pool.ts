@@ -33,7 +33,7 @@ export interface PoolInit {
   readonly kind: Kind;
   readonly role: string | undefined;
   readonly census: Census;
-  /** Whether the rate window of a type of agents is exceeded in this round. */
+  /** Whether the rate of a type of agents is used up in this round, what is reserved included. */
   readonly isLimited: (agentType: string | undefined) => boolean;
 }
 
@@ -84,13 +84,13 @@ export class Pool implements Ranks {
     this.#countAs(candidate, "none");
   }
 
-  /** Something happened to the agent since the last round. */
+  /** Something of the agent's row changed just now. */
   renew(candidate: Candidate): void {
     if ((this.#recordOf(candidate)?.attempts ?? 0) !== candidate.attemptsAssessed) this.#assess(candidate);
     this.#stand(candidate, candidate.standing);
   }
 
-  /** A round begins at `at`; what changed since the last one is told next. */
+  /** A round begins at `at`: what time changed is taken up. Rates and backlogs are told next. */
   begin(at: Instant): void {
     this.#at = at;
     if (this.#epochAt !== epochOf(at)) this.#beginEpoch(at);

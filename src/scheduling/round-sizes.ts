@@ -11,7 +11,7 @@ export class RoundSizes {
     { readonly size: number; readonly turns: number }
   >();
 
-  /** @param ceiling ticks for each one that waits; 0 is off */
+  /** @param ceiling of the policy; 0 is off */
   constructor(ceiling: number) {
     this.#ceiling = ceiling;
   }
@@ -46,7 +46,7 @@ export class RoundSizes {
     return this.turns(user) - queuedTurn;
   }
 
-  /** Ticks after which one among so many has waited long enough. */
+  /** After how many ticks or turns, whichever its level counts, one among so many has waited long enough. */
   ceilingOf(waiting: number): number {
     return this.#ceiling === 0 ? Number.POSITIVE_INFINITY : this.#ceiling * waiting;
   }

@@ -3,7 +3,7 @@
 
 import type { LaneUser, TaskQueue, TaskRow } from "../core/state.ts";
 
-const nothingIsOut = () => false;
+export const nothingIsOut = () => false;
 
 /** Tasks of one queue leave by (priority, order of submission). */
 export function isServedEarlier(a: TaskRow, b: TaskRow): boolean {
@@ -44,8 +44,8 @@ export function oldestTask(
 /** The first tasks by (priority, submission) in the queues that are not out, at most `countMax`. */
 export function firstTasks(
   user: LaneUser,
-  isOut: (queue: TaskQueue) => boolean,
   countMax: number,
+  isOut: (queue: TaskQueue) => boolean = nothingIsOut,
 ): TaskRow[] {
   const first: TaskRow[] = [];
   for (const queue of user.queues) if (!isOut(queue)) first.push(...queue.tasks.first(countMax));

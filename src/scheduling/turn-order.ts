@@ -9,6 +9,7 @@
 // that project was the best; with the same outcome as if all lanes were compared anew. Users are looked for where
 // projects are equal, that is where one leads in several lanes, and tasks where users are.
 
+import { assert } from "../assert.ts";
 import type { TurnBases } from "../core/receipt.ts";
 import type {
   Lane,
@@ -20,6 +21,7 @@ import type {
   TaskRow,
 } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
+import { isTaskPastCeiling, lateTasks } from "./ceiling.ts";
 import { basisOf, type Claim, ceilingTaskClaim, compareClaims, taskClaim } from "./claim.ts";
 import type { Best, Level } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
@@ -32,11 +34,12 @@ export interface Next {
   readonly project: LaneProject;
   readonly user: LaneUser;
   readonly task: TaskRow;
-  readonly turn: TurnBases;
+  /** By what it is theirs. */
+  readonly bases: TurnBases;
 }
 
 /** One lane's best; each undefined while nobody has asked for it. */
-interface LaneTurn {
+interface LaneBest {
   readonly lane: Lane;
   project: Best<LaneProject> | undefined;
   user: Best<LaneUser> | undefined;
@@ -45,7 +48,7 @@ interface LaneTurn {
 
 export class TurnOrder {
   /** Of the lanes that have a best, as far as is known. */
-  readonly #turns: LaneTurn[];
+  readonly #bests: LaneBest[];
   readonly #projects: Level<Lane, LaneProject>;
   readonly #users: Level<LaneProject, LaneUser>;
   readonly #outQueues = new Set<TaskQueue>();
@@ -53,8 +56,8 @@ export class TurnOrder {
   /** Whether somebody waits all of whose tasks may be out. */
   #mayLackUsers = false;
   readonly #sizes: RoundSizes;
-  /** Whose turn it is, until something is told. */
-  #next: LaneTurn | undefined;
+  /** The first of the bests, until something is told. */
+  #first: LaneBest | undefined;
   /** What was granted since `next` was called last. */
   #granted: Next | undefined;
   readonly #isOut = (queue: TaskQueue) => this.#outQueues.size > 0 && this.#outQueues.has(queue);
@@ -72,14 +75,14 @@ export class TurnOrder {
     });
     this.#projects = makeLevels.ofProjects();
     this.#users = makeLevels.ofUsers();
-    this.#turns = lanes.map((lane) => ({ lane, project: undefined, user: undefined, task: undefined }));
+    this.#bests = lanes.map((lane) => ({ lane, project: undefined, user: undefined, task: undefined }));
   }
 
   /** Whose turn it is; the same until something is told. Undefined when nobody is left. */
   next(): Next | undefined {
     if (this.#granted !== undefined) this.#followGrant(this.#granted);
-    this.#next ??= this.#first();
-    return this.#next === undefined ? undefined : this.#nextOf(this.#next);
+    this.#first ??= this.#findFirst();
+    return this.#first === undefined ? undefined : this.#nextOf(this.#first);
   }
 
   /** A task of whose turn it is is about to be assigned; it is by the time that `next` is called. */
@@ -90,7 +93,9 @@ export class TurnOrder {
 
   /** Nobody can take anything of the lane whose turn it is. */
   excludeLane({ lane }: Next): void {
-    this.#drop(this.#turns.findIndex((turn) => turn.lane === lane));
+    const at = this.#bests.findIndex((best) => best.lane === lane);
+    assert(at !== -1, "the lane whose turn it is takes part");
+    this.#drop(at);
   }
 
   /** Nothing of the project may be assigned. */
@@ -103,7 +108,7 @@ export class TurnOrder {
   excludeUser({ lane, project, user }: Next): void {
     this.#users.exclude(project, user);
     this.#mayLackUsers = true;
-    this.#forget((turn) => turn.lane === lane);
+    this.#forget((best) => best.lane === lane);
   }
 
   /** Whoever may have these tasks has no place free. */
@@ -119,11 +124,8 @@ export class TurnOrder {
     { user }: Next,
     countMax: number,
   ): { readonly late: readonly TaskRow[]; readonly others: readonly TaskRow[] } {
-    const late = user.queues
-      .flatMap((queue) => (this.#isOut(queue) || queue.oldest === undefined ? [] : [queue.oldest]))
-      .filter((task) => this.#isPastCeiling(user, task.queuedTurn))
-      .sort((a, b) => a.queuedOrder - b.queuedOrder);
-    const others = firstTasks(user, this.#isOut, countMax).filter((task) => !late.includes(task));
+    const late = lateTasks(this.#sizes, user, this.#isOut);
+    const others = firstTasks(user, countMax, this.#isOut).filter((task) => !late.includes(task));
     return { late, others };
   }
 
@@ -135,42 +137,46 @@ export class TurnOrder {
 
   #followGrant({ lane, project }: Next): void {
     this.#granted = undefined;
-    this.#forget((turn) => turn.lane === lane || turn.project?.member.row === project.row);
+    this.#forget((best) => best.lane === lane || best.project?.member.row === project.row);
   }
 
   /** What was known of these lanes may not hold any more. */
-  #forget(isAffected: (turn: LaneTurn) => boolean): void {
-    this.#next = undefined;
-    for (const turn of this.#turns) if (isAffected(turn)) turn.project = undefined;
+  #forget(isAffected: (best: LaneBest) => boolean): void {
+    this.#first = undefined;
+    for (const best of this.#bests) if (isAffected(best)) best.project = undefined;
   }
 
   #drop(at: number): void {
-    this.#next = undefined;
-    this.#turns[at] = this.#turns.at(-1) as LaneTurn;
-    this.#turns.pop();
+    this.#first = undefined;
+    this.#bests[at] = this.#bests.at(-1) as LaneBest;
+    this.#bests.pop();
   }
 
-  #first(): LaneTurn | undefined {
-    let first: LaneTurn | undefined;
-    for (let at = this.#turns.length - 1; at >= 0; at -= 1) {
-      const turn = this.#turns[at] as LaneTurn;
-      if (turn.project === undefined && !this.#look(turn)) this.#drop(at);
-      else if (first === undefined || this.#isBefore(turn, first)) first = turn;
+  #findFirst(): LaneBest | undefined {
+    let first: LaneBest | undefined;
+    for (let at = this.#bests.length - 1; at >= 0; at -= 1) {
+      const best = this.#bests[at] as LaneBest;
+      if (best.project === undefined && !this.#look(best)) this.#drop(at);
+      else if (first === undefined || this.#isBefore(best, first)) first = best;
     }
     return first;
   }
 
   /** Looks for a lane's best. @returns whether it has one */
-  #look(turn: LaneTurn): boolean {
-    turn.user = undefined;
-    turn.task = undefined;
-    const { lane } = turn;
-    for (let best = this.#projects.best(lane); best !== undefined; best = this.#projects.best(lane)) {
-      if (!this.#isOutOfRound(best.member)) {
-        turn.project = best;
+  #look(best: LaneBest): boolean {
+    best.user = undefined;
+    best.task = undefined;
+    const { lane } = best;
+    for (
+      let project = this.#projects.best(lane);
+      project !== undefined;
+      project = this.#projects.best(lane)
+    ) {
+      if (!this.#isOutOfRound(project.member)) {
+        best.project = project;
         return true;
       }
-      this.#projects.exclude(lane, best.member);
+      this.#projects.exclude(lane, project.member);
     }
     return false;
   }
@@ -189,7 +195,7 @@ export class TurnOrder {
   }
 
   /** By project; within one by user; for one user by task: past the ceiling by age, else (priority, submission). */
-  #isBefore(a: LaneTurn, b: LaneTurn): boolean {
+  #isBefore(a: LaneBest, b: LaneBest): boolean {
     const byProject = compareClaims(
       (a.project as Best<LaneProject>).claim,
       (b.project as Best<LaneProject>).claim,
@@ -199,24 +205,24 @@ export class TurnOrder {
     return (byUser === 0 ? compareClaims(this.#taskClaimOf(a), this.#taskClaimOf(b)) : byUser) < 0;
   }
 
-  #userOf(turn: LaneTurn): Best<LaneUser> {
-    turn.user ??= this.#bestUserOf((turn.project as Best<LaneProject>).member) as Best<LaneUser>;
-    return turn.user;
+  #userOf(best: LaneBest): Best<LaneUser> {
+    best.user ??= this.#bestUserOf((best.project as Best<LaneProject>).member) as Best<LaneUser>;
+    return best.user;
   }
 
-  #taskClaimOf(turn: LaneTurn): Claim {
-    turn.task ??= this.#claimOfTasks(this.#userOf(turn).member);
-    return turn.task;
+  #taskClaimOf(best: LaneBest): Claim {
+    best.task ??= this.#claimOfTasks(this.#userOf(best).member);
+    return best.task;
   }
 
   #claimOfTasks(user: LaneUser): Claim {
     if (this.#outQueues.size === 0) {
-      return this.#isPastCeiling(user, user.oldestTurn)
+      return isTaskPastCeiling(this.#sizes, { queuedTurn: user.oldestTurn }, user)
         ? ceilingTaskClaim(user.oldestOrder)
         : taskClaim(user.firstPriority, user.firstSequence);
     }
     const oldest = this.#oldestOf(user);
-    if (this.#isPastCeiling(user, oldest.queuedTurn)) return ceilingTaskClaim(oldest.queuedOrder);
+    if (isTaskPastCeiling(this.#sizes, oldest, user)) return ceilingTaskClaim(oldest.queuedOrder);
     const { spec, sequence } = this.#firstOf(user);
     return taskClaim(spec.priority, sequence);
   }
@@ -229,23 +235,17 @@ export class TurnOrder {
     return this.#outQueues.size === 0 ? user.oldest : (oldestTask(user, this.#isOut) as TaskRow);
   }
 
-  #nextOf(turn: LaneTurn): Next {
-    const project = turn.project as Best<LaneProject>;
-    const user = this.#userOf(turn);
-    const isLate = this.#taskClaimOf(turn).class === 0;
+  #nextOf(best: LaneBest): Next {
+    const project = best.project as Best<LaneProject>;
+    const user = this.#userOf(best);
+    const isLate = this.#taskClaimOf(best).class === 0;
     const task = isLate ? this.#oldestOf(user.member) : this.#firstOf(user.member);
     return {
-      lane: turn.lane,
+      lane: best.lane,
       project: project.member,
       user: user.member,
       task,
-      turn: { project: basisOf(project.claim), user: basisOf(user.claim) },
+      bases: { project: basisOf(project.claim), user: basisOf(user.claim) },
     };
-  }
-
-  #isPastCeiling(user: LaneUser, queuedTurn: number): boolean {
-    // First by what is there now: within a round sizes only sink and turns only rise.
-    if (user.turns - queuedTurn < this.#sizes.ceilingOf(user.size)) return false;
-    return this.#sizes.turns(user) - queuedTurn >= this.#sizes.ceilingOf(this.#sizes.tasks(user));
   }
 }

@@ -99,7 +99,6 @@ describe("against a coordinator", () => {
     const wrong: [Promise<unknown>, string][] = [
       [swarm.setPolicy({ autoTune: true }), "alpha"],
       [swarm.setPolicy({ alpha: 0.25, optimizeFor: "balanced" }), "alpha"],
-      [swarm.setPolicy({ userTurn: "deficit" }), "userTurn"],
       [swarm.setKind("k", { cheaper: "k" }), "cheaper"],
       [swarm.setRate("t", { tokensMax: 5 }), "window"],
       [swarm.setResource("r", {}), "slots"],

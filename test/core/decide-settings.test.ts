@@ -296,7 +296,7 @@ describe("what cannot be", () => {
     ["a rate without tokens", rate({ window: "per_day" }), "tokensMax"],
     ["a rate of 0", rate({ window: "per_day", tokensMax: 0 }), "tokensMax"],
     ["a rule set unknown", policy({ rules: "constructor" as "loco" }), "rules"],
-    ["deficits of users", policy({ userTurn: "deficit" }), "userTurn"],
+    ["deficits of users", policy({ userTurn: "deficit" as "fifo" }), "userTurn"],
     ["clocks of users without turns of projects", policy({ projectTurn: "none" }), "projectTurn"],
     ["the same, beside a rule set", policy({ rules: "loco", userTurn: "clock" }), "userTurn"],
     ["no users' turn", policy({ userTurn: "none" as "fifo" }), "userTurn"],

@@ -125,6 +125,20 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   ],
   [
     3,
+    "a user's part takes another task for its first",
+    (state) => {
+      (row(state, "queued").queue as Mutable).user.firstPriority += 1;
+    },
+  ],
+  [
+    3,
+    "a user's part takes another task for its oldest",
+    (state) => {
+      (row(state, "queued").queue as Mutable).user.oldestTurn += 1;
+    },
+  ],
+  [
+    3,
     "a lane is empty",
     (state) => {
       const queue = row(state, "queued").queue as Mutable;

@@ -71,7 +71,7 @@ describe("a keyed heap", () => {
           const [front, [first, second]] = sorted.lowest ?? [-1, [Number.NaN, Number.NaN]];
           const known = items.filter((item) => heap.has(item));
           expect(known).toEqual(items.filter((item) => sorted.has(item)));
-          expect([heap.front, heap.first, heap.second, heap.size]).toEqual([
+          expect([heap.front, heap.frontFirst, heap.frontSecond, heap.size]).toEqual([
             front,
             first,
             second,
@@ -93,5 +93,19 @@ describe("a keyed heap", () => {
       expect(() => heap.remove(absent)).toThrow(InvariantError);
     }
     expect(() => heap.raiseFront(1, 1)).toThrow(InvariantError);
+  });
+
+  it("refuses a key that is lower", () => {
+    const heap = new KeyedHeap();
+    heap.push(3, 1, 5);
+    for (const [first, second] of [
+      [0, 9],
+      [1, 4],
+    ] as const) {
+      expect(() => heap.raise(3, first, second)).toThrow(InvariantError);
+      expect(() => heap.raiseFront(first, second)).toThrow(InvariantError);
+    }
+    heap.raise(3, 1, 5);
+    expect([heap.frontFirst, heap.frontSecond]).toEqual([1, 5]);
   });
 });

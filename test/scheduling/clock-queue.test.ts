@@ -11,7 +11,7 @@ class Participant implements Member {
   sinceOrder: number;
   sinceTick = 0;
   sinceTurn = 0;
-  slot = -1;
+  number = -1;
 
   constructor(account: Account, sinceOrder: number) {
     this.account = account;
@@ -45,7 +45,7 @@ class Level {
     if (member === undefined) return;
     lane.queue.leave(member);
     lane.memberOf.delete(account);
-    expect(member.slot).toBe(-1);
+    expect(member.number).toBe(-1);
   }
 
   grant(at: number, of: number, cost: number, isByRule: boolean): void {
@@ -94,10 +94,10 @@ class Level {
 }
 
 function lowest(queue: ClockQueue<Participant>, virtualTime: number): Participant | undefined {
-  const slot = queue.lowestClock(virtualTime);
-  if (slot === -1) return undefined;
-  expect(queue.accountAt(slot)).toBe(queue.memberAt(slot).account);
-  return queue.memberAt(slot);
+  const number = queue.lowestClock(virtualTime);
+  if (number === -1) return undefined;
+  expect(queue.accountNumbered(number)).toBe(queue.memberNumbered(number).account);
+  return queue.memberNumbered(number);
 }
 
 function isServedUntil({ servedOrder, servedAt }: Account, at: Instant): boolean {

@@ -6,7 +6,7 @@ import type { TurnBases } from "../../src/core/receipt.ts";
 import type { BudgetMode, BudgetSettings } from "../../src/core/settings.ts";
 import type { AgentRow, OpenAttempt, TaskRow } from "../../src/core/state.ts";
 import { kind as kindNamed } from "../../src/ids.ts";
-import type { ProjectTurnRule, TurnRule } from "../../src/scheduling/policy.ts";
+import type { ProjectTurnRule, UserTurnRule } from "../../src/scheduling/policy.ts";
 import { SwarmFixture } from "./swarm-fixture.ts";
 
 /** Numbers of [0, 1), always the same for a seed (mulberry32). */
@@ -55,7 +55,7 @@ const turns: TurnBases[] = [
   { project: "rule", user: "ceiling" },
 ];
 const projectRules: ProjectTurnRule[] = ["clock", "clock", "recency", "deficit", "load", "fifo", "none"];
-const userRules: TurnRule[] = ["clock", "clock", "recency", "load", "fifo"];
+const userRules: UserTurnRule[] = ["clock", "clock", "recency", "load", "fifo"];
 
 export function aRandomSwarm(seed: number): SwarmFixture {
   const dice = new Dice(seed);
@@ -281,9 +281,9 @@ export function queuedCount(swarm: SwarmFixture): number {
 }
 
 /** Any two, but clocks of users where projects take no turns: nobody can set that. */
-function turnRules(dice: Dice): { projectTurn: ProjectTurnRule; userTurn: TurnRule } {
+function turnRules(dice: Dice): { projectTurn: ProjectTurnRule; userTurn: UserTurnRule } {
   const projectTurn = dice.of(projectRules) as ProjectTurnRule;
-  const userTurn = dice.of(userRules) as TurnRule;
+  const userTurn = dice.of(userRules) as UserTurnRule;
   return projectTurn === "none" && userTurn === "clock"
     ? { projectTurn, userTurn: "fifo" }
     : { projectTurn, userTurn };

@@ -2,12 +2,12 @@
 // others do who see everything, and by whatever rule turns go. Small ceilings, so that the bound is tight.
 
 import { describe, expect, it } from "vitest";
-import type { Policy, ProjectTurnRule, TurnRule } from "../../src/scheduling/policy.ts";
+import type { Policy, ProjectTurnRule, UserTurnRule } from "../../src/scheduling/policy.ts";
 import { Contest, type Strategy, victim, type Wait } from "./contest.ts";
 
 const ticks = 120;
 const projectRules: ProjectTurnRule[] = ["clock", "recency", "deficit", "load", "fifo"];
-const userRules: TurnRule[] = ["clock", "recency", "load", "fifo"];
+const userRules: UserTurnRule[] = ["clock", "recency", "load", "fifo"];
 
 /** A rival keeps a queue of so many. */
 function keepQueued(contest: Contest, project: string, count: number, submit: () => void): void {

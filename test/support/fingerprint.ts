@@ -30,10 +30,11 @@ export function fingerprint(state: SwarmState): string {
  *  and from who looked. */
 function describeLane({ key, size, memberByProject }: Lane): unknown {
   const projects = [...memberByProject.values()].map(
-    ({ row, sinceOrder, sinceTick, cost, memberByUser }) => ({
+    ({ row, sinceOrder, sinceTick, turns, cost, memberByUser }) => ({
       project: row.project,
       sinceOrder,
       sinceTick,
+      turns,
       cost,
       users: [...memberByUser.values()].map((user) => ({
         user: user.row.user,
