@@ -45,7 +45,7 @@ export interface AcquisitionsDeps {
 }
 
 /** One acquisition, under one handle after the other if need be. */
-export interface HeldSlot extends Leased {
+export interface LocalAcquisition extends Leased {
   readonly order: AcquireOrder;
   handle: SlotHandle;
   phase: "asking" | "waiting" | "held" | "releasing" | "over";
@@ -56,14 +56,14 @@ export interface HeldSlot extends Leased {
 
 export class Acquisitions {
   readonly #deps: AcquisitionsDeps;
-  readonly #byKey = new Map<SlotKey, HeldSlot>();
-  readonly #byHandle = new Map<string, HeldSlot>();
+  readonly #byKey = new Map<SlotKey, LocalAcquisition>();
+  readonly #byHandle = new Map<string, LocalAcquisition>();
 
   constructor(deps: AcquisitionsDeps) {
     this.#deps = deps;
   }
 
-  all(): HeldSlot[] {
+  all(): LocalAcquisition[] {
     return [...this.#byKey.values()];
   }
 
@@ -80,13 +80,13 @@ export class Acquisitions {
   /** A leader has renewed the leases of what was listed in a message sent at `sentAt`. */
   confirm(listed: ListedSlots | undefined, sentAt: number): void {
     for (const handle of listed?.held ?? []) {
-      const slot = this.#byHandle.get(handle);
-      if (slot !== undefined) slot.confirmedAt = Math.max(slot.confirmedAt, sentAt);
+      const acquisition = this.#byHandle.get(handle);
+      if (acquisition !== undefined) acquisition.confirmedAt = Math.max(acquisition.confirmedAt, sentAt);
     }
   }
 
   acquire(order: AcquireOrder): void {
-    const slot: HeldSlot = {
+    const acquisition: LocalAcquisition = {
       order,
       handle: this.#freshHandle(),
       phase: "asking",
@@ -96,25 +96,25 @@ export class Acquisitions {
       confirmedAt: 0,
       cancelGivingUp: () => undefined,
     };
-    this.#byKey.set(order.key, slot);
-    this.#byHandle.set(slot.handle, slot);
+    this.#byKey.set(order.key, acquisition);
+    this.#byHandle.set(acquisition.handle, acquisition);
     if (order.timeoutMs !== undefined) {
       const waitMs = Math.min(order.timeoutMs + limits.acquireGraceMs, limits.timerMsMax);
-      slot.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(slot));
+      acquisition.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(acquisition));
     }
-    this.#ask(slot);
+    this.#ask(acquisition);
   }
 
   /** Gives a slot back, or up. Idempotent. */
   release(key: SlotKey): void {
-    const slot = this.#byKey.get(key);
-    if (slot === undefined) return this.#deps.notify({ type: "slot-released", key });
-    if (slot.phase === "releasing") return;
-    slot.cancelGivingUp();
-    slot.phase = "releasing";
-    slot.round += 1;
-    if (this.#deps.life() === undefined) this.#released(slot);
-    else this.#attempted(this.#giveBack(slot));
+    const acquisition = this.#byKey.get(key);
+    if (acquisition === undefined) return this.#deps.notify({ type: "slot-released", key });
+    if (acquisition.phase === "releasing") return;
+    acquisition.cancelGivingUp();
+    acquisition.phase = "releasing";
+    acquisition.round += 1;
+    if (this.#deps.life() === undefined) this.#released(acquisition);
+    else this.#attempted(this.#giveBack(acquisition));
   }
 
   /** A handle that nobody here holds: what becomes of it is the leader's to say. */
@@ -124,102 +124,103 @@ export class Acquisitions {
 
   granted(handles: readonly string[]): void {
     for (const handle of handles) {
-      const slot = this.#byHandle.get(handle);
-      if (slot !== undefined) this.#hold(slot);
+      const acquisition = this.#byHandle.get(handle);
+      if (acquisition !== undefined) this.#hold(acquisition);
     }
   }
 
   ended(waits: readonly { readonly handle: string; readonly reason: string }[]): void {
     for (const { handle, reason } of waits) {
-      const slot = this.#byHandle.get(handle);
-      if (slot === undefined || slot.phase === "releasing" || slot.phase === "held") continue;
-      if (reason === "timed-out") this.#refuse(slot, timedOut);
-      else if (slot.phase === "waiting") this.#askAnew(slot);
+      const acquisition = this.#byHandle.get(handle);
+      if (acquisition === undefined || acquisition.phase === "releasing" || acquisition.phase === "held")
+        continue;
+      if (reason === "timed-out") this.#refuse(acquisition, timedOut);
+      else if (acquisition.phase === "waiting") this.#askAnew(acquisition);
     }
   }
 
   revoked(handles: readonly string[]): void {
     for (const handle of handles) {
-      const slot = this.#byHandle.get(handle);
-      if (slot?.phase === "held") this.#lose(slot, "revoked");
-      else if (slot?.phase === "releasing" && slot.isRunning) this.#released(slot);
+      const acquisition = this.#byHandle.get(handle);
+      if (acquisition?.phase === "held") this.#lose(acquisition, "revoked");
+      else if (acquisition?.phase === "releasing" && acquisition.isRunning) this.#released(acquisition);
     }
   }
 
   /** A life has joined: what waits is asked for in its name. */
   begin(): void {
-    for (const slot of this.#byKey.values())
-      if (slot.phase === "asking" || slot.phase === "waiting") this.#askAnew(slot);
+    for (const acquisition of this.#byKey.values())
+      if (acquisition.phase === "asking" || acquisition.phase === "waiting") this.#askAnew(acquisition);
   }
 
   /** The life is over, and all that it held with it; what waits goes on in the next one's name. */
   endLife(reason: AbortReason): void {
-    for (const slot of this.all()) {
-      if (slot.phase === "held") this.#lose(slot, reason);
-      else if (slot.phase === "releasing") this.#released(slot);
-      else slot.round += 1;
+    for (const acquisition of this.all()) {
+      if (acquisition.phase === "held") this.#lose(acquisition, reason);
+      else if (acquisition.phase === "releasing") this.#released(acquisition);
+      else acquisition.round += 1;
     }
   }
 
   /** There is no next life. */
   close(): void {
     this.endLife("stopping");
-    for (const slot of this.all())
-      this.#refuse(slot, {
+    for (const acquisition of this.all())
+      this.#refuse(acquisition, {
         code: "WAGGLE_UNREACHABLE",
         message: "the agent has ended: nothing can be acquired by it",
       });
   }
 
-  #ask(slot: HeldSlot): void {
+  #ask(acquisition: LocalAcquisition): void {
     const incarnation = this.#deps.life();
-    if (incarnation !== undefined) this.#attempted(this.#askUntilAnswered(slot, incarnation));
+    if (incarnation !== undefined) this.#attempted(this.#askUntilAnswered(acquisition, incarnation));
   }
 
   /** Under another handle: of the one before it is not known how it ended, or only that it did. */
-  #askAnew(slot: HeldSlot): void {
-    this.#byHandle.delete(slot.handle);
-    slot.handle = this.#freshHandle();
-    this.#byHandle.set(slot.handle, slot);
-    slot.phase = "asking";
-    slot.round += 1;
-    this.#ask(slot);
+  #askAnew(acquisition: LocalAcquisition): void {
+    this.#byHandle.delete(acquisition.handle);
+    acquisition.handle = this.#freshHandle();
+    this.#byHandle.set(acquisition.handle, acquisition);
+    acquisition.phase = "asking";
+    acquisition.round += 1;
+    this.#ask(acquisition);
   }
 
-  async #askUntilAnswered(slot: HeldSlot, incarnation: Incarnation): Promise<void> {
+  async #askUntilAnswered(acquisition: LocalAcquisition, incarnation: Incarnation): Promise<void> {
     const { line, patience, hear, onRefused } = this.#deps;
-    const { round, handle } = slot;
-    const { key: _, ...wanted } = slot.order;
+    const { round, handle } = acquisition;
+    const { key: _, ...wanted } = acquisition.order;
     for (let failures = 1; ; failures += 1) {
       const answer = await line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
-      if (slot.phase !== "asking" || slot.round !== round) return;
+      if (acquisition.phase !== "asking" || acquisition.round !== round) return;
       if (answer.kind === "refused") {
         if (isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
-        return this.#refuse(slot, answer.refusal);
+        return this.#refuse(acquisition, answer.refusal);
       }
       if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
         const { answer: verdict } = answer.value;
-        if (!verdict.ok) return this.#refuse(slot, verdict);
-        if (verdict.state === "granted") return this.#hold(slot);
-        slot.phase = "waiting";
+        if (!verdict.ok) return this.#refuse(acquisition, verdict);
+        if (verdict.state === "granted") return this.#hold(acquisition);
+        acquisition.phase = "waiting";
         return;
       }
       await patience.afterFailure(failures);
-      if (slot.phase !== "asking" || slot.round !== round) return;
+      if (acquisition.phase !== "asking" || acquisition.round !== round) return;
     }
   }
 
-  async #giveBack(slot: HeldSlot): Promise<void> {
+  async #giveBack(acquisition: LocalAcquisition): Promise<void> {
     const { line, patience, onRefused } = this.#deps;
-    for (let failures = 1; slot.phase === "releasing"; failures += 1) {
+    for (let failures = 1; acquisition.phase === "releasing"; failures += 1) {
       const incarnation = this.#deps.life();
-      if (incarnation === undefined) return this.#released(slot);
-      const { handle } = slot;
+      if (incarnation === undefined) return this.#released(acquisition);
+      const { handle } = acquisition;
       const answer = await line.ask("release", { incarnation, handle }, releaseResponseSchema);
-      if (slot.phase !== "releasing") return;
+      if (acquisition.phase !== "releasing") return;
       if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
       // An unknown handle was never acquired: there is nothing to give back.
-      if (answer.kind !== "unanswered") return this.#released(slot);
+      if (answer.kind !== "unanswered") return this.#released(acquisition);
       await patience.afterFailure(failures);
     }
   }
@@ -238,44 +239,44 @@ export class Acquisitions {
     }
   }
 
-  #hold(slot: HeldSlot): void {
-    if (slot.phase !== "asking" && slot.phase !== "waiting") return;
-    slot.cancelGivingUp();
-    slot.phase = "held";
-    slot.isRunning = true;
-    slot.confirmedAt = this.#deps.leaseStart();
-    this.#deps.notify({ type: "slot-granted", key: slot.order.key, handle: slot.handle });
+  #hold(acquisition: LocalAcquisition): void {
+    if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
+    acquisition.cancelGivingUp();
+    acquisition.phase = "held";
+    acquisition.isRunning = true;
+    acquisition.confirmedAt = this.#deps.leaseStart();
+    this.#deps.notify({ type: "slot-granted", key: acquisition.order.key, handle: acquisition.handle });
     this.#deps.onHeld();
   }
 
-  #lose(slot: HeldSlot, reason: AbortReason): void {
-    this.#forget(slot);
-    this.#deps.notify({ type: "slot-lost", key: slot.order.key, reason });
+  #lose(acquisition: LocalAcquisition, reason: AbortReason): void {
+    this.#forget(acquisition);
+    this.#deps.notify({ type: "slot-lost", key: acquisition.order.key, reason });
   }
 
-  #released(slot: HeldSlot): void {
-    this.#forget(slot);
-    this.#deps.notify({ type: "slot-released", key: slot.order.key });
+  #released(acquisition: LocalAcquisition): void {
+    this.#forget(acquisition);
+    this.#deps.notify({ type: "slot-released", key: acquisition.order.key });
   }
 
-  #refuse(slot: HeldSlot, error: Omit<CodedError, "ok">): void {
-    this.#forget(slot);
-    this.#deps.notify({ type: "slot-refused", key: slot.order.key, error: plain(error) });
+  #refuse(acquisition: LocalAcquisition, error: Omit<CodedError, "ok">): void {
+    this.#forget(acquisition);
+    this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error: plain(error) });
   }
 
   /** No leader said in time that the time is up: by then the slot must not be granted any more. */
-  #giveUp(slot: HeldSlot): void {
-    if (slot.phase !== "asking" && slot.phase !== "waiting") return;
-    this.#deps.notify({ type: "slot-refused", key: slot.order.key, error: plain(timedOut) });
-    this.release(slot.order.key);
+  #giveUp(acquisition: LocalAcquisition): void {
+    if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
+    this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error: plain(timedOut) });
+    this.release(acquisition.order.key);
   }
 
-  #forget(slot: HeldSlot): void {
-    slot.cancelGivingUp();
-    slot.phase = "over";
-    slot.isRunning = false;
-    this.#byKey.delete(slot.order.key);
-    this.#byHandle.delete(slot.handle);
+  #forget(acquisition: LocalAcquisition): void {
+    acquisition.cancelGivingUp();
+    acquisition.phase = "over";
+    acquisition.isRunning = false;
+    this.#byKey.delete(acquisition.order.key);
+    this.#byHandle.delete(acquisition.handle);
   }
 
   #freshHandle(): SlotHandle {

@@ -35,7 +35,7 @@ import {
 } from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
-import { Acquisitions, type HeldSlot } from "./acquisitions.ts";
+import { Acquisitions, type LocalAcquisition } from "./acquisitions.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
 import { LeaderLine } from "./leader-line.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -77,8 +77,8 @@ export class AgentSession implements SessionLink {
   readonly #line: LeaderLine;
   readonly #patience: Patience;
   readonly #leases: LeaseWatch<HeldAttempt>;
-  readonly #slots: Acquisitions;
-  readonly #slotLeases: LeaseWatch<HeldSlot>;
+  readonly #acquisitions: Acquisitions;
+  readonly #slotLeases: LeaseWatch<LocalAcquisition>;
   readonly #record = new OwnRecord();
   readonly #chart: OwnChart;
   readonly #timers = new Set<() => void>();
@@ -101,7 +101,7 @@ export class AgentSession implements SessionLink {
       held: () => this.#life.ledger.held(),
       onLosing: (attempts) => this.#abort(attempts, "lease"),
     });
-    this.#slots = new Acquisitions({
+    this.#acquisitions = new Acquisitions({
       ...deps,
       line: this.#line,
       patience: this.#patience,
@@ -115,7 +115,7 @@ export class AgentSession implements SessionLink {
     this.#slotLeases = new LeaseWatch({
       clock: deps.clock,
       leaseTtlMs: () => this.#leaseTtlMs,
-      held: () => this.#slots.all(),
+      held: () => this.#acquisitions.all(),
       onLosing: (losing) => {
         for (const { order } of losing) deps.notify({ type: "slot-lost", key: order.key, reason: "lease" });
       },
@@ -150,11 +150,11 @@ export class AgentSession implements SessionLink {
       case "progress":
         return this.#onProgress(order.reports);
       case "acquire":
-        return this.#slots.acquire(order.acquisition);
+        return this.#acquisitions.acquire(order.acquisition);
       case "release":
-        return this.#slots.release(order.key);
+        return this.#acquisitions.release(order.key);
       case "release-handle":
-        return this.#slots.releaseHandle(order.key, order.handle);
+        return this.#acquisitions.releaseHandle(order.key, order.handle);
       case "drain":
         return this.#drain();
       case "stop":
@@ -211,7 +211,7 @@ export class AgentSession implements SessionLink {
     this.#reflectLoad();
     this.#deps.log.info({ incarnation: life.incarnation, term: response.term }, "joined the swarm");
     this.#deps.notify({ type: "joined" });
-    this.#slots.begin();
+    this.#acquisitions.begin();
     if (this.#phase === "serving") this.#scheduleBeat();
     else this.#beat();
   }
@@ -228,7 +228,7 @@ export class AgentSession implements SessionLink {
 
   #endLife(reason: AbortReason): void {
     this.#abort(this.#life.ledger.abortAll(), reason);
-    this.#slots.endLife(reason);
+    this.#acquisitions.endLife(reason);
     this.#life.outbox.close();
     this.#leases.stop();
     this.#slotLeases.stop();
@@ -250,7 +250,7 @@ export class AgentSession implements SessionLink {
   async #heartbeat(life: Life): Promise<void> {
     const sentAt = this.#deps.clock.monotonicMs();
     const listed = life.ledger.held();
-    const slots = this.#slots.listed();
+    const slots = this.#acquisitions.listed();
     const isDrainTold = this.#phase !== "serving";
     const { successRate, latencyMs } = this.#record;
     const message = life.heartbeat(listed, {
@@ -267,7 +267,7 @@ export class AgentSession implements SessionLink {
       return this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
     if (!this.#hear(answer.value.term)) return;
     life.confirm(listed, sentAt);
-    this.#slots.confirm(slots, sentAt);
+    this.#acquisitions.confirm(slots, sentAt);
     life.isDrainKnown ||= isDrainTold;
     this.#leaveIfDone();
   }
@@ -299,11 +299,11 @@ export class AgentSession implements SessionLink {
       case "rejoin":
         return this.#lapse("the leader gave its attempts away");
       case "slots-granted":
-        return this.#slots.granted(push.handles);
+        return this.#acquisitions.granted(push.handles);
       case "slot-waits-ended":
-        return this.#slots.ended(push.waits);
+        return this.#acquisitions.ended(push.waits);
       case "slots-revoked":
-        return this.#slots.revoked(push.handles);
+        return this.#acquisitions.revoked(push.handles);
       default:
         return unreachable(push);
     }
@@ -484,7 +484,7 @@ export class AgentSession implements SessionLink {
   #close(error?: { readonly code: WaggleErrorCode; readonly message: string }): void {
     if (this.#phase === "closed") return;
     this.#phase = "closed";
-    this.#slots.close();
+    this.#acquisitions.close();
     for (const cancel of this.#timers) cancel();
     this.#leases.stop();
     this.#cancelBeat();

@@ -34,7 +34,7 @@ import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { backoffMs, pause } from "./pause.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
-import { SlotHolder, type WrapOptions } from "./slot-holder.ts";
+import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
 import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
@@ -184,7 +184,7 @@ export class SwarmClient implements Swarm {
   readonly #aborts = new Aborts();
   readonly #agents: OwnAgents;
   readonly #operations: Operations;
-  readonly #slots: SlotHolder;
+  readonly #slots: SlotAgent;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -207,7 +207,7 @@ export class SwarmClient implements Swarm {
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
     this.#operations = new Operations(asker, subjects);
-    this.#slots = new SlotHolder({
+    this.#slots = new SlotAgent({
       swarm: deps.swarm,
       aborts,
       clock,

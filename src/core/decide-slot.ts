@@ -8,7 +8,7 @@ import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts"
 import { answered, type Decision } from "./decision.ts";
 import type { Acquisition, Event, SlotReleaseReason, SlotWaitEndReason } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
-import { findSlot, mentionsOf, needsOf, slotKey, slotsOf } from "./slot-rows.ts";
+import { acquisitionKey, acquisitionsOf, findAcquisition, mentionsOf, needsOf } from "./slot-rows.ts";
 import type { AcquisitionRow, ResourceRow, SwarmState } from "./state.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
@@ -52,21 +52,22 @@ export function decideRelease(
   state: SwarmState,
   { agent, incarnation, handle }: Extract<Command, { type: "ReleaseSlots" }>,
 ): Decision {
-  const slot = findSlot(state, agent, handle);
-  if (slot === undefined) {
-    const reason = state.endedSlotByKey.get(slotKey({ agent, handle }));
+  const acquisition = findAcquisition(state, agent, handle);
+  if (acquisition === undefined) {
+    const reason = state.endedSlotByKey.get(acquisitionKey({ agent, handle }));
     return answered(
       reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason },
     );
   }
-  if (slot.incarnation !== incarnation) return answered({ kind: "life-over", agent });
-  const event = slot.state === "held" ? released(slot, "released") : waitsEnded([slot], "aborted");
-  return { events: [event], reply: { kind: "slot-released", handle, was: slot.state } };
+  if (acquisition.incarnation !== incarnation) return answered({ kind: "life-over", agent });
+  const event =
+    acquisition.state === "held" ? released(acquisition, "released") : waitsEnded([acquisition], "aborted");
+  return { events: [event], reply: { kind: "slot-released", handle, was: acquisition.state } };
 }
 
 /** Ends a wait whose time is up. */
-export function decideAcquireTimeout(slot: AcquisitionRow): Event[] {
-  return [waitsEnded([slot], "timed-out")];
+export function decideAcquireTimeout(acquisition: AcquisitionRow): Event[] {
+  return [waitsEnded([acquisition], "timed-out")];
 }
 
 /** Ends what a life that is over holds and waits for, at most `releasesMax` releases. Waits end first, and all at
@@ -76,9 +77,9 @@ export function endSlotsOf(
   agent: AgentId,
   releasesMax: number,
 ): { readonly events: readonly Event[]; readonly isComplete: boolean } {
-  const slots = slotsOf(state, agent);
-  const held = slots.filter((slot) => slot.state === "held");
-  const events = ended(slots, held.slice(0, releasesMax), "agent-gone");
+  const acquisitions = acquisitionsOf(state, agent);
+  const held = acquisitions.filter((acquisition) => acquisition.state === "held");
+  const events = ended(acquisitions, held.slice(0, releasesMax), "agent-gone");
   return { events, isComplete: held.length <= releasesMax };
 }
 
@@ -90,16 +91,18 @@ export function reconcileSlots(
   { held, waiting }: ListedSlots,
 ): { readonly events: readonly Event[]; readonly corrections: SlotCorrections | undefined } {
   const listed = new Set([...held, ...waiting]);
-  const unlisted = slotsOf(state, agent).filter(({ handle }) => !listed.has(handle));
-  const lost = unlisted.filter((slot) => slot.state === "held").slice(0, limits.closuresPerCommandMax);
-  const stateOf = (handle: SlotHandle) => findSlot(state, agent, handle)?.state;
+  const unlisted = acquisitionsOf(state, agent).filter(({ handle }) => !listed.has(handle));
+  const lost = unlisted
+    .filter((acquisition) => acquisition.state === "held")
+    .slice(0, limits.closuresPerCommandMax);
+  const stateOf = (handle: SlotHandle) => findAcquisition(state, agent, handle)?.state;
   const corrections: SlotCorrections = {
     granted: waiting.filter((handle) => stateOf(handle) === "held"),
     ended: waiting
       .filter((handle) => stateOf(handle) === undefined)
       .map((handle) => ({
         handle,
-        reason: state.endedSlotByKey.get(slotKey({ agent, handle })) ?? "unknown",
+        reason: state.endedSlotByKey.get(acquisitionKey({ agent, handle })) ?? "unknown",
       })),
     revoked: held.filter((handle) => stateOf(handle) !== "held"),
   };
@@ -118,14 +121,16 @@ function asBefore(
   { agent, handle, weightThousandths, holder }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
 ): Reply | undefined {
-  const slot = findSlot(state, agent, handle);
-  if (slot !== undefined) {
+  const acquisition = findAcquisition(state, agent, handle);
+  if (acquisition !== undefined) {
     const isSame =
-      slot.weightThousandths === weightThousandths && slot.holder === holder && isSameNeed(slot.needs, needs);
+      acquisition.weightThousandths === weightThousandths &&
+      acquisition.holder === holder &&
+      isSameNeed(acquisition.needs, needs);
     if (!isSame) return { kind: "handle-in-use", handle };
-    return { kind: slot.state === "held" ? "slot-granted" : "slot-awaited", handle };
+    return { kind: acquisition.state === "held" ? "slot-granted" : "slot-awaited", handle };
   }
-  const reason = state.endedSlotByKey.get(slotKey({ agent, handle }));
+  const reason = state.endedSlotByKey.get(acquisitionKey({ agent, handle }));
   return reason === undefined ? undefined : { kind: "slot-ended", handle, reason };
 }
 
@@ -143,7 +148,7 @@ function refusalOf(
     const { slots } = row.settings;
     if (wanted > slots) return { kind: "above-capacity", resource, wanted, slots };
   }
-  const own = slotsOf(state, agent);
+  const own = acquisitionsOf(state, agent);
   if (own.length >= limits.acquisitionsPerAgentMax)
     return { kind: "too-many-acquisitions", retryAfterMs: limits.retryAfterMs };
   return disorder(own, needs, holder);
@@ -159,9 +164,9 @@ function disorder(
 ): Reply | undefined {
   const [first] = needs.keys();
   if (first === undefined) return undefined;
-  for (const slot of own) {
-    if (slot.holder !== holder || (slot.state === "waiting" && holder === undefined)) continue;
-    const last = [...slot.needs.keys()].at(-1);
+  for (const acquisition of own) {
+    if (acquisition.holder !== holder || (acquisition.state === "waiting" && holder === undefined)) continue;
+    const last = [...acquisition.needs.keys()].at(-1);
     if (last === undefined || last < first || (holder === undefined && last === first)) continue;
     return { kind: "out-of-order", resource: first, held: last };
   }
@@ -183,24 +188,30 @@ function acquisitionOf(
 }
 
 function ended(
-  slots: readonly AcquisitionRow[],
+  acquisitions: readonly AcquisitionRow[],
   held: readonly AcquisitionRow[],
   reason: SlotReleaseReason & SlotWaitEndReason,
 ): Event[] {
-  const waiting = slots.filter((slot) => slot.state === "waiting");
+  const waiting = acquisitions.filter((acquisition) => acquisition.state === "waiting");
   const waits = waiting.length === 0 ? [] : [waitsEnded(waiting, reason)];
-  return [...waits, ...held.map((slot) => released(slot, reason))];
+  return [...waits, ...held.map((acquisition) => released(acquisition, reason))];
 }
 
-function released(slot: AcquisitionRow, reason: SlotReleaseReason): Event {
-  const { agent, incarnation, handle, needs } = slot;
+function released(acquisition: AcquisitionRow, reason: SlotReleaseReason): Event {
+  const { agent, incarnation, handle, needs } = acquisition;
   return { type: "SlotReleased", agent, incarnation, handle, resources: mentionsOf(needs), reason };
 }
 
-/** @param slots of one agent, at least one */
-function waitsEnded(slots: readonly AcquisitionRow[], reason: SlotWaitEndReason): Event {
-  const [{ agent, incarnation }] = slots as readonly [AcquisitionRow, ...AcquisitionRow[]];
-  return { type: "SlotWaitEnded", agent, incarnation, handles: slots.map(({ handle }) => handle), reason };
+/** @param acquisitions of one agent, at least one */
+function waitsEnded(acquisitions: readonly AcquisitionRow[], reason: SlotWaitEndReason): Event {
+  const [{ agent, incarnation }] = acquisitions as readonly [AcquisitionRow, ...AcquisitionRow[]];
+  return {
+    type: "SlotWaitEnded",
+    agent,
+    incarnation,
+    handles: acquisitions.map(({ handle }) => handle),
+    reason,
+  };
 }
 
 function rowsOf(state: SwarmState, needs: ReadonlyMap<ResourceName, number>): ResourceRow[] {

@@ -10,7 +10,7 @@ import { isKindLearnt, isKindUsed } from "./kind-rows.ts";
 import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
-import { findSlot } from "./slot-rows.ts";
+import { findAcquisition } from "./slot-rows.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -193,7 +193,7 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
     case "timeout":
       return state.taskById.get(due.attempt.task)?.open?.timeoutTimer;
     case "acquire-timeout":
-      return findSlot(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
+      return findAcquisition(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
     case "forget":
       return state.agentById.get(due.agent)?.forgetTimer;
   }

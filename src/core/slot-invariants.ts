@@ -6,7 +6,7 @@ import { limits } from "../limits.ts";
 import { slotCeilingTicks } from "../scheduling/slot-planner.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import type { ResourceSettings } from "./settings.ts";
-import { findSlot, slotKey } from "./slot-rows.ts";
+import { acquisitionKey, findAcquisition } from "./slot-rows.ts";
 import type { AcquisitionRow, ResourceRow, SwarmState } from "./state.ts";
 
 export const slotInvariants: readonly Invariant[] = [
@@ -89,34 +89,38 @@ function* strangers(state: SwarmState, row: ResourceRow): Generator<string> {
     ["held", row.holdings],
     ["waiting", row.waiting],
   ] as const) {
-    for (const [key, slot] of list) {
-      if (slotKey(slot) !== key || findSlot(state, slot.agent, slot.handle) !== slot)
+    for (const [key, acquisition] of list) {
+      if (
+        acquisitionKey(acquisition) !== key ||
+        findAcquisition(state, acquisition.agent, acquisition.handle) !== acquisition
+      )
         yield `${row.resource} lists ${key}, which nobody asked for`;
-      if (slot.state !== expected || !slot.needs.has(row.resource))
-        yield `${row.resource} lists ${key} as ${expected}, it is ${slot.state}`;
+      if (acquisition.state !== expected || !acquisition.needs.has(row.resource))
+        yield `${row.resource} lists ${key} as ${expected}, it is ${acquisition.state}`;
     }
   }
 }
 
 /** Held whole or waiting whole, in every resource it needs, and not ended. */
 function* oneStateAHandle(state: SwarmState): Generator<string> {
-  for (const [agent, slots] of state.slotsByAgent) {
-    if (slots.size === 0) yield `agent ${agent} is listed without slots`;
-    if (slots.size > limits.acquisitionsPerAgentMax) yield `agent ${agent} has ${slots.size} acquisitions`;
-    for (const [handle, slot] of slots) {
-      const key = slotKey({ agent, handle });
-      if (slot.handle !== handle || slot.agent !== agent)
-        yield `acquisition ${slotKey(slot)} is kept as ${key}`;
-      if (state.endedSlotByKey.has(key)) yield `acquisition ${key} is ${slot.state} and has ended`;
-      for (const resource of slot.needs.keys()) {
+  for (const [agent, acquisitions] of state.slotsByAgent) {
+    if (acquisitions.size === 0) yield `agent ${agent} is listed without slots`;
+    if (acquisitions.size > limits.acquisitionsPerAgentMax)
+      yield `agent ${agent} has ${acquisitions.size} acquisitions`;
+    for (const [handle, acquisition] of acquisitions) {
+      const key = acquisitionKey({ agent, handle });
+      if (acquisition.handle !== handle || acquisition.agent !== agent)
+        yield `acquisition ${acquisitionKey(acquisition)} is kept as ${key}`;
+      if (state.endedSlotByKey.has(key)) yield `acquisition ${key} is ${acquisition.state} and has ended`;
+      for (const resource of acquisition.needs.keys()) {
         const row = state.resourceByName.get(resource);
-        const isHeld = row?.holdings.get(key) === slot;
-        const isWaiting = row?.waiting.get(key) === slot;
-        if (isHeld !== (slot.state === "held") || isWaiting !== (slot.state === "waiting"))
-          yield `acquisition ${key} is ${slot.state}, ${resource} knows it as held: ${isHeld}, waiting: ${isWaiting}`;
+        const isHeld = row?.holdings.get(key) === acquisition;
+        const isWaiting = row?.waiting.get(key) === acquisition;
+        if (isHeld !== (acquisition.state === "held") || isWaiting !== (acquisition.state === "waiting"))
+          yield `acquisition ${key} is ${acquisition.state}, ${resource} knows it as held: ${isHeld}, waiting: ${isWaiting}`;
       }
-      const isTimed = slot.state === "waiting" && slot.deadline !== undefined;
-      if (isTimed !== (slot.timeoutTimer !== undefined))
+      const isTimed = acquisition.state === "waiting" && acquisition.deadline !== undefined;
+      if (isTimed !== (acquisition.timeoutTimer !== undefined))
         yield `that acquisition ${key} ends by time is ${!isTimed}`;
     }
   }
@@ -125,11 +129,11 @@ function* oneStateAHandle(state: SwarmState): Generator<string> {
 }
 
 function* slotsBelongToTheLiving(state: SwarmState): Generator<string> {
-  for (const [id, slots] of state.slotsByAgent) {
+  for (const [id, acquisitions] of state.slotsByAgent) {
     const agent = state.agentById.get(id);
-    for (const slot of slots.values()) {
-      if (agent?.online !== true || agent.incarnation !== slot.incarnation)
-        yield `acquisition ${slotKey(slot)} is ${slot.state} by a life that is over`;
+    for (const acquisition of acquisitions.values()) {
+      if (agent?.online !== true || agent.incarnation !== acquisition.incarnation)
+        yield `acquisition ${acquisitionKey(acquisition)} is ${acquisition.state} by a life that is over`;
     }
   }
 }
@@ -144,14 +148,14 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
     const held = sum(row.holdings.values(), ({ needs }) => needs.get(name) ?? 0);
     left.set(name, row.settings.slots - held);
   }
-  const isLate = new Set(waiting.filter((slot) => hasWaitedTooLong(state, slot)));
-  const inOrder = [...isLate, ...waiting.filter((slot) => !isLate.has(slot))];
-  for (const slot of inOrder) {
-    const missing = [...slot.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
+  const isLate = new Set(waiting.filter((acquisition) => hasWaitedTooLong(state, acquisition)));
+  const inOrder = [...isLate, ...waiting.filter((acquisition) => !isLate.has(acquisition))];
+  for (const acquisition of inOrder) {
+    const missing = [...acquisition.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
     if (missing === -1)
-      yield `${slotKey(slot)} waits for ${[...slot.needs.keys()].join(" and ")} though it is free`;
-    if (isLate.has(slot))
-      for (const [name, wanted] of [...slot.needs].slice(0, missing + 1))
+      yield `${acquisitionKey(acquisition)} waits for ${[...acquisition.needs.keys()].join(" and ")} though it is free`;
+    if (isLate.has(acquisition))
+      for (const [name, wanted] of [...acquisition.needs].slice(0, missing + 1))
         left.set(name, (left.get(name) ?? 0) - wanted);
   }
 }
@@ -159,27 +163,28 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
 /** All that wait, in order of asking, but those of agents that may be dead. */
 function whoMayBeGranted(state: SwarmState): AcquisitionRow[] {
   const waiting: AcquisitionRow[] = [];
-  for (const [id, slots] of state.slotsByAgent) {
+  for (const [id, acquisitions] of state.slotsByAgent) {
     if (state.agentById.get(id)?.unresponsive === true) continue;
-    for (const slot of slots.values()) if (slot.state === "waiting") waiting.push(slot);
+    for (const acquisition of acquisitions.values())
+      if (acquisition.state === "waiting") waiting.push(acquisition);
   }
   return waiting.sort((a, b) => a.order - b.order);
 }
 
 /** Past the ceiling at one of its resources, and none has fewer slots than it needs. */
-function hasWaitedTooLong({ policy, resourceByName }: SwarmState, slot: AcquisitionRow): boolean {
+function hasWaitedTooLong({ policy, resourceByName }: SwarmState, acquisition: AcquisitionRow): boolean {
   let isLate = false;
-  for (const [name, wanted] of slot.needs) {
+  for (const [name, wanted] of acquisition.needs) {
     const row = resourceByName.get(name);
     if (row === undefined || wanted > row.settings.slots) return false;
-    const age = row.tick - (slot.requestedTicks.get(name) ?? row.tick);
-    isLate ||= age > slotCeilingTicks(policy, slot) * row.waiting.size;
+    const age = row.tick - (acquisition.requestedTicks.get(name) ?? row.tick);
+    isLate ||= age > slotCeilingTicks(policy, acquisition) * row.waiting.size;
   }
   return isLate;
 }
 
-function sum(slots: Iterable<AcquisitionRow>, of: (slot: AcquisitionRow) => number): number {
+function sum(acquisitions: Iterable<AcquisitionRow>, of: (acquisition: AcquisitionRow) => number): number {
   let total = 0;
-  for (const slot of slots) total += of(slot);
+  for (const acquisition of acquisitions) total += of(acquisition);
   return total;
 }

@@ -13,16 +13,26 @@ import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "./stat
 import { startTimer, stopTimer } from "./task-rows.ts";
 
 /** The key under which maps keep an acquisition. */
-export function slotKey({ agent, handle }: { readonly agent: AgentId; readonly handle: SlotHandle }): string {
+export function acquisitionKey({
+  agent,
+  handle,
+}: {
+  readonly agent: AgentId;
+  readonly handle: SlotHandle;
+}): string {
   return `${agent} ${handle}`;
 }
 
-export function findSlot(state: SwarmState, agent: AgentId, handle: SlotHandle): AcquisitionRow | undefined {
+export function findAcquisition(
+  state: SwarmState,
+  agent: AgentId,
+  handle: SlotHandle,
+): AcquisitionRow | undefined {
   return state.slotsByAgent.get(agent)?.get(handle);
 }
 
 /** What an agent holds and waits for, in order of asking. */
-export function slotsOf(state: SwarmState, agent: AgentId): AcquisitionRow[] {
+export function acquisitionsOf(state: SwarmState, agent: AgentId): AcquisitionRow[] {
   return [...(state.slotsByAgent.get(agent)?.values() ?? [])];
 }
 
@@ -67,48 +77,55 @@ export function utilisationOf(row: ResourceRow, at: Instant): number {
 }
 
 export function awaitSlot(state: SwarmState, event: EventOf<"SlotAwaited">, at: Instant): void {
-  const slot = newSlot(state, event, at, event.deadline);
-  for (const resource of slot.needs.keys()) {
+  const acquisition = newAcquisition(state, event, at, event.deadline);
+  for (const resource of acquisition.needs.keys()) {
     const row = resourceRowOf(state, resource);
-    row.waiting.set(slotKey(slot), slot);
-    row.waitingWeightThousandths += slot.weightThousandths;
+    row.waiting.set(acquisitionKey(acquisition), acquisition);
+    row.waitingWeightThousandths += acquisition.weightThousandths;
     state.contendedByName.set(resource, row);
   }
   if (event.deadline !== undefined)
-    slot.timeoutTimer = startTimer(state, event.deadline, { kind: "acquire-timeout", slot });
+    acquisition.timeoutTimer = startTimer(state, event.deadline, {
+      kind: "acquire-timeout",
+      slot: acquisition,
+    });
 }
 
 /** Whether it waited before or not. */
 export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: Instant): void {
-  const waiting = findSlot(state, event.agent, event.handle);
+  const waiting = findAcquisition(state, event.agent, event.handle);
   assert(
     (waiting === undefined) === (event.receipt.by === "free"),
-    `acquisition ${slotKey(event)} is granted ${event.receipt.by}`,
+    `acquisition ${acquisitionKey(event)} is granted ${event.receipt.by}`,
   );
-  const slot = waiting ?? newSlot(state, event, at, undefined);
+  const acquisition = waiting ?? newAcquisition(state, event, at, undefined);
   if (waiting !== undefined) stopWaiting(state, waiting);
-  for (const [resource, wanted] of slot.needs) take(resourceRowOf(state, resource), slot, wanted, at);
-  slot.state = "held";
-  slot.grantedAt = at;
+  for (const [resource, wanted] of acquisition.needs)
+    take(resourceRowOf(state, resource), acquisition, wanted, at);
+  acquisition.state = "held";
+  acquisition.grantedAt = at;
 }
 
 export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, at: Instant): void {
-  const slot = liveSlot(state, event);
-  assert(slot.state === "held", `acquisition ${slotKey(event)} is released after it was granted`);
-  for (const [resource, count] of slot.needs) {
+  const acquisition = liveAcquisition(state, event);
+  assert(
+    acquisition.state === "held",
+    `acquisition ${acquisitionKey(event)} is released after it was granted`,
+  );
+  for (const [resource, count] of acquisition.needs) {
     const row = resourceRowOf(state, resource);
-    giveBack(row, slot, count, at);
+    giveBack(row, acquisition, count, at);
     row.tick += 1;
     row.depths = depthsWith(row.depths, row.waitingWeightThousandths);
   }
-  forget(state, slot, event.reason);
+  forget(state, acquisition, event.reason);
 }
 
 export function endWaits(state: SwarmState, event: EventOf<"SlotWaitEnded">): void {
   for (const handle of event.handles) {
-    const slot = liveSlot(state, { ...event, handle });
-    stopWaiting(state, slot);
-    forget(state, slot, event.reason);
+    const acquisition = liveAcquisition(state, { ...event, handle });
+    stopWaiting(state, acquisition);
+    forget(state, acquisition, event.reason);
   }
 }
 
@@ -123,20 +140,20 @@ export function forgetTunedAlpha(state: SwarmState): void {
   for (const row of state.resourceByName.values()) row.tunedAlpha = undefined;
 }
 
-function newSlot(
+function newAcquisition(
   state: SwarmState,
   of: Acquisition,
   at: Instant,
   deadline: Instant | undefined,
 ): AcquisitionRow {
   const agent = agentOf(state, of.agent);
-  const key = slotKey(of);
+  const key = acquisitionKey(of);
   assert(agent.online && agent.incarnation === of.incarnation, `agent ${of.agent} acquires while it lives`);
-  assert(findSlot(state, of.agent, of.handle) === undefined, `acquisition ${key} is begun once`);
+  assert(findAcquisition(state, of.agent, of.handle) === undefined, `acquisition ${key} is begun once`);
   assert(!state.endedSlotByKey.has(key), `acquisition ${key} does not begin again`);
   const needs = needsOf(of.resources);
   state.acquisitions += 1;
-  const slot: AcquisitionRow = {
+  const acquisition: AcquisitionRow = {
     handle: of.handle,
     agent: of.agent,
     incarnation: of.incarnation,
@@ -152,9 +169,9 @@ function newSlot(
     timeoutTimer: undefined,
   };
   const own = state.slotsByAgent.get(of.agent);
-  if (own === undefined) state.slotsByAgent.set(of.agent, new Map([[of.handle, slot]]));
-  else own.set(of.handle, slot);
-  return slot;
+  if (own === undefined) state.slotsByAgent.set(of.agent, new Map([[of.handle, acquisition]]));
+  else own.set(of.handle, acquisition);
+  return acquisition;
 }
 
 /** Slots by resource, in name order. */
@@ -169,47 +186,47 @@ export function mentionsOf(needs: ReadonlyMap<ResourceName, number>): ResourceNa
   return [...needs].flatMap(([resource, count]) => Array<ResourceName>(count).fill(resource));
 }
 
-function stopWaiting(state: SwarmState, slot: AcquisitionRow): void {
-  assert(slot.state === "waiting", `acquisition ${slotKey(slot)} waits`);
-  if (slot.timeoutTimer !== undefined) stopTimer(state, slot.timeoutTimer);
-  slot.timeoutTimer = undefined;
-  for (const resource of slot.needs.keys()) {
+function stopWaiting(state: SwarmState, acquisition: AcquisitionRow): void {
+  assert(acquisition.state === "waiting", `acquisition ${acquisitionKey(acquisition)} waits`);
+  if (acquisition.timeoutTimer !== undefined) stopTimer(state, acquisition.timeoutTimer);
+  acquisition.timeoutTimer = undefined;
+  for (const resource of acquisition.needs.keys()) {
     const row = resourceRowOf(state, resource);
-    row.waiting.delete(slotKey(slot));
-    row.waitingWeightThousandths -= slot.weightThousandths;
+    row.waiting.delete(acquisitionKey(acquisition));
+    row.waitingWeightThousandths -= acquisition.weightThousandths;
     if (row.waiting.size === 0) state.contendedByName.delete(resource);
   }
 }
 
-function take(row: ResourceRow, slot: AcquisitionRow, count: number, at: Instant): void {
+function take(row: ResourceRow, acquisition: AcquisitionRow, count: number, at: Instant): void {
   assert(row.inUse + count <= row.settings.slots, `${row.resource} has ${count} slots free`);
   measure(row, at);
   row.inUse += count;
   row.grants += 1;
-  row.holdings.set(slotKey(slot), slot);
+  row.holdings.set(acquisitionKey(acquisition), acquisition);
 }
 
-function giveBack(row: ResourceRow, slot: AcquisitionRow, count: number, at: Instant): void {
+function giveBack(row: ResourceRow, acquisition: AcquisitionRow, count: number, at: Instant): void {
   measure(row, at);
   row.inUse -= count;
-  row.holdings.delete(slotKey(slot));
+  row.holdings.delete(acquisitionKey(acquisition));
 }
 
-function forget(state: SwarmState, slot: AcquisitionRow, ending: SlotEnding): void {
-  const own = state.slotsByAgent.get(slot.agent);
-  own?.delete(slot.handle);
-  if (own?.size === 0) state.slotsByAgent.delete(slot.agent);
-  state.endedSlotByKey.set(slotKey(slot), ending);
+function forget(state: SwarmState, acquisition: AcquisitionRow, ending: SlotEnding): void {
+  const own = state.slotsByAgent.get(acquisition.agent);
+  own?.delete(acquisition.handle);
+  if (own?.size === 0) state.slotsByAgent.delete(acquisition.agent);
+  state.endedSlotByKey.set(acquisitionKey(acquisition), ending);
   const oldest = state.endedSlotByKey.keys().next();
   if (state.endedSlotByKey.size > limits.endedHandlesMax && oldest.done === false)
     state.endedSlotByKey.delete(oldest.value);
 }
 
-function liveSlot(
+function liveAcquisition(
   state: SwarmState,
   event: Pick<EventOf<"SlotReleased">, "agent" | "handle" | "incarnation">,
 ): AcquisitionRow {
-  const slot = findSlot(state, event.agent, event.handle);
-  assert(slot?.incarnation === event.incarnation, `acquisition ${slotKey(event)} is under way`);
-  return slot;
+  const acquisition = findAcquisition(state, event.agent, event.handle);
+  assert(acquisition?.incarnation === event.incarnation, `acquisition ${acquisitionKey(event)} is under way`);
+  return acquisition;
 }

@@ -264,7 +264,7 @@ export interface ResourceRow {
   tick: number;
   /** Slots held; more than there are only after their number was lowered. */
   inUse: number;
-  /** What holds and what waits for slots of it, in order of granting and of asking, by `slotKey`. */
+  /** What holds and what waits for slots of it, in order of granting and of asking, by `acquisitionKey`. */
   readonly holdings: Map<string, AcquisitionRow>;
   readonly waiting: Map<string, AcquisitionRow>;
   /** Sum of what waits. */
@@ -421,7 +421,7 @@ export interface SwarmState {
   readonly contendedByName: Map<ResourceName, ResourceRow>;
   /** Acquisitions that wait or are held; agents without any are not in it. */
   readonly slotsByAgent: Map<AgentId, Map<SlotHandle, AcquisitionRow>>;
-  /** By `slotKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
+  /** By `acquisitionKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
   readonly endedSlotByKey: Map<string, SlotEnding>;
   /** Acquisitions ever begun; the last one's `order`. */
   acquisitions: number;

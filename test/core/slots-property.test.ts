@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
-import { slotsOf } from "../../src/core/slot-rows.ts";
+import { acquisitionsOf } from "../../src/core/slot-rows.ts";
 import { agentId, assignmentNumber, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
 import { defaultPolicy } from "../../src/scheduling/policy.ts";
 import { fingerprint } from "../support/fingerprint.ts";
@@ -151,7 +151,7 @@ class Model {
 
   /** What it holds and waits for, less some, some of it wrongly, and something else. */
   #listed(agent: ReturnType<typeof agentId>, detail: number) {
-    const listed = slotsOf(this.turns.state, agent).filter((_, at) => (detail >> at) & 1);
+    const listed = acquisitionsOf(this.turns.state, agent).filter((_, at) => (detail >> at) & 1);
     const isSwapped = detail % 5 === 0;
     const handles = (state: "held" | "waiting") =>
       listed.filter((slot) => (slot.state === state) !== isSwapped).map(({ handle }) => handle);

@@ -6,7 +6,7 @@ import { getNextSnapshot } from "xstate";
 import { type SlotSignal, slotMachine, slotState } from "../../machines/slot.ts";
 import { apply } from "../../src/core/apply.ts";
 import type { Event } from "../../src/core/event.ts";
-import { findSlot, slotKey } from "../../src/core/slot-rows.ts";
+import { acquisitionKey, findAcquisition } from "../../src/core/slot-rows.ts";
 import { emptyState, type SwarmState } from "../../src/core/state.ts";
 import { InvariantError } from "../../src/errors.ts";
 import { agentId, batchIndex, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
@@ -98,6 +98,6 @@ function stateAfter(way: readonly CaseName[]): SwarmState {
 }
 
 function stateOfSlot(state: SwarmState): string | undefined {
-  const isEnded = state.endedSlotByKey.has(slotKey({ agent: life.agent, handle }));
-  return findSlot(state, life.agent, handle)?.state ?? (isEnded ? "ended" : undefined);
+  const isEnded = state.endedSlotByKey.has(acquisitionKey({ agent: life.agent, handle }));
+  return findAcquisition(state, life.agent, handle)?.state ?? (isEnded ? "ended" : undefined);
 }

@@ -19,7 +19,7 @@ export interface WrapOptions extends AcquireOptions {
   readonly resource: string | readonly string[];
 }
 
-export interface SlotHolderDeps {
+export interface SlotAgentDeps {
   readonly swarm: SwarmId;
   readonly aborts: Aborts;
   readonly clock: Clock;
@@ -39,12 +39,12 @@ interface Around {
 /** Of the process: one line of work may use several connections. */
 const enclosing = new AsyncLocalStorage<Around | undefined>();
 
-export class SlotHolder {
-  readonly #deps: SlotHolderDeps;
+export class SlotAgent {
+  readonly #deps: SlotAgentDeps;
   #agent: Promise<Agent> | undefined;
   #wraps = 0;
 
-  constructor(deps: SlotHolderDeps) {
+  constructor(deps: SlotAgentDeps) {
     this.#deps = deps;
   }
 
