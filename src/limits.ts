@@ -193,6 +193,10 @@ export const limits = {
   awaitedTasksMax: 1_000_000,
   /** …and how many of them may wait for one task. */
   awaitersPerTaskMax: 64,
+  /** A task's cost, and an acquisition's: a whole queue of the heaviest, in thousandths, still adds up exactly. */
+  taskWeightMax: 1_000_000,
+  /** Room for any scale of priorities that anybody thinks in, on both sides of 0. */
+  priorityMagnitudeMax: 1_000_000,
   /** Known kinds that a mistyped one is compared with: a warning must not hold up a turn. */
   nearMissKindsMax: 1_000,
 
@@ -309,6 +313,8 @@ export const limits = {
   slotPartiesShownMax: 16,
   /** Ended handles that are remembered, so that releasing twice is told from releasing what never was. */
   endedHandlesMax: 65_536,
+  /** A month, as of an attempt: whoever would wait longer for a slot says no time-out at all. */
+  acquireTimeoutMsMax: 30 * 24 * 3_600_000,
   /** An agent that gives up waiting by its own clock does so this much after the journal's should have: the
    *  journal's verdict comes first where a leader is there to give it. */
   acquireGraceMs: 2_000,
@@ -499,6 +505,10 @@ assert(
 assert(
   limits.requestTimeoutMs < limits.askTimeoutMs,
   "one unanswered question does not use up an asker's time",
+);
+assert(
+  Number.isSafeInteger(limits.taskWeightMax * 1000 * limits.queuedTasksMax),
+  "the weights of a whole queue are summed exactly",
 );
 assert(limits.queuedTasksPerProjectMax <= limits.queuedTasksMax, "a project's bound lies within the swarm's");
 assert(

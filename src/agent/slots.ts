@@ -12,7 +12,8 @@ import type { AbortReason, PlainError, SessionOrder, SlotKey, SlotNotice } from 
 import { isObject, unknownOption } from "./option-names.ts";
 
 export interface AcquireOptions {
-  /** What the work under the slot costs, counted in L(i), 1 to 1,000,000; three decimals. Default 1. */
+  /** What the work under the slot costs, counted in L(i): at least 1, at most what a task's may be; three decimals.
+   *  Default 1. */
   readonly weight?: number;
   /** Longest it waits, ms; 0: not at all. Where no leader answers, it gives up 2 s after that. Default: for as long
    *  as it takes. */

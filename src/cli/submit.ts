@@ -34,8 +34,12 @@ export function submitCommand(program: Program): Command {
     .option("--project <name>", "project it belongs to (WAGGLE_PROJECT; default: default)")
     .option("--user <name>", "who submits (WAGGLE_USER; default: this account)")
     .option("--role <role>", "only agents of this role")
-    .option("--priority <n>", "lower goes first; default 100", wholeNumber(-1_000_000, 1_000_000))
-    .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, 1_000_000))
+    .option(
+      "--priority <n>",
+      "lower goes first; default 100",
+      wholeNumber(-limits.priorityMagnitudeMax, limits.priorityMagnitudeMax),
+    )
+    .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, limits.taskWeightMax))
     .option("--model <name>", "instead of --weight: cost by the model's price class and the payload's length")
     .option("--tokens <n>", "estimate of the tokens it takes", wholeNumber(0, limits.tokensPerAttemptMax))
     .option("--id <id>", "the same id and content is the same task, however often it is submitted")

@@ -84,8 +84,13 @@ export const taskInputSchema = z
     kind: kindSchema,
     role: role.optional(),
     user: userIdSchema.optional(),
-    weight: z.number().min(1).max(1_000_000).optional().describe("cost; default 1"),
-    priority: z.int().min(-1_000_000).max(1_000_000).optional().describe("lower goes first; default 100"),
+    weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost; default 1"),
+    priority: z
+      .int()
+      .min(-limits.priorityMagnitudeMax)
+      .max(limits.priorityMagnitudeMax)
+      .optional()
+      .describe("lower goes first; default 100"),
     payload: text.optional(),
     encoding: encoding.optional(),
     tokens: z

@@ -30,14 +30,14 @@ export const acquireRequestSchema = z.object({
     .min(1)
     .max(limits.slotsPerAcquisitionMax)
     .describe("granted whole; one slot for each mention"),
-  weight: z.number().min(1).max(1_000_000).optional().describe("cost, counted in L; default 1"),
+  weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost, counted in L; default 1"),
   holder: name
     .optional()
     .describe("the line of work within the agent; what it holds orders what it may acquire"),
   timeoutMs: z
     .int()
     .min(0)
-    .max(30 * 24 * 3_600_000)
+    .max(limits.acquireTimeoutMsMax)
     .optional()
     .describe("longest it waits; absent: until it is granted or released"),
 });
