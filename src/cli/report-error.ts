@@ -4,8 +4,8 @@
 import type { Command } from "commander";
 import { BackpressureError, WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
+import { messageAsTyped } from "./message-as-typed.ts";
 import { type Output, OutputError, printable } from "./output.ts";
-import { messageAsTyped } from "./typed-name.ts";
 
 /** An error as --json prints it. */
 export interface ErrorRecord {

@@ -10,6 +10,10 @@ const attributeByField: Readonly<Record<string, string>> = {
   "budget.mode": "budgetMode",
   guaranteeMs: "guarantee",
   tokensMax: "tokens",
+  timeoutMs: "timeout",
+  stallMs: "stall",
+  kinds: "kind",
+  labels: "label",
 };
 
 /** The message of a refusal to `command`. It names the flag in the place of the field; before it, where a value that was

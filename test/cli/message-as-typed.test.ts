@@ -1,10 +1,12 @@
-// A refusal is told in the words of the command line: each field that a verb sends has a flag that stands for it.
+// A refusal is told in the words of the command line: each field of what is set, submitted and joined with has a flag
+// that stands for it, but for those that nobody types.
 
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { messageAsTyped } from "../../src/cli/message-as-typed.ts";
 import { buildProgram } from "../../src/cli/program.ts";
-import { messageAsTyped } from "../../src/cli/typed-name.ts";
 import { InvalidValueError, WaggleError } from "../../src/errors.ts";
+import { joinRequestSchema, taskInputSchema } from "../../src/protocol/schemas.ts";
 import {
   kindPatchSchema,
   policyPatchSchema,
@@ -26,20 +28,31 @@ function commandOf(...words: readonly string[]): Command {
 
 const refusal = (field: string, message: string) => new InvalidValueError(message, { field });
 
-const patches = {
-  policy: policyPatchSchema,
-  project: projectPatchSchema,
-  kind: kindPatchSchema,
-  resource: resourcePatchSchema,
-  rate: ratePatchSchema,
-};
-
-describe.each(Object.entries(patches))("waggle %s set", (verb, schema) => {
-  const fields = Object.keys(schema.shape).flatMap((field) =>
+const set = (verb: string, { shape }: { readonly shape: object }) => ({
+  verb: `${verb} set`,
+  fields: Object.keys(shape).flatMap((field) =>
     field === "budget" ? ["budget.tokens", "budget.windowMs", "budget.mode"] : [field],
-  );
+  ),
+});
+
+/** Said by the program itself, or by the sources of a task. */
+const untyped = new Set(["v", "incarnation", "held", "seen", "encoding"]);
+const typed = ({ shape }: { readonly shape: object }) =>
+  Object.keys(shape).filter((field) => !untyped.has(field));
+
+const verbs: { readonly verb: string; readonly fields: readonly string[] }[] = [
+  set("policy", policyPatchSchema),
+  set("project", projectPatchSchema),
+  set("kind", kindPatchSchema),
+  set("resource", resourcePatchSchema),
+  set("rate", ratePatchSchema),
+  { verb: "submit", fields: typed(taskInputSchema) },
+  { verb: "agent", fields: typed(joinRequestSchema) },
+];
+
+describe.each(verbs)("waggle $verb", ({ verb, fields }) => {
   it.each(fields)("names the flag of %s", (field) => {
-    const told = messageAsTyped(refusal(field, `${field}: cannot be`), commandOf(verb, "set"));
+    const told = messageAsTyped(refusal(field, `${field}: cannot be`), commandOf(...verb.split(" ")));
     expect(told).toMatch(/^--[a-z-]+: cannot be$/);
   });
 });
