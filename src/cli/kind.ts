@@ -12,7 +12,7 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 const kindArgument = () => new Argument("<kind>", "name of the kind").argParser(kindName);
 
 const noun: SettingNoun<"kinds"> = {
-  verb: "kind",
+  word: "kind",
   table: "kinds",
   key: "kind",
   titleOf: (name) => `kind ${name}`,
@@ -23,8 +23,8 @@ const noun: SettingNoun<"kinds"> = {
     { name: "importance", align: "right", text: ({ importance }) => String(importance) },
     { name: "cheaper", text: ({ cheaper }) => cheaper ?? "none" },
   ],
-  empty: "nothing is set for any kind: each has importance 1 and no cheaper one",
-  unset: (kind, { defaults }) => ({ kind, settings: defaults.kind }),
+  whenNoneIsSet: "nothing is set for any kind: each has importance 1 and no cheaper one",
+  whenUnset: (kind, { defaults }) => ({ kind, settings: defaults.kind }),
 };
 
 interface KindFlags {

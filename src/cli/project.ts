@@ -2,8 +2,6 @@
 // (core/next-settings.ts).
 
 import { Argument, Command } from "commander";
-import type { AskOptions } from "../client/asker.ts";
-import type { Swarm } from "../client/swarm.ts";
 import type { ProjectPatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
@@ -19,7 +17,14 @@ import {
   orNone,
 } from "./setting-flags.ts";
 import { budgetText, limitText } from "./setting-text.ts";
-import { listCommand, removeCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
+import {
+  listCommand,
+  type Removal,
+  removeCommand,
+  type SettingNoun,
+  setNamed,
+  showCommand,
+} from "./setting-verbs.ts";
 import { numberBetween, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -28,7 +33,7 @@ type ProjectRow = SettingsResponse["projects"][number];
 const projectArgument = () => new Argument("<project>", "name of the project").argParser(subjectToken);
 
 const noun: SettingNoun<"projects"> = {
-  verb: "project",
+  word: "project",
   table: "projects",
   key: "project",
   titleOf: (name) => `project ${name}`,
@@ -42,8 +47,8 @@ const noun: SettingNoun<"projects"> = {
     { name: "queue", align: "right", text: ({ queueMax }) => `${formatCount(queueMax)} tasks` },
   ],
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
-  empty: "nothing is set for any project: each has credit weight 1 and no limits",
-  unset: (project, { defaults }) => ({
+  whenNoneIsSet: "nothing is set for any project: each has credit weight 1 and no limits",
+  whenUnset: (project, { defaults }) => ({
     project,
     paused: false,
     declared: false,
@@ -51,11 +56,11 @@ const noun: SettingNoun<"projects"> = {
   }),
 };
 
-const removal = {
+const removal: Removal = {
   description:
     "Nothing is set for it any more: the defaults hold, or, where projects must be declared, it exists no longer and " +
     "its tasks are refused. While it has tasks that have not ended it stays, and this is refused. A pause stays.",
-  remove: (swarm: Swarm, project: string, options: AskOptions) => swarm.removeProject(project, options),
+  remove: (swarm, project, options) => swarm.removeProject(project, options),
 };
 
 interface ProjectFlags extends BudgetFlags {

@@ -1,20 +1,25 @@
 // `waggle rate set|remove|list|show`: how many tokens agents of one type may use in a window.
 
 import { Argument, Command, Option } from "commander";
-import type { AskOptions } from "../client/asker.ts";
-import type { Swarm } from "../client/swarm.ts";
 import type { RatePatch } from "../core/settings-patch.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import { requireSome, tokenCount } from "./setting-flags.ts";
-import { listCommand, removeCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
+import {
+  listCommand,
+  type Removal,
+  removeCommand,
+  type SettingNoun,
+  setNamed,
+  showCommand,
+} from "./setting-verbs.ts";
 import { plainName } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 const typeArgument = () => new Argument("<type>", "type of agents").argParser(plainName);
 
 const noun: SettingNoun<"rates"> = {
-  verb: "rate",
+  word: "rate",
   table: "rates",
   key: "type",
   titleOf: (type) => `rate of type ${type}`,
@@ -25,14 +30,14 @@ const noun: SettingNoun<"rates"> = {
     { name: "tokens", align: "right", text: ({ tokensMax }) => formatCount(tokensMax) },
     { name: "window", text: ({ window, sliding }) => `${window}${sliding ? ", sliding" : ""}` },
   ],
-  empty: "no rate is set: agents of all types use as many tokens as they do",
-  unset: (type) => `no rate is set for agents of type ${type}: they use as many tokens as they do`,
+  whenNoneIsSet: "no rate is set: agents of all types use as many tokens as they do",
+  whenUnset: (type) => `no rate is set for agents of type ${type}: they use as many tokens as they do`,
 };
 
-const removal = {
+const removal: Removal = {
   description:
     "Agents of the type are limited no longer. What they have used counts on where a rate is set again soon.",
-  remove: (swarm: Swarm, type: string, options: AskOptions) => swarm.removeRate(type, options),
+  remove: (swarm, type, options) => swarm.removeRate(type, options),
 };
 
 interface RateFlags {

@@ -1,21 +1,26 @@
 // `waggle resource set|remove|list|show`: how many slots something shared has, and how many requests may wait for one.
 
 import { Argument, Command } from "commander";
-import type { AskOptions } from "../client/asker.ts";
-import type { Swarm } from "../client/swarm.ts";
 import type { ResourcePatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import { requireSome } from "./setting-flags.ts";
-import { listCommand, removeCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
+import {
+  listCommand,
+  type Removal,
+  removeCommand,
+  type SettingNoun,
+  setNamed,
+  showCommand,
+} from "./setting-verbs.ts";
 import { plainName, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 const resourceArgument = () => new Argument("<resource>", "name of the resource").argParser(plainName);
 
 const noun: SettingNoun<"resources"> = {
-  verb: "resource",
+  word: "resource",
   table: "resources",
   key: "resource",
   titleOf: (name) => `resource ${name}`,
@@ -26,15 +31,15 @@ const noun: SettingNoun<"resources"> = {
     { name: "slots", align: "right", text: ({ slots }) => formatCount(slots) },
     { name: "max waiters", align: "right", text: ({ maxWaiters }) => formatCount(maxWaiters) },
   ],
-  empty: "there are no resources: waggle resource set NAME --slots N makes one",
-  unset: (name) => `there is no resource ${name}; waggle resource set ${name} --slots N makes it`,
+  whenNoneIsSet: "there are no resources: waggle resource set NAME --slots N makes one",
+  whenUnset: (name) => `there is no resource ${name}; waggle resource set ${name} --slots N makes it`,
 };
 
-const removal = {
+const removal: Removal = {
   description:
     "It exists no longer, and whoever acquires it is refused. While slots of it are held or waited for it stays, and " +
     "this is refused: nothing is taken from anybody.",
-  remove: (swarm: Swarm, name: string, options: AskOptions) => swarm.removeResource(name, options),
+  remove: (swarm, name, options) => swarm.removeResource(name, options),
 };
 
 export function resourceCommand(program: Program): Command {

@@ -25,8 +25,8 @@ export interface Aspect<Settings> {
 }
 
 export interface SettingNoun<Of extends Table> {
-  /** The verb: `waggle kind`. */
-  readonly verb: string;
+  /** What follows `waggle`: `kind`. */
+  readonly word: string;
   readonly table: Of;
   /** What bears the name, in records. */
   readonly key: string & keyof RowOf<Of>;
@@ -35,20 +35,21 @@ export interface SettingNoun<Of extends Table> {
   readonly argument: () => Argument;
   /** A name for examples. */
   readonly example: string;
+  /** What `list` does, in a list of verbs. */
   readonly listed: string;
   readonly aspects: readonly Aspect<SettingsOf<Of>>[];
   /** How it stands, beside its settings. */
   readonly stateOf?: (row: RowOf<Of>, found: SettingsResponse) => string;
   /** What `list` says where nothing is set. */
-  readonly empty: string;
+  readonly whenNoneIsSet: string;
   /** What holds of a name of which nothing is set; a sentence where that is nothing at all. */
-  readonly unset: (name: string, found: SettingsResponse) => RowOf<Of> | string;
+  readonly whenUnset: (name: string, found: SettingsResponse) => RowOf<Of> | string;
 }
 
 export function listCommand<Of extends Table>(program: Program, noun: SettingNoun<Of>): Command {
   return new Command("list")
     .summary(noun.listed)
-    .addHelpText("after", examplesOf(`${noun.verb} list`))
+    .addHelpText("after", examplesOf(`${noun.word} list`))
     .action((_: unknown, command: Command) => runVerb(program, command, (context) => list(context, noun)));
 }
 
@@ -68,7 +69,7 @@ async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of
         ...aspects.map((aspect) => aspect.text(row.settings)),
         ...(stateOf === undefined ? [] : [stateOf(row, found)]),
       ],
-      empty: noun.empty,
+      empty: noun.whenNoneIsSet,
       omitted: found.omitted?.[table] ?? 0,
     });
     return exitCodes.ok;
@@ -77,9 +78,9 @@ async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of
 
 export function showCommand<Of extends Table>(program: Program, noun: SettingNoun<Of>): Command {
   return new Command("show")
-    .summary(`show what holds for one ${noun.verb}`)
+    .summary(`show what holds for one ${noun.word}`)
     .addArgument(noun.argument())
-    .addHelpText("after", examplesOf(`${noun.verb} show ${noun.example}`))
+    .addHelpText("after", examplesOf(`${noun.word} show ${noun.example}`))
     .action((name: string, _: unknown, command: Command) =>
       runVerb(program, command, (context) => show(context, noun, name)),
     );
@@ -92,7 +93,7 @@ async function show<Of extends Table>(
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const found = await ask(context, (options) => swarm.settings({ name, ...options }));
-    const row: RowOf<Of> | string = found[noun.table][0] ?? noun.unset(name, found);
+    const row: RowOf<Of> | string = found[noun.table][0] ?? noun.whenUnset(name, found);
     if (typeof row === "string") {
       context.output.note(row);
       return exitCodes.rejected;
@@ -105,7 +106,8 @@ async function show<Of extends Table>(
   });
 }
 
-interface Removal {
+export interface Removal {
+  /** What it does, and when it is refused, for `remove --help`. */
   readonly description: string;
   readonly remove: (swarm: Swarm, name: string, options: AskOptions) => Promise<Setting<null>>;
 }
@@ -116,10 +118,10 @@ export function removeCommand<Of extends Table>(
   { description, remove }: Removal,
 ): Command {
   return new Command("remove")
-    .summary(`remove a ${noun.verb}`)
+    .summary(`remove a ${noun.word}`)
     .description(description)
     .addArgument(noun.argument())
-    .addHelpText("after", examplesOf(`${noun.verb} remove ${noun.example}`))
+    .addHelpText("after", examplesOf(`${noun.word} remove ${noun.example}`))
     .action((name: string, _: unknown, command: Command) =>
       runVerb(program, command, (context) => removeNamed(context, noun, name, remove)),
     );
