@@ -47,7 +47,8 @@ const noun: SettingNoun<"projects"> = {
     { name: "queue", align: "right", text: ({ queueMax }) => `${formatCount(queueMax)} tasks` },
   ],
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
-  whenNoneIsSet: "nothing is set for any project: each has credit weight 1 and no limits",
+  whenNoneIsSet:
+    "nothing is set for any project: each has credit weight 1, no budget and no limit but on its queue",
   whenUnset: (project, { defaults }) => ({
     project,
     paused: false,

@@ -39,7 +39,7 @@ it("a project: set, set again, shown, listed, and its limits taken away", async 
       "project show other",
     ),
   ).toBe(`$ waggle project list
-nothing is set for any project: each has credit weight 1 and no limits
+nothing is set for any project: each has credit weight 1, no budget and no limit but on its queue
 $ waggle project set acme --credit-weight 2 --max-concurrent 4 --budget 100000 --budget-window 1h
 project acme set
   credit weight   2
