@@ -1,4 +1,4 @@
-// Words that are not used, because they have no meaning here or another one (docs/glossary.md).
+// Words have one meaning each (docs/glossary.md); some are not used, because they have none here or another one.
 
 import { fileRule, isProduct, type Rule } from "./rule.ts";
 import { lineAt } from "./source-tree.ts";
@@ -61,4 +61,24 @@ function wordsFound(name: string) {
   });
 }
 
-export const namingRules: readonly Rule[] = [fileNameRule, declaredNameRule];
+/** A cell may say of what: `**turn** of a project` is another word than `**turn** of the coordinator`. */
+const glossaryRule = fileRule({
+  name: "no word stands twice in the glossary",
+  why: "One meaning each: of two rows, whoever looks a word up reads the first.",
+  mend: "Make it one row, or say of what in the cell of the word.",
+  where: (path) => path === "docs/glossary.md",
+  checkFile: ({ text }) => {
+    const seen = new Set<string>();
+    return [...text.matchAll(/^\| (\*\*[^|]*?) \|/gm)].flatMap((row) =>
+      (row[1] ?? "").split(", ").flatMap((word) => {
+        if (!seen.has(word)) {
+          seen.add(word);
+          return [];
+        }
+        return [{ found: word, line: lineAt(text, row.index) }];
+      }),
+    );
+  },
+});
+
+export const namingRules: readonly Rule[] = [fileNameRule, declaredNameRule, glossaryRule];

@@ -192,6 +192,16 @@ const cases: Readonly<Record<string, Case>> = {
         'import { Worker } from "node:worker_threads";\nexport interface Message {\n  data: Uint8Array;\n}\nconst informed = 1;\nconst defaultDataFolder = 1;',
     },
   },
+  "no word stands twice in the glossary": {
+    wrong: [
+      { "docs/glossary.md": "| **rate** | One. |\n| **turn** | Two. |\n| **rate** | Three. |" },
+      { "docs/glossary.md": "| **reserve**, **settle** | One. |\n| **settle** | Two. |" },
+    ],
+    right: {
+      "docs/glossary.md": "| **turn** of a project | One. |\n| **turn** of the coordinator | Two. |",
+      "docs/other.md": "| **rate** | One. |\n| **rate** | Two. |",
+    },
+  },
   "links in documents lead somewhere": {
     wrong: [
       { "README.md": "[a](docs/absent.md)" },
