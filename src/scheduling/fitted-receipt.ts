@@ -1,5 +1,5 @@
 // Makes a receipt fit `limits.receiptBytesMax` bytes of JSON. What does not fit goes in this order: the end of
-// the lane's name, then the last candidates; the winner and the counts always stay.
+// the lane's name, then the last candidates, then the counts by reason; the winner always stays.
 // Most receipts fit by far, and an upper bound from lengths alone shows it; the others are measured exactly.
 
 import { assert } from "../assert.ts";
@@ -30,22 +30,28 @@ const receiptSkeleton: Receipt = {
 };
 const skeletonBytes = JSON.stringify(receiptSkeleton).length;
 /** The same of one candidate, with a comma before it. */
-const candidateBytes = `,${JSON.stringify({ agent: "", score: 0, successRate: 0, load: 0, backlog: 0 })}`
-  .length;
+const candidateBytes = `,${JSON.stringify({ agent: "", score: 0, successRate: 0, load: 0 })}`.length;
+/** Of what is there at times only, at its longest. */
+const turnBytes = `,"turn":${JSON.stringify({ project: "guarantee", user: "guarantee" })}`.length;
 /** Quotes, colon and comma around a reason and its count. */
 const reasonBytes = `"":,`.length;
 /** What `.1234` adds to a digit. */
 const decimalBytes = ".1234".length;
-/** Score, success rate, load, backlog. */
-const decimalsPerCandidate = 4;
+/** Score, success rate, load. */
+const decimalsPerCandidate = 3;
+const backlogBytes = `,"backlog":0`.length + decimalBytes;
+const speedBytes = `,"speed":0`.length + decimalBytes;
 const countDigits = digits(limits.agentsMax);
 
 /** Never below the receipt's bytes. Ids of agents are ASCII, counts whole numbers. */
 function bytesAtMost(receipt: Receipt, laneBytes: number): number {
   let bytes = skeletonBytes + laneBytes;
   bytes += digits(receipt.feasible) + digits(receipt.waiting) + digits(receipt.waitedMs);
-  for (const { agent, load } of receipt.candidates) {
+  if (receipt.turn !== undefined) bytes += turnBytes;
+  for (const { agent, load, backlog, speed } of receipt.candidates) {
     bytes += candidateBytes + agent.length + decimalsPerCandidate * decimalBytes + digits(load);
+    if (backlog !== undefined) bytes += backlogBytes;
+    if (speed !== undefined) bytes += speedBytes;
   }
   for (const reason in receipt.ineligible) bytes += reason.length + reasonBytes + countDigits;
   return bytes;
@@ -55,10 +61,18 @@ function shortened(receipt: Receipt): Receipt {
   const laneBytesWanted = Math.min(jsonBytes(receipt.lane), limits.receiptLaneBytesMin);
   for (let shown = receipt.candidates.length; shown > 0; shown -= 1) {
     const unnamed = { ...receipt, candidates: receipt.candidates.slice(0, shown), lane: "" };
-    const room = limits.receiptBytesMax - JSON.stringify(unnamed).length;
+    const room = roomIn(unnamed);
     if (room >= laneBytesWanted) return { ...unnamed, lane: textWithin(receipt.lane, room) };
   }
-  assert(false, "a receipt with one candidate has room for the name of its lane");
+  const barest = { ...receipt, candidates: receipt.candidates.slice(0, 1), ineligible: {}, lane: "" };
+  const room = roomIn(barest);
+  assert(room >= laneBytesWanted, "a receipt without counts has room for the name of its lane");
+  return { ...barest, lane: textWithin(receipt.lane, room) };
+}
+
+/** @param unnamed without the name of its lane */
+function roomIn(unnamed: Receipt): number {
+  return limits.receiptBytesMax - JSON.stringify(unnamed).length;
 }
 
 /** The text, or as much of its beginning as leaves room for an ellipsis. */

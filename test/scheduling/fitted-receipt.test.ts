@@ -24,6 +24,7 @@ const candidate = fc.record(
       fc.integer({ min: 0, max: 10_240_000 }).map((n) => n / 10_000),
     ),
     backlog: share,
+    speed: share,
   },
   { requiredKeys: ["agent", "score", "successRate", "load"] },
 );
@@ -32,7 +33,9 @@ const counts = fc
   .map((numbers) =>
     Object.fromEntries(ineligibleReasons.flatMap((reason, n) => (numbers[n] ? [[reason, numbers[n]]] : []))),
   );
-const receipt: fc.Arbitrary<Receipt> = fc.record({
+const basis = fc.constantFrom("ceiling" as const, "guarantee" as const, "rule" as const);
+const always = ["feasible", "candidates", "ineligible", "decidedBy", "lane", "waiting", "waitedMs"] as const;
+const terms = {
   feasible: fc.integer({ min: 1, max: limits.agentsMax }),
   candidates: fc.array(candidate, { minLength: 1, maxLength: 3 }),
   ineligible: counts,
@@ -40,7 +43,9 @@ const receipt: fc.Arbitrary<Receipt> = fc.record({
   lane: kindName,
   waiting: fc.integer({ min: 1, max: limits.queuedTasksMax }),
   waitedMs: fc.nat(1e13),
-});
+  turn: fc.record({ project: basis, user: basis }),
+};
+const receipt: fc.Arbitrary<Receipt> = fc.record(terms, { requiredKeys: [...always] });
 
 function bytesOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
@@ -67,14 +72,21 @@ const worst: Receipt = {
 };
 
 describe("a receipt", () => {
-  it("fits its bytes, whatever it holds, and keeps the winner and all counts", () => {
+  it("fits its bytes, whatever it holds, and keeps the winner, and all counts or none", () => {
     fc.assert(
       fc.property(receipt, (of) => {
         const result = fitted(of);
         expect(bytesOf(result)).toBeLessThanOrEqual(limits.receiptBytesMax);
         expect(result.candidates).toEqual(of.candidates.slice(0, result.candidates.length));
         expect(result.candidates.length).toBeGreaterThan(0);
-        expect({ ...result, candidates: [], lane: "" }).toEqual({ ...of, candidates: [], lane: "" });
+        const isBare = result.candidates.length === 1 && Object.keys(result.ineligible).length === 0;
+        const ineligible = isBare ? {} : of.ineligible;
+        expect({ ...result, candidates: [], lane: "" }).toEqual({
+          ...of,
+          ineligible,
+          candidates: [],
+          lane: "",
+        });
         const kept = result.lane.replace(/…$/u, "");
         expect(of.lane.startsWith(kept)).toBe(true);
         expect(result.lane).not.toMatch(/\p{Surrogate}/u);
@@ -104,6 +116,17 @@ describe("a receipt", () => {
     expect(fitted(worst).candidates.map(({ agent }) => agent[0])).toEqual(["a"]);
     expect(fitted({ ...worst, lane: "k" }).candidates).toHaveLength(1);
     expect(fitted({ ...worst, ineligible: {} }).candidates).toHaveLength(2);
+  });
+
+  it("gives up the counts where the winner does not fit beside them", () => {
+    const full: Receipt = {
+      ...worst,
+      candidates: worst.candidates.map((each) => ({ ...each, speed: 0.1234 })),
+      turn: { project: "guarantee", user: "guarantee" },
+    };
+    expect(fitted(full)).toMatchObject({ ineligible: {}, candidates: [{ agent: "a".repeat(64) }] });
+    expect(bytesOf(fitted(full))).toBeLessThanOrEqual(limits.receiptBytesMax);
+    expect(fitted({ ...full, ineligible: { full: 3 } }).ineligible).toEqual({ full: 3 });
   });
 
   it("knows the bytes of a name as JSON writes it", () => {

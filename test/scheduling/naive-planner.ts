@@ -1,11 +1,13 @@
 // docs/scheduling.md as plainly as possible, without a thought for speed: at every decision it looks at every task
 // and every agent anew, and at nobody's queues, heaps or counters. The tests hold the real planner to it, event by
-// event. It shares with it only what has tests of its own: what was learnt, the load function, the gates.
+// event. It shares with it only what has tests of its own: what was learnt, the load function, the gates, what a receipt
+// gives up to fit.
 
 import type { EventOf } from "../../src/core/event.ts";
 import type { Receipt } from "../../src/core/receipt.ts";
 import type { OpenAttempt, ProjectRow, SwarmState, TaskRow } from "../../src/core/state.ts";
 import { assignmentNumber, attemptNumber, type Instant, token } from "../../src/ids.ts";
+import { fittedReceipt, jsonBytes } from "../../src/scheduling/fitted-receipt.ts";
 import { type BudgetVerdict, budgetVerdict } from "../../src/scheduling/gates.ts";
 import type { Policy } from "../../src/scheduling/policy.ts";
 import { type Demand, decidedBetween, NaiveRanking, type RankedAgent } from "./naive-ranking.ts";
@@ -152,7 +154,7 @@ export class NaivePlanner {
       token: token(`${this.#state.term}.${agent.lastNumber + 1}`),
       ...(isLimited ? { tokensReserved: tokens } : {}),
       ...(runsAs === undefined ? {} : { runsAs }),
-      receipt,
+      receipt: fittedReceipt(receipt, jsonBytes(receipt.lane)),
     };
   }
 }
