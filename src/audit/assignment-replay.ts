@@ -17,6 +17,8 @@ export interface ReplayedAssignment {
   readonly agent: string;
   /** The kind it ran as: its own, or the cheaper one that a budget made of it. */
   readonly kind: string;
+  /** The only type of agents that a budget let it go to. */
+  readonly cheaperType?: string;
   /** Journal time, ms since the Unix epoch, and the batch. */
   readonly at: number;
   readonly idx: number;
@@ -93,6 +95,7 @@ export class AssignmentReplay {
     const wanted = {
       kind,
       role: spec.role,
+      agentType: event.cheaperType,
       avoid: failedBy,
       isLastAttempt: failures + 1 >= spec.maxAttempts,
     };
@@ -102,6 +105,7 @@ export class AssignmentReplay {
       attempt: event.attempt,
       agent: event.agent,
       kind,
+      ...(event.cheaperType === undefined ? {} : { cheaperType: event.cheaperType }),
       at,
       idx,
       receipt: event.receipt,

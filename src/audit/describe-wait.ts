@@ -33,6 +33,8 @@ export function describeObstacle(
       return kindText(obstacle, wait);
     case "nobody-has-role":
       return roleText(obstacle);
+    case "nobody-of-type":
+      return typeText(obstacle);
     case "project-budget":
     case "global-budget":
       return budgetText(obstacle, timeText);
@@ -68,6 +70,19 @@ function roleText(obstacle: Extract<TaskObstacle, { reason: "nobody-has-role" }>
   const what = `${kind} in role ${role}`;
   const flags = `--kind ${kind} --role ${role}`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${others(agents)}`;
+}
+
+function typeText(obstacle: Extract<TaskObstacle, { reason: "nobody-of-type" }>): string {
+  const { kind, role, type, drained, agents } = obstacle;
+  const inRole = role === undefined ? "" : ` in role ${role}`;
+  const ofRole = role === undefined ? "" : ` --role ${role}`;
+  const what = `${kind}${inRole} by type ${type}`;
+  const flags = `--kind ${kind}${ofRole} --type ${type}`;
+  const some =
+    agents === 0
+      ? ""
+      : ` (${counted(agents, "agent")} of ${agents === 1 ? "another type" : "other types"} may not: a budget is used up)`;
+  return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;
 }
 
 /** @param unserved.flags of an agent that would serve it · `drained`: one that could be taken back */

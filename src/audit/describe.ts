@@ -22,7 +22,7 @@ function sentence(event: Event): string {
     case "TaskReleased":
       return `${event.task} is due and waits for an agent`;
     case "TaskAssigned":
-      return `${attemptOf(event)}${event.runsAs === undefined ? "" : ` as ${event.runsAs}`} → ${event.agent} · ${describeReceipt(event.receipt)}`;
+      return `${attemptOf(event)}${cheaperOf(event)} → ${event.agent} · ${describeReceipt(event.receipt)}`;
     case "TaskCompleted":
       return `${attemptOf(event)} completed by ${event.agent} in ${duration(event.latencyMs)}${tokens(event.tokens)}`;
     case "AttemptFailed":
@@ -112,6 +112,13 @@ const departures = {
   lapsed: "was not heard from and counts as lost",
   fenced: "was replaced by another start of the same id",
 } as const;
+
+/** ` as skim, by type haiku only`. */
+function cheaperOf({ runsAs, cheaperType }: EventOf<"TaskAssigned">): string {
+  const kind = runsAs === undefined ? "" : ` as ${runsAs}`;
+  const by = kind === "" ? " by" : ", by";
+  return cheaperType === undefined ? kind : `${kind}${by} type ${cheaperType} only`;
+}
 
 /** Why this agent: `score 0.45, a2 0.40; of 3; waited 12 ms`. */
 export function describeReceipt(receipt: Receipt): string {

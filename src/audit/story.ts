@@ -13,6 +13,8 @@ export interface AttemptStory {
   readonly agent: string;
   /** The cheaper kind that it ran as, where a budget in mode `downgrade` had too little left. */
   readonly runsAs?: string;
+  /** The type named as cheaper, whose agents alone might have it there. */
+  readonly cheaperType?: string;
   /** Why this agent. */
   readonly receipt: Receipt;
   /** All instants are journal time, ms since the Unix epoch. */
@@ -97,12 +99,14 @@ export class StoryFold {
       case "TaskReleased":
         return this.#wait("queued", at);
       case "TaskAssigned": {
-        const { attempt, agent, runsAs, tokensReserved, receipt, number } = event;
+        const { attempt, agent, runsAs, cheaperType, tokensReserved, receipt, number } = event;
         this.#openNumber = number;
         this.#endWait(at);
         const kind = runsAs === undefined ? {} : { runsAs };
+        const type = cheaperType === undefined ? {} : { cheaperType };
         const held = tokensReserved === undefined ? {} : { tokensReserved };
-        const opened = { attempt, agent, ...kind, ...held, receipt, assignedAt: at, assignedIdx: idx };
+        const cheaper = { ...kind, ...type };
+        const opened = { attempt, agent, ...cheaper, ...held, receipt, assignedAt: at, assignedIdx: idx };
         return this.#set({ state: "assigned", attempts: [...this.#line.attempts, opened] });
       }
       case "TaskCompleted": {

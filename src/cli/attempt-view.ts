@@ -18,17 +18,23 @@ export function attemptBlock(attempt: AttemptStory, view: View): string {
   ]);
   return [
     `${colors.bold(`attempt ${attempt.attempt}`)} at ${attempt.agent}, ${formatTimeOfDay(attempt.assignedAt)}: ${ending(attempt)}`,
-    ...(attempt.runsAs === undefined
-      ? []
-      : [indented(downgradeText(attempt.runsAs, attempt.ended), view.columns)]),
+    ...budgetTexts(attempt).map((text) => indented(text, view.columns)),
     colors.dim(indented(reasons(receipt), view.columns)),
     renderTable(view, [{ head: "  candidate" }, ...termColumns], rows),
   ].join("\n");
 }
 
 /** The journal does not say which of the two budgets it was. */
-function downgradeText(runsAs: string, ended: AttemptStory["ended"]): string {
-  return `${ended === undefined ? "runs" : "ran"} as ${printable(runsAs)}, the cheaper kind: the budget of its project or of the swarm had too little left for its own`;
+function budgetTexts({ runsAs, cheaperType, ended }: AttemptStory): string[] {
+  if (runsAs === undefined && cheaperType === undefined) return [];
+  const parts = [
+    ...(runsAs === undefined ? [] : [`as ${printable(runsAs)}, the cheaper kind`]),
+    ...(cheaperType === undefined ? [] : [`only by type ${printable(cheaperType)}, the cheaper one`]),
+  ];
+  const verb = ended === undefined ? "runs" : "ran";
+  return [
+    `${verb} ${parts.join(", and ")}: the budget of its project or of the swarm had too little left for its own`,
+  ];
 }
 
 /** How many there were; of a task that ended without one, that none will be. */

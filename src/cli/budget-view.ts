@@ -17,7 +17,7 @@ const budgetColumns: readonly Column[] = [
   { head: "beyond it" },
 ];
 
-const beyond = { reject: "tasks wait", alert: "said, nothing else", downgrade: "runs as the cheaper kind" };
+const beyond = { reject: "tasks wait", alert: "said, nothing else", downgrade: "runs as what is cheaper" };
 
 /** Undefined when nothing has a budget. */
 export function budgetTable({ budget, projects }: StatusResponse, view: View): string | undefined {

@@ -33,15 +33,16 @@ export function renderExplanation(explanation: TaskExplanation, showsAll: boolea
 
 /** The table of one assignment. */
 export function renderReplayed(replayed: ReplayedAssignment, view: View): string {
-  const { task, attempt, agent, kind, at, idx, receipt, agents, agrees } = replayed;
+  const { task, attempt, agent, kind, cheaperType, at, idx, receipt, agents, agrees } = replayed;
   const { colors } = view;
+  const only = cheaperType === undefined ? "" : `, by type ${printable(cheaperType)} only`;
   const moment = `batch ${formatCount(idx)}, ${formatTimeOfDay(at)}`;
   const table = agentTable(agents, agent, view);
   const verdict = agrees
     ? colors.dim(`the receipt says the same; replayed from batch 1 to ${formatCount(replayed.replayed.to)}`)
     : colors.red(`the receipt differs: it names ${receipt.candidates.map((each) => each.agent).join(", ")}`);
   return [
-    `${colors.bold(`${printable(task)} attempt ${attempt}`)} went to ${agent} as ${printable(kind)} (${moment})`,
+    `${colors.bold(`${printable(task)} attempt ${attempt}`)} went to ${agent} as ${printable(kind)}${only} (${moment})`,
     table,
     verdict,
   ].join("\n\n");
@@ -73,11 +74,18 @@ function obstacles(waiting: TaskWait, { colors, columns }: View): string {
   const [first, ...others] = waiting.obstacles.map((obstacle) =>
     printable(describeObstacle(obstacle, waiting, formatTimeOfDay)),
   );
-  const runsAs = waiting.runsAs === undefined ? [] : [`A budget makes it run as ${waiting.runsAs}`];
   return [
     colors.bold(labelled("why", first ?? "", columns)),
-    ...[...others, ...runsAs].map((text) => labelled("besides", text, columns)),
+    ...[...others, ...cheaperTexts(waiting)].map((text) => labelled("besides", text, columns)),
   ].join("\n");
+}
+
+function cheaperTexts({ runsAs, cheaperType }: TaskWait): string[] {
+  const parts = [
+    runsAs !== undefined && `as ${printable(runsAs)}`,
+    cheaperType !== undefined && `at agents of type ${printable(cheaperType)} only`,
+  ].filter((part) => part !== false);
+  return parts.length === 0 ? [] : [`A budget makes it run ${parts.join(", ")}`];
 }
 
 const turnColumns: readonly Column[] = [

@@ -6,7 +6,7 @@ import { limits } from "../limits.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { noneAsNull, type OrNone, orNone, requireSome } from "./setting-flags.ts";
 import { listCommand, type SettingNoun, setNamed, showCommand } from "./setting-verbs.ts";
-import { kindName, numberBetween } from "./values.ts";
+import { kindName, numberBetween, plainName } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 const kindArgument = () => new Argument("<kind>", "name of the kind").argParser(kindName);
@@ -22,14 +22,16 @@ const noun: SettingNoun<"kinds"> = {
   aspects: [
     { name: "importance", align: "right", text: ({ importance }) => String(importance) },
     { name: "cheaper", text: ({ cheaper }) => cheaper ?? "none" },
+    { name: "cheaper type", text: ({ cheaperType }) => cheaperType ?? "none" },
   ],
-  whenNoneIsSet: "nothing is set for any kind: each has importance 1 and no cheaper one",
+  whenNoneIsSet: "nothing is set for any kind: each has importance 1 and nothing cheaper",
   whenUnset: (kind, { defaults }) => ({ kind, settings: defaults.kind }),
 };
 
 interface KindFlags {
   readonly importance?: number;
   readonly cheaper?: OrNone<string>;
+  readonly cheaperType?: OrNone<string>;
 }
 
 export function kindCommand(program: Program): Command {
@@ -65,6 +67,11 @@ function setCommand(program: Program): Command {
       "kind that runs in its place where a budget in mode downgrade is used up; none: nothing",
       orNone(kindName),
     )
+    .option(
+      "--cheaper-type <type>",
+      "type of the agents that alone get its tasks there; none: any may",
+      orNone(plainName),
+    )
     .addHelpText("after", setExamples)
     .action((kind: string, flags: KindFlags, command: Command) =>
       runVerb(program, command, (context) => set(context, kind, flags)),
@@ -75,10 +82,15 @@ const setExamples = `
 Examples:
   $ waggle kind set review --importance 2
   $ waggle kind set opus --cheaper haiku
-  $ waggle kind set opus --cheaper none`;
+  $ waggle kind set opus --cheaper none
+  $ waggle kind set review --cheaper-type haiku`;
 
 async function set(context: VerbContext, kind: string, flags: KindFlags): Promise<ExitCode> {
-  const patch: KindPatch = { importance: flags.importance, cheaper: noneAsNull(flags.cheaper) };
+  const patch: KindPatch = {
+    importance: flags.importance,
+    cheaper: noneAsNull(flags.cheaper),
+    cheaperType: noneAsNull(flags.cheaperType),
+  };
   requireSome(patch, "kind set");
   return await setNamed(context, noun, kind, (swarm, options) => swarm.setKind(kind, patch, options));
 }

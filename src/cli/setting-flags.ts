@@ -78,7 +78,7 @@ export function addBudgetFlags(command: Command): Command {
     .addOption(
       new Option(
         "--budget-mode <mode>",
-        "when it is used up: tasks wait, run all the same and are noted, or run as a cheaper kind; at first reject",
+        "when it is used up: tasks wait, run all the same and are noted, or run as a cheaper kind or at agents of a cheaper type; at first reject",
       ).choices(["reject", "alert", "downgrade"]),
     );
 }

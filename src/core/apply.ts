@@ -180,6 +180,8 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   assert(row.state === "queued", `task ${event.task} is assigned from queued, not ${row.state}`);
   assert(event.attempt === row.attempt + 1, `attempts of ${event.task} grow by one`);
   const agent = agentOf(state, event.agent);
+  if (event.cheaperType !== undefined)
+    assert(agent.agentType === event.cheaperType, `${event.task} goes to the type named as cheaper`);
   const attempt: OpenAttempt = {
     task: event.task,
     project: row.spec.project,

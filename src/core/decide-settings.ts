@@ -10,9 +10,9 @@ import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
 import {
+  kindWarnings,
   policyWarnings,
   projectWarnings,
-  unknownKindWarnings,
   unknownProjectWarnings,
   unknownTypeWarnings,
 } from "./setting-warnings.ts";
@@ -42,7 +42,7 @@ function warningsOf(state: SwarmState, command: SettingsCommand): readonly strin
     case "SetProject":
       return projectWarnings(state, command.project, command.patch);
     case "SetKind":
-      return unknownKindWarnings(state, command.kind);
+      return kindWarnings(state, command.kind, command.patch);
     case "SetRate":
       return unknownTypeWarnings(state, command.agentType);
     case "Pause":

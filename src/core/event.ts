@@ -108,6 +108,8 @@ export type Event =
       readonly token: Token;
       /** The cheaper kind that it runs as, where a budget in mode `downgrade` is used up. */
       readonly runsAs?: Kind;
+      /** The type named as cheaper, whose agents alone might have it there. */
+      readonly cheaperType?: string;
       /** The estimate, held back from the budgets until the attempt's end. Absent where no budget was asked: then
        *  it is what the state says at that moment. */
       readonly tokensReserved?: number;

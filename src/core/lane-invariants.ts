@@ -111,7 +111,7 @@ function* workConserving(state: SwarmState): Generator<string> {
   if (swarmGate(state) !== undefined) return;
   const seen = new Set<string>();
   for (const lane of state.laneByKey.values()) {
-    const peers = peersOf(state, lane.kind, lane.role);
+    const peers = peersOf(state, lane);
     for (const project of lane.memberByProject.values()) {
       if (projectGate(project.row) !== undefined || hasBudget(state, project.row)) continue;
       for (const { avoid } of [...project.memberByUser.values()].flatMap(({ queues }) => queues)) {

@@ -121,6 +121,7 @@ export function nextKind(
 ): KindSettings {
   const { importance = now.importance } = patch;
   const cheaper = replaced(now.cheaper, patch.cheaper);
+  const cheaperType = replaced(now.cheaperType, patch.cheaperType);
   within(importance, limits.settingWeightMin, limits.settingWeightMax, "importance");
   const chain: Kind[] = [kind];
   for (let at = cheaper; at !== undefined; at = cheaperOf(at)) {
@@ -129,7 +130,11 @@ export function nextKind(
     const sentence = `cheaper: a kind must not come to stand in for itself: ${chain.join(" → ")}`;
     throw new InvalidValueError(sentence, { field: "cheaper" });
   }
-  return { importance, ...(cheaper === undefined ? {} : { cheaper }) };
+  return {
+    importance,
+    ...(cheaper === undefined ? {} : { cheaper }),
+    ...(cheaperType === undefined ? {} : { cheaperType }),
+  };
 }
 
 /** @throws InvalidValueError naming the field of the patch */

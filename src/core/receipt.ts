@@ -9,6 +9,7 @@ export const ineligibleReasons = [
   "draining",
   "wrong-kind",
   "wrong-role",
+  "wrong-type",
   "full",
   "rate-limited",
   "unresponsive",

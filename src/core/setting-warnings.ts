@@ -3,7 +3,7 @@
 
 import type { Kind, ProjectId } from "../ids.ts";
 import { nearMisses } from "./near-miss.ts";
-import type { PolicyPatch, ProjectPatch } from "./settings-patch.ts";
+import type { KindPatch, PolicyPatch, ProjectPatch } from "./settings-patch.ts";
 import type { SwarmState } from "./state.ts";
 
 /** @param state before the change */
@@ -35,18 +35,41 @@ export function unknownProjectWarnings(state: SwarmState, project: ProjectId): r
 
 /** Kinds may be set before any agent serves them: only a name that is nearly another is worth a word.
  *  @param state before the change */
-export function unknownKindWarnings(state: SwarmState, kind: Kind): readonly string[] {
+export function kindWarnings(state: SwarmState, kind: Kind, patch: KindPatch): readonly string[] {
+  return [...unknownKindWarnings(state, kind), ...cheaperTypeWarnings(state, kind, patch)];
+}
+
+function unknownKindWarnings(state: SwarmState, kind: Kind): readonly string[] {
   if (state.kindByName.has(kind) || state.onlineByKind.has(kind)) return [];
   const near = nearMisses(kind, new Set([...state.onlineByKind.keys(), ...state.kindByName.keys()]));
   return near.length === 0 ? [] : [`nothing of kind ${kind} was submitted or set so far${meant(near)}`];
 }
 
+/** Its tasks wait under a used-up budget for as long as nobody of the type serves what they would run as. */
+function cheaperTypeWarnings(state: SwarmState, kind: Kind, patch: KindPatch): readonly string[] {
+  const { cheaperType } = patch;
+  if (cheaperType === undefined || cheaperType === null) return [];
+  const cheaper = patch.cheaper === undefined ? state.kindByName.get(kind)?.settings?.cheaper : patch.cheaper;
+  const runsAs = cheaper ?? kind;
+  for (const agent of state.onlineByKind.get(runsAs)?.values() ?? [])
+    if (agent.agentType === cheaperType) return [];
+  return [
+    `no agent of type ${cheaperType} that serves ${runsAs} is online: under a used-up budget in mode downgrade, ` +
+      `tasks of ${kind} wait for one${meant(nearTypes(state, cheaperType))}`,
+  ];
+}
+
 /** The same of the types that agents declare. @param state before the change */
 export function unknownTypeWarnings(state: SwarmState, agentType: string): readonly string[] {
+  const near = nearTypes(state, agentType);
+  return near.length === 0 ? [] : [`no agent of type ${agentType} joined so far${meant(near)}`];
+}
+
+/** None of a type that is known. */
+function nearTypes(state: SwarmState, agentType: string): readonly string[] {
   const known = new Set(state.rateByType.keys());
   for (const agent of state.agentById.values()) if (agent.agentType !== undefined) known.add(agent.agentType);
-  const near = known.has(agentType) ? [] : nearMisses(agentType, known);
-  return near.length === 0 ? [] : [`no agent of type ${agentType} joined so far${meant(near)}`];
+  return known.has(agentType) ? [] : nearMisses(agentType, known);
 }
 
 function budgetWarnings(
@@ -55,10 +78,11 @@ function budgetWarnings(
   { budget }: Pick<ProjectPatch, "budget">,
 ): readonly string[] {
   if (budget === undefined || budget === null || mode !== "downgrade") return [];
-  for (const { settings } of state.kindByName.values()) if (settings?.cheaper !== undefined) return [];
+  for (const { settings } of state.kindByName.values())
+    if (settings?.cheaper !== undefined || settings?.cheaperType !== undefined) return [];
   return [
-    "a budget in mode downgrade holds nothing back, and no kind has a cheaper one: name one with `waggle kind set " +
-      "<kind> --cheaper <other>`, or use mode reject",
+    "a budget in mode downgrade holds nothing back, and no kind has a cheaper one or a cheaper type: name one with " +
+      "`waggle kind set <kind> --cheaper <other>` or `--cheaper-type <type>`, or use mode reject",
   ];
 }
 

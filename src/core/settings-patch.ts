@@ -31,6 +31,8 @@ export interface KindPatch {
   readonly importance?: number | undefined;
   /** Runs in its place where a budget in mode `downgrade` is used up; null: nothing does. */
   readonly cheaper?: Kind | null | undefined;
+  /** The type of agents that alone get it there; null: any may. */
+  readonly cheaperType?: string | null | undefined;
 }
 
 export interface ResourcePatch {

@@ -5,7 +5,7 @@ import type { Kind } from "../ids.ts";
 
 /** What happens to a task that does not fit a budget any more.
  *  `reject`: it waits until it fits, and what could never fit is refused at submission · `alert`: it runs, and the
- *  record says that the budget is exceeded · `downgrade`: it runs as the kind named cheaper. */
+ *  record says that the budget is exceeded · `downgrade`: it runs as the kind, and at agents of the type, named cheaper. */
 export type BudgetMode = "reject" | "alert" | "downgrade";
 
 /** Tokens in a window that rolls in `limits.windowBuckets` steps. */
@@ -30,6 +30,8 @@ export interface KindSettings {
   readonly importance: number;
   /** Runs in its place where a budget in mode `downgrade` is used up. */
   readonly cheaper?: Kind;
+  /** The only type of agents that it goes to there. With both, those of this type run the cheaper kind. */
+  readonly cheaperType?: string;
 }
 
 export interface ResourceSettings {

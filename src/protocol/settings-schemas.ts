@@ -45,6 +45,10 @@ export const projectPatchSchema = z.object({
 export const kindPatchSchema = z.object({
   importance: weight.optional().describe("how fast its tasks rise"),
   cheaper: kindSchema.nullable().optional().describe("runs in its place in mode downgrade; null: nothing"),
+  cheaperType: name
+    .nullable()
+    .optional()
+    .describe("type of the agents that alone get its tasks in mode downgrade; null: any may"),
 });
 export const resourcePatchSchema = z.object({
   slots: z.int().min(1).max(limits.slotsPerResourceMax).optional().describe("required at first"),
@@ -146,7 +150,11 @@ const projectSettingsSchema = z.object({
   budget: budgetSchema.optional(),
   queueMax: z.number(),
 });
-const kindSettingsSchema = z.object({ importance: z.number(), cheaper: z.string().optional() });
+const kindSettingsSchema = z.object({
+  importance: z.number(),
+  cheaper: z.string().optional(),
+  cheaperType: z.string().optional(),
+});
 const resourceSettingsSchema = z.object({ slots: z.number(), maxWaiters: z.number() });
 const rateSettingsSchema = z.object({ window: rateWindow, tokensMax: z.number(), sliding: z.boolean() });
 

@@ -9,6 +9,7 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Contender } from "./candidate.ts";
+import type { Calling } from "./eligibility.ts";
 import { rateGate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import type { Policy } from "./policy.ts";
@@ -60,13 +61,17 @@ export class AgentIndex {
   }
 
   /** The agents for a lane's tasks. */
-  poolOf({ key, kind, role }: Pick<Lane, "key" | "kind" | "role">): Pool {
-    return this.#poolByKey.get(key) ?? this.#makePool(key, kind, role);
+  poolOf(lane: Pick<Lane, "key" | "kind" | "role">): Pool {
+    return this.#poolByKey.get(lane.key) ?? this.#makePool(lane.key, lane);
   }
 
-  /** The agents for tasks of a kind and role. */
-  poolFor(kind: Kind, role: string | undefined): Pool {
-    return this.poolOf({ key: laneKey(kind, role), kind, role });
+  /** The agents for tasks of a kind and role, of one type where it is named. */
+  poolFor(calling: Calling): Pool {
+    const { kind, role, agentType } = calling;
+    const ofAny = laneKey(kind, role);
+    // Names hold no line ends: no lane has this key.
+    const key = agentType === undefined ? ofAny : `${ofAny}\n${agentType}`;
+    return this.#poolByKey.get(key) ?? this.#makePool(key, calling);
   }
 
   /** One assignment more, applied: how far the agent's candidacies are outdated. */
@@ -87,13 +92,14 @@ export class AgentIndex {
         for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }
 
-  #makePool(key: string, kind: Kind, role: string | undefined): Pool {
+  #makePool(key: string, { kind, role, agentType }: Calling): Pool {
     if (this.#poolByKey.size >= 2 * this.#state.laneByKey.size + limits.idlePoolsMax) this.#dropIdlePools();
     const pool = new Pool({
       state: this.#state,
       policy: this.#policy,
       kind,
       role,
+      agentType,
       census: this.#census,
       isLimited: this.#isLimited,
     });
@@ -110,7 +116,7 @@ export class AgentIndex {
     return pool;
   }
 
-  /** Of kinds and roles that nothing waits for. */
+  /** Of kinds and roles that nothing waits for, and of types. */
   #dropIdlePools(): void {
     for (const [key, pool] of this.#poolByKey) {
       if (this.#state.laneByKey.has(key)) continue;

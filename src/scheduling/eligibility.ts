@@ -8,10 +8,16 @@ import { type AgentRow, placesOf, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { rateGate } from "./gates.ts";
 
-/** What a task asks of its agent. */
-export interface Demand {
+/** What tasks ask of the agents that could ever have them. */
+export interface Calling {
   readonly kind: Kind;
   readonly role: string | undefined;
+  /** Absent: of any type. */
+  readonly agentType?: string | undefined;
+}
+
+/** What a task asks of its agent. */
+export interface Demand extends Calling {
   /** Agents that failed it. */
   readonly avoid: readonly AgentId[];
 }
@@ -20,7 +26,7 @@ export interface Demand {
 export type Standing = "feasible" | "probe" | IneligibleReason;
 
 /**
- * Those who could have a task of one kind and role in the long run, whether or not they have a place free now:
+ * Those who could have a task of one kind, role and type in the long run, whether or not they have a place free now:
  * the live agents (online, not draining) that are not suspended for the kind; all live ones when every one is
  * suspended. An unresponsive agent is among them: it is expected back, and waiting costs a task no attempt.
  */
@@ -32,13 +38,13 @@ export interface Peers {
 }
 
 /** One pass over the agents of the kind. The answer does not change while only assignments happen. */
-export function peersOf(state: SwarmState, kind: Kind, role: string | undefined): Peers {
+export function peersOf(state: SwarmState, calling: Calling): Peers {
   const live: AgentRow[] = [];
   const unsuspended: AgentRow[] = [];
-  for (const agent of state.onlineByKind.get(kind)?.values() ?? []) {
-    if (!isLive(agent) || !hasRole(agent, role)) continue;
+  for (const agent of state.onlineByKind.get(calling.kind)?.values() ?? []) {
+    if (!isLive(agent) || !isCalled(agent, calling)) continue;
     live.push(agent);
-    if (!agent.suspensionByKind.has(kind)) unsuspended.push(agent);
+    if (!agent.suspensionByKind.has(calling.kind)) unsuspended.push(agent);
   }
   const suspensionsHold = unsuspended.length > 0;
   return { agents: suspensionsHold ? unsuspended : live, suspensionsHold };
@@ -76,16 +82,17 @@ export interface Circumstances {
   readonly at: Instant;
 }
 
-/** As `standingFor`, but for the task's own failures: the same for all tasks of a kind and role. */
+/** As `standingFor`, but for the task's own failures: the same for all tasks that ask the same. */
 export function standingInPool(
   agent: AgentRow,
-  { kind, role }: Pick<Demand, "kind" | "role">,
+  { kind, role, agentType }: Calling,
   { suspensionsHold, isRateLimited, servesKind, at }: Circumstances,
 ): Standing {
   if (!agent.online) return "offline";
   if (agent.draining) return "draining";
   if (!servesKind) return "wrong-kind";
   if (!hasRole(agent, role)) return "wrong-role";
+  if (!isOfType(agent, agentType)) return "wrong-type";
   if (isFull(agent)) return "full";
   if (isRateLimited) return "rate-limited";
   if (agent.unresponsive) return "unresponsive";
@@ -123,6 +130,15 @@ export function isProbing(agent: AgentRow, kind: Kind): boolean {
   return false;
 }
 
+/** Whether an agent that serves the kind has the role and is of the type. */
+export function isCalled(agent: AgentRow, { role, agentType }: Calling): boolean {
+  return hasRole(agent, role) && isOfType(agent, agentType);
+}
+
 export function hasRole(agent: AgentRow, role: string | undefined): boolean {
   return role === undefined || agent.role === role;
+}
+
+function isOfType(agent: AgentRow, agentType: string | undefined): boolean {
+  return agentType === undefined || agent.agentType === agentType;
 }

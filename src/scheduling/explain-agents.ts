@@ -81,7 +81,7 @@ class VerdictTable {
     this.#wanted = wanted;
     this.#at = at;
     this.#backlogs = backlogs;
-    this.#peers = peersOf(state, wanted.kind, wanted.role);
+    this.#peers = peersOf(state, wanted);
     this.#expectation = expectationOf(state.recordByKind.get(wanted.kind), at);
   }
 
@@ -194,7 +194,7 @@ export class Wanting {
   }
 
   isByAny(demand: Demand): boolean {
-    const key = JSON.stringify([demand.kind, demand.role, demand.avoid]);
+    const key = JSON.stringify([demand.kind, demand.role, demand.agentType, demand.avoid]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const found = isWantedByAny(this.#state, demand, this.#at);
@@ -210,7 +210,7 @@ export class Wanting {
 
 /** Whether any agent may have a task now; stops at the first. */
 export function isWantedByAny(state: SwarmState, demand: Demand, at: Instant): boolean {
-  const peers = peersOf(state, demand.kind, demand.role);
+  const peers = peersOf(state, demand);
   for (const agent of state.onlineByKind.get(demand.kind as Kind)?.values() ?? []) {
     const standing = standingFor(state, agent, demand, peers, at);
     if (standing === "feasible" || standing === "probe") return true;

@@ -20,7 +20,8 @@ import { RoundSizes } from "./round-sizes.ts";
 import { firstTask } from "./service-order.ts";
 
 /** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and
- *  `not-before`: it is not due · `nobody-serves-kind`, `nobody-has-role`: no agent that is online and not draining ·
+ *  `not-before`: it is not due · `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and
+ *  not draining ·
  *  `all-full`: every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each of them fails some filter · `room-kept`: what is left
  *  of a budget is kept for a task past the ceiling · `later-turn`: somebody may have it, when its turn comes. */
 export const obstacleReasons = [
@@ -28,6 +29,7 @@ export const obstacleReasons = [
   "not-before",
   "nobody-serves-kind",
   "nobody-has-role",
+  "nobody-of-type",
   "all-full",
   "rate-limited",
   "none-eligible",
@@ -58,6 +60,21 @@ export type Obstacle =
       {
         kind: Kind;
         role: string;
+        nearMisses: readonly string[];
+        agents: number;
+        offline: number;
+        draining: number;
+        drained?: AgentId;
+      }
+    >
+  /** Under a budget that makes it cheaper: `agents` serve the kind, in its role if it has one, and are of other types.
+   *  `offline`, `draining`: those of the type. `nearMisses`: their types that are spelled alike, where nobody is. */
+  | Simple<
+      "nobody-of-type",
+      {
+        kind: Kind;
+        role?: string;
+        type: string;
         nearMisses: readonly string[];
         agents: number;
         offline: number;
@@ -111,6 +128,8 @@ export interface WaitExplanation {
   readonly ageTicks: number;
   /** The cheaper kind that a budget makes of it. */
   readonly runsAs?: Kind;
+  /** The type of agents to which that budget has it go alone. */
+  readonly cheaperType?: string;
   /** Every agent: those that may have it first, best first. */
   readonly agents: readonly AgentVerdict[];
   /** Absent while it is delayed. */
@@ -143,6 +162,7 @@ class WaitingTask {
     const wanted = {
       kind: this.#kind,
       role: row.spec.role,
+      agentType: this.#verdict.cheaperType,
       avoid: row.failedBy,
       isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
     };
@@ -153,12 +173,13 @@ class WaitingTask {
   }
 
   explanation(): WaitExplanation {
-    const { runsAs } = this.#verdict;
+    const { runsAs, cheaperType } = this.#verdict;
     const age = ageOf(this.#row, this.#state, this.#at);
     return {
       obstacles: this.#row.state === "delayed" ? this.#untilDue() : this.#untilAssigned(),
       ...age,
       ...(runsAs === undefined ? {} : { runsAs }),
+      ...(cheaperType === undefined ? {} : { cheaperType }),
       agents: this.#agents,
       ...(this.#row.state === "delayed" ? {} : { position: positionOf(this.#state, this.#row, this.#at) }),
     };
@@ -193,7 +214,10 @@ class WaitingTask {
     const { role } = this.#row.spec;
     const serving = this.#serving;
     const here = serving.filter(({ standing }) => !isAway(standing));
-    if (role !== undefined && serving.length > 0) return this.#obstaclesOfRole(kind, role, here.length);
+    if (role !== undefined && serving.length > 0) {
+      const ofRole = this.#obstaclesOfRole(kind, role, here.length);
+      return ofRole.length > 0 ? ofRole : this.#obstaclesOfType(kind);
+    }
     if (here.length === 0) {
       const isKnown = serving.length > 0 || this.#verdict.runsAs !== undefined;
       const misses = isKnown ? [] : nearMisses(kind, this.#state.onlineByKind.keys());
@@ -201,7 +225,7 @@ class WaitingTask {
       const offline = serving.length - draining;
       return [{ reason: "nobody-serves-kind", kind, nearMisses: misses, offline, draining }];
     }
-    return [];
+    return this.#obstaclesOfType(kind);
   }
 
   /** @param agents how many that serve the kind are there, in whatever role */
@@ -211,21 +235,25 @@ class WaitingTask {
     if (inRole.some(({ standing }) => !isAway(standing))) return [];
     const roles = new Set(this.#serving.flatMap((verdict) => roleOf(verdict) ?? []));
     const misses = inRole.length > 0 ? [] : nearMisses(role, roles);
-    const drained = inRole.filter(({ standing }) => standing === "draining");
-    const [first] = drained;
-    const draining = drained.length;
-    return [
-      {
-        reason: "nobody-has-role",
-        kind,
-        role,
-        nearMisses: misses,
-        agents,
-        offline: inRole.length - draining,
-        draining,
-        ...(first === undefined ? {} : { drained: first.agent }),
-      },
-    ];
+    return [{ reason: "nobody-has-role", kind, role, nearMisses: misses, agents, ...awayOf(inRole) }];
+  }
+
+  /** Where a budget has it go to one type alone, and others would serve it. */
+  #obstaclesOfType(kind: Kind): Obstacle[] {
+    const type = this.#verdict.cheaperType;
+    if (type === undefined) return [];
+    const { role } = this.#row.spec;
+    const { agentById } = this.#state;
+    const inRole = this.#serving.filter(
+      ({ agent }) => role === undefined || agentById.get(agent)?.role === role,
+    );
+    const ofType = inRole.filter((verdict) => this.#typeOf(verdict) === type);
+    if (ofType.some(({ standing }) => !isAway(standing))) return [];
+    const types = new Set(inRole.flatMap(({ agent }) => agentById.get(agent)?.agentType ?? []));
+    const misses = ofType.length > 0 ? [] : nearMisses(type, types);
+    const agents = inRole.filter(({ standing }) => !isAway(standing)).length;
+    const asked = { kind, ...(role === undefined ? {} : { role }), type };
+    return [{ reason: "nobody-of-type", ...asked, nearMisses: misses, agents, ...awayOf(ofType) }];
   }
 
   #overBudget(): Obstacle[] {
@@ -346,7 +374,8 @@ class WaitingTask {
     const verdict = budgetVerdict(this.#state, row, spec, this.#at);
     if (verdict.kind === "runs" || (row !== this.#row.projectRow && verdict.reason !== "global-budget"))
       return false;
-    const demand = { kind: verdict.runsAs ?? spec.kind, role: spec.role, avoid: failedBy };
+    const { runsAs = spec.kind, cheaperType: agentType } = verdict;
+    const demand = { kind: runsAs, role: spec.role, agentType, avoid: failedBy };
     return this.#wanting.asked < limits.explainedDemandsMax && this.#wanting.isByAny(demand);
   }
 
@@ -359,12 +388,29 @@ class WaitingTask {
   }
 }
 
+/** Of agents that are all away. */
+function awayOf(agents: readonly AgentVerdict[]) {
+  const drained = agents.filter(({ standing }) => standing === "draining");
+  const [first] = drained;
+  const draining = drained.length;
+  return {
+    offline: agents.length - draining,
+    draining,
+    ...(first === undefined ? {} : { drained: first.agent }),
+  };
+}
+
 function isAway(standing: AgentVerdict["standing"]): boolean {
   return standing === "offline" || standing === "draining";
 }
 
 /** Whoever fails these could not have it however long it waits. */
-const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set(["offline", "draining", "wrong-role"]);
+const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set([
+  "offline",
+  "draining",
+  "wrong-role",
+  "wrong-type",
+]);
 
 function ageOf(row: TaskRow, state: SwarmState, at: Instant) {
   if (row.queue === undefined) return { ageMs: 0, ageTicks: 0 };

@@ -28,15 +28,22 @@ export function projectGate(row: ProjectRow): ReasonOf<"project-paused" | "proje
   return maxConcurrent !== undefined && row.openAttempts >= maxConcurrent ? "project-concurrency" : undefined;
 }
 
-/** `runsAs`: absent is its own kind. `tokens` is what its assignment reserves, or would. */
+interface BudgetTerms {
+  /** What its assignment reserves, or would. */
+  readonly tokens: number;
+  /** What a budget made of it: absent is its own kind, and agents of any type. */
+  readonly runsAs?: Kind;
+  readonly cheaperType?: string;
+}
+
 export type BudgetVerdict =
-  | { readonly kind: "waits"; readonly reason: BudgetReason; readonly runsAs?: Kind; readonly tokens: number }
-  | { readonly kind: "runs"; readonly runsAs?: Kind; readonly tokens: number };
+  | ({ readonly kind: "waits"; readonly reason: BudgetReason } & BudgetTerms)
+  | ({ readonly kind: "runs" } & BudgetTerms);
 
 /**
- * Whether, and as what, a task may run now as far as budgets go. Where one in mode `downgrade` is used up it runs
- * as the kind named cheaper than its own; a kind without a cheaper one runs as it is, for there is nothing less
- * to run. A budget in mode `alert` keeps nothing back.
+ * Whether, as what and by whom a task may run now as far as budgets go. Where one in mode `downgrade` is used up it
+ * runs as the kind named cheaper than its own, and at agents of the type named cheaper; a kind for which neither is
+ * named runs as it is, for there is nothing less to run. A budget in mode `alert` keeps nothing back.
  */
 export function budgetVerdict(
   state: SwarmState,
@@ -48,10 +55,16 @@ export function budgetVerdict(
   const isDowngraded =
     isClosed(row.ledger, row.settings?.budget, "downgrade", tokens, at) ||
     isClosed(state.ledger, state.policy.budget, "downgrade", tokens, at);
-  const runsAs = isDowngraded ? state.kindByName.get(spec.kind)?.settings?.cheaper : undefined;
+  const settings = isDowngraded ? state.kindByName.get(spec.kind)?.settings : undefined;
+  const runsAs = settings?.cheaper;
+  const cheaperType = settings?.cheaperType;
   const needed = runsAs === undefined ? tokens : tokensEstimate(state, spec, runsAs);
+  const terms: BudgetTerms = {
+    tokens: needed,
+    ...(runsAs === undefined ? {} : { runsAs }),
+    ...(cheaperType === undefined ? {} : { cheaperType }),
+  };
   const reason = rejection(state, row, needed, at);
-  const terms = { ...(runsAs === undefined ? {} : { runsAs }), tokens: needed };
   return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };
 }
 

@@ -12,7 +12,14 @@
 import { assert } from "../assert.ts";
 import type { EventOf } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
-import type { Lane, ProjectRow, SwarmState, TaskQueue, TaskRow } from "../core/state.ts";
+import {
+  kindSettingsOf,
+  type Lane,
+  type ProjectRow,
+  type SwarmState,
+  type TaskQueue,
+  type TaskRow,
+} from "../core/state.ts";
 import type { Writable } from "../core/writable.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -56,6 +63,12 @@ interface Offer {
   readonly excluded: readonly AgentId[];
   /** Without candidates when nobody may. */
   readonly ranking: Ranking;
+}
+
+/** What a budget makes of a task; each absent where it stays as it is. */
+interface Cheaper {
+  readonly runsAs?: Kind | undefined;
+  readonly cheaperType?: string | undefined;
 }
 
 /** Assigns what can be assigned at one instant. */
@@ -103,7 +116,8 @@ export class Round {
   }
 
   /** Whether another round may find more to assign: what this one granted may have used up a budget, so that what
-   *  found no agent as its own kind is to run as the cheaper one. */
+   *  found no agent as its own kind is to run as the cheaper one, or is asked of the agents of a cheaper type alone,
+   *  among whom nobody else is there to be preferred. */
   get mayLeaveMore(): boolean {
     const { policy, budgetedProjects, projectById } = this.#state;
     if (this.#granted === 0) return false;
@@ -163,17 +177,17 @@ export class Round {
     return undefined;
   }
 
-  /** Whether all tasks of the offered one's queue find the same agents full: no budget may make some run as another
-   *  kind. */
+  /** Whether all tasks of the offered one's queue find the same agents full: no budget may make some of them
+   *  cheaper. */
   #isOutAsOne({ ranking, excluded, pool }: Offer, lane: Lane): boolean {
     if (ranking.candidates.length > 0 || excluded.length === 0 || !pool.isOpen) return false;
-    return lane.kindRow.settings?.cheaper === undefined || !this.#mayDowngrade(lane);
+    return !hasCheaper(lane) || !this.#mayDowngrade(lane);
   }
 
   #offer({ lane }: Next, task: TaskRow): Offer {
     const queue = task.queue as TaskQueue;
     const verdict = this.#verdictOn(task);
-    const pool = this.#poolFor(lane, verdict.kind === "runs" ? verdict.runsAs : undefined);
+    const pool = this.#poolFor(lane, verdict);
     const excluded = pool.excludedByFailure(task.failedBy);
     const ranking = pool.rank(excluded, task.failures + 1 >= task.spec.maxAttempts);
     return { task, queue, verdict, pool, excluded, ranking };
@@ -205,8 +219,10 @@ export class Round {
       token: `${this.#state.term}.${number}` as Token,
       receipt: this.#receiptOf(next, offer),
     };
-    if (verdict !== withoutBudget) event.tokensReserved = verdict.tokens;
+    if (verdict === withoutBudget) return event;
+    event.tokensReserved = verdict.tokens;
     if (verdict.runsAs !== undefined) event.runsAs = verdict.runsAs;
+    if (verdict.cheaperType !== undefined) event.cheaperType = verdict.cheaperType;
     return event;
   }
 
@@ -242,13 +258,13 @@ export class Round {
     this.#agents.assigned(contender, isFull(contender.agent));
   }
 
-  /** Whether somebody may have a task of the lane now, be it, under a budget that says so, as the kind named
+  /** Whether somebody may have a task of the lane now, be it, under a budget that says so, as what is named
    *  cheaper. */
   #isOpen(lane: Lane): boolean {
     if (this.#agents.poolOf(lane).isOpen) return true;
-    const cheaper = lane.kindRow.settings?.cheaper;
-    if (cheaper === undefined || !this.#agents.poolFor(cheaper, lane.role).isOpen) return false;
-    return this.#mayDowngrade(lane);
+    if (!hasCheaper(lane) || !this.#mayDowngrade(lane)) return false;
+    const { cheaper: runsAs, cheaperType } = kindSettingsOf(lane.kindRow);
+    return this.#poolOfCheaper(lane, { runsAs, cheaperType }).isOpen;
   }
 
   #mayDowngrade(lane: Lane): boolean {
@@ -259,9 +275,20 @@ export class Round {
     return false;
   }
 
-  #poolFor(lane: Lane, runsAs: Kind | undefined): Pool {
-    return runsAs === undefined ? this.#agents.poolOf(lane) : this.#agents.poolFor(runsAs, lane.role);
+  #poolFor(lane: Lane, verdict: BudgetVerdict): Pool {
+    const isCheaper = verdict.runsAs !== undefined || verdict.cheaperType !== undefined;
+    if (!isCheaper || verdict.kind === "waits") return this.#agents.poolOf(lane);
+    return this.#poolOfCheaper(lane, verdict);
   }
+
+  #poolOfCheaper({ kind, role }: Lane, { runsAs = kind, cheaperType }: Cheaper): Pool {
+    return this.#agents.poolFor({ kind: runsAs, role, agentType: cheaperType });
+  }
+}
+
+/** Whether something stands in for the lane's kind where a budget in mode `downgrade` is used up. */
+function hasCheaper({ kindRow: { settings } }: Lane): boolean {
+  return settings !== undefined && (settings.cheaper !== undefined || settings.cheaperType !== undefined);
 }
 
 const withoutBudget: BudgetVerdict & { readonly kind: "runs" } = { kind: "runs", tokens: 0 };

@@ -1,4 +1,5 @@
-// The agents that serve one kind, as those see them who want tasks of one role done: who may have one, ranked, and
+// The agents that serve one kind, as those see them who want tasks done in one role, or by one type of agents (where
+// a budget made them cheaper): who may have one, ranked, and
 // how many may not for which reason. Kept from round to round by agent-index.ts, which says what changed.
 
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../core/receipt.ts";
@@ -7,7 +8,7 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
-import { hasRole, isLive, type Standing, standingInPool } from "./eligibility.ts";
+import { isCalled, isLive, type Standing, standingInPool } from "./eligibility.ts";
 import type { Policy } from "./policy.ts";
 import { type Expectation, epochOf, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
 
@@ -32,6 +33,7 @@ export interface PoolInit {
   readonly policy: Policy;
   readonly kind: Kind;
   readonly role: string | undefined;
+  readonly agentType: string | undefined;
   readonly census: Census;
   /** Whether the rate of a type of agents is used up in this round, what is reserved included. */
   readonly isLimited: (agentType: string | undefined) => boolean;
@@ -45,6 +47,8 @@ const everybody = () => true;
 export class Pool implements Ranks {
   readonly kind: Kind;
   readonly role: string | undefined;
+  /** The only one whose agents may have a task; undefined: all. */
+  readonly agentType: string | undefined;
   readonly #init: PoolInit;
   readonly #candidateById = new Map<AgentId, Candidate>();
   readonly #feasible = new CandidateHeap([]);
@@ -52,7 +56,7 @@ export class Pool implements Ranks {
   /** Whose standing changes with time, and with who else is there. */
   readonly #suspended = new Set<Candidate>();
   readonly #counts = emptyCounts();
-  /** Live agents of the role, and those of them that are not suspended for the kind. */
+  /** Live agents of the role and type, and those of them that are not suspended for the kind. */
   #live = 0;
   #unsuspended = 0;
   #at = 0 as Instant;
@@ -63,6 +67,7 @@ export class Pool implements Ranks {
   constructor(init: PoolInit) {
     this.kind = init.kind;
     this.role = init.role;
+    this.agentType = init.agentType;
     this.#init = init;
   }
 
@@ -161,8 +166,7 @@ export class Pool implements Ranks {
   }
 
   #isPeer(candidate: Candidate | undefined): boolean {
-    if (candidate === undefined || !isLive(candidate.agent) || !hasRole(candidate.agent, this.role))
-      return false;
+    if (candidate === undefined || !isLive(candidate.agent) || !isCalled(candidate.agent, this)) return false;
     return !(this.#suspensionsHold && candidate.agent.suspensionByKind.has(this.kind));
   }
 
@@ -234,7 +238,7 @@ export class Pool implements Ranks {
     const isSuspended = this.#isSuspended(agent);
     if (isSuspended) this.#suspended.add(candidate);
     else if (this.#suspended.size > 0) this.#suspended.delete(candidate);
-    if (!isLive(agent) || !hasRole(agent, this.role)) this.#countAs(candidate, "none");
+    if (!isLive(agent) || !isCalled(agent, this)) this.#countAs(candidate, "none");
     else this.#countAs(candidate, isSuspended ? "suspended" : "unsuspended");
   }
 
@@ -302,6 +306,7 @@ function emptyCounts(): Counts {
     draining: 0,
     "wrong-kind": 0,
     "wrong-role": 0,
+    "wrong-type": 0,
     full: 0,
     "rate-limited": 0,
     unresponsive: 0,

@@ -57,6 +57,29 @@ describe("nobody serves its kind", () => {
   });
 });
 
+describe("nobody of the type that a budget has it go to serves it", () => {
+  const obstacle = { reason: "nobody-of-type", kind: "ask", type: "haiku" } as const;
+  const told = (counts: {
+    role?: string;
+    agents: number;
+    offline: number;
+    draining: number;
+    drained?: string;
+  }) => describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
+
+  it("when there is none: one is to be started, and why others may not have it", () => {
+    expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
+      "Nobody serves ask by type haiku: start an agent with --kind ask --type haiku (2 agents of other types may not: a budget is used up)",
+    );
+  });
+
+  it("when those there are are away: names one that can be taken back", () => {
+    expect(told({ role: "editor", agents: 0, offline: 0, draining: 1, drained: "a1" })).toBe(
+      "The only agent that serves ask in role editor by type haiku is draining: `waggle undrain a1`, or start another with --kind ask --role editor --type haiku",
+    );
+  });
+});
+
 describe("nobody serves it in its role", () => {
   const obstacle = { reason: "nobody-has-role", kind: "ask", role: "editor" } as const;
   const told = (counts: { agents: number; offline: number; draining: number; drained?: string }) =>

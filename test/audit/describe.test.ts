@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { describe as describeEvent, describeReceipt, duration } from "../../src/audit/describe.ts";
 import type { Event } from "../../src/core/event.ts";
-import { agentId, instant } from "../../src/ids.ts";
+import { agentId, instant, kind } from "../../src/ids.ts";
 import { aReceipt, aSpec, samples } from "./event-factory.ts";
 
 describe("a line", () => {
@@ -23,6 +23,18 @@ describe("a line", () => {
     ["term 2 began, led by c1", samples.TermStarted],
     ["t1 submitted by acme/ann: count", samples.TaskSubmitted],
     ["t1#1 → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms", samples.TaskAssigned],
+    [
+      "t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms",
+      {
+        ...samples.TaskAssigned,
+        runsAs: kind("skim"),
+        cheaperType: "haiku",
+      },
+    ],
+    [
+      "t1#1 by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms",
+      { ...samples.TaskAssigned, cheaperType: "haiku" },
+    ],
     ["t1#1 completed by a1 in 1.2 s, 9 tokens", samples.TaskCompleted],
     ["t1#1 failed at a1: exit 1; tried again from 1970-01-01T00:01:00.000Z", samples.AttemptFailed],
     ["t1#1 found the input invalid at a1: exit 1; the task failed", samples.TaskFailed],

@@ -65,11 +65,17 @@ describe("a story", () => {
   });
 
   it("of a task that a budget made cheaper: what each attempt ran as", () => {
-    const cheaper = { ...TaskAssigned, runsAs: kind("ask-mini") };
+    const cheaper = { ...TaskAssigned, runsAs: kind("ask-mini"), cheaperType: "haiku" };
     const second = { ...TaskAssigned, attempt: attemptNumber(2) };
     const [first, last] = storyOf(TaskSubmitted, cheaper, AttemptFailed, TaskReleased, second).attempts;
-    expect(first).toMatchObject({ attempt: 1, runsAs: "ask-mini", ended: "failed" });
+    expect(first).toMatchObject({
+      attempt: 1,
+      runsAs: "ask-mini",
+      cheaperType: "haiku",
+      ended: "failed",
+    });
     expect(last).not.toHaveProperty("runsAs");
+    expect(last).not.toHaveProperty("cheaperType");
   });
 
   describe("of a task under a budget: what each attempt was reserved, reported and charged", () => {

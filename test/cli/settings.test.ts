@@ -81,9 +81,10 @@ it("kinds, resources and rates", async () => {
   expect(
     await transcript(
       "kind set opus --importance 2 --cheaper haiku",
+      "kind set opus --cheaper-type flash",
       "kind set haiku --cheaper opus",
       "kind list",
-      "kind set opus --cheaper none",
+      "kind set opus --cheaper none --cheaper-type none",
       "resource set gpt-4o --max-waiters 5",
       "resource set gpt-4o --slots 8",
       "resource list",
@@ -100,18 +101,26 @@ it("kinds, resources and rates", async () => {
     ),
   ).toBe(`$ waggle kind set opus --importance 2 --cheaper haiku
 kind opus set
-  importance  2
-  cheaper     haiku
+  importance    2
+  cheaper       haiku
+  cheaper type  none
+$ waggle kind set opus --cheaper-type flash
+kind opus set
+  importance    2
+  cheaper       haiku
+  cheaper type  flash
+beware: no agent of type flash that serves haiku is online: under a used-up budget in mode downgrade, tasks of opus wait for one
 $ waggle kind set haiku --cheaper opus
 error WAGGLE_INVALID_VALUE: --cheaper: a kind must not come to stand in for itself: haiku → opus → haiku
 exit 2
 $ waggle kind list
-kind  importance  cheaper
-opus           2  haiku
-$ waggle kind set opus --cheaper none
+kind  importance  cheaper  cheaper type
+opus           2  haiku    flash
+$ waggle kind set opus --cheaper none --cheaper-type none
 kind opus set
-  importance  2
-  cheaper     none
+  importance    2
+  cheaper       none
+  cheaper type  none
 $ waggle resource set gpt-4o --max-waiters 5
 error WAGGLE_INVALID_VALUE: --slots: say how many there are; nothing was set before
 exit 2

@@ -252,6 +252,12 @@ describe("a task's story", () => {
     );
     expect(shown(open)).toContain("  runs as ask-mini, the cheaper kind: the budget");
     expect(shown({ ...open, runsAs: undefined })).not.toContain("cheaper");
+    expect(shown({ ...open, runsAs: undefined, cheaperType: "haiku" })).toContain(
+      "  runs only by type haiku, the cheaper one: the budget",
+    );
+    expect(shown({ ...open, cheaperType: "haiku" })).toContain(
+      "  runs as ask-mini, the cheaper kind, and only by type haiku, the cheaper one: the budget",
+    );
   });
 
   it("of a task that waits says why, and where to read more", () => {

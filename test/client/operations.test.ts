@@ -33,7 +33,7 @@ describe("against a coordinator", () => {
     });
     expect(await swarm.setProject("acme", { budget: null })).toMatchObject({ changed: true });
     expect(await swarm.setProject("acme", { creditWeight: 2 })).toMatchObject({ changed: false });
-    await swarm.setKind("opus", { importance: 3, cheaper: "haiku" });
+    await swarm.setKind("opus", { importance: 3, cheaper: "haiku", cheaperType: "small" });
     await swarm.setResource("gpt-4o", { slots: 8 });
     await swarm.setRate("claude", { window: "per_minute", tokensMax: 10_000, sliding: true });
     await swarm.setPolicy({ rules: "lucio", topN: 7, optimizeFor: "latency" });
@@ -44,7 +44,7 @@ describe("against a coordinator", () => {
       paused: true,
       policy: { rules: "lucio", userTurn: "recency", topN: 7, alpha: 0 },
       projects: [{ project: "acme", paused: true, settings: { creditWeight: 2 } }],
-      kinds: [{ kind: "opus", settings: { importance: 3, cheaper: "haiku" } }],
+      kinds: [{ kind: "opus", settings: { importance: 3, cheaper: "haiku", cheaperType: "small" } }],
       resources: [{ resource: "gpt-4o", settings: { slots: 8, maxWaiters: limits.waitersPerResourceMax } }],
       rates: [{ type: "claude", settings: { window: "per_minute", tokensMax: 10_000, sliding: true } }],
     });

@@ -183,6 +183,7 @@ const refused: readonly (readonly [
   ["no slots", on.resource, { resource: "gpt", slots: 0 }, "slots"],
   ["a rate window of an unknown type", on.rate, { type: "t", window: "per_year", tokensMax: 5 }, "window"],
   ["a rate of no type", on.rate, { window: "per_day", tokensMax: 5 }, "type"],
+  ["a cheaper type with a space", on.kind, { kind: "k", cheaperType: "a b" }, "cheaperType"],
   ["α above 1", on.policy, { alpha: 1.5 }, "alpha"],
   ["a first attempt of more than one may take", on.policy, { tokensDefault: 1e9 }, "tokensDefault"],
   ["a preset unknown", on.policy, { optimizeFor: "speed" }, "optimizeFor"],

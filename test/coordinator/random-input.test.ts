@@ -163,7 +163,12 @@ class Chaos {
         projects: dice.below(6) === 0 ? "declared" : "open",
       },
       project: { project, creditWeight: 0.5 + dice.next(), maxConcurrent: limit, budget },
-      kind: { kind: this.#pick(["count", "digest"]), importance: 1 + dice.below(3), cheaper: "outline" },
+      kind: {
+        kind: this.#pick(["count", "digest"]),
+        importance: 1 + dice.below(3),
+        cheaper: "outline",
+        cheaperType: "small",
+      },
       resource: {
         resource: this.#pick(["gpt", "gpt", "disk"]),
         slots: dice.below(5),

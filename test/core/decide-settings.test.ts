@@ -145,7 +145,10 @@ describe("a patch", () => {
       maxWaiters: limits.waitersPerResourceMax,
     });
     expect(turns.last("KindConfigured").settings).toEqual({ importance: 1, cheaper: "l" });
-    turns.turn(rate({ sliding: true }), ofKind({ importance: 2, cheaper: null }));
+    turns.turn(ofKind({ cheaperType: "haiku" }));
+    const both = { importance: 1, cheaper: "l", cheaperType: "haiku" };
+    expect(turns.last("KindConfigured").settings).toEqual(both);
+    turns.turn(rate({ sliding: true }), ofKind({ importance: 2, cheaper: null, cheaperType: null }));
     expect(turns.last("RateConfigured").settings).toMatchObject({ tokensMax: 10, sliding: true });
     expect(turns.last("KindConfigured").settings).toEqual({ importance: 2 });
     expect(turns.turn({ type: "RemoveRate", agentType: "claude" })).toEqual([
@@ -445,7 +448,14 @@ it("whatever is said, in any order, the same word again changes nothing and repl
       )
       .map(([patch, name]) => project(patch, name)),
     fc
-      .tuple(fc.record({ importance: optional(number), cheaper: fc.option(names.map(kind)) }), names)
+      .tuple(
+        fc.record({
+          importance: optional(number),
+          cheaper: fc.option(names.map(kind)),
+          cheaperType: fc.option(names),
+        }),
+        names,
+      )
       .map(([patch, name]) => ofKind(patch, name)),
     fc.tuple(fc.record({ slots: optional(number) }), names).map(([patch, name]) => resource(patch, name)),
     fc
@@ -488,6 +498,33 @@ describe("what is answered beside a setting", () => {
     expect(warningsOf(turns, project({ budget: { ...budget, mode: "reject" } }))).toEqual([]);
     turns.turn(ofKind({ cheaper: kind("less") }));
     expect(warningsOf(turns, project({ budget }))).toEqual([]);
+    turns.turn(ofKind({ cheaper: null, cheaperType: "haiku" }));
+    expect(warningsOf(turns, project({ budget }))).toEqual([]);
+    turns.turn(ofKind({ cheaperType: null }));
+    expect(warningsOf(turns, project({ budget }))).toHaveLength(1);
+  });
+
+  it("warns of a cheaper type of which nobody online serves what would run", () => {
+    const turns = new Turns();
+    const cheaperType = "haiku";
+    const none = "no agent of type haiku that serves k is online";
+    expect(warningsOf(turns, ofKind({ cheaperType }))).toEqual([expect.stringContaining(none)]);
+    turns.turn(
+      join("a1", { agentType: "haiko" }),
+      join("a2", { agentType: cheaperType, kinds: [kind("l")] }),
+    );
+    expect(warningsOf(turns, ofKind({ cheaperType }))).toEqual([expect.not.stringContaining("did you mean")]);
+    expect(warningsOf(turns, ofKind({ cheaperType: "haika" }))).toEqual([
+      expect.stringMatching(/did you mean haik[ou] or haik[ou]\?$/),
+    ]);
+    expect(warningsOf(turns, ofKind({ cheaper: kind("l"), cheaperType }))).toEqual([]);
+    turns.turn(ofKind({ cheaper: kind("l") }));
+    expect(warningsOf(turns, ofKind({ cheaperType }))).toEqual([]);
+    expect(warningsOf(turns, ofKind({ cheaper: null, cheaperType }))).toHaveLength(1);
+    turns.turn(join("a3", { agentType: cheaperType }));
+    expect(warningsOf(turns, ofKind({ cheaper: null, cheaperType }))).toEqual([]);
+    for (const patch of [{ cheaperType: null }, { importance: 2 }])
+      expect(warningsOf(turns, ofKind(patch))).toEqual([]);
   });
 
   it("warns that lucio's rules have no TopN by themselves", () => {

@@ -85,6 +85,8 @@ export class LedgerSwarm {
     if (closed !== undefined) return closed;
     const verdict = budgetVerdict(this.state, row.projectRow, row.spec, this.at);
     if (verdict.kind === "waits") return verdict.reason;
+    const { runsAs, cheaperType } = verdict;
+    if (cheaperType !== undefined && agentRow.agentType !== cheaperType) return "wrong-type";
     const number = assignmentNumber(agentRow.lastNumber + 1);
     this.record({
       type: "TaskAssigned",
@@ -94,7 +96,8 @@ export class LedgerSwarm {
       incarnation: agentRow.incarnation,
       number,
       token: token(`1.${number}`),
-      ...(verdict.runsAs === undefined ? {} : { runsAs: verdict.runsAs }),
+      ...(runsAs === undefined ? {} : { runsAs }),
+      ...(cheaperType === undefined ? {} : { cheaperType }),
       tokensReserved: verdict.tokens,
       receipt: aReceipt(),
     });

@@ -18,7 +18,11 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
   if (row === undefined || agent === undefined) return ["both are known"];
   const { spec, projectRow } = row;
   const kind = event.runsAs ?? spec.kind;
-  const others = [...state.agentById.values()].filter((other) => couldServe(other, kind, spec.role));
+  const others = [...state.agentById.values()].filter(
+    (other) =>
+      couldServe(other, kind, spec.role) &&
+      (event.cheaperType === undefined || other.agentType === event.cheaperType),
+  );
   const settled = others.filter((other) => !other.suspensionByKind.has(kind));
   const suspension = settled.length > 0 ? agent.suspensionByKind.get(kind) : undefined;
   const peers = settled.length > 0 ? settled : others;
@@ -46,6 +50,10 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
       ofProject.length < (projectRow.settings?.maxConcurrent ?? Number.POSITIVE_INFINITY),
     "it runs as another kind only as its kind's settings say":
       event.runsAs === undefined || state.kindByName.get(spec.kind)?.settings?.cheaper === event.runsAs,
+    "it is kept to a type only as its kind's settings say, and goes to an agent of it":
+      event.cheaperType === undefined ||
+      (state.kindByName.get(spec.kind)?.settings?.cheaperType === event.cheaperType &&
+        agent.agentType === event.cheaperType),
   };
   return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
 }

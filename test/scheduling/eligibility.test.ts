@@ -7,12 +7,18 @@ import { agentId, kind } from "../../src/ids.ts";
 import { type Demand, peersOf, standingFor } from "../../src/scheduling/eligibility.ts";
 import { aKind, SwarmFixture } from "./swarm-fixture.ts";
 
-function aDemand({ role, avoid = [] as string[] }: { role?: string; avoid?: string[] } = {}): Demand {
-  return { kind: aKind, role, avoid: avoid.map(agentId) };
+interface Asked {
+  readonly role?: string;
+  readonly agentType?: string;
+  readonly avoid?: readonly string[];
+}
+
+function aDemand({ role, agentType, avoid = [] }: Asked = {}): Demand {
+  return { kind: aKind, role, agentType, avoid: avoid.map(agentId) };
 }
 
 function standing(swarm: SwarmFixture, id: string, demand = aDemand()) {
-  const peers = peersOf(swarm.state, demand.kind, demand.role);
+  const peers = peersOf(swarm.state, demand);
   return standingFor(swarm.state, swarm.agent(id), demand, peers, swarm.at);
 }
 
@@ -20,7 +26,7 @@ describe("eligibility", () => {
   it("gives the first reason in the order of the receipt's codes", () => {
     const swarm = new SwarmFixture();
     const bad = swarm.join("bad");
-    for (const id of ["good", "other"]) swarm.join(id, { role: "r" });
+    for (const id of ["good", "other"]) swarm.join(id, { role: "r", agentType: "small" });
     swarm.submit("t");
     swarm.assign("t", "bad");
     swarm.suspend("bad", { until: swarm.at + 1 });
@@ -33,16 +39,18 @@ describe("eligibility", () => {
       (row) => (row.draining = false),
       (row) => (row.kinds = new Set([aKind])),
       (row) => (row.role = "r"),
+      (row) => (row.agentType = "small"),
       (row) => (row.maxConcurrent = 2),
       (row) => (row.unresponsive = false),
       (row) => row.suspensionByKind.clear(),
     ];
+    const demand = aDemand({ role: "r", agentType: "small", avoid: ["bad"] });
     const reasons = mends.map((mend) => {
-      const reason = standing(swarm, "bad", aDemand({ role: "r", avoid: ["bad"] }));
+      const reason = standing(swarm, "bad", demand);
       mend(bad);
       return reason;
     });
-    reasons.push(standing(swarm, "bad", aDemand({ role: "r", avoid: ["bad"] })));
+    reasons.push(standing(swarm, "bad", demand));
     // The rate of the agent's type is a gate of its own (gates.test.ts).
     expect(reasons).toEqual(ineligibleReasons.filter((reason) => reason !== "rate-limited"));
     expect(standing(swarm, "bad", aDemand({ role: "r" }))).toBe("feasible");
@@ -54,6 +62,19 @@ describe("eligibility", () => {
     swarm.join("b");
     expect(standing(swarm, "a")).toBe("feasible");
     expect(standing(swarm, "b", aDemand({ role: "x" }))).toBe("wrong-role");
+  });
+
+  it("asks for a type only where a budget does, and gives way among agents of that type alone", () => {
+    const swarm = new SwarmFixture();
+    for (const id of ["a", "b"]) swarm.join(id, { agentType: "small" });
+    for (const id of ["c", "d"]) swarm.join(id);
+    expect(standing(swarm, "c")).toBe("feasible");
+    expect(standing(swarm, "c", aDemand({ agentType: "small" }))).toBe("wrong-type");
+    for (const id of ["a", "b"]) swarm.suspend(id, { until: swarm.at + 1 });
+    expect(standing(swarm, "a")).toBe("suspended");
+    expect(standing(swarm, "a", aDemand({ agentType: "small" }))).toBe("feasible");
+    expect(standing(swarm, "a", aDemand({ agentType: "small", avoid: ["a"] }))).toBe("failed-this-task");
+    expect(standing(swarm, "a", aDemand({ agentType: "small", avoid: ["a", "b"] }))).toBe("feasible");
   });
 
   it("counts prefetched places and revoked attempts before it calls an agent full", () => {

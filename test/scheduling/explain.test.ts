@@ -83,6 +83,34 @@ describe("what keeps a task", () => {
     });
   });
 
+  it("nobody is of the cheaper type to which a budget has it go: names what there is, and who is away", () => {
+    const swarm = new Explained();
+    const role = "editor";
+    swarm.turn(
+      join("a1", { agentType: "haiko", role }),
+      join("a2", { agentType: "haiku" }),
+      join("a3", { agentType: "haiku", role, kinds: [kind("other")] }),
+    );
+    const settings = { ...defaultKindSettings, cheaperType: "haiku" };
+    swarm.configure({ type: "KindConfigured", kind: kind("k"), settings });
+    swarm.project({ budget: { ...budget(10), mode: "downgrade" } });
+    swarm.submit("t1", { tokens: 100, role });
+    const obstacle = { reason: "nobody-of-type", kind: "k", role, type: "haiku", offline: 0 };
+    expect(swarm.explain("t1")).toMatchObject({
+      cheaperType: "haiku",
+      obstacles: [{ ...obstacle, nearMisses: ["haiko"], agents: 1, draining: 0 }],
+    });
+    expect(swarm.explain("t1")).not.toHaveProperty("runsAs");
+    swarm.turn(join("a4", { agentType: "haiku", role }));
+    expect(swarm.task("t1")).toMatchObject({ state: "assigned", open: { agent: "a4" } });
+    swarm.submit("t2", { tokens: 100, role });
+    expect(swarm.explain("t2").obstacles).toEqual([{ reason: "all-full", agents: 1, taken: 1, places: 1 }]);
+    swarm.configure({ type: "AgentDrained", agent: agentId("a4") });
+    expect(swarm.explain("t2").obstacles).toEqual([
+      { ...obstacle, nearMisses: [], agents: 1, draining: 1, drained: "a4" },
+    ]);
+  });
+
   it("nobody has its role", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { role: "editor" }), join("a2"));

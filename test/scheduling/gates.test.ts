@@ -114,6 +114,24 @@ describe("the budgets' gate", () => {
     expect(verdict()).toMatchObject({ kind: "waits", reason: "global-budget", tokens: 700 });
   });
 
+  it("has tasks go to the cheaper type alone in mode downgrade, with or without a cheaper kind", () => {
+    swarm.setBudget({ tokens: 500, mode: "downgrade" });
+    swarm.setKind("k", { cheaperType: "haiku" });
+    expect(verdictOn(500)).toEqual({ kind: "runs", tokens: 500 });
+    const downgraded = { kind: "runs", cheaperType: "haiku", tokens: 501 };
+    expect(verdictOn(501)).toEqual(downgraded);
+    swarm.setKind("k", { cheaper: kind("cheap"), cheaperType: "haiku" });
+    expect(verdictOn(501)).toEqual({ ...downgraded, runsAs: "cheap" });
+    expect(attempt("t1", 501)).toBe("wrong-type");
+    swarm.join("a2", { agentType: "haiku" });
+    expect(swarm.assign("t1", "a2")).toBe("assigned");
+    const granted = swarm.last("TaskAssigned");
+    expect(granted).toMatchObject({ runsAs: "cheap", cheaperType: "haiku" });
+    swarm.submit("t2");
+    const other = { ...granted, task: taskId("t2"), agent: agentId("a1"), incarnation: incarnation("a1-1") };
+    expect(() => swarm.record(other)).toThrow("goes to the type named as cheaper");
+  });
+
   it("runs a kind without a cheaper one as it is in mode downgrade", () => {
     swarm.setBudget({ tokens: 100, mode: "downgrade" });
     expect(attempt("t1", 400)).toBe("assigned");

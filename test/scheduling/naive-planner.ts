@@ -82,28 +82,33 @@ export class NaivePlanner {
     return [...this.#state.agentById.values()].flatMap(({ open }) => [...open.values()]);
   }
 
-  /** Whether an agent may have a task of this kind and role now, or of the cheaper kind where a budget of somebody
-   *  who waits there asks for it. */
+  /** Whether an agent may have a task of this kind and role now, or as what is cheaper where a budget of somebody who
+   *  waits there asks for it. */
   #isLaneOpen(task: TaskRow): boolean {
     const { kind, role } = task.spec;
     const inLane = this.#queued().filter((other) => isSameLane(other, task));
-    const cheaper = inLane.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
-      ? this.#state.kindByName.get(kind)?.settings?.cheaper
+    const settings = inLane.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
+      ? this.#state.kindByName.get(kind)?.settings
       : undefined;
-    return [kind, cheaper].some(
-      (as) => as !== undefined && this.#mayAnybodyHave({ kind: as, role, failedBy: [] }),
-    );
+    const asItIs = { kind, role, agentType: undefined, failedBy: [] };
+    const cheaper = { ...asItIs, kind: settings?.cheaper ?? kind, agentType: settings?.cheaperType };
+    return this.#mayAnybodyHave(asItIs) || this.#mayAnybodyHave(cheaper);
   }
 
   #isTakeable({ spec, failedBy, ...row }: TaskRow): boolean {
     const verdict = budgetVerdict(this.#state, row.projectRow, spec, this.#at);
-    const kind = verdict.kind === "runs" ? (verdict.runsAs ?? spec.kind) : spec.kind;
-    return this.#mayAnybodyHave({ kind, role: spec.role, failedBy });
+    const { runsAs, cheaperType }: Partial<BudgetVerdict> = verdict.kind === "runs" ? verdict : {};
+    return this.#mayAnybodyHave({
+      kind: runsAs ?? spec.kind,
+      role: spec.role,
+      agentType: cheaperType,
+      failedBy,
+    });
   }
 
   /** Asked of many tasks that differ in nothing that matters here, so the answer is kept until the next decision. */
   #mayAnybodyHave(demand: Demand): boolean {
-    const key = `${demand.kind} ${demand.role} ${demand.failedBy}`;
+    const key = `${demand.kind} ${demand.role} ${demand.agentType} ${demand.failedBy}`;
     const known = this.#mayBy.get(key) ?? this.#ranking.mayAnybodyHave(demand);
     this.#mayBy.set(key, known);
     return known;
@@ -124,9 +129,12 @@ export class NaivePlanner {
     return undefined;
   }
 
-  #assign({ task, runsAs, tokens }: Fitting, { project, user }: Membership): EventOf<"TaskAssigned"> {
+  #assign(
+    { task, runsAs, cheaperType, tokens }: Fitting,
+    { project, user }: Membership,
+  ): EventOf<"TaskAssigned"> {
     const { spec, failedBy } = task;
-    const demand = { kind: runsAs ?? spec.kind, role: spec.role, failedBy };
+    const demand = { kind: runsAs ?? spec.kind, role: spec.role, agentType: cheaperType, failedBy };
     const isLastAttempt = task.failures + 1 >= spec.maxAttempts;
     const { ranked, ineligible } = this.#ranking.rank(demand, isLastAttempt);
     const isLimited = task.projectRow.settings?.budget !== undefined || this.#policy.budget !== undefined;
@@ -154,12 +162,13 @@ export class NaivePlanner {
       token: token(`${this.#state.term}.${agent.lastNumber + 1}`),
       ...(isLimited ? { tokensReserved: tokens } : {}),
       ...(runsAs === undefined ? {} : { runsAs }),
+      ...(cheaperType === undefined ? {} : { cheaperType }),
       receipt: fittedReceipt(receipt, jsonBytes(receipt.lane)),
     };
   }
 }
 
-/** Whether a budget may make the project's tasks run as a cheaper kind. */
+/** Whether a budget may make the project's tasks cheaper. */
 export function mayDowngrade({ policy }: SwarmState, { settings }: ProjectRow): boolean {
   return [policy.budget, settings?.budget].some((budget) => budget?.mode === "downgrade");
 }

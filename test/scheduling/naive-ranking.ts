@@ -14,6 +14,8 @@ export interface Demand {
   /** As which it would run. */
   readonly kind: Kind;
   readonly role: string | undefined;
+  /** Where a budget let it go to one alone. */
+  readonly agentType: string | undefined;
   readonly failedBy: readonly AgentId[];
 }
 
@@ -71,13 +73,14 @@ export class NaiveRanking {
 
   #reasonAgainst(
     agent: AgentRow,
-    { kind, role, failedBy }: Demand,
+    { kind, role, agentType, failedBy }: Demand,
     peers: readonly AgentRow[],
   ): IneligibleReason | undefined {
     if (!agent.online) return "offline";
     if (agent.draining) return "draining";
     if (!agent.kinds.has(kind)) return "wrong-kind";
     if (role !== undefined && agent.role !== role) return "wrong-role";
+    if (agentType !== undefined && agent.agentType !== agentType) return "wrong-type";
     if (agent.open.size >= agent.maxConcurrent + agent.prefetch) return "full";
     if (agent.agentType !== undefined && rateGate(this.#state, agent.agentType, this.#at))
       return "rate-limited";
@@ -91,13 +94,14 @@ export class NaiveRanking {
   }
 
   /** Live and not suspended; if all are suspended, then all. */
-  #whoCouldServe({ kind, role }: Demand): AgentRow[] {
+  #whoCouldServe({ kind, role, agentType }: Demand): AgentRow[] {
     const live = [...this.#state.agentById.values()].filter(
       (agent) =>
         agent.online &&
         !agent.draining &&
         agent.kinds.has(kind) &&
-        (role === undefined || agent.role === role),
+        (role === undefined || agent.role === role) &&
+        (agentType === undefined || agent.agentType === agentType),
     );
     const unsuspended = live.filter((agent) => !agent.suspensionByKind.has(kind));
     return unsuspended.length > 0 ? unsuspended : live;

@@ -49,13 +49,14 @@ describe("a round", () => {
       shuffleMaps(swarm, seed);
       const planner = seed % 4 === 0 ? new Planner(swarm.state) : swarm.planner;
       const { projectTurn, userTurn, agentRule } = swarm.state.policy;
-      for (const { receipt, runsAs, tokensReserved } of planBothWays(swarm, planner)) {
+      for (const { receipt, runsAs, cheaperType, tokensReserved } of planBothWays(swarm, planner)) {
         note(`${projectTurn} ${userTurn}`);
         note(agentRule);
         note(receipt.decidedBy);
         note(`project by ${receipt.turn?.project ?? "rule"}`);
         note(`user by ${receipt.turn?.user ?? "rule"}`);
         if (runsAs !== undefined) note("cheaper");
+        if (cheaperType !== undefined) note(runsAs === undefined ? "cheaper type" : "cheaper type too");
         if (tokensReserved !== undefined) note("budget");
         if (receipt.candidates.length > 1) note("ranked");
         for (const reason of Object.keys(receipt.ineligible)) note(reason);
@@ -70,11 +71,11 @@ describe("a round", () => {
       ...projectRules
         .flatMap((project) => userRules.map((user) => `${project} ${user}`))
         .filter((rules) => rules !== "none clock"),
-      ...["score", "first-idle", "cheaper", "budget", "ranked"],
+      ...["score", "first-idle", "cheaper", "cheaper type", "cheaper type too", "budget", "ranked"],
       ...["project by ceiling", "project by guarantee", "user by ceiling"],
       ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],
       ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
-      ...["failed-this-task", "wrong-kind", "wrong-role"],
+      ...["failed-this-task", "wrong-kind", "wrong-role", "wrong-type"],
     ];
     expect(wanted.filter((what) => !seen.has(what))).toEqual([]);
     expect(seen.get("ranked")).toBeGreaterThan(seeds / 2);

@@ -3,7 +3,7 @@
 
 import type { FailureClass } from "../../src/core/event.ts";
 import type { TurnBases } from "../../src/core/receipt.ts";
-import type { BudgetMode, BudgetSettings } from "../../src/core/settings.ts";
+import type { BudgetMode, BudgetSettings, KindSettings } from "../../src/core/settings.ts";
 import type { AgentRow, OpenAttempt, TaskRow } from "../../src/core/state.ts";
 import { kind as kindNamed } from "../../src/ids.ts";
 import type { ProjectTurnRule, UserTurnRule } from "../../src/scheduling/policy.ts";
@@ -123,7 +123,7 @@ function aBudget(dice: Dice, times: number): BudgetSettings {
   return {
     tokens: times * (100 + dice.below(1_000)),
     windowMs: dice.of([600, 60_000, 3_600_000]) as number,
-    mode: dice.of(["reject", "reject", "alert", "downgrade"] as const) as BudgetMode,
+    mode: dice.of(["reject", "reject", "alert", "downgrade", "downgrade"] as const) as BudgetMode,
   };
 }
 
@@ -247,7 +247,7 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
 function changeSettings(swarm: SwarmFixture, dice: Dice): void {
   const project = dice.of(projects) as string;
   const kind = dice.of(kinds) as string;
-  switch (dice.below(9)) {
+  switch (dice.below(10)) {
     case 0:
       return swarm.setProject(project, { creditWeight: dice.of([0.3, 1, 2, 7]) as number });
     case 1:
@@ -261,14 +261,23 @@ function changeSettings(swarm: SwarmFixture, dice: Dice): void {
     case 5:
       return swarm.setProject(project, { budget: aBudget(dice, 1) });
     case 6:
-      return swarm.setKind(kind, {
-        cheaper: kindNamed(dice.of(kinds.filter((other) => other !== kind)) as string),
-      });
+    case 8:
+      return swarm.setKind(kind, cheaper(dice, kind));
     case 7:
       return swarm.setRate(dice.of(["small", "large"]) as string, 100 + dice.below(2_000), dice.next() < 0.5);
     default:
       return swarm.pauseSwarm(dice.next() < 0.1);
   }
+}
+
+/** A cheaper kind, a cheaper type, or both. */
+function cheaper(dice: Dice, kind: string): Partial<KindSettings> {
+  const other = kindNamed(dice.of(kinds.filter((each) => each !== kind)) as string);
+  const chance = dice.next();
+  return {
+    ...(chance < 0.66 ? { cheaper: other } : {}),
+    ...(chance > 0.33 ? { cheaperType: dice.of(["small", "large"]) as string } : {}),
+  };
 }
 
 function agentsOf(swarm: SwarmFixture): AgentRow[] {
