@@ -2,7 +2,7 @@
 // Not here: columns, colours, time (src/cli). Text that agents and users wrote is made safe for a terminal.
 
 import type { Event, EventOf, TaskSpec } from "../core/event.ts";
-import type { CandidateTerms, Receipt, SlotReceipt, TurnBases } from "../core/receipt.ts";
+import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../core/receipt.ts";
 
 /** What happened, without a line end. An event of a newer version is told by its type alone. */
 export function describe(event: Event): string {
@@ -133,7 +133,17 @@ export function describeReceipt(receipt: Receipt): string {
     [...scores, decisions[receipt.decidedBy]].filter((part) => part !== "").join(", "),
     `of ${receipt.feasible}${ineligible.length === 0 ? "" : ` (${ineligible.join(", ")})`}`,
     `waited ${duration(receipt.waitedMs)}`,
+    ...(receipt.budget === undefined ? [] : [budgetsOf(receipt.budget)]),
   ].join("; ");
+}
+
+/** `over the project's budget (downgrade) and the swarm's (alert)`. */
+function budgetsOf({ project, global }: ExceededBudgets): string {
+  const parts = [
+    project !== undefined && `the project's budget (${project})`,
+    global !== undefined && `the swarm's budget (${global})`,
+  ];
+  return `over ${parts.filter((part) => part !== false).join(" and ")}`;
 }
 
 const decisions = {

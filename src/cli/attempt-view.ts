@@ -24,17 +24,38 @@ export function attemptBlock(attempt: AttemptStory, view: View): string {
   ].join("\n");
 }
 
-/** The journal does not say which of the two budgets it was. */
-function budgetTexts({ runsAs, cheaperType, ended }: AttemptStory): string[] {
-  if (runsAs === undefined && cheaperType === undefined) return [];
-  const parts = [
-    ...(runsAs === undefined ? [] : [`as ${printable(runsAs)}, the cheaper kind`]),
-    ...(cheaperType === undefined ? [] : [`only by type ${printable(cheaperType)}, the cheaper one`]),
-  ];
+/** What became of it because of budgets, and which of them it did not fit. */
+function budgetTexts(attempt: AttemptStory): string[] {
+  const { ended, receipt } = attempt;
   const verb = ended === undefined ? "runs" : "ran";
+  const cheaper = cheaperText(attempt);
+  const usedUp = budgetsIn("downgrade", receipt);
+  const noted = budgetsIn("alert", receipt);
+  const short = "had too little left";
+  const asItIs = `${verb} though ${usedUp} ${short}: nothing cheaper was named for its kind`;
   return [
-    `${verb} ${parts.join(", and ")}: the budget of its project or of the swarm had too little left for its own`,
+    ...(cheaper === "" ? [] : [`${verb} ${cheaper}: ${usedUp} ${short}`]),
+    ...(cheaper !== "" || usedUp === "" ? [] : [asItIs]),
+    ...(noted === "" ? [] : [`${verb} though ${noted} ${short}, which is only noted (alert)`]),
   ];
+}
+
+/** Empty where it ran as it is. */
+function cheaperText({ runsAs, cheaperType }: AttemptStory): string {
+  const parts = [
+    runsAs !== undefined && `as ${printable(runsAs)}, the cheaper kind`,
+    cheaperType !== undefined && `only by type ${printable(cheaperType)}, the cheaper one`,
+  ];
+  return parts.filter((part) => part !== false).join(", and ");
+}
+
+/** Those in the mode that it did not fit; empty when it fits all. */
+function budgetsIn(mode: "alert" | "downgrade", { budget }: Receipt): string {
+  const parts = [
+    budget?.project === mode && "its project's budget",
+    budget?.global === mode && "the swarm's budget",
+  ];
+  return parts.filter((part) => part !== false).join(" and ");
 }
 
 /** How many there were; of a task that ended without one, that none will be. */

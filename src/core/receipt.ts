@@ -62,6 +62,13 @@ export interface CandidateTerms {
   readonly speed?: number;
 }
 
+/** Budgets that an assignment did not fit and that kept it from nothing: by their mode, it is only said (`alert`), or
+ *  the task was made cheaper where something cheaper is named (`downgrade`). */
+export interface ExceededBudgets {
+  readonly project?: "alert" | "downgrade";
+  readonly global?: "alert" | "downgrade";
+}
+
 export interface Receipt {
   /** Absent when both project and user went by the rule. */
   readonly turn?: TurnBases;
@@ -77,6 +84,8 @@ export interface Receipt {
   readonly waiting: number;
   /** Journal time since it was last queued. */
   readonly waitedMs: number;
+  /** Absent when it fits its budgets, or none is set. */
+  readonly budget?: ExceededBudgets;
 }
 
 /** Why an acquisition got its slots when it did. `free`: at once, nobody was there to overtake · `load`: the

@@ -33,6 +33,7 @@ const skeletonBytes = JSON.stringify(receiptSkeleton).length;
 const candidateBytes = `,${JSON.stringify({ agent: "", score: 0, successRate: 0, load: 0 })}`.length;
 /** Of what is there at times only, at its longest. */
 const turnBytes = `,"turn":${JSON.stringify({ project: "guarantee", user: "guarantee" })}`.length;
+const budgetBytes = `,"budget":${JSON.stringify({ project: "downgrade", global: "downgrade" })}`.length;
 /** Quotes, colon and comma around a reason and its count. */
 const reasonBytes = `"":,`.length;
 /** What `.1234` adds to a digit. */
@@ -48,6 +49,7 @@ function bytesAtMost(receipt: Receipt, laneBytes: number): number {
   let bytes = skeletonBytes + laneBytes;
   bytes += digits(receipt.feasible) + digits(receipt.waiting) + digits(receipt.waitedMs);
   if (receipt.turn !== undefined) bytes += turnBytes;
+  if (receipt.budget !== undefined) bytes += budgetBytes;
   for (const { agent, load, backlog, speed } of receipt.candidates) {
     bytes += candidateBytes + agent.length + decimalsPerCandidate * decimalBytes + digits(load);
     if (backlog !== undefined) bytes += backlogBytes;

@@ -3,9 +3,10 @@
 // the state counts. Reads only: who opens and closes them is core/budget-rows.ts and settings-rows.ts.
 
 import type { TaskSpec } from "../core/event.ts";
-import type { WaitingReason } from "../core/receipt.ts";
+import type { ExceededBudgets, WaitingReason } from "../core/receipt.ts";
 import type { BudgetMode, BudgetSettings } from "../core/settings.ts";
 import type { ProjectRow, RateRow, SwarmState, TokenLedger } from "../core/state.ts";
+import type { Writable } from "../core/writable.ts";
 import type { Instant, Kind } from "../ids.ts";
 import { tokensEstimate } from "./estimate.ts";
 import { opensAt, usedOf } from "./rate.ts";
@@ -34,6 +35,8 @@ interface BudgetTerms {
   /** What a budget made of it: absent is its own kind, and agents of any type. */
   readonly runsAs?: Kind;
   readonly cheaperType?: string;
+  /** Budgets that it does not fit and that keep nothing back; absent when it fits all of those. */
+  readonly budget?: ExceededBudgets;
 }
 
 export type BudgetVerdict =
@@ -51,18 +54,28 @@ export function budgetVerdict(
   spec: TaskSpec,
   at: Instant,
 ): BudgetVerdict {
+  const own = row.settings?.budget;
+  const global = state.policy.budget;
   const tokens = tokensEstimate(state, spec);
-  const isDowngraded =
-    isClosed(row.ledger, row.settings?.budget, "downgrade", tokens, at) ||
-    isClosed(state.ledger, state.policy.budget, "downgrade", tokens, at);
+  const downgradedBy = {
+    own: isClosed(row.ledger, own, "downgrade", tokens, at),
+    global: isClosed(state.ledger, global, "downgrade", tokens, at),
+  };
+  const isDowngraded = downgradedBy.own || downgradedBy.global;
   const settings = isDowngraded ? state.kindByName.get(spec.kind)?.settings : undefined;
   const runsAs = settings?.cheaper;
   const cheaperType = settings?.cheaperType;
   const needed = runsAs === undefined ? tokens : tokensEstimate(state, spec, runsAs);
+  const exceeded: Writable<ExceededBudgets> = {};
+  if (downgradedBy.own) exceeded.project = "downgrade";
+  else if (isClosed(row.ledger, own, "alert", needed, at)) exceeded.project = "alert";
+  if (downgradedBy.global) exceeded.global = "downgrade";
+  else if (isClosed(state.ledger, global, "alert", needed, at)) exceeded.global = "alert";
   const terms: BudgetTerms = {
     tokens: needed,
     ...(runsAs === undefined ? {} : { runsAs }),
     ...(cheaperType === undefined ? {} : { cheaperType }),
+    ...(exceeded.project === undefined && exceeded.global === undefined ? {} : { budget: exceeded }),
   };
   const reason = rejection(state, row, needed, at);
   return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };

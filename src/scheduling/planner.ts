@@ -226,7 +226,7 @@ export class Round {
     return event;
   }
 
-  #receiptOf({ lane, bases }: Next, { task, pool, excluded, ranking }: Offer): Receipt {
+  #receiptOf({ lane, bases }: Next, { task, verdict, pool, excluded, ranking }: Offer): Receipt {
     // Not by spreading: an object literal that begins with one costs a hundred times as much.
     const receipt: Writable<Receipt> = {
       feasible: ranking.feasible,
@@ -238,6 +238,7 @@ export class Round {
       waitedMs: Math.max(0, Math.floor(this.#at - task.queuedAt)),
     };
     if (bases.project !== "rule" || bases.user !== "rule") receipt.turn = bases;
+    if (verdict.budget !== undefined) receipt.budget = verdict.budget;
     return fittedReceipt(receipt, this.#nameBytesOf(lane));
   }
 

@@ -24,11 +24,12 @@ describe("a line", () => {
     ["t1 submitted by acme/ann: count", samples.TaskSubmitted],
     ["t1#1 → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms", samples.TaskAssigned],
     [
-      "t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms",
+      "t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms; over the project's budget (downgrade) and the swarm's budget (alert)",
       {
         ...samples.TaskAssigned,
         runsAs: kind("skim"),
         cheaperType: "haiku",
+        receipt: { ...samples.TaskAssigned.receipt, budget: { project: "downgrade", global: "alert" } },
       },
     ],
     [

@@ -245,18 +245,34 @@ describe("a task's story", () => {
     expect(text.split("\n").find((line) => line.startsWith("attempt 1"))).toMatch(new RegExp(`: ${words}$`));
   });
 
-  it("says what an attempt ran as where a budget made it cheaper", () => {
-    const open = { attempt: 1, agent: "a1", runsAs: "ask-mini", assignedAt: 0, assignedIdx: 1, receipt };
-    expect(shown({ ...open, ended: "completed" })).toContain(
-      "  ran as ask-mini, the cheaper kind: the budget",
-    );
-    expect(shown(open)).toContain("  runs as ask-mini, the cheaper kind: the budget");
-    expect(shown({ ...open, runsAs: undefined })).not.toContain("cheaper");
-    expect(shown({ ...open, runsAs: undefined, cheaperType: "haiku" })).toContain(
-      "  runs only by type haiku, the cheaper one: the budget",
+  it("says what a budget made of an attempt, and which budgets it did not fit", () => {
+    const used = { ...receipt, budget: { project: "downgrade" } };
+    const open = {
+      attempt: 1,
+      agent: "a1",
+      runsAs: "ask-mini",
+      assignedAt: 0,
+      assignedIdx: 1,
+      receipt: used,
+    };
+    const cheaperKind = "as ask-mini, the cheaper kind: its project's budget had too little left";
+    expect(shown({ ...open, ended: "completed" })).toContain(`  ran ${cheaperKind}`);
+    expect(shown(open)).toContain(`  runs ${cheaperKind}`);
+    const { runsAs: _, ...asItIs } = open;
+    expect(shown({ ...asItIs, receipt })).not.toContain("budget");
+    const both = { ...used, budget: { project: "downgrade", global: "downgrade" } };
+    expect(shown({ ...asItIs, cheaperType: "haiku", receipt: both })).toContain(
+      "  runs only by type haiku, the cheaper one: its project's budget and the swarm's budget had",
     );
     expect(shown({ ...open, cheaperType: "haiku" })).toContain(
-      "  runs as ask-mini, the cheaper kind, and only by type haiku, the cheaper one: the budget",
+      "  runs as ask-mini, the cheaper kind, and only by type haiku, the cheaper one: its project's",
+    );
+    expect(shown(asItIs)).toContain(
+      "  runs though its project's budget had too little left: nothing cheaper was named for its",
+    );
+    const noted = { ...receipt, budget: { project: "downgrade", global: "alert" } };
+    expect(shown({ ...open, receipt: noted })).toContain(
+      "  runs though the swarm's budget had too little left, which is only noted (alert)",
     );
   });
 

@@ -5,9 +5,12 @@ import { expect, it } from "vitest";
 import type { EventOf } from "../../src/core/event.ts";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
 import type { AgentRow, SwarmState } from "../../src/core/state.ts";
+import type { Kind } from "../../src/ids.ts";
 import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
 import { aRandomSwarm } from "./random-swarm.ts";
 import type { SwarmFixture } from "./swarm-fixture.ts";
+
+type Assigned = EventOf<"TaskAssigned">;
 
 const seeds = 600;
 
@@ -54,8 +57,27 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
       event.cheaperType === undefined ||
       (state.kindByName.get(spec.kind)?.settings?.cheaperType === event.cheaperType &&
         agent.agentType === event.cheaperType),
+    "what a budget made of it is whole, and its receipt says which": isDowngradeWhole(
+      state,
+      event,
+      spec.kind,
+    ),
   };
   return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
+}
+
+/** A used-up budget in mode downgrade makes of it all that is named as cheaper; no other does. */
+function isDowngradeWhole(
+  state: SwarmState,
+  { runsAs, cheaperType, receipt }: Assigned,
+  kind: Kind,
+): boolean {
+  const { project, global } = receipt.budget ?? {};
+  const settings = state.kindByName.get(kind)?.settings;
+  const isUsedUp = project === "downgrade" || global === "downgrade";
+  return isUsedUp
+    ? runsAs === settings?.cheaper && cheaperType === settings?.cheaperType
+    : runsAs === undefined && cheaperType === undefined;
 }
 
 function couldServe(agent: AgentRow, kind: string, role: string | undefined): boolean {

@@ -34,6 +34,7 @@ const counts = fc
     Object.fromEntries(ineligibleReasons.flatMap((reason, n) => (numbers[n] ? [[reason, numbers[n]]] : []))),
   );
 const basis = fc.constantFrom("ceiling" as const, "guarantee" as const, "rule" as const);
+const mode = fc.constantFrom("alert" as const, "downgrade" as const);
 const always = ["feasible", "candidates", "ineligible", "decidedBy", "lane", "waiting", "waitedMs"] as const;
 const terms = {
   feasible: fc.integer({ min: 1, max: limits.agentsMax }),
@@ -44,6 +45,7 @@ const terms = {
   waiting: fc.integer({ min: 1, max: limits.queuedTasksMax }),
   waitedMs: fc.nat(1e13),
   turn: fc.record({ project: basis, user: basis }),
+  budget: fc.record({ project: mode, global: mode }, { requiredKeys: [] }),
 };
 const receipt: fc.Arbitrary<Receipt> = fc.record(terms, { requiredKeys: [...always] });
 
@@ -123,10 +125,13 @@ describe("a receipt", () => {
       ...worst,
       candidates: worst.candidates.map((each) => ({ ...each, speed: 0.1234 })),
       turn: { project: "guarantee", user: "guarantee" },
+      budget: { project: "downgrade", global: "downgrade" },
     };
     expect(fitted(full)).toMatchObject({ ineligible: {}, candidates: [{ agent: "a".repeat(64) }] });
     expect(bytesOf(fitted(full))).toBeLessThanOrEqual(limits.receiptBytesMax);
-    expect(fitted({ ...full, ineligible: { full: 3 } }).ineligible).toEqual({ full: 3 });
+    expect(fitted({ ...full, budget: { project: "alert" }, ineligible: { full: 3 } }).ineligible).toEqual({
+      full: 3,
+    });
   });
 
   it("knows the bytes of a name as JSON writes it", () => {

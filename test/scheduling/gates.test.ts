@@ -109,7 +109,8 @@ describe("the budgets' gate", () => {
     swarm.assign("taught", "a1");
     complete(700);
     const verdict = () => budgetVerdict(swarm.state, swarm.project(), aTask(), swarm.at);
-    expect(verdict()).toEqual({ kind: "runs", runsAs: "cheap", tokens: 700 });
+    const budget = { project: "downgrade" };
+    expect(verdict()).toEqual({ kind: "runs", runsAs: "cheap", tokens: 700, budget });
     swarm.setPolicy({ budget: { tokens: 1_399, windowMs: 60_000, mode: "reject" } });
     expect(verdict()).toMatchObject({ kind: "waits", reason: "global-budget", tokens: 700 });
   });
@@ -118,7 +119,7 @@ describe("the budgets' gate", () => {
     swarm.setBudget({ tokens: 500, mode: "downgrade" });
     swarm.setKind("k", { cheaperType: "haiku" });
     expect(verdictOn(500)).toEqual({ kind: "runs", tokens: 500 });
-    const downgraded = { kind: "runs", cheaperType: "haiku", tokens: 501 };
+    const downgraded = { kind: "runs", cheaperType: "haiku", tokens: 501, budget: { project: "downgrade" } };
     expect(verdictOn(501)).toEqual(downgraded);
     swarm.setKind("k", { cheaper: kind("cheap"), cheaperType: "haiku" });
     expect(verdictOn(501)).toEqual({ ...downgraded, runsAs: "cheap" });
@@ -130,6 +131,25 @@ describe("the budgets' gate", () => {
     swarm.submit("t2");
     const other = { ...granted, task: taskId("t2"), agent: agentId("a1"), incarnation: incarnation("a1-1") };
     expect(() => swarm.record(other)).toThrow("goes to the type named as cheaper");
+  });
+
+  it("says which budgets a task does not fit that keep it from nothing", () => {
+    const small = { tokens: 100, windowMs: 60_000 };
+    const said = () => {
+      const { kind: outcome, budget } = verdictOn(101);
+      return [outcome, budget];
+    };
+    swarm.setBudget({ tokens: 100, mode: "alert" });
+    expect(verdictOn(100)).not.toHaveProperty("budget");
+    expect(said()).toEqual(["runs", { project: "alert" }]);
+    swarm.setPolicy({ budget: { ...small, mode: "downgrade" } });
+    expect(said()).toEqual(["runs", { project: "alert", global: "downgrade" }]);
+    swarm.setBudget({ tokens: 101, mode: "alert" });
+    expect(said()).toEqual(["runs", { global: "downgrade" }]);
+    swarm.setPolicy({ budget: { ...small, mode: "alert" } });
+    expect(said()).toEqual(["runs", { global: "alert" }]);
+    swarm.setPolicy({ budget: { ...small, mode: "reject" } });
+    expect(said()).toEqual(["waits", undefined]);
   });
 
   it("runs a kind without a cheaper one as it is in mode downgrade", () => {

@@ -130,7 +130,7 @@ export class NaivePlanner {
   }
 
   #assign(
-    { task, runsAs, cheaperType, tokens }: Fitting,
+    { task, runsAs, cheaperType, tokens, budget }: Fitting,
     { project, user }: Membership,
   ): EventOf<"TaskAssigned"> {
     const { spec, failedBy } = task;
@@ -151,6 +151,7 @@ export class NaivePlanner {
       lane: spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`,
       waiting: this.#queued().filter((other) => isSameLane(other, task)).length,
       waitedMs: this.#at - task.queuedAt,
+      ...(budget === undefined ? {} : { budget }),
     };
     return {
       type: "TaskAssigned",

@@ -57,6 +57,8 @@ describe("a round", () => {
         note(`user by ${receipt.turn?.user ?? "rule"}`);
         if (runsAs !== undefined) note("cheaper");
         if (cheaperType !== undefined) note(runsAs === undefined ? "cheaper type" : "cheaper type too");
+        if (receipt.budget?.project !== undefined) note(`project's budget: ${receipt.budget.project}`);
+        if (receipt.budget?.global !== undefined) note(`global budget: ${receipt.budget.global}`);
         if (tokensReserved !== undefined) note("budget");
         if (receipt.candidates.length > 1) note("ranked");
         for (const reason of Object.keys(receipt.ineligible)) note(reason);
@@ -72,6 +74,8 @@ describe("a round", () => {
         .flatMap((project) => userRules.map((user) => `${project} ${user}`))
         .filter((rules) => rules !== "none clock"),
       ...["score", "first-idle", "cheaper", "cheaper type", "cheaper type too", "budget", "ranked"],
+      ...["project's budget: alert", "project's budget: downgrade"],
+      ...["global budget: alert", "global budget: downgrade"],
       ...["project by ceiling", "project by guarantee", "user by ceiling"],
       ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],
       ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
