@@ -187,6 +187,7 @@ const refused: readonly (readonly [
   ["α above 1", on.policy, { alpha: 1.5 }, "alpha"],
   ["a first attempt of more than one may take", on.policy, { tokensDefault: 1e9 }, "tokensDefault"],
   ["a preset unknown", on.policy, { optimizeFor: "speed" }, "optimizeFor"],
+  ["deficits of users", on.policy, { userTurn: "deficit" }, "userTurn"],
   ["rules unknown", on.policy, { rules: "luck" }, "rules"],
   ["a pause of a project with a wildcard", on.pause, { project: "*" }, "project"],
   ["a pause of the project that is none", on.resume, { project: "_" }, "project"],
@@ -206,7 +207,6 @@ const impossible: readonly (readonly [what: string, subject: string, message: ob
   ["a rate without tokens", on.rate, { type: "t", window: "per_day" }, "tokensMax"],
   ["α with a preset", on.policy, { alpha: 0.25, optimizeFor: "balanced" }, "alpha"],
   ["auto-tune above its range", on.policy, { alpha: 0.75, autoTune: true }, "alpha"],
-  ["deficits of users", on.policy, { userTurn: "deficit" }, "userTurn"],
   ["clocks of users without turns of projects", on.policy, { projectTurn: "none" }, "projectTurn"],
 ];
 
