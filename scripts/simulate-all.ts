@@ -37,10 +37,10 @@ await mkdir(folder, { recursive: true });
 function extraRuns(scenario: string): RunRequest[] {
   const wanted = requirements.flatMap(({ runs }) => runs);
   const others = wanted.filter((run) => run.scenario === scenario && (run.alpha ?? ALPHA) !== ALPHA);
-  const keys = new Set(others.map(({ rules, alpha = ALPHA }) => `${rules} ${alpha}`));
+  const keys = new Set(others.map(({ rule, alpha = ALPHA }) => `${rule} ${alpha}`));
   return [...keys].flatMap((key) => {
-    const [rules = "", alpha] = key.split(" ");
-    return seeds.map((seed) => ({ scenario, rules, alpha: Number(alpha), seed, wantsTimeline: false }));
+    const [rule = "", alpha] = key.split(" ");
+    return seeds.map((seed) => ({ scenario, rule, alpha: Number(alpha), seed, wantsTimeline: false }));
   });
 }
 
@@ -74,12 +74,12 @@ for (const scenario of scenarios) {
   const timelines = new Map(
     runs.flatMap((run, at) => {
       const timeline = results[at]?.timeline;
-      return timeline === undefined || !shown.has(run.rules) ? [] : [[run.rules, timeline] as const];
+      return timeline === undefined || !shown.has(run.rule) ? [] : [[run.rule, timeline] as const];
     }),
   );
   const svg = await drawPicture(
     scenario,
-    ofScenario.filter(({ rules: rule }) => shown.has(rule)),
+    ofScenario.filter(({ rule }) => shown.has(rule)),
     timelines,
   );
   await writeFile(join(folder, `${scenario.name}.svg`), svg);

@@ -74,13 +74,13 @@ function losses(ran: readonly Scenario[], reports: readonly RuleReport[]): strin
     const ofScenario = reports.filter(
       ({ scenario, alpha }) => scenario === name && (alpha ?? ALPHA) === ALPHA,
     );
-    const ours = ofScenario.find(({ rules }) => rules === OURS)?.metrics ?? {};
+    const ours = ofScenario.find(({ rule }) => rule === OURS)?.metrics ?? {};
     return Object.entries(better).flatMap(([metric, way]) => {
       const own = ours[metric];
       if (own === undefined || own === null) return [];
       const winners = ofScenario.filter(({ metrics }) => isBetter(metrics[metric], own, way));
       if (winners.length === 0) return [];
-      const said = winners.map(({ rules, metrics }) => `${rules} ${estimateText(metrics[metric])}`);
+      const said = winners.map(({ rule, metrics }) => `${rule} ${estimateText(metrics[metric])}`);
       return [[linkTo(name), metric, estimateText(own), said.join(", ")]];
     });
   });
@@ -95,8 +95,8 @@ function isBetter(theirs: Estimate | null | undefined, ours: Estimate, way: "low
 
 function locoTable(reports: readonly RuleReport[]): string {
   const find = (scenario: string, alpha: number) =>
-    reports.find((one) => one.scenario === scenario && one.rules === "loco" && one.alpha === alpha)
-      ?.metrics ?? {};
+    reports.find((one) => one.scenario === scenario && one.rule === "loco" && one.alpha === alpha)?.metrics ??
+    {};
   const rows = locoPublished.map((published) => {
     const { alpha } = published;
     const [overload, spike] = [find("loco-overload", alpha), find("loco-spike", alpha)];
@@ -139,7 +139,7 @@ function scenarioSection(
   const own = reports.filter(({ scenario, alpha }) => scenario === name && (alpha ?? ALPHA) === ALPHA);
   const names = figureNames(own);
   const rows = own.map((report) => [
-    report.rules,
+    report.rule,
     ...names.map((metric) => estimateText(report.metrics[metric])),
   ]);
   const note = notes[name];
@@ -148,7 +148,7 @@ function scenarioSection(
     `${summary[0]?.toUpperCase()}${summary.slice(1)}.${note === undefined ? "" : ` ${note}`}`,
     table(["rule", ...names], rows),
     names.map((metric) => `- \`${metric}\`: ${metrics[metric] ?? ""}`).join("\n"),
-    own.map((report) => `- \`${report.rules}\`: ${rules[report.rules] ?? ""}`).join("\n"),
+    own.map((report) => `- \`${report.rule}\`: ${rules[report.rule] ?? ""}`).join("\n"),
     `![${name}](results/${name}.svg)`,
   ].join("\n\n");
 }

@@ -101,7 +101,9 @@ async function simulate(
   if (flags.svg !== undefined) pictureFile(flags.svg, context.shell);
   const trace = scenario.needsTrace === true ? await readTrace(file, context) : undefined;
   const reports = await runAndReport(request, trace, flags, context);
-  if (output.json) for (const report of reports) output.datum(report, () => "");
+  if (output.json)
+    for (const { scenario: of, rule, ...report } of reports)
+      output.datum({ scenario: of, rules: rule, ...report }, () => "");
   else output.datum(reports, () => reportText(scenario, reports, output));
   return exitCodes.ok;
 }
@@ -137,9 +139,9 @@ async function runAndReport(
   const reports = reportsOf(runs, results);
   if (flags.svg !== undefined) {
     const timelines = new Map(
-      runs.flatMap(({ rules }, at) => {
+      runs.flatMap(({ rule }, at) => {
         const timeline = results[at]?.timeline;
-        return timeline === undefined ? [] : [[rules, timeline] as const];
+        return timeline === undefined ? [] : [[rule, timeline] as const];
       }),
     );
     await writeFile(pictureFile(flags.svg, shell), await drawPicture(request.scenario, reports, timelines));

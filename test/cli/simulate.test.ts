@@ -69,7 +69,7 @@ describe("a simulation", () => {
     const scenario = scenarioNamed("skew16") as Scenario;
     const run = {
       scenario: "skew16",
-      rules: "random",
+      rule: "random",
       alpha: 0.25,
       seed: 0,
       wantsTimeline: false,
@@ -149,7 +149,7 @@ async function aPicture(scenario: Scenario, rules = Object.keys(scenario.rules).
   const trace = scenario.needsTrace === true ? parseTrace(aTrace) : undefined;
   const results = runs.map((run) => runOnce({ ...run, share: 0.02 }, trace));
   const timelines = new Map(
-    runs.flatMap(({ rules: rule }, at) => {
+    runs.flatMap(({ rule }, at) => {
       const timeline = results[at]?.timeline;
       return timeline === undefined ? [] : [[rule, timeline] as const];
     }),

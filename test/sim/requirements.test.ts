@@ -11,14 +11,14 @@ const SEEDS = 8;
 /** Larger scenarios are run so much smaller, on fewer seeds. */
 const TASKS_MAX = 8_000;
 
-function reportOf({ scenario: name, rules, alpha = 0.25 }: Runs): RuleReport {
+function reportOf({ scenario: name, rule, alpha = 0.25 }: Runs): RuleReport {
   const scenario = scenarioNamed(name);
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
   const share = Math.min(1, TASKS_MAX / scenario.tasks);
   const seeds = scenario.isDeterministic === true ? 1 : share < 1 ? 2 : SEEDS;
   const runs = Array.from({ length: seeds }, (_, seed) => ({
     scenario: name,
-    rules,
+    rule,
     alpha,
     seed,
     wantsTimeline: false,

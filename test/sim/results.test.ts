@@ -37,7 +37,7 @@ describe("docs/results.md", () => {
     );
     const [heads = [], , ...rows] = tableOf(name);
     const expected = reports.map((report) => [
-      report.rules,
+      report.rule,
       ...heads.slice(1).map((head) => estimateText(report.metrics[head])),
     ]);
     expect(rows).toEqual(expected);

@@ -12,7 +12,7 @@ const runs = Array.from(
   { length: 6 },
   (_, seed): RunRequest => ({
     scenario: "loco-spike",
-    rules: seed % 2 === 0 ? "waggle" : "random",
+    rule: seed % 2 === 0 ? "waggle" : "random",
     alpha: 0.25,
     seed,
     wantsTimeline: seed === 0,
@@ -43,7 +43,7 @@ describe.each([
   });
 
   it("a run that fails is told", async () => {
-    const broken = runs.map((run) => ({ ...run, rules: "none" }));
+    const broken = runs.map((run) => ({ ...run, rule: "none" }));
     await expect(runAll(broken, options({ tasksPerRun }))).rejects.toThrow("none runs loco-spike");
   });
 

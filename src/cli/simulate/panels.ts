@@ -225,7 +225,7 @@ const figureMarks = [
 const [ours, others, interval] = figureMarks;
 
 export interface FigureRow {
-  readonly rules: string;
+  readonly rule: string;
   readonly mean: number;
   readonly low: number;
   readonly high: number;
@@ -238,8 +238,8 @@ export function figureMarksOf(rows: readonly FigureRow[]): (typeof figureMarks)[
   return figureMarks.filter(needs);
 }
 
-function markOf({ rules }: FigureRow): typeof ours | typeof others {
-  return rules === "waggle" ? ours : others;
+function markOf({ rule }: FigureRow): typeof ours | typeof others {
+  return rule === "waggle" ? ours : others;
 }
 
 export interface FigurePanel {
@@ -260,8 +260,8 @@ export function figurePanel({ title, meaning, axis, rules, rows }: FigurePanel):
   const lowest = rows.reduce((least, { low }) => Math.min(least, low), Number.POSITIVE_INFINITY);
   const highest = rows.reduce((most, { high }) => Math.max(most, high), 0);
   const isLog = lowest > 0 && highest / lowest > LOG_FROM;
-  const measured = new Set(rows.map((row) => row.rules));
-  const inItsRow = { ...onY("rules"), band: 0.5 };
+  const measured = new Set(rows.map((row) => row.rule));
+  const inItsRow = { ...onY("rule"), band: 0.5 };
   return panel({
     title,
     subtitle: meaning,
@@ -277,7 +277,7 @@ export function figurePanel({ title, meaning, axis, rules, rows }: FigurePanel):
       { name: "own", values: rows.map((row) => ({ ...row, color: markOf(row).color })) },
       {
         name: "absent",
-        values: rules.filter((rule) => !measured.has(rule)).map((rule) => ({ rules: rule })),
+        values: rules.filter((rule) => !measured.has(rule)).map((rule) => ({ rule })),
       },
     ],
     marks: [

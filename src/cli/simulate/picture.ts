@@ -71,7 +71,7 @@ function figureSpec(scenario: Scenario, reports: readonly RuleReport[]): Spec {
   const charted = Object.entries(scenario.charted ?? {}).map(([name, said]) => ({
     ...said,
     meaning: `${name}: ${scenario.metrics[name]}`,
-    rules: reports.map(({ rules }) => rules),
+    rules: reports.map(({ rule }) => rule),
     rows: reports.flatMap((report) => figureRow(report, name)),
   }));
   const shown = figureMarksOf(charted.flatMap(({ rows }) => rows));
@@ -88,11 +88,11 @@ function figureSpec(scenario: Scenario, reports: readonly RuleReport[]): Spec {
   };
 }
 
-function figureRow({ rules, metrics }: RuleReport, name: string): FigureRow[] {
+function figureRow({ rule, metrics }: RuleReport, name: string): FigureRow[] {
   const estimate = metrics[name];
   if (estimate === undefined || estimate === null) return [];
   const { mean, ci95 } = estimate;
-  return [{ rules, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
+  return [{ rule, mean, low: mean - (ci95 ?? 0), high: mean + (ci95 ?? 0) }];
 }
 
 /** More are wider than a screen: then one stands below the other. */

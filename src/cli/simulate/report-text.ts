@@ -26,7 +26,7 @@ export function reportText(scenario: Scenario, reports: readonly RuleReport[], v
   const { colors } = view;
   const names = figureNames(reports);
   const meanings = names.map((name) => `  ${name.padEnd(widest(names))}  ${scenario.metrics[name] ?? ""}`);
-  const rules = reports.map(({ rules: rule }) => rule);
+  const rules = reports.map(({ rule }) => rule);
   const said = rules.map((rule) => `  ${rule.padEnd(widest(rules))}  ${scenario.rules[rule] ?? ""}`);
   return [
     `${colors.bold(scenario.name)}  ${scenario.summary}`,
@@ -73,14 +73,14 @@ function conditions({ isDeterministic }: Scenario, reports: readonly RuleReport[
 
 function tableOf(reports: readonly RuleReport[], names: readonly string[], view: View): string {
   if (reports.length > names.length) {
-    const rows = reports.map(({ rules, metrics }) => [
-      rules,
+    const rows = reports.map(({ rule, metrics }) => [
+      rule,
       ...names.map((name) => estimateText(metrics[name])),
     ]);
     return inParts(["rule", ...names], rows, view);
   }
   const rows = names.map((name) => [name, ...reports.map(({ metrics }) => estimateText(metrics[name]))]);
-  return inParts(["figure", ...reports.map(({ rules }) => rules)], rows, view);
+  return inParts(["figure", ...reports.map(({ rule }) => rule)], rows, view);
 }
 
 /** A table of figures is never cut: what does not fit beside the rest stands below it. */

@@ -41,20 +41,20 @@ export interface AgentRuleOptions {
   readonly backOffMs?: (failures: number) => number;
 }
 
-/** @param init.rules one of `agentRules` */
+/** @param init.rule one of `agentRules` */
 export function agentDispatcherOf(
   workload: Workload,
   init: RunInit,
   options: AgentRuleOptions = {},
 ): Dispatcher {
   const { agents, attemptsMax } = workload;
-  const { alpha, random, rules } = init;
-  if (rules === "waggle") {
+  const { alpha, random, rule } = init;
+  if (rule === "waggle") {
     const policy = { ...ruleSets.waggle, rules: "waggle", alpha } as const;
     return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
   }
-  const isLate = rules.endsWith(LATE);
-  const name = (isLate ? rules.slice(0, -LATE.length) : rules) as ChoiceName;
+  const isLate = rule.endsWith(LATE);
+  const name = (isLate ? rule.slice(0, -LATE.length) : rule) as ChoiceName;
   const binding = { agents, attemptsMax, choose: choiceOf(name, init), ...options };
   return isLate ? new LateBinding(binding) : new EarlyBinding(binding);
 }

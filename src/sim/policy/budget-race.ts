@@ -197,7 +197,7 @@ export const budgetRace: Scenario = {
   run(init: RunInit): RunResult {
     const workload = workloadOf(init);
     const inner: Budgeted =
-      init.rules === "waggle" ? new Reserving(workload, init) : new CheckingBefore(workload);
+      init.rule === "waggle" ? new Reserving(workload, init) : new CheckingBefore(workload);
     let most = 0;
     const log = runTasks(workload, {
       ended: (end, at) => inner.ended(end, at),

@@ -85,8 +85,8 @@ class StaleDeciders implements Dispatcher {
   }
 }
 
-function dispatcherOf({ agents, attemptsMax }: Workload, { rules, random }: RunInit): Dispatcher {
-  switch (rules) {
+function dispatcherOf({ agents, attemptsMax }: Workload, { rule, random }: RunInit): Dispatcher {
+  switch (rule) {
     case "four-deciders":
       return new StaleDeciders(agents, random.split("lot"), { countsOwn: true });
     case "four-blind-deciders":

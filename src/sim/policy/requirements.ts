@@ -7,7 +7,7 @@ import type { RuleReport } from "./simulate.ts";
 
 export interface Runs {
   readonly scenario: string;
-  readonly rules: string;
+  readonly rule: string;
   /** Default: the policy's. */
   readonly alpha?: number;
 }
@@ -31,10 +31,10 @@ export interface Requirement {
 /** Names the reports of one set of runs. */
 export function runsKey({
   scenario,
-  rules,
+  rule,
   alpha,
-}: Pick<RuleReport, "scenario" | "rules"> & { readonly alpha?: number | null }): string {
-  return `${scenario} ${rules} ${alpha ?? defaultPolicy.alpha}`;
+}: Pick<RuleReport, "scenario" | "rule"> & { readonly alpha?: number | null }): string {
+  return `${scenario} ${rule} ${alpha ?? defaultPolicy.alpha}`;
 }
 
 export function meansOf(reports: readonly RuleReport[]): MeanOf {
@@ -82,8 +82,8 @@ interface Comparison {
 
 function ratio({ scenario, metric, sentence, of, over, ...bounds }: Comparison): Requirement {
   const [first, second] = [
-    { scenario, rules: of },
-    { scenario, rules: over },
+    { scenario, rule: of },
+    { scenario, rule: over },
   ];
   return {
     sentence,
@@ -95,8 +95,8 @@ function ratio({ scenario, metric, sentence, of, over, ...bounds }: Comparison):
 
 /** Another random source than the published one: as far as a figure may lie from it. */
 const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): Requirement[] => {
-  const rules = "loco";
-  const overload = { scenario: "loco-overload", rules, alpha };
+  const rule = "loco";
+  const overload = { scenario: "loco-overload", rule, alpha };
   return [
     claim({
       ...overload,
@@ -118,7 +118,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
     }),
     claim({
       scenario: "loco-spike",
-      rules,
+      rule,
       alpha,
       metric: "spike",
       sentence: `exact LOCO, α ${alpha}: webhooks are served after ${spike} ticks ± 25 %`,
@@ -131,7 +131,7 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
 });
 
 const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
-  const runs = { scenario: "loco-sustainable", rules: "loco", alpha };
+  const runs = { scenario: "loco-sustainable", rule: "loco", alpha };
   const { jain, waitMean } = sustainablePublished;
   return [
     claim({
@@ -164,12 +164,12 @@ const sustainable = locoPublished.flatMap(({ alpha }): Requirement[] => {
 const ours = "waggle";
 
 export const requirements: readonly Requirement[] = [
-  ...["loco", ours].map((rules) =>
+  ...["loco", ours].map((rule) =>
     claim({
       scenario: "loco-burst",
-      rules,
+      rule,
       metric: "ticks",
-      sentence: `${rules}: all 36 tasks are served in exactly 36 ticks`,
+      sentence: `${rule}: all 36 tasks are served in exactly 36 ticks`,
       atLeast: 36,
       atMost: 36,
     }),
@@ -178,28 +178,28 @@ export const requirements: readonly Requirement[] = [
   ...sustainable,
   claim({
     scenario: "loco-mdash",
-    rules: "loco",
+    rule: "loco",
     metric: "proversServed",
     sentence: "exact LOCO, α 0.25: all provers are served",
     atLeast: 5,
   }),
   claim({
     scenario: "loco-mdash",
-    rules: "loco",
+    rule: "loco",
     metric: "slowest",
     sentence: "exact LOCO, α 0.25: the slowest prover is served within 80 ticks",
     atMost: 80,
   }),
   claim({
     scenario: "loco-mdash",
-    rules: ours,
+    rule: ours,
     metric: "slowest",
     sentence: "ours: the slowest prover is served within 80 ticks",
     atMost: 80,
   }),
   claim({
     scenario: "loco-overload",
-    rules: ours,
+    rule: ours,
     metric: "jain",
     sentence: "ours: Jain of completions is 0.985 or more",
     atLeast: 0.985,
@@ -208,7 +208,7 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "loco-overload",
-    rules: ours,
+    rule: ours,
     metric: "neverServed",
     sentence: "ours: every client is served",
     atMost: 0,
@@ -223,7 +223,7 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "loco-overload",
-    rules: "loco-ceiling",
+    rule: "loco-ceiling",
     alpha: 0.5,
     metric: "neverServed",
     sentence: "LOCO's rule with our ageing ceiling alone, α 0.5: every client is served",
@@ -231,42 +231,42 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "loco-spike",
-    rules: ours,
+    rule: ours,
     metric: "spike",
     sentence: "ours: webhooks are served within 5 ticks",
     atMost: 5,
   }),
   claim({
     scenario: "newcomer",
-    rules: ours,
+    rule: ours,
     metric: "gapUsers",
     sentence: "ours: neither of two users waits more than 2 ticks for its next turn",
     atMost: 2,
   }),
   claim({
     scenario: "newcomer",
-    rules: ours,
+    rule: ours,
     metric: "gapProjects",
     sentence: "ours: neither of two projects waits more than 2 ticks for its next turn",
     atMost: 2,
   }),
   claim({
     scenario: "newcomer",
-    rules: "window-usage",
+    rule: "window-usage",
     metric: "gapUsers",
     sentence: "a rule by usage in a window fails the same: somebody waits for hundreds of ticks",
     atLeast: 100,
   }),
   claim({
     scenario: "mixed-kinds",
-    rules: ours,
+    rule: ours,
     metric: "longestRun",
     sentence: "ours: nobody gets more than 2 turns in a row from a task that nobody serves",
     atMost: 2,
   }),
   claim({
     scenario: "lucio-1",
-    rules: ours,
+    rule: ours,
     metric: "lightFirst",
     sentence: "ours: every light user's first task starts within 1 time unit",
     atMost: 1,
@@ -298,7 +298,7 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "lucio-1",
-    rules: ours,
+    rule: ours,
     metric: "jain",
     sentence: "ours: Jain of the service is 0.95 or more while contended",
     atLeast: 0.95,
@@ -312,7 +312,7 @@ export const requirements: readonly Requirement[] = [
   ).map(([metric, published]) =>
     claim({
       scenario: "vapora-examples",
-      rules: "vapora",
+      rule: "vapora",
       metric,
       sentence: `VAPORA's example: ${metric} is ${published} to two decimals`,
       atLeast: published - 0.005,
@@ -321,7 +321,7 @@ export const requirements: readonly Requirement[] = [
   ),
   claim({
     scenario: "vapora-examples",
-    rules: "vapora",
+    rule: "vapora",
     metric: "selected",
     sentence: "VAPORA's example: the second agent is selected",
     atLeast: 2,
@@ -351,13 +351,13 @@ export const requirements: readonly Requirement[] = [
   }),
   {
     sentence: "ours: rates are learnt per kind: the broken agents' share of the other kind does not fall",
-    runs: [{ scenario: "flaky", rules: ours }],
-    figure: (meanOf) => meanOf({ scenario: "flaky", rules: ours }, "fineShare"),
+    runs: [{ scenario: "flaky", rule: ours }],
+    figure: (meanOf) => meanOf({ scenario: "flaky", rule: ours }, "fineShare"),
     atLeast: 0.25,
   },
   claim({
     scenario: "flaky",
-    rules: ours,
+    rule: ours,
     metric: "repairedShare",
     sentence: "ours: repaired agents get work again",
     atLeast: 0.12,
@@ -367,28 +367,28 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "herd",
-    rules: ours,
+    rule: ours,
     metric: "above",
     sentence: "ours: nothing is assigned above capacity",
     atMost: 0,
   }),
   claim({
     scenario: "herd",
-    rules: "four-deciders",
+    rule: "four-deciders",
     metric: "above",
     sentence: "four deciders with old reports assign above capacity",
     atLeast: 0.1,
   }),
   claim({
     scenario: "black-hole",
-    rules: ours,
+    rule: ours,
     metric: "dead",
     sentence: "ours: no task is dead-lettered",
     atMost: 0,
   }),
   claim({
     scenario: "black-hole",
-    rules: "least-in-flight-late",
+    rule: "least-in-flight-late",
     metric: "dead",
     sentence: "without filters some 856 of 1,000 are",
     atLeast: 800,
@@ -396,21 +396,21 @@ export const requirements: readonly Requirement[] = [
   }),
   claim({
     scenario: "budget-race",
-    rules: ours,
+    rule: ours,
     metric: "over",
     sentence: "ours: spent and reserved never exceed the budget at an assignment",
     atMost: 0,
   }),
   claim({
     scenario: "budget-race",
-    rules: ours,
+    rule: ours,
     metric: "reservedAtEnd",
     sentence: "ours: every reservation has returned in the end, those of dead agents too",
     atMost: 0,
   }),
   claim({
     scenario: "budget-race",
-    rules: "check-then-charge",
+    rule: "check-then-charge",
     metric: "over",
     sentence: "checking before and charging after exceeds it by about what is in flight",
     atLeast: 20_000,

@@ -7,7 +7,7 @@ import type { TraceRequest } from "./trace-rows.ts";
 
 /** One run: one rule, one seed. */
 export interface RunInit {
-  readonly rules: string;
+  readonly rule: string;
   /** α of LOCO's load function, [0, 1]. */
   readonly alpha: number;
   /** Of this scenario and seed; split by purpose. */

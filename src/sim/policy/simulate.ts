@@ -10,7 +10,7 @@ import type { TraceRequest } from "./trace-rows.ts";
 
 export interface RunRequest {
   readonly scenario: string;
-  readonly rules: string;
+  readonly rule: string;
   /** [0, 1] */
   readonly alpha: number;
   /** A whole number. */
@@ -20,11 +20,11 @@ export interface RunRequest {
   readonly share?: number;
 }
 
-/** What all runs of one rule came to: what `--json` prints. */
+/** What all runs of one rule came to: `--json` prints its name as `rules`. */
 export interface RuleReport {
   readonly scenario: string;
-  readonly rules: string;
-  /** [0, 1]; null for rules that do not read it. */
+  readonly rule: string;
+  /** [0, 1]; null for a rule that does not read it. */
   readonly alpha: number | null;
   readonly seeds: readonly number[];
   /** Over the seeds; one that has no such figure does not count. Null: the scenario has the figure, and under this
@@ -45,18 +45,18 @@ export interface SimulationRequest {
  *  ahead, so they hold nothing. */
 const rulesThatReadAlpha: ReadonlySet<string> = new Set(["loco", "loco-ceiling"]);
 
-/** Whether another α can give other figures. @param rules by their name in any scenario */
-export function readsAlpha(rules: string): boolean {
-  return rulesThatReadAlpha.has(rules);
+/** Whether another α can give other figures. @param rule by its name in any scenario */
+export function readsAlpha(rule: string): boolean {
+  return rulesThatReadAlpha.has(rule);
 }
 
 export function runOnce(request: RunRequest, trace?: readonly TraceRequest[]): RunResult {
-  const { rules, alpha, seed, wantsTimeline, share = 1 } = request;
+  const { rule, alpha, seed, wantsTimeline, share = 1 } = request;
   const scenario = scenarioNamed(request.scenario);
-  assert(scenario !== undefined && Object.hasOwn(scenario.rules, rules), `${rules} runs ${request.scenario}`);
+  assert(scenario !== undefined && Object.hasOwn(scenario.rules, rule), `${rule} runs ${request.scenario}`);
   const random = new Random(`${scenario.name}/${seed}`);
   return scenario.run({
-    rules,
+    rule,
     alpha,
     random,
     wantsTimeline,
@@ -68,10 +68,10 @@ export function runOnce(request: RunRequest, trace?: readonly TraceRequest[]): R
 /** Rule by rule, seed by seed. A scenario that draws nothing runs once. */
 export function runsOf({ scenario, rules, alpha, seeds, wantsTimelines }: SimulationRequest): RunRequest[] {
   const drawn = scenario.isDeterministic === true ? seeds.slice(0, 1) : seeds;
-  return rules.flatMap((name) =>
+  return rules.flatMap((rule) =>
     drawn.map((seed, at) => ({
       scenario: scenario.name,
-      rules: name,
+      rule,
       alpha,
       seed,
       wantsTimeline: wantsTimelines && at === 0,
@@ -84,17 +84,17 @@ export function reportsOf(runs: readonly RunRequest[], results: readonly RunResu
   const byRule = new Map<string, { readonly runs: RunRequest[]; readonly metrics: RunResult["metrics"][] }>();
   for (const [at, run] of runs.entries()) {
     const metrics = results[at]?.metrics ?? {};
-    const known = byRule.get(run.rules);
-    if (known === undefined) byRule.set(run.rules, { runs: [run], metrics: [metrics] });
+    const known = byRule.get(run.rule);
+    if (known === undefined) byRule.set(run.rule, { runs: [run], metrics: [metrics] });
     else {
       known.runs.push(run);
       known.metrics.push(metrics);
     }
   }
-  return [...byRule].map(([rules, { runs: ofRule, metrics }]) => ({
+  return [...byRule].map(([rule, { runs: ofRule, metrics }]) => ({
     scenario: ofRule[0]?.scenario ?? "",
-    rules,
-    alpha: readsAlpha(rules) ? (ofRule[0]?.alpha ?? null) : null,
+    rule,
+    alpha: readsAlpha(rule) ? (ofRule[0]?.alpha ?? null) : null,
     seeds: ofRule.map(({ seed }) => seed),
     metrics: estimates(metrics, scenarioNamed(ofRule[0]?.scenario ?? "")),
   }));

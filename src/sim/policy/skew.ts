@@ -93,7 +93,7 @@ export const skew16: Scenario = {
     );
     const low = timesOf({ means, load: 0.25, tasks: TASKS }, init);
     const metrics = { p50At25: low.p50, p99At25: low.p99 };
-    if (unstableAt70.has(init.rules)) return { metrics };
+    if (unstableAt70.has(init.rule)) return { metrics };
     const high = timesOf({ means, load: 0.7, tasks: TASKS }, init);
     return { metrics: { ...metrics, p50At70: high.p50, p99At70: high.p99 } };
   },

@@ -51,17 +51,17 @@ const USAGE_WINDOW_TICKS = 1_000;
 export function dispatcherOf(workload: Workload, init: RunInit, tickMs: number): Dispatcher {
   const { agents, attemptsMax } = workload;
   const { alpha, random } = init;
-  const rules = init.rules as UserRule;
-  if (rules === "waggle" || rules === "loco-ceiling") {
-    const name = rules === "waggle" ? "waggle" : "loco";
+  const rule = init.rule as UserRule;
+  if (rule === "waggle" || rule === "loco-ceiling") {
+    const name = rule === "waggle" ? "waggle" : "loco";
     const ceiling = limits.ceilingTicksPerWaiting;
     const policy = { ...ruleSets[name], rules: name, alpha, ceiling } as const;
     return new Production({ agents, attemptsMax, policy, jitter: random.split("jitter") });
   }
-  if (rules === "lucio") return new LucioDispatcher(agents);
-  if (rules === "budget") return new BudgetDispatcher(agents);
-  if (rules === "vapora") return new LateBinding({ agents, attemptsMax, choose: vaporaAgent });
-  const turns = turnsOf(rules, { alpha, lot: random.split("ties"), tickMs });
+  if (rule === "lucio") return new LucioDispatcher(agents);
+  if (rule === "budget") return new BudgetDispatcher(agents);
+  if (rule === "vapora") return new LateBinding({ agents, attemptsMax, choose: vaporaAgent });
+  const turns = turnsOf(rule, { alpha, lot: random.split("ties"), tickMs });
   return new LateBinding({ agents, attemptsMax, choose: firstAgent, turns });
 }
 
@@ -72,10 +72,10 @@ interface TurnOptions {
 }
 
 function turnsOf(
-  rules: Exclude<UserRule, "waggle" | "loco-ceiling" | "lucio" | "budget" | "vapora">,
+  rule: Exclude<UserRule, "waggle" | "loco-ceiling" | "lucio" | "budget" | "vapora">,
   { alpha, lot, tickMs }: TurnOptions,
 ): TurnRule {
-  switch (rules) {
+  switch (rule) {
     case "loco":
       return new LocoTurns({ alpha, random: lot });
     case "fifo":

@@ -30,8 +30,8 @@ export const vaporaExamples: Scenario = {
     scoreB: { title: "Score of agent B", axis: "score, 0 to 1" },
     scoreC: { title: "Score of agent C", axis: "score, 0 to 1" },
   },
-  run({ rules }: RunInit): RunResult {
-    const scores = agents.map((agent) => (rules === "waggle" ? score(agent, 1, 0) : vaporaScore(agent)));
+  run({ rule }: RunInit): RunResult {
+    const scores = agents.map((agent) => (rule === "waggle" ? score(agent, 1, 0) : vaporaScore(agent)));
     const [scoreA = 0, scoreB = 0, scoreC = 0] = scores;
     return { metrics: { scoreA, scoreB, scoreC, selected: scores.indexOf(Math.max(...scores)) + 1 } };
   },
