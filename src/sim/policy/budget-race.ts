@@ -2,7 +2,7 @@
 // meanwhile, and their reservations must come back. Ours reserves; the rival checks before and charges after.
 
 import type { Event } from "../../core/event.ts";
-import { projectId } from "../../ids.ts";
+import { instant, projectId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { budgetRoom } from "../../scheduling/gates.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
@@ -71,7 +71,7 @@ class Reserving implements Budgeted {
 
   committed(at: number): number {
     const ledger = this.#production.state.projectById.get(projectId(PROJECT))?.ledger;
-    return ledger === undefined ? 0 : LIMIT - budgetRoom(ledger, budget, at as never);
+    return ledger === undefined ? 0 : LIMIT - budgetRoom(ledger, budget, instant(at));
   }
 
   reserved(): number {

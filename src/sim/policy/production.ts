@@ -9,6 +9,7 @@ import type { Event } from "../../core/event.ts";
 import { emptyState, type SwarmState } from "../../core/state.ts";
 import { Turn } from "../../core/step.ts";
 import {
+  type AttemptNumber,
   agentId,
   assignmentNumber,
   batchIndex,
@@ -38,7 +39,7 @@ export interface ProductionOptions {
 }
 
 interface OpenAssignment extends Assignment {
-  readonly attempt: number;
+  readonly attempt: AttemptNumber;
   readonly token: Token;
 }
 
@@ -101,7 +102,7 @@ export class Production implements Dispatcher {
       agent: agentId(nameOf(agent)),
       incarnation: incarnation(nameOf(agent)),
       task: taskId(id),
-      attempt: open.attempt as never,
+      attempt: open.attempt,
       token: open.token,
       outcome: {
         ...(succeeds
