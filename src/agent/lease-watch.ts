@@ -1,6 +1,6 @@
-// Watches the leases of running attempts and of held slots: calls out before one could expire, so that whoever the task is given
-// to next never works beside us. A lease counts from the sending of the last renewal that was confirmed, which
-// is never later than the leader's own count. One timer for all.
+// Watches the leases of running attempts and of held slots: calls out before one could expire, so that whoever the
+// task is given to next never works beside us. A lease counts from the sending of the last renewal that was
+// confirmed, which is never later than the leader's own count. One timer for all.
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";

@@ -11,7 +11,8 @@ export interface Column {
 
 export type Cell = string | number;
 
-const GAP = 2;
+/** Between two columns, in characters. */
+export const GAP = 2;
 /** Narrower, a column says nothing. */
 const WIDTH_MIN = 4;
 

@@ -6,10 +6,7 @@ import { scenarios } from "../../sim/policy/scenarios.ts";
 import type { RuleReport } from "../../sim/policy/simulate.ts";
 import type { Estimate } from "../../sim/policy/statistics.ts";
 import type { Output } from "../output.ts";
-import { type Column, renderTable } from "../table.ts";
-
-/** Between two columns, as in table.ts. */
-const COLUMN_GAP = 2;
+import { type Column, GAP, renderTable } from "../table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
 
@@ -86,7 +83,7 @@ function tableOf(reports: readonly RuleReport[], names: readonly string[], view:
 /** A table of figures is never cut: what does not fit beside the rest stands below it. */
 function inParts(heads: readonly string[], rows: readonly (readonly string[])[], view: View): string {
   const parts: number[][] = [];
-  const widthOf = (at: number) => widest([heads[at] ?? "", ...rows.map((row) => row[at] ?? "")]) + COLUMN_GAP;
+  const widthOf = (at: number) => widest([heads[at] ?? "", ...rows.map((row) => row[at] ?? "")]) + GAP;
   let room = 0;
   for (let at = 1; at < heads.length; at += 1) {
     room -= widthOf(at);
@@ -94,7 +91,7 @@ function inParts(heads: readonly string[], rows: readonly (readonly string[])[],
     if (part !== undefined && room >= 0) part.push(at);
     else {
       parts.push([at]);
-      room = (view.columns ?? Number.POSITIVE_INFINITY) + COLUMN_GAP - widthOf(0) - widthOf(at);
+      room = (view.columns ?? Number.POSITIVE_INFINITY) + GAP - widthOf(0) - widthOf(at);
     }
   }
   const tables = parts.map((part) => {

@@ -1,6 +1,7 @@
 // What the pictures of a timeline show, as plain rows: bars, shares of the service by time, waits by user.
 // Many users are joined: by what their names share, or else the heaviest stay and the rest are `others`.
 
+import { maximumOf, meanOf } from "../../sim/policy/statistics.ts";
 import type { Bar, Timeline } from "../../sim/policy/timeline.ts";
 
 interface BarRow {
@@ -132,12 +133,7 @@ function waitsOf(bars: readonly Bar[], users: readonly string[]): Omit<WaitRow, 
     const waits = bars
       .filter((bar) => bar.user === user)
       .map(({ arrivedAt, startedAt }) => startedAt - arrivedAt);
-    const longest = waits.reduce((most, wait) => Math.max(most, wait), 0);
-    return {
-      user,
-      mean: waits.length === 0 ? 0 : waits.reduce((sum, wait) => sum + wait, 0) / waits.length,
-      longest,
-    };
+    return { user, mean: meanOf(waits), longest: maximumOf(waits) };
   });
 }
 
