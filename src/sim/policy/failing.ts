@@ -3,6 +3,7 @@
 
 import { agentDispatcherOf, agentRules } from "./agent-rules.ts";
 import type { SimTask } from "./dispatcher.ts";
+import { drawTasks } from "./draw-tasks.ts";
 import { sojournsMsOf } from "./figures.ts";
 import { type AttemptLog, type Log, runTasks, type Workload } from "./run-tasks.ts";
 import type { Metrics, RunInit, RunResult, Scenario } from "./scenario.ts";
@@ -24,22 +25,13 @@ function flakyWorkload({ random, share }: RunInit): {
   readonly repairedAt: number;
 } {
   const count = Math.round(FLAKY_TASKS * share);
-  const arrivals = random.split("arrivals");
   const kinds = random.split("kinds");
-  const sizes = random.split("sizes");
-  const tasks: SimTask[] = [];
-  for (let index = 0, at = 0; index < count; index += 1) {
-    at += arrivals.exponential(SECOND_MS / (0.7 * FLAKY_AGENTS * 4));
-    tasks.push({
-      index,
-      arrivesAt: Math.round(at),
-      user: "u",
-      project: "p",
-      kind: kinds.chance(0.5) ? "broken" : "fine",
-      weight: 1,
-      size: sizes.exponential(1),
-    });
-  }
+  const tasks = drawTasks({
+    count,
+    everyMs: SECOND_MS / (0.7 * FLAKY_AGENTS * 4),
+    random,
+    kindOf: () => (kinds.chance(0.5) ? "broken" : "fine"),
+  });
   const repairedAt = tasks[Math.floor(count / 2)]?.arrivesAt ?? 0;
   const lots = random.split("failures");
   const workload: Workload = {

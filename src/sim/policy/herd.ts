@@ -6,6 +6,7 @@ import type { Random } from "../random.ts";
 import { leastInFlight } from "./agent-choices.ts";
 import { EarlyBinding } from "./binding.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
+import { drawTasks } from "./draw-tasks.ts";
 import { sojournsMsOf, waitsMsOf } from "./figures.ts";
 import { Production } from "./production.ts";
 import { runTasks, type Workload } from "./run-tasks.ts";
@@ -119,23 +120,18 @@ export const herd: Scenario = {
     p99: { title: "Time in system", axis: "99th percentile, s" },
   },
   run(init: RunInit): RunResult {
-    const arrivals = init.random.split("arrivals");
-    const sizes = init.random.split("sizes");
-    const tasks: SimTask[] = [];
-    for (let index = 0, at = 0; index < TASKS * init.share; index += 1) {
-      at += arrivals.exponential(SECOND_MS / (0.8 * AGENTS * SLOTS));
-      tasks.push({
-        index,
-        arrivesAt: Math.round(at),
-        user: "u",
-        project: "p",
-        kind: "call",
-        weight: 1,
-        size: sizes.exponential(1),
-      });
-    }
+    const tasks = drawTasks({
+      count: Math.round(TASKS * init.share),
+      everyMs: SECOND_MS / (0.8 * AGENTS * SLOTS),
+      random: init.random,
+      kindOf: () => "call",
+    });
     const workload: Workload = {
-      agents: Array.from({ length: AGENTS }, (_, index) => ({ index, slots: SLOTS, kinds: ["call"] })),
+      agents: Array.from({ length: AGENTS }, (_, index) => ({
+        index,
+        slots: SLOTS,
+        kinds: ["call"],
+      })),
       tasks,
       attemptsMax: 1,
       attemptOf: ({ task }) => ({ ms: task.size * SECOND_MS, succeeds: true }),

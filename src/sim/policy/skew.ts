@@ -3,7 +3,7 @@
 
 import type { Random } from "../random.ts";
 import { agentDispatcherOf, agentRules } from "./agent-rules.ts";
-import type { SimTask } from "./dispatcher.ts";
+import { drawTasks } from "./draw-tasks.ts";
 import { sojournsMsOf } from "./figures.ts";
 import { runTasks, type Workload } from "./run-tasks.ts";
 import type { RunInit, RunResult, Scenario } from "./scenario.ts";
@@ -22,21 +22,7 @@ interface Station {
 
 function workloadOf({ means, load, tasks: count }: Station, random: Random): Workload {
   const capacity = means.reduce((sum, mean) => sum + 1 / mean, 0);
-  const arrivals = random.split("arrivals");
-  const sizes = random.split("sizes");
-  const tasks: SimTask[] = [];
-  for (let index = 0, at = 0; index < count; index += 1) {
-    at += arrivals.exponential(SECOND_MS / (load * capacity));
-    tasks.push({
-      index,
-      arrivesAt: Math.round(at),
-      user: "u",
-      project: "p",
-      kind: "call",
-      weight: 1,
-      size: sizes.exponential(1),
-    });
-  }
+  const tasks = drawTasks({ count, everyMs: SECOND_MS / (load * capacity), random, kindOf: () => "call" });
   return {
     agents: means.map((_, index) => ({ index, slots: 1, kinds: ["call"] })),
     tasks,
