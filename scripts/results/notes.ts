@@ -31,10 +31,10 @@ export const notes: Readonly<Record<string, string>> = {
   skew16:
     "The production planner learns from its own completions which agents are fast. Its rivals know how many tasks an " +
     "agent holds and nothing else; `least-in-flight` and `vapora` break ties by the order of joining, and so keep to " +
-    "the agent that joined first while the load is low. With equal success rates and one slot VAPORA's rule is least " +
+    "the agent that joined first while the load is low. With equal success rates and one place VAPORA's rule is least " +
     "in flight.",
   equal4:
-    "With equal agents and one slot each, all that a rule can do is not to bind too early: every rule that binds late " +
+    "With equal agents and one place each, all that a rule can do is not to bind too early: every rule that binds late " +
     "has the same figures.",
   "budget-race":
     "What is held back is an estimate. Where tasks use more than was estimated, more than the limit is spent in the " +

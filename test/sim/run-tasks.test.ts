@@ -28,8 +28,8 @@ function tasks(...arrivals: readonly (readonly [at: number, user: string])[]): S
 function workload(overrides: Partial<Workload> = {}): Workload {
   return {
     agents: [
-      { index: 0, slots: 1, kinds: ["k"] },
-      { index: 1, slots: 1, kinds: ["k"] },
+      { index: 0, maxConcurrent: 1, kinds: ["k"] },
+      { index: 1, maxConcurrent: 1, kinds: ["k"] },
     ],
     tasks: tasks([0, "u"], [0, "u"], [0, "u"]),
     attemptsMax: 1,
@@ -47,7 +47,7 @@ const dispatchers: readonly (readonly [string, (of: Workload) => Dispatcher])[] 
 ];
 
 describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
-  it("a slot that is freed at an instant serves what arrives at that instant", () => {
+  it("a place that is freed at an instant serves what arrives at that instant", () => {
     const load = workload({ tasks: tasks([0, "u"], [0, "u"], [10, "u"]) });
     const log = runTasks(load, dispatcherOf(load));
     expect(log.tasks.map(({ startedAt, endedAt }) => [startedAt, endedAt])).toEqual([
@@ -120,7 +120,7 @@ it("the production state keeps every invariant while it is driven", () => {
 });
 
 describe("a simulated swarm does not stand still while time alone may move it", () => {
-  const once = { index: 0, slots: 1, kinds: ["k"] };
+  const once = { index: 0, maxConcurrent: 1, kinds: ["k"] };
 
   it("a budget's window rolls on", () => {
     const load = workload({
@@ -162,7 +162,7 @@ describe("a simulated swarm does not stand still while time alone may move it", 
 });
 
 describe("early binding", () => {
-  it("keeps what an agent has no slot for in that agent's queue", () => {
+  it("keeps what an agent has no place for in that agent's queue", () => {
     const load = workload({
       attemptOf: ({ agent }) => ({ ms: agent.index === 0 ? 100 : 10, succeeds: true }),
     });
@@ -174,7 +174,7 @@ describe("early binding", () => {
 });
 
 describe("service while contended", () => {
-  const one = workload({ agents: [{ index: 0, slots: 1, kinds: ["k"] }] });
+  const one = workload({ agents: [{ index: 0, maxConcurrent: 1, kinds: ["k"] }] });
 
   it("is even where users take turns, although one had the agent to itself before", () => {
     const load = { ...one, tasks: tasks([0, "a"], [1, "a"], [11, "b"], [12, "a"], [12, "b"]) };

@@ -53,7 +53,7 @@ export const vaporaAgent: AgentChoice = (candidates) => {
     status: "ready" as const,
     successRate: view.attempts === 0 ? 1 : view.successes / view.attempts,
     inFlight: view.inFlight,
-    maxConcurrent: view.agent.slots,
+    maxConcurrent: view.agent.maxConcurrent,
   }));
   return candidates[Number(assignTaskToBestAgent(agents).agent)] as AgentView;
 };

@@ -110,7 +110,7 @@ export class LateBinding extends Binding {
   protected override bind(at: number): Assignment[] {
     const assignments: Assignment[] = [];
     for (;;) {
-      const free = this.views.filter(({ agent, inFlight }) => inFlight < agent.slots);
+      const free = this.views.filter(({ agent, inFlight }) => inFlight < agent.maxConcurrent);
       if (free.length === 0) return assignments;
       const task = this.#turns.take(at, (kind) => free.some(({ agent }) => agent.kinds.includes(kind)));
       if (task === undefined) return assignments;

@@ -12,7 +12,7 @@ import type { RunInit, RunResult, Scenario } from "./scenario.ts";
 
 const SECOND_MS = 1_000;
 const AGENTS = 8;
-const SLOTS = 16;
+const PLACES = 16;
 const AT_ONCE = 64;
 const LATER = 64;
 const ESTIMATE = 1_000;
@@ -109,7 +109,7 @@ class CheckingBefore implements Budgeted {
   plan(): readonly Assignment[] {
     const assignments: Assignment[] = [];
     while (this.#spent + ESTIMATE <= LIMIT) {
-      const free = [...this.#held].find(([agent, held]) => held.length < agent.slots);
+      const free = [...this.#held].find(([agent, held]) => held.length < agent.maxConcurrent);
       const task = free === undefined ? undefined : this.#waiting.shift();
       if (free === undefined || task === undefined) break;
       const [agent, held] = free;
@@ -138,7 +138,11 @@ function workloadOf({ random }: RunInit): Workload {
   const costs = random.split("costs");
   const sizes = random.split("sizes");
   const deaths = random.split("deaths");
-  const agents = Array.from({ length: AGENTS }, (_, index) => ({ index, slots: SLOTS, kinds: ["call"] }));
+  const agents = Array.from({ length: AGENTS }, (_, index) => ({
+    index,
+    maxConcurrent: PLACES,
+    kinds: ["call"],
+  }));
   const tasks = Array.from(
     { length: AT_ONCE + LATER },
     (_, index): SimTask => ({

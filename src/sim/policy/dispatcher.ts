@@ -21,7 +21,7 @@ export interface SimTask {
 export interface SimAgent {
   readonly index: number;
   /** Attempts it runs at once. */
-  readonly slots: number;
+  readonly maxConcurrent: number;
   readonly kinds: readonly string[];
 }
 
@@ -37,13 +37,14 @@ export interface AttemptEnd extends Assignment {
   readonly tokens?: number;
 }
 
-/** Decides whose turn it is and who does it. At one instant it hears of ends, then of deaths, then of arrivals, then plans once. */
+/** Decides whose turn it is and who does it. At one instant it hears of ends, then of deaths, then of arrivals, then
+ *  plans once. */
 export interface Dispatcher {
   ended(end: AttemptEnd, at: number): void;
   /** An agent died with all that it ran; it does not come back. Only where the workload kills. */
   died?(agent: SimAgent, at: number): void;
   submitted(task: SimTask, at: number): void;
-  /** More than an agent has slots waits in that agent's own queue. */
+  /** More than an agent has places waits in that agent's own queue. */
   plan(at: number): readonly Assignment[];
   /** When it must plan although nothing ended or arrived; undefined when it waits for nothing but those. */
   dueAt(): number | undefined;

@@ -5,8 +5,8 @@ import { schedule } from "../../scheduling/exact/budget-scheduler.ts";
 import { LucioScheduler } from "../../scheduling/exact/lucio.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 
-/** Agents by the slots that are free, in order of joining. */
-class FreeSlots {
+/** Agents by the places that are free, in order of joining. */
+class FreePlaces {
   readonly #agents: readonly SimAgent[];
   readonly #held: number[];
 
@@ -16,7 +16,7 @@ class FreeSlots {
   }
 
   get total(): number {
-    return this.#agents.reduce((sum, { slots }) => sum + slots, 0);
+    return this.#agents.reduce((sum, { maxConcurrent }) => sum + maxConcurrent, 0);
   }
 
   idle(): SimAgent[] {
@@ -24,7 +24,7 @@ class FreeSlots {
   }
 
   first(): SimAgent | undefined {
-    return this.#agents.find(({ index, slots }) => (this.#held[index] ?? 0) < slots);
+    return this.#agents.find(({ index, maxConcurrent }) => (this.#held[index] ?? 0) < maxConcurrent);
   }
 
   take({ index }: SimAgent): void {
@@ -36,23 +36,23 @@ class FreeSlots {
   }
 }
 
-/** Lucio's scheduler, TopN being all slots there are. It knows no kinds: what nobody serves is kept from it. */
+/** Lucio's scheduler, TopN being all places there are. It knows no kinds: what nobody serves is kept from it. */
 export class LucioDispatcher implements Dispatcher {
   readonly #scheduler: LucioScheduler;
-  readonly #slots: FreeSlots;
+  readonly #places: FreePlaces;
   readonly #served: ReadonlySet<string>;
   readonly #taskById = new Map<string, SimTask>();
 
   constructor(agents: readonly SimAgent[]) {
-    this.#slots = new FreeSlots(agents);
-    this.#scheduler = new LucioScheduler(this.#slots.total);
+    this.#places = new FreePlaces(agents);
+    this.#scheduler = new LucioScheduler(this.#places.total);
     this.#served = new Set(agents.flatMap(({ kinds }) => kinds));
   }
 
   ended({ task, agent }: AttemptEnd): void {
     this.#scheduler.ended(idOf(task));
     this.#taskById.delete(idOf(task));
-    this.#slots.free(agent);
+    this.#places.free(agent);
   }
 
   submitted(task: SimTask): void {
@@ -63,8 +63,8 @@ export class LucioDispatcher implements Dispatcher {
 
   plan(at: number): Assignment[] {
     return this.#scheduler.schedule(at).map(({ task: { id } }) => {
-      const agent = this.#slots.first() as SimAgent;
-      this.#slots.take(agent);
+      const agent = this.#places.first() as SimAgent;
+      this.#places.take(agent);
       return { task: this.#taskById.get(id) as SimTask, agent };
     });
   }
@@ -80,7 +80,7 @@ const TOKENS_PER_WEIGHT = 1_000;
 /** The budget document's scheduler. It knows no kinds either. Each user is a project of credit weight 1 without a limit; its window is longer
  *  than any scenario. */
 export class BudgetDispatcher implements Dispatcher {
-  readonly #slots: FreeSlots;
+  readonly #places: FreePlaces;
   readonly #waitingByUser = new Map<string, SimTask[]>();
   readonly #tokens: Record<string, number> = {};
   readonly #active: Record<string, number> = {};
@@ -88,13 +88,13 @@ export class BudgetDispatcher implements Dispatcher {
   readonly #served: ReadonlySet<string>;
 
   constructor(agents: readonly SimAgent[]) {
-    this.#slots = new FreeSlots(agents);
+    this.#places = new FreePlaces(agents);
     this.#served = new Set(agents.flatMap(({ kinds }) => kinds));
   }
 
   ended({ task, agent, succeeds }: AttemptEnd): void {
     const { user, weight } = task;
-    this.#slots.free(agent);
+    this.#places.free(agent);
     this.#active[user] = (this.#active[user] ?? 0) - 1;
     this.#tokens[user] = (this.#tokens[user] ?? 0) + weight * TOKENS_PER_WEIGHT;
     if (succeeds) this.#completed[user] = (this.#completed[user] ?? 0) + 1;
@@ -108,7 +108,7 @@ export class BudgetDispatcher implements Dispatcher {
   }
 
   plan(): Assignment[] {
-    const idle = this.#slots.idle();
+    const idle = this.#places.idle();
     if (idle.length === 0) return [];
     // No more of a project's tasks can go in one round than there are idle agents.
     const ready = [...this.#waitingByUser.values()].flatMap((waiting) => waiting.slice(0, idle.length));
@@ -120,7 +120,7 @@ export class BudgetDispatcher implements Dispatcher {
         creditWeight: 1,
         status: "active",
         budgetLimit: null,
-        maxConcurrentAgents: this.#slots.total,
+        maxConcurrentAgents: this.#places.total,
       })),
       tasks: ready.map((task) => ({ id: idOf(task), projectId: task.user, status: "ready", priority: 100 })),
       agents: idle.map(({ index }) => ({ id: String(index), state: "idle" })),
@@ -135,7 +135,7 @@ export class BudgetDispatcher implements Dispatcher {
       const agent = agentById.get(agentId) as SimAgent;
       const waiting = this.#waitingByUser.get(task.user) as SimTask[];
       waiting.splice(waiting.indexOf(task), 1);
-      this.#slots.take(agent);
+      this.#places.take(agent);
       this.#active[task.user] = (this.#active[task.user] ?? 0) + 1;
       return { task, agent };
     });

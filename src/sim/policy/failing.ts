@@ -37,7 +37,7 @@ function flakyWorkload({ random, share }: RunInit): {
   const workload: Workload = {
     agents: Array.from({ length: FLAKY_AGENTS }, (_, index) => ({
       index,
-      slots: 4,
+      maxConcurrent: 4,
       kinds: ["broken", "fine"],
     })),
     tasks,
@@ -113,7 +113,7 @@ const FAILS_AT_ONCE_MS = 16;
 
 export const blackHole: Scenario = {
   name: "black-hole",
-  summary: "4 agents of 4 slots, one fails everything at once; 1,000 tasks wait, 3 attempts each",
+  summary: "4 agents of 4 places, one fails everything at once; 1,000 tasks wait, 3 attempts each",
   rules: agentRules,
   metrics: {
     dead: "tasks that ended without success, of 1,000",
@@ -141,7 +141,7 @@ export const blackHole: Scenario = {
       }),
     );
     const workload: Workload = {
-      agents: Array.from({ length: 4 }, (_, index) => ({ index, slots: 4, kinds: ["call"] })),
+      agents: Array.from({ length: 4 }, (_, index) => ({ index, maxConcurrent: 4, kinds: ["call"] })),
       tasks,
       attemptsMax: ATTEMPTS,
       attemptOf: ({ task, agent }) =>

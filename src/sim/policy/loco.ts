@@ -70,7 +70,7 @@ function workloadOf({ arrivals, ticks }: Clients): Workload {
     }),
   );
   return {
-    agents: [{ index: 0, slots: 1, kinds: ["call"] }],
+    agents: [{ index: 0, maxConcurrent: 1, kinds: ["call"] }],
     tasks,
     attemptsMax: 1,
     ...(ticks === undefined ? {} : { untilMs: ticks * TICK_MS }),

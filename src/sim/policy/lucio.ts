@@ -84,7 +84,7 @@ function workloadOf(heavyAt: number, lightAt: number): Workload {
     )
     .map((task, index): SimTask => ({ ...task, index, project: "lucio", kind: "document", weight: 1 }));
   return {
-    agents: Array.from({ length: AGENTS }, (_, index) => ({ index, slots: 1, kinds: ["document"] })),
+    agents: Array.from({ length: AGENTS }, (_, index) => ({ index, maxConcurrent: 1, kinds: ["document"] })),
     tasks,
     attemptsMax: 1,
     attemptOf: () => ({ ms: UNIT_MS, succeeds: true }),

@@ -1,4 +1,4 @@
-// Two small scenarios on one slot: somebody new comes while another has worked alone for long; and somebody waits
+// Two small scenarios on one place: somebody new comes while another has worked alone for long; and somebody waits
 // with a task that nobody can serve, and later submits one that everybody can. Both are about what a rule
 // remembers of the time before. Nothing is drawn.
 
@@ -34,7 +34,7 @@ function run(submissions: readonly Submission[], ticks: number, init: RunInit): 
       }),
     );
   const workload: Workload = {
-    agents: [{ index: 0, slots: 1, kinds: ["common"] }],
+    agents: [{ index: 0, maxConcurrent: 1, kinds: ["common"] }],
     tasks,
     attemptsMax: 1,
     untilMs: ticks * TICK_MS,

@@ -167,7 +167,7 @@ export class Production implements Dispatcher {
       agent: agentId(nameOf(agent)),
       incarnation: incarnation(nameOf(agent)),
       kinds: agent.kinds.map(kind),
-      maxConcurrent: agent.slots,
+      maxConcurrent: agent.maxConcurrent,
       held: [],
       seen: assignmentNumber(0),
     };

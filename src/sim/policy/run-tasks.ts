@@ -1,6 +1,6 @@
 // Virtual time: tasks arrive, agents work, a dispatcher decides. At equal times ends come first, then deaths,
 // then arrivals, then one planning. What happened is logged; figures are made of the log (figures.ts).
-// Not here: rules. An agent that is given more than it has slots keeps the rest in a queue of its own, first in
+// Not here: rules. An agent that is given more than it has places keeps the rest in a queue of its own, first in
 // first out: early binding.
 
 import { IndexedHeap } from "../../core/indexed-heap.ts";
@@ -57,7 +57,7 @@ export interface Log {
   /** In order of their beginning; one under way at the end stands here too. */
   readonly attempts: readonly AttemptLog[];
   readonly assignments: number;
-  /** Assignments to an agent that held as many as it has slots already. */
+  /** Assignments to an agent that held as many as it has places already. */
   readonly assignmentsAbove: number;
   /** Attempts that died with their agent. */
   readonly lost: number;
@@ -186,7 +186,7 @@ class TaskRun {
     const { agent, task } = assignment;
     const desk = this.#desks[agent.index] as AgentDesk;
     this.#assignments += 1;
-    if (desk.running < agent.slots) return this.#begin(assignment);
+    if (desk.running < agent.maxConcurrent) return this.#begin(assignment);
     this.#assignmentsAbove += 1;
     desk.queue.push(task);
   }

@@ -41,7 +41,7 @@ export interface SimulationRequest {
   readonly wantsTimelines: boolean;
 }
 
-/** The load function alone reads α. Ours would, to compare what agents hold beyond their slots; here nothing is sent
+/** The load function alone reads α. Ours would, to compare what agents hold beyond their places; here nothing is sent
  *  ahead, so they hold nothing. */
 const rulesThatReadAlpha: ReadonlySet<string> = new Set(["loco", "loco-ceiling"]);
 

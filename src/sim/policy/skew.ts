@@ -24,7 +24,7 @@ function workloadOf({ means, load, tasks: count }: Station, random: Random): Wor
   const capacity = means.reduce((sum, mean) => sum + 1 / mean, 0);
   const tasks = drawTasks({ count, everyMs: SECOND_MS / (load * capacity), random, kindOf: () => "call" });
   return {
-    agents: means.map((_, index) => ({ index, slots: 1, kinds: ["call"] })),
+    agents: means.map((_, index) => ({ index, maxConcurrent: 1, kinds: ["call"] })),
     tasks,
     attemptsMax: 1,
     attemptOf: ({ task, agent }) => ({

@@ -79,7 +79,7 @@ function workloadOf({ trace: requests, random }: RunInit): Workload {
   return {
     agents: Array.from({ length: agentsFor(requests, tasks) }, (_, index) => ({
       index,
-      slots: 1,
+      maxConcurrent: 1,
       kinds: ["request"],
     })),
     tasks,
