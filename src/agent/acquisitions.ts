@@ -7,6 +7,7 @@
 //
 // The one thing to know: a handle is listed from before it is asked for until it is known how it ended, so that
 // what is not listed is free to be taken back. A grant may arrive before the answer that says to wait.
+// The first answer must come within the time of any other question; a wait that was answered outlasts its leaders.
 
 import type { Clock, Random } from "../clock.ts";
 import type { WaggleErrorCode } from "../errors.ts";
@@ -16,7 +17,7 @@ import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
 import { acquireResponseSchema, releaseResponseSchema } from "../protocol/slot-schemas.ts";
 import type { LeaderLine } from "./leader-line.ts";
 import type { Leased } from "./lease-watch.ts";
-import type { AbortReason, AcquireOrder, SessionNotice, SlotKey } from "./link.ts";
+import type { AbortReason, AcquireOrder, PlainError, SessionNotice, SlotKey } from "./link.ts";
 import type { Patience } from "./patience.ts";
 
 /** 36¹⁶ of them. */
@@ -52,6 +53,10 @@ export interface LocalAcquisition extends Leased {
   /** Bumped when it is asked for anew: what an earlier question brought is told apart. */
   round: number;
   cancelGivingUp: () => void;
+  /** Until the first answer. */
+  cancelAskTimeout: () => void;
+  /** Why the newest question had no answer. */
+  unanswered?: string;
 }
 
 export class Acquisitions {
@@ -95,12 +100,15 @@ export class Acquisitions {
       isAborted: false,
       confirmedAt: 0,
       cancelGivingUp: () => undefined,
+      cancelAskTimeout: this.#deps.clock.after(limits.askTimeoutMs, () =>
+        this.#giveUp(acquisition, noLeaderAnswered(acquisition.unanswered)),
+      ),
     };
     this.#byKey.set(order.key, acquisition);
     this.#byHandle.set(acquisition.handle, acquisition);
     if (order.timeoutMs !== undefined) {
       const waitMs = Math.min(order.timeoutMs + limits.acquireGraceMs, limits.timerMsMax);
-      acquisition.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(acquisition));
+      acquisition.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(acquisition, timedOut));
     }
     this.#ask(acquisition);
   }
@@ -110,7 +118,7 @@ export class Acquisitions {
     const acquisition = this.#byKey.get(key);
     if (acquisition === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (acquisition.phase === "releasing") return;
-    acquisition.cancelGivingUp();
+    cancelTimers(acquisition);
     acquisition.phase = "releasing";
     acquisition.round += 1;
     if (this.#deps.life() === undefined) this.#released(acquisition);
@@ -203,8 +211,10 @@ export class Acquisitions {
         if (!verdict.ok) return this.#refuse(acquisition, verdict);
         if (verdict.state === "granted") return this.#hold(acquisition);
         acquisition.phase = "waiting";
+        acquisition.cancelAskTimeout();
         return;
       }
+      if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
       await patience.afterFailure(failures);
       if (acquisition.phase !== "asking" || acquisition.round !== round) return;
     }
@@ -241,7 +251,7 @@ export class Acquisitions {
 
   #hold(acquisition: LocalAcquisition): void {
     if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
-    acquisition.cancelGivingUp();
+    cancelTimers(acquisition);
     acquisition.phase = "held";
     acquisition.isRunning = true;
     acquisition.confirmedAt = this.#deps.leaseStart();
@@ -264,15 +274,15 @@ export class Acquisitions {
     this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error: plain(error) });
   }
 
-  /** No leader said in time that the time is up: by then the slot must not be granted any more. */
-  #giveUp(acquisition: LocalAcquisition): void {
+  /** No leader said in time that the time is up, or anything at all: the slot must not be granted any more. */
+  #giveUp(acquisition: LocalAcquisition, error: PlainError): void {
     if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
-    this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error: plain(timedOut) });
+    this.#deps.notify({ type: "slot-refused", key: acquisition.order.key, error });
     this.release(acquisition.order.key);
   }
 
   #forget(acquisition: LocalAcquisition): void {
-    acquisition.cancelGivingUp();
+    cancelTimers(acquisition);
     acquisition.phase = "over";
     acquisition.isRunning = false;
     this.#byKey.delete(acquisition.order.key);
@@ -288,10 +298,23 @@ export class Acquisitions {
   }
 }
 
+/** Whether it was taken in is unknown, but not how it ends: the handle is given back. */
+export function noLeaderAnswered(why?: string): PlainError {
+  const cause = why === undefined ? "" : `: ${why}`;
+  const seconds = limits.askTimeoutMs / 1_000;
+  const message = `No leader answered for ${seconds} s${cause}. Is a coordinator running (\`waggle up\`)? Nothing is held`;
+  return { code: "WAGGLE_NO_LEADER", message };
+}
+
 const timedOut = {
   code: "WAGGLE_ACQUIRE_TIMED_OUT",
   message: "no slot was free in time: nothing is held",
 } as const;
+
+function cancelTimers({ cancelGivingUp, cancelAskTimeout }: LocalAcquisition): void {
+  cancelGivingUp();
+  cancelAskTimeout();
+}
 
 function isOfTheAgent({ code }: CodedError): boolean {
   return code === "WAGGLE_UNKNOWN_AGENT" || code === "WAGGLE_FENCED";

@@ -71,6 +71,8 @@ export interface Agent extends AsyncDisposable {
    *  @throws BackpressureError when as many wait for the resource as may
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
    *    `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws NoLeaderError when no leader answered for `limits.askTimeoutMs`, 30 s; a wait that one has answered
+   *    outlasts its absence
    *  @throws UnreachableError when the agent has ended; the reason of `options.signal` */
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
   /** Releases by handle what was acquired, here or elsewhere in this agent's name. Idempotent. Resolves when that is

@@ -4,7 +4,13 @@
 import { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";
 import type { Clock } from "../clock.ts";
-import { BackpressureError, InvalidMessageError, UnreachableError, WaggleError } from "../errors.ts";
+import {
+  BackpressureError,
+  InvalidMessageError,
+  NoLeaderError,
+  UnreachableError,
+  WaggleError,
+} from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check } from "../protocol/codec.ts";
 import { acquireRequestSchema } from "../protocol/slot-schemas.ts";
@@ -15,8 +21,8 @@ export interface AcquireOptions {
   /** What the work under the slot costs, counted in L(i): at least 1, at most what a task's may be; three decimals.
    *  Default 1. */
   readonly weight?: number;
-  /** Longest it waits, ms; 0: not at all. Where no leader answers, it gives up 2 s after that. Default: for as long
-   *  as it takes. */
+  /** Longest it waits, ms; 0: not at all. Where no leader answers, it gives up 2 s after that, or after 30 s.
+   *  Default: for as long as it takes. */
   readonly timeoutMs?: number;
   /** Gives up waiting, which then rejects with the signal's reason. A slot that was granted it leaves alone. */
   readonly signal?: AbortSignal;
@@ -75,6 +81,8 @@ export class Slots {
    *  @throws BackpressureError when as many wait as may
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
    *    `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws NoLeaderError when no leader answered for `limits.askTimeoutMs`, 30 s; a wait that one has answered
+   *    outlasts its absence
    *  @throws UnreachableError when the agent has ended
    *  @throws the reason of a signal */
   async acquire(
@@ -263,6 +271,8 @@ function errorOf({ code, message, field, retryAfterMs }: PlainError): WaggleErro
       return new BackpressureError(message, retryAfterMs ?? limits.retryAfterMs);
     case "WAGGLE_INVALID_MESSAGE":
       return new InvalidMessageError(message, options);
+    case "WAGGLE_NO_LEADER":
+      return new NoLeaderError(message, options);
     case "WAGGLE_UNREACHABLE":
       return new UnreachableError(message, options);
     default:

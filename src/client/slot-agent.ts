@@ -5,12 +5,13 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Aborts } from "../abort.ts";
+import { noLeaderAnswered } from "../agent/acquisitions.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { InfrastructureError } from "../agent/handler.ts";
 import { isObject, unknownOption } from "../agent/option-names.ts";
 import { type AcquireOptions, acquireOptionNames, checkAcquisition, type Slot } from "../agent/slots.ts";
 import type { Clock } from "../clock.ts";
-import { InvalidMessageError, WaggleError } from "../errors.ts";
+import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 
@@ -128,10 +129,10 @@ export class SlotAgent {
     this.#agent = undefined;
   }
 
-  /** Waits for the agent no longer than for a slot, and as much more as a session does that hears of no leader: one
-   *  that is there has time enough to take the agent in, also where nobody is to wait for a slot. */
+  /** Waits for the agent no longer than for any answer of a leader, nor than for a slot and as much more as a session
+   *  does that hears of no leader: one that is there has time enough to take the agent in, also where nobody is to
+   *  wait for a slot. */
   async #within({ signal, timeoutMs }: AcquireOptions, started: Promise<Agent>): Promise<Agent> {
-    if (signal === undefined && timeoutMs === undefined) return await started;
     const settled = new AbortController();
     try {
       return await new Promise<Agent>((resolve, reject) => {
@@ -140,9 +141,13 @@ export class SlotAgent {
           const letGo = this.#deps.aborts.on(signal, () => reject(signal.reason));
           settled.signal.addEventListener("abort", letGo, { once: true });
         }
-        if (timeoutMs === undefined) return;
-        const waitMs = Math.min(timeoutMs + limits.acquireGraceMs, limits.timerMsMax);
-        const cancel = this.#deps.clock.after(waitMs, () => reject(noLeaderInTime()));
+        const slotMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : timeoutMs + limits.acquireGraceMs;
+        const cancel =
+          slotMs < limits.askTimeoutMs
+            ? this.#deps.clock.after(slotMs, () => reject(noLeaderInTime()))
+            : this.#deps.clock.after(limits.askTimeoutMs, () =>
+                reject(new NoLeaderError(noLeaderAnswered().message)),
+              );
         settled.signal.addEventListener("abort", cancel, { once: true });
       });
     } finally {

@@ -99,6 +99,8 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws BackpressureError when as many wait for the resource as may
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER` (something is
    *    held that does not come before it in name order), `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws NoLeaderError when no leader answered for `limits.askTimeoutMs`, 30 s; a wait that one has answered
+   *    outlasts its absence
    *  @throws UnreachableError; the reason of `options.signal` */
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
 

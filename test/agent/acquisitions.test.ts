@@ -88,7 +88,63 @@ describe("asking", () => {
   });
 });
 
+describe("asking without an answer", () => {
+  it("ends after the time of any question, and what may have been taken in is given back", async () => {
+    const fixture = await SessionFixture.joined();
+    fixture.leader.script.acquire = () => "silence";
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await fixture.clock.advance(limits.askTimeoutMs - 1);
+    expect(told(fixture)).toEqual([]);
+    await fixture.clock.advance(1);
+    expect(fixture.noticesOf("slot-refused")).toMatchObject([
+      {
+        key: "s1",
+        error: { code: "WAGGLE_NO_LEADER", message: expect.stringMatching(/in time.*waggle up/) },
+      },
+    ]);
+    await settled();
+    expect(fixture.leader.last("release").handle).toBe(handleOf(fixture));
+    fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
+    await fixture.clock.advance(limits.heartbeatMs);
+    expect(told(fixture)).toEqual(["slot-refused", "slot-released"]);
+    expect(listed(fixture)).toBeUndefined();
+  });
+
+  it("ends before the agent has joined, too, and is not asked for when it has", async () => {
+    const fixture = new SessionFixture({ hasLeader: false });
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await fixture.clock.advance(limits.askTimeoutMs);
+    expect(told(fixture)).toEqual(["slot-refused", "slot-released"]);
+    fixture.leader.appear();
+    await fixture.clock.advance(2_000);
+    expect(fixture.leader.all("acquire")).toEqual([]);
+  });
+});
+
 describe("waiting", () => {
+  it("goes on however long no leader is there", async () => {
+    const fixture = await acquiring("waiting");
+    fixture.leader.vanish();
+    await fixture.clock.advance(10 * limits.askTimeoutMs);
+    expect(told(fixture)).toEqual([]);
+    fixture.leader.appear(2);
+    await fixture.clock.advance(2_000);
+    fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
+    await settled();
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
+  it("that is asked for anew goes on without an answer", async () => {
+    const fixture = await acquiring("waiting");
+    fixture.leader.script.acquire = () => "silence";
+    fixture.leader.push({
+      type: "slot-waits-ended",
+      waits: [{ handle: handleOf(fixture), reason: "unknown" }],
+    });
+    await fixture.clock.advance(2 * limits.askTimeoutMs);
+    expect(told(fixture)).toEqual([]);
+  });
+
   it("ends with a push, also with one that comes before the answer that says to wait", async () => {
     const fixture = await SessionFixture.joined();
     fixture.leader.script.acquire = ({ handle }) => {

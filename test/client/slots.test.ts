@@ -6,6 +6,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
+import { NoLeaderError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
@@ -170,6 +171,37 @@ describe("acquire", () => {
     const closed = leaderless.close();
     await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
     await closed;
+  });
+
+  it.each([undefined, limits.askTimeoutMs])(
+    "with a time-out of %s ms hears that nobody leads",
+    async (timeoutMs) => {
+      const leaderless = await connect({ transport: swarm.hub.connect(), swarm: "leaderless", clock });
+      const asked = leaderless.acquire("gpu", timeoutMs === undefined ? {} : { timeoutMs });
+      const caught = asked.catch((error: unknown) => error);
+      await clock.advance(limits.askTimeoutMs - 1);
+      expect(await outcomeOf(caught)).toBe("pending");
+      await clock.advance(1);
+      expect(await outcomeOf(caught)).toBeInstanceOf(NoLeaderError);
+      expect(await outcomeOf(caught)).toMatchObject({ message: expect.stringContaining("`waggle up`") });
+      const closed = leaderless.close();
+      await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
+      await closed;
+    },
+  );
+
+  it("that no leader answered holds nothing, also when the leader is back", async () => {
+    await (await one.acquire("gpu")).release();
+    const leader = swarm.transportById.get("c1");
+    if (leader === undefined) throw new Error("c1 has a connection");
+    swarm.hub.cut(leader);
+    const asked = one.acquire("gpu").catch((error: unknown) => error);
+    await clock.advance(limits.askTimeoutMs);
+    expect(await outcomeOf(asked)).toBeInstanceOf(NoLeaderError);
+    swarm.hub.heal(leader);
+    await clock.advance(limits.agentLostMs);
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
+    await using _slot = await other.acquire("gpu");
   });
 
   it("with a time-out that races a grant ends in exactly one way, and the slots are right", async () => {
