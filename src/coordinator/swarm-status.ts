@@ -1,7 +1,7 @@
 // What `status` says of the swarm as a whole: VAPORA's seven metrics on the live agents, and what the leader observed
 // (monitor.ts). For people and for dashboards; nothing here is a decision.
 
-import type { AgentRow, SwarmState } from "../core/state.ts";
+import { type AgentRow, runsTasks, type SwarmState } from "../core/state.ts";
 import type { Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
@@ -12,7 +12,8 @@ import type { Monitor } from "./monitor.ts";
 
 type Observed = NonNullable<StatusResponse["observed"]>;
 
-/** To the letter of the document: whoever is offline counts as idle too, and in the means. */
+/** Of the agents that run tasks. To the letter of the document: whoever is offline counts as idle too, and in the
+ *  means. */
 export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
   const expected = new Map<Kind, Expectation>();
   const expectation = (kind: Kind): Expectation => {
@@ -22,6 +23,7 @@ export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
   };
   const agents: VaporaAgent[] = [];
   for (const row of state.agentById.values()) {
+    if (!runsTasks(row)) continue;
     agents.push({
       id: row.id,
       status: !row.online ? "offline" : row.open.size === 0 ? "ready" : "busy",
@@ -35,7 +37,6 @@ export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
 
 /** The document knows one rate an agent, we one for each kind it serves. */
 function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: Instant): number {
-  if (row.kinds.size === 0) return limits.priorSuccessRate;
   let total = 0;
   for (const kind of row.kinds) total += scoredRate(row.recordByKind.get(kind), expectation(kind), at);
   return total / row.kinds.size;

@@ -520,6 +520,12 @@ export function placesOf(agent: AgentRow): number {
   return agent.maxConcurrent + agent.prefetch;
 }
 
+/** Whether it is there to run tasks. One without kinds is there for slots alone: it is no candidate for anything, and
+ *  whoever counts or compares agents leaves it out. */
+export function runsTasks(agent: AgentRow): boolean {
+  return agent.kinds.size > 0;
+}
+
 /** When the next timer is due, or undefined when nothing waits for time. */
 export function nextDueAt(state: SwarmState): Instant | undefined {
   return state.timers.peek()?.dueAt;

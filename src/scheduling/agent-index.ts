@@ -4,7 +4,7 @@
 // Follows from the state alone: an index made anew ranks the same.
 
 import { laneKey } from "../core/lanes.ts";
-import type { Lane, SwarmState } from "../core/state.ts";
+import { type AgentRow, type Lane, runsTasks, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
@@ -20,6 +20,7 @@ type Life = keyof Census;
 /** An agent as it was when it was last looked at. */
 interface Sighting {
   readonly id: AgentId;
+  /** Absent while it runs no tasks. */
   life: Life | undefined;
   /** Absent while it is offline. */
   contender: Contender | undefined;
@@ -218,7 +219,8 @@ export class AgentIndex {
   }
 }
 
-function lifeOf(agent: { readonly online: boolean; readonly draining: boolean }): Life {
+function lifeOf(agent: AgentRow): Life | undefined {
+  if (!runsTasks(agent)) return undefined;
   if (!agent.online) return "offline";
   return agent.draining ? "draining" : "live";
 }

@@ -1,12 +1,14 @@
 // What an agent has before it that it does not run yet: what L(agent) is made of (design section 7.3). Prefetched
 // attempts, that wait for a place, and acquisitions, that wait for a slot.
 
-import type { AcquisitionRow, AgentRow, SwarmState } from "../core/state.ts";
+import { type AcquisitionRow, type AgentRow, runsTasks, type SwarmState } from "../core/state.ts";
 import type { Queue } from "./load.ts";
 import { thousandthsPerWeight } from "./weight.ts";
 
-/** Whether it has any. */
+/** Whether it has any that others are compared with. Whoever runs no tasks is compared with nobody: what it waits for
+ *  would only make every agent's own backlog look small. */
 export function hasBacklog(state: SwarmState, agent: AgentRow): boolean {
+  if (!runsTasks(agent)) return false;
   if (agent.open.size > agent.maxConcurrent) return true;
   const slots = state.slotsByAgent.size === 0 ? undefined : state.slotsByAgent.get(agent.id);
   if (slots === undefined) return false;

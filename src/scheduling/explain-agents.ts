@@ -3,7 +3,7 @@
 // from round to round (pool.ts) decides the same.
 
 import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../core/receipt.ts";
-import { type AgentRow, placesOf, type SwarmState } from "../core/state.ts";
+import { type AgentRow, placesOf, runsTasks, type SwarmState } from "../core/state.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
@@ -48,7 +48,7 @@ export function backlogsOf(state: SwarmState): Backlogs {
   return new Map([...queues].map(([agent, queue]) => [agent, loadOf(queue, maxima, alpha)]));
 }
 
-/** Every agent: first those that may have the task, best first; then those that serve its kind, those that fail the
+/** Every agent that runs tasks: first those that may have the task, best first; then those that serve its kind, those that fail the
  *  last filter first; then all others. */
 export function verdictsOn(
   state: SwarmState,
@@ -86,7 +86,7 @@ class VerdictTable {
   }
 
   rows(): AgentVerdict[] {
-    const rows = [...this.#state.agentById.values()].map((agent) => this.#row(agent));
+    const rows = [...this.#state.agentById.values()].filter(runsTasks).map((agent) => this.#row(agent));
     const hasRegular = rows.some(({ verdict }) => verdict.standing === "feasible");
     const probesFirst = !(this.#wanted.isLastAttempt && hasRegular);
     return rows.sort((a, b) => this.#compare(a, b, probesFirst)).map(({ verdict }) => verdict);

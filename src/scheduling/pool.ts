@@ -20,7 +20,7 @@ export interface Ranking {
   readonly decidedBy: DecidedBy;
 }
 
-/** Agents of the whole swarm by the two filters that look at nothing but the agent. */
+/** Agents of the whole swarm that run tasks, by the two filters that look at nothing but the agent. */
 export interface Census {
   offline: number;
   draining: number;

@@ -191,8 +191,8 @@ describe("the metrics", () => {
     turns.turn(submit());
     const fresh = swarmMetricsOf(turns.state);
     expect(fresh).toEqual({
-      totalAgents: 3,
-      idleAgents: 2,
+      totalAgents: 2,
+      idleAgents: 1,
       busyAgents: 1,
       offlineAgents: 0,
       totalInFlight: 1,
@@ -203,13 +203,26 @@ describe("the metrics", () => {
     turns.turn({ type: "LeaveAgent", agent: agentId("b"), incarnation: turns.agent("b").incarnation });
     const later = swarmMetricsOf(turns.state);
     expect(later).toMatchObject({
-      totalAgents: 3,
-      idleAgents: 3,
+      totalAgents: 2,
+      idleAgents: 2,
       offlineAgents: 1,
       totalInFlight: 0,
       avgLoad: 0,
     });
     expect(later.avgSuccessRate).toBeGreaterThan(fresh.avgSuccessRate);
+  });
+
+  it("are of the agents that run tasks: who came for slots is in none of them, there or gone", () => {
+    const turns = new Turns();
+    turns.turn(join("a"));
+    const alone = swarmMetricsOf(turns.state);
+    for (let n = 0; n < 40; n += 1) {
+      const of = join(`holder-${n}`, { kinds: [] });
+      turns.turn(of);
+      if (n > 0) turns.turn({ type: "LeaveAgent", agent: of.agent, incarnation: of.incarnation });
+    }
+    expect(turns.state.agentById.size).toBe(41);
+    expect(swarmMetricsOf(turns.state)).toEqual(alone);
   });
 });
 

@@ -70,6 +70,14 @@ describe("what keeps a task", () => {
     ]);
   });
 
+  it("who came for slots alone is no agent of the answer, there or gone", () => {
+    const swarm = new Explained();
+    swarm.turn(join("a1"), join("holder", { kinds: [] }), join("gone", { kinds: [] }));
+    swarm.turn({ type: "LeaveAgent", agent: agentId("gone"), incarnation: swarm.agent("gone").incarnation });
+    for (const id of ["r1", "t1"]) swarm.submit(id);
+    expect(swarm.explain("t1").agents.map(({ agent }) => agent)).toEqual(["a1"]);
+  });
+
   it("nobody serves the cheaper kind that a budget makes of it: nothing was misspelled", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { kinds: [kind("ask")] }));

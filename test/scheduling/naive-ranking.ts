@@ -36,7 +36,7 @@ export class NaiveRanking {
     this.#state = state;
     this.#at = at;
     this.#policy = policy;
-    const agents = [...state.agentById.values()];
+    const agents = this.#agents;
     const queues = agents.map((agent) => {
       const waiting = [...agent.open.values()].sort((a, b) => a.number - b.number).slice(agent.maxConcurrent);
       return {
@@ -50,12 +50,17 @@ export class NaiveRanking {
     );
   }
 
+  /** Those that run tasks. Whoever has no kinds is there for slots, and nobody's peer. */
+  get #agents(): AgentRow[] {
+    return [...this.#state.agentById.values()].filter(({ kinds }) => kinds.size > 0);
+  }
+
   /** Those that may have it, best first, and how many others failed which filter. */
   rank(demand: Demand, isLastAttempt: boolean) {
     const ineligible: Partial<Record<IneligibleReason, number>> = {};
     const ranked: RankedAgent[] = [];
     const peers = this.#whoCouldServe(demand);
-    for (const agent of this.#state.agentById.values()) {
+    for (const agent of this.#agents) {
       const reason = this.#reasonAgainst(agent, demand, peers);
       if (reason === undefined) ranked.push(this.#rankedOf(agent, demand.kind, peers));
       else ineligible[reason] = (ineligible[reason] ?? 0) + 1;
@@ -66,9 +71,7 @@ export class NaiveRanking {
 
   mayAnybodyHave(demand: Demand): boolean {
     const peers = this.#whoCouldServe(demand);
-    return [...this.#state.agentById.values()].some(
-      (agent) => this.#reasonAgainst(agent, demand, peers) === undefined,
-    );
+    return this.#agents.some((agent) => this.#reasonAgainst(agent, demand, peers) === undefined);
   }
 
   #reasonAgainst(
@@ -95,7 +98,7 @@ export class NaiveRanking {
 
   /** Live and not suspended; if all are suspended, then all. */
   #whoCouldServe({ kind, role, agentType }: Demand): AgentRow[] {
-    const live = [...this.#state.agentById.values()].filter(
+    const live = this.#agents.filter(
       (agent) =>
         agent.online &&
         !agent.draining &&

@@ -49,10 +49,14 @@ describe("a round", () => {
       shuffleMaps(swarm, seed);
       const planner = seed % 4 === 0 ? new Planner(swarm.state) : swarm.planner;
       const { projectTurn, userTurn, agentRule } = swarm.state.policy;
+      const without = [...swarm.state.agentById.values()].filter(({ kinds }) => kinds.size === 0);
       for (const { receipt, runsAs, cheaperType, tokensReserved } of planBothWays(swarm, planner)) {
         note(`${projectTurn} ${userTurn}`);
         note(agentRule);
         note(receipt.decidedBy);
+        for (const { online } of without) note(`without kinds, ${online ? "online" : "offline"}`);
+        if (without.some(({ open, maxConcurrent }) => open.size > maxConcurrent))
+          note("without kinds, with a backlog");
         note(`project by ${receipt.turn?.project ?? "rule"}`);
         note(`user by ${receipt.turn?.user ?? "rule"}`);
         if (runsAs !== undefined) note("cheaper");
@@ -79,6 +83,7 @@ describe("a round", () => {
       ...["project by ceiling", "project by guarantee", "user by ceiling"],
       ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],
       ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
+      ...["online", "offline", "with a backlog"].map((how) => `without kinds, ${how}`),
       ...["failed-this-task", "wrong-kind", "wrong-role", "wrong-type"],
     ];
     expect(wanted.filter((what) => !seen.has(what))).toEqual([]);

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { agentId, resourceName, slotHandle } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { backlogsOf } from "../../src/scheduling/explain-agents.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { ruleSets } from "../../src/scheduling/policy.ts";
 import { SwarmFixture, told } from "./swarm-fixture.ts";
@@ -138,6 +139,51 @@ describe("a round", () => {
     const [assigned] = swarm.plan();
     expect(assigned?.agent).toBe("b");
     expect(assigned?.receipt.candidates[1]).toMatchObject({ agent: "a", backlog: 0.25 });
+  });
+
+  it("compares backlogs of those alone that run tasks, and counts nobody else in a receipt", () => {
+    const swarm = aSwarm("a", "b");
+    const gpt = resourceName("gpt");
+    swarm.apply({ type: "ResourceConfigured", resource: gpt, settings: { slots: 1, maxWaiters: 99 } });
+    const asks = (id: string, handle: string) => {
+      const { id: agent, incarnation } = swarm.agent(id);
+      const of = {
+        agent,
+        incarnation,
+        handle: slotHandle(handle),
+        resources: [gpt],
+        weightThousandths: 2_000,
+      };
+      swarm.apply({ type: "SlotAwaited", ...of });
+    };
+    for (const id of ["holder", "gone"]) swarm.join(id, { kinds: [] });
+    swarm.leave("gone");
+    asks("a", "h");
+    for (let n = 0; n < 90; n += 1) asks("holder", `h${n}`);
+    swarm.submit("t");
+    const [assigned] = swarm.plan();
+    expect(assigned?.agent).toBe("b");
+    expect(assigned?.receipt.candidates[1]).toMatchObject({ agent: "a", backlog: 0.25 });
+    expect(assigned?.receipt.ineligible).toEqual({});
+    expect([...backlogsOf(swarm.state)].map(([{ id }, backlog]) => [id, backlog])).toEqual([["a", 0.25]]);
+  });
+
+  it("counts agents anew that come back with kinds, or without", () => {
+    const swarm = aSwarm("a", "b");
+    const ineligible = (id: string) => {
+      swarm.submit(id);
+      const [assigned] = swarm.plan();
+      if (assigned !== undefined) swarm.complete(id, 1);
+      return assigned?.receipt.ineligible;
+    };
+    expect(ineligible("t1")).toEqual({});
+    swarm.join("b", { kinds: [] });
+    expect(ineligible("t2")).toEqual({});
+    swarm.join("b", { kinds: ["l"] });
+    expect(ineligible("t3")).toEqual({ "wrong-kind": 1 });
+    swarm.join("b", { kinds: [] });
+    swarm.leave("b");
+    expect(ineligible("t4")).toEqual({});
   });
 
   it("probes a suspended agent with one task first, and gives it no second", () => {

@@ -131,7 +131,7 @@ function join(swarm: SwarmFixture, dice: Dice, id: string): void {
   const role = dice.of(roles);
   const agentType = dice.of(agentTypes);
   swarm.join(id, {
-    kinds: kinds.filter(() => dice.next() < 0.6),
+    kinds: dice.next() < 0.15 ? [] : kinds.filter(() => dice.next() < 0.6),
     maxConcurrent: 1 + dice.below(3),
     prefetch: dice.below(4),
     ...(role === undefined ? {} : { role }),
