@@ -6,6 +6,7 @@ import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { TaskInput } from "../protocol/schemas.ts";
+import { shown } from "../protocol/sentence.ts";
 
 /** What to do, and on what terms. Everything but `kind` has a default. */
 export interface TaskRequest {
@@ -92,12 +93,21 @@ const fieldNames = {
   otherwise: { retries: "maxAttempts", type: "kind", data: "payload" },
 };
 
+const numberNames = ["weight", "priority", "tokens", "maxAttempts", "timeoutMs", "stallMs"] as const;
+
 /** What types say and plain JavaScript does not. @throws InvalidMessageError naming the field */
 function checkShape(request: TaskRequest): void {
   if (!isObject(request)) throw new InvalidMessageError('the task: must be an object, as { kind: "count" }');
   const unknown = unknownOption(request, fieldNames);
   if (unknown !== undefined) throw new InvalidMessageError(unknown.message, { field: unknown.name });
   if (request.kind === undefined) throw new InvalidMessageError("kind: is missing", { field: "kind" });
+  for (const field of numberNames) checkNumber(request[field], field);
+}
+
+/** JSON has no NaN and no infinity: the coordinator would read null. @throws InvalidMessageError naming the field */
+function checkNumber(value: number | undefined, field: string): void {
+  if (value === undefined || Number.isFinite(value)) return;
+  throw new InvalidMessageError(`${field}: must be a number, not ${shown(value)}`, { field });
 }
 
 /** A project is a token of the subject: what breaks the subject must not reach it. @throws InvalidMessageError */

@@ -5,6 +5,7 @@
 import type { z } from "zod";
 import { limits } from "../limits.ts";
 import type { CodedError } from "./schemas.ts";
+import { sentenceOf } from "./sentence.ts";
 
 export type Decoded<Value> = { readonly ok: true; readonly value: Value } | CodedError;
 
@@ -38,7 +39,7 @@ export function check<Schema extends z.ZodType>(
   schema: Schema,
   prefix = "",
 ): Decoded<z.infer<Schema>> {
-  const checked = schema.safeParse(value);
+  const checked = schema.safeParse(value, { error: sentenceOf });
   if (checked.success) return { ok: true, value: checked.data };
   const issue = checked.error.issues[0];
   const field = fieldPath(prefix, issue?.path ?? []);

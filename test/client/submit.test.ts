@@ -333,6 +333,9 @@ describe("closing", () => {
 
 describe("a task that is none", () => {
   it.each<[unknown, string | undefined, RegExp]>([
+    [{ kind: "k", weight: Number.NaN }, "weight", /^weight: must be a number, not NaN$/],
+    [{ kind: "k", timeoutMs: Number.POSITIVE_INFINITY }, "timeoutMs", /must be a number, not Infinity$/],
+    [{ kind: "k", tokens: "5" }, "tokens", /must be a number, not '5'$/],
     [null, undefined, /the task: must be an object/],
     ["count", undefined, /the task: must be an object/],
     [{}, "kind", /^kind: is missing$/],

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { check, decode, encode, isDeeperThan } from "../../src/protocol/codec.ts";
 import { labelsSchema, submitRequestSchema, taskInputSchema } from "../../src/protocol/schemas.ts";
+import { projectPatchSchema } from "../../src/protocol/settings-schemas.ts";
 import { isInbox } from "../../src/protocol/subjects.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -59,6 +60,32 @@ describe("a message that does not parse", () => {
   ])("names the field: %#", (task, field) => {
     const answer = check(task, taskInputSchema, "tasks[3]");
     expect(answer).toMatchObject({ ok: false, field: `tasks[3].${field}` });
+  });
+
+  it.each([
+    [{ kind: "count", weight: Number.NaN }, "weight: must be a number, not NaN"],
+    [{ kind: "count", weight: null }, "weight: must be a number, not null"],
+    [{ kind: "count", weight: 0.5 }, "weight: must be at least 1, not 0.5"],
+    [{ kind: "count", maxAttempts: 1.5 }, "maxAttempts: must be a whole number, not 1.5"],
+    [{ kind: "count", maxAttempts: 101 }, "maxAttempts: must be at most 100, not 101"],
+    [{ kind: "count", payload: 7 }, "payload: must be text, not 7"],
+    [{ kind: "count", encoding: "hex" }, "encoding: must be base64, not 'hex'"],
+    [{}, "kind: is missing"],
+    [[], "the message: must be an object, not a list of 0"],
+  ])("says what it must be and what it was: %#", (task, message) => {
+    expect(check(task, taskInputSchema)).toMatchObject({ ok: false, message });
+  });
+
+  it.each([
+    [{ mode: "warn" }, "budget.mode: must be one of reject, alert, downgrade, not 'warn'"],
+    [[], "budget: must be an object, not a list of 0"],
+  ])("says which values there are: %#", (budget, message) => {
+    expect(check({ budget }, projectPatchSchema)).toMatchObject({ ok: false, message });
+  });
+
+  it("says how many there must be", () => {
+    const message = "tasks: must be a list of at least 1, not of 0";
+    expect(check({ tasks: [] }, submitRequestSchema)).toMatchObject({ ok: false, message });
   });
 
   it("of another version names v", () => {

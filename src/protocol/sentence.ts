@@ -1,0 +1,46 @@
+// What is wrong with a value, in words a person can act on: what it must be, and what it was. Not here: which field it
+// is of (codec.ts), and sentences that a schema has of its own, which win.
+
+import type { z } from "zod";
+
+/** Undefined where zod's own words do. */
+export function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) return "is missing";
+      return `must be ${typeNames[issue.expected] ?? issue.expected}, not ${shown(issue.input)}`;
+    case "too_small":
+      return boundText(issue, `at least ${issue.minimum}`);
+    case "too_big":
+      return boundText(issue, `at most ${issue.maximum}`);
+    case "invalid_value": {
+      const known = issue.values.map(String).join(", ");
+      return `must be ${issue.values.length === 1 ? "" : "one of "}${known}, not ${shown(issue.input)}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  number: "a number",
+  int: "a whole number",
+  string: "text",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+function boundText({ input }: { readonly input?: unknown }, bound: string): string {
+  if (typeof input === "string") return `must have ${bound} characters and has ${input.length}`;
+  if (Array.isArray(input)) return `must be a list of ${bound}, not of ${input.length}`;
+  return `must be ${bound}, not ${shown(input)}`;
+}
+
+/** Short: what was given may be anything. */
+export function shown(input: unknown): string {
+  if (typeof input === "string") return input === "" ? "empty text" : `'${input.slice(0, 40)}'`;
+  if (Array.isArray(input)) return `a list of ${input.length}`;
+  return typeof input === "object" && input !== null ? "an object" : String(input);
+}
