@@ -6,9 +6,12 @@ import { kind } from "../ids.ts";
 
 export interface OptionNames {
   readonly known: readonly string[];
-  /** What people write, and the name it has here. */
+  /** What people write, and the name it has here, or what to write instead. */
   readonly otherwise?: Readonly<Record<string, string>>;
 }
+
+/** Of `otherwise`, where a model is known to the command line only. */
+export const weightOfModel = "weight: weightOf(model, prompt.length)";
 
 export interface UnknownOption {
   readonly name: string;

@@ -15,7 +15,7 @@ import { limits } from "../limits.ts";
 import { check } from "../protocol/codec.ts";
 import { acquireRequestSchema } from "../protocol/slot-schemas.ts";
 import type { AbortReason, PlainError, SessionOrder, SlotKey, SlotNotice } from "./link.ts";
-import { isObject, unknownOption } from "./option-names.ts";
+import { isObject, unknownOption, weightOfModel } from "./option-names.ts";
 
 export interface AcquireOptions {
   /** What the work under the slot costs, counted in L(i): at least 1, at most what a task's may be; three decimals.
@@ -237,7 +237,7 @@ const whyLost: Readonly<Record<AbortReason, string>> = {
 /** What `acquire` may be told, and what people write instead. */
 export const acquireOptionNames = {
   known: ["weight", "timeoutMs", "signal", "holder"] satisfies (keyof AcquireOptions)[],
-  otherwise: { timeout: "timeoutMs" },
+  otherwise: { timeout: "timeoutMs", model: weightOfModel },
 };
 
 /** Before anything waits for an agent or a leader. @throws InvalidMessageError naming the field */

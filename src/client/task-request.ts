@@ -1,7 +1,7 @@
 // A task as people write it, made ready for the wire: with an id, a project, and its JSON made once.
 // Not here: whether the coordinator will take it (protocol/schemas.ts, checked there for every submitter).
 
-import { isObject, unknownOption } from "../agent/option-names.ts";
+import { isObject, unknownOption, weightOfModel } from "../agent/option-names.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT, SUBJECT_TOKEN_PATTERN, type TaskId, taskId } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -90,7 +90,7 @@ const fieldNames = {
     "timeoutMs",
     "stallMs",
   ] satisfies (keyof TaskRequest)[],
-  otherwise: { retries: "maxAttempts", type: "kind", data: "payload" },
+  otherwise: { retries: "maxAttempts", type: "kind", data: "payload", model: weightOfModel },
 };
 
 const numberNames = ["weight", "priority", "tokens", "maxAttempts", "timeoutMs", "stallMs"] as const;

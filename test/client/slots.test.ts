@@ -366,9 +366,16 @@ describe("options that there are not", () => {
     ["wrap", "resource", () => one.wrap(() => 1, any({ weight: 2 }))],
     ["wrap", "resources", () => one.wrap(() => 1, any({ resources: "gpu" }))],
     ["wrap", undefined, () => one.wrap(any("gpu"), { resource: "gpu" })],
+    ["wrap", "model", () => one.wrap(() => 1, any({ resource: "gpu", model: "gpt-4o" }))],
   ])("are refused by %s: %s", async (_, field, call) => {
     await expect(call()).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field });
     expect(await gpu()).toMatchObject({ grants: 0 });
+  });
+
+  it("a model is no option, and the refusal says what makes a weight of it", async () => {
+    await expect(one.acquire("gpu", any({ model: "gpt-4o" }))).rejects.toThrow(
+      "acquire: model: is unknown; did you mean weight: weightOf(model, prompt.length)?",
+    );
   });
 });
 

@@ -333,6 +333,7 @@ describe("closing", () => {
 
 describe("a task that is none", () => {
   it.each<[unknown, string | undefined, RegExp]>([
+    [{ kind: "k", model: "gpt-4o" }, "model", /did you mean weight: weightOf\(model, prompt\.length\)\?$/],
     [{ kind: "k", weight: Number.NaN }, "weight", /^weight: must be a number, not NaN$/],
     [{ kind: "k", timeoutMs: Number.POSITIVE_INFINITY }, "timeoutMs", /must be a number, not Infinity$/],
     [{ kind: "k", tokens: "5" }, "tokens", /must be a number, not '5'$/],
