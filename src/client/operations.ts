@@ -3,7 +3,7 @@
 // wire takes a limit away.
 
 import type { z } from "zod";
-import { isObject } from "../agent/option-names.ts";
+import { isObject, type OptionNames, unknownOption } from "../agent/option-names.ts";
 import type {
   KindPatch as CheckedKindPatch,
   PolicyPatch,
@@ -16,18 +16,24 @@ import { NO_PROJECT } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { okResponseSchema } from "../protocol/schemas.ts";
 import {
+  budgetSchema,
   kindAnswerSchema,
+  kindPatchSchema,
   kindRequestSchema,
   type PolicySettings,
   pauseAnswerSchema,
   pauseRequestSchema,
   policyAnswerSchema,
+  policyPatchSchema,
   policyRequestSchema,
+  projectPatchSchema,
   projectRequestSchema,
   projectSetAnswerSchema,
+  ratePatchSchema,
   rateRequestSchema,
   rateSetAnswerSchema,
   removedAnswerSchema,
+  resourcePatchSchema,
   resourceRequestSchema,
   resourceSetAnswerSchema,
   type SettingsResponse,
@@ -67,7 +73,8 @@ export interface SettingsOptions extends AskOptions {
 }
 
 /** Each `set…` changes what it is given, leaves the rest, and resolves when the complete result is journaled. A
- *  limit set below what is in use takes nothing from anybody: nothing is assigned until it fits.
+ *  limit set below what is in use takes nothing from anybody: nothing is assigned until it fits. A field that there is
+ *  not is refused, and so is a patch that says nothing, but a project's.
  *  @throws InvalidMessageError, InvalidValueError naming the field: nothing was changed; NoLeaderError;
  *    OutcomeUnknownError: set it again, which is harmless */
 export interface SwarmOperations {
@@ -132,7 +139,7 @@ export class Operations implements SwarmOperations {
   }
 
   async setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>> {
-    const message = checked({ ...patchOf(patch), v: 1 }, policyRequestSchema.strict());
+    const message = checked({ ...somePatchOf(patch, policyNames), v: 1 }, policyRequestSchema);
     return await this.#set("policy", message, policyAnswerSchema, options);
   }
 
@@ -141,10 +148,7 @@ export class Operations implements SwarmOperations {
     patch: ProjectPatch,
     options?: AskOptions,
   ): Promise<Setting<ProjectSettings>> {
-    const message = checked(
-      { ...patchOf(patch), v: 1, project },
-      projectRequestSchema.omit({ remove: true }).strict(),
-    );
+    const message = checked({ ...patchOf(patch, projectNames), v: 1, project }, projectRequestSchema);
     return await this.#set("project", message, projectSetAnswerSchema, options);
   }
 
@@ -154,7 +158,7 @@ export class Operations implements SwarmOperations {
   }
 
   async setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>> {
-    const message = checked({ ...patchOf(patch), v: 1, kind }, kindRequestSchema.strict());
+    const message = checked({ ...somePatchOf(patch, kindNames), v: 1, kind }, kindRequestSchema);
     return await this.#set("kind", message, kindAnswerSchema, options);
   }
 
@@ -163,10 +167,7 @@ export class Operations implements SwarmOperations {
     patch: ResourcePatch,
     options?: AskOptions,
   ): Promise<Setting<ResourceSettings>> {
-    const message = checked(
-      { ...patchOf(patch), v: 1, resource },
-      resourceRequestSchema.omit({ remove: true }).strict(),
-    );
+    const message = checked({ ...somePatchOf(patch, resourceNames), v: 1, resource }, resourceRequestSchema);
     return await this.#set("resource", message, resourceSetAnswerSchema, options);
   }
 
@@ -176,10 +177,7 @@ export class Operations implements SwarmOperations {
   }
 
   async setRate(type: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>> {
-    const message = checked(
-      { ...patchOf(patch), v: 1, type },
-      rateRequestSchema.omit({ remove: true }).strict(),
-    );
+    const message = checked({ ...somePatchOf(patch, rateNames), v: 1, type }, rateRequestSchema);
     return await this.#set("rate", message, rateSetAnswerSchema, options);
   }
 
@@ -234,10 +232,41 @@ type SetAnswer<Settings> =
   | ({ readonly ok: true } & Setting<Settings>)
   | (Parameters<typeof errorFrom>[0] & { readonly ok: false });
 
-/** JavaScript spreads anything, `null` into nothing. @throws InvalidMessageError */
-function patchOf<Patch extends object>(patch: Patch): Patch {
-  if (isObject(patch) && !Array.isArray(patch)) return patch;
-  throw new InvalidMessageError("the settings: must be an object of what is to change");
+const policyNames: OptionNames = { known: Object.keys(policyPatchSchema.shape) };
+const projectNames: OptionNames = { known: Object.keys(projectPatchSchema.shape) };
+const kindNames: OptionNames = { known: Object.keys(kindPatchSchema.shape) };
+const resourceNames: OptionNames = { known: Object.keys(resourcePatchSchema.shape) };
+const rateNames: OptionNames = {
+  known: Object.keys(ratePatchSchema.shape),
+  otherwise: { tokens: "tokensMax" },
+};
+const budgetNames: OptionNames = {
+  known: Object.keys(budgetSchema.shape),
+  otherwise: { limit: "tokens", tokensMax: "tokens", window: "windowMs" },
+};
+
+/** @throws InvalidMessageError as `patchOf`, and where nothing is said */
+function somePatchOf<Patch extends object>(patch: Patch, names: OptionNames): Patch {
+  const given = patchOf(patch, names);
+  if (Object.values(given).some((value) => value !== undefined)) return given;
+  throw new InvalidMessageError(`the settings: say what to set; there are ${names.known.join(", ")}`);
+}
+
+/** What types say and plain JavaScript does not: it spreads anything, `null` into nothing, and the wire passes over
+ *  what it does not know. @throws InvalidMessageError naming the field, of the budget too */
+function patchOf<Patch extends object>(patch: Patch, names: OptionNames): Patch {
+  if (!isObject(patch) || Array.isArray(patch))
+    throw new InvalidMessageError("the settings: must be an object of what is to change");
+  refuseUnknown(patch, names);
+  if ("budget" in patch && isObject(patch.budget)) refuseUnknown(patch.budget, budgetNames, "budget.");
+  return patch;
+}
+
+/** @throws InvalidMessageError naming the field */
+function refuseUnknown(given: object, names: OptionNames, prefix = ""): void {
+  const unknown = unknownOption(given, names);
+  if (unknown === undefined) return;
+  throw new InvalidMessageError(`${prefix}${unknown.message}`, { field: `${prefix}${unknown.name}` });
 }
 
 /** @throws InvalidMessageError naming the field */

@@ -19,7 +19,7 @@ const windowMs = z.int().min(limits.budgetWindowMsMin).max(limits.budgetWindowMs
 const budgetMode = z.enum(["reject", "alert", "downgrade"]);
 const rateWindow = z.enum(["per_minute", "per_hour", "per_day"]);
 
-const budgetSchema = z.object({ tokens, windowMs, mode: budgetMode });
+export const budgetSchema = z.object({ tokens, windowMs, mode: budgetMode });
 const budgetPatch = budgetSchema
   .partial()
   .nullable()

@@ -101,7 +101,7 @@ describe("against a coordinator", () => {
       [swarm.setPolicy({ alpha: 0.25, optimizeFor: "balanced" }), "alpha"],
       [swarm.setKind("k", { cheaper: "k" }), "cheaper"],
       [swarm.setRate("t", { tokensMax: 5 }), "window"],
-      [swarm.setResource("r", {}), "slots"],
+      [swarm.setResource("r", { maxWaiters: 3 }), "slots"],
     ];
     for (const [asked, field] of wrong) {
       const error = await asked.catch((reason: unknown) => reason);
@@ -153,11 +153,73 @@ describe("what is not sent at all", () => {
     expect(leader.asked).toEqual([]);
   });
 
-  it("a field nobody knows, from plain JavaScript", async () => {
+  it.each<[string, (swarm: Swarm, patch: object) => Promise<unknown>, object, string, string]>([
+    [
+      "a project's",
+      (to, patch) => to.setProject("p", patch),
+      { creditWieght: 2 },
+      "creditWieght",
+      "creditWieght: is unknown; did you mean creditWeight?",
+    ],
+    [
+      "a budget's",
+      (to, patch) => to.setProject("p", patch),
+      { budget: { limit: 5 } },
+      "budget.limit",
+      "budget.limit: is unknown; did you mean tokens?",
+    ],
+    [
+      "the swarm's budget's",
+      (to, patch) => to.setPolicy(patch),
+      { budget: { tokens: 5, colour: "red" } },
+      "budget.colour",
+      "budget.colour: is unknown; there are tokens, windowMs, mode",
+    ],
+    [
+      "a rate's",
+      (to, patch) => to.setRate("t", patch),
+      { window: "per_day", tokens: 5 },
+      "tokens",
+      "tokens: is unknown; did you mean tokensMax?",
+    ],
+    [
+      "a resource's",
+      (to, patch) => to.setResource("r", patch),
+      { remove: true },
+      "remove",
+      "remove: is unknown; there are slots, maxWaiters",
+    ],
+  ])("a field nobody knows, from plain JavaScript: %s", async (_, set, patch, field, message) => {
     const { swarm, leader } = await aClient();
     leader.start();
-    const misspelt = { creditWieght: 2 } as object;
-    await expect(swarm.setProject("p", misspelt)).rejects.toThrow(/creditWieght/);
+    await expect(set(swarm, patch)).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field, message });
+    expect(leader.asked).toEqual([]);
+  });
+
+  it("a patch that says nothing", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const sets = [
+      swarm.setPolicy({}),
+      swarm.setPolicy({ topN: undefined }),
+      swarm.setKind("k", {}),
+      swarm.setResource("r", {}),
+      swarm.setRate("t", {}),
+    ];
+    for (const set of sets)
+      await expect(set).rejects.toMatchObject({
+        code: "WAGGLE_INVALID_MESSAGE",
+        message: expect.stringContaining("say what to set; there are "),
+      });
+    expect(leader.asked).toEqual([]);
+  });
+
+  it("a value out of its range, and the refusal says which it is", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    await expect(swarm.setProject("p", { creditWeight: 0 })).rejects.toThrow(
+      `creditWeight: must be at least ${limits.settingWeightMin}, not 0`,
+    );
     expect(leader.asked).toEqual([]);
   });
 });
