@@ -92,7 +92,7 @@ function checkTurns(
 
 function alphaAfter(now: Policy, { alpha, optimizeFor, autoTune = now.autoTune }: PolicyPatch): number {
   const isSaid = alpha !== undefined || optimizeFor !== undefined;
-  return alphaOf({ preset: optimizeFor, alpha: isSaid ? alpha : now.alpha, autoTune });
+  return alphaOf({ optimizeFor, alpha: isSaid ? alpha : now.alpha, autoTune });
 }
 
 /** @throws InvalidValueError naming the field of the patch */

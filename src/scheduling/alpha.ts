@@ -3,7 +3,7 @@
 // section 7). Not here: the load function (load.ts), whose queues are watched and when.
 
 import { InvalidValueError } from "../errors.ts";
-import { checkAmounts, checkFinite, checkObject, checkText, said } from "./argument.ts";
+import { checkAmounts, checkFinite, checkNames, checkObject, checkText, said } from "./argument.ts";
 
 /** LOCO's `optimize_for`: whom to serve first, from who waits longest (0) towards who has most (1). */
 export const alphaByPreset = { latency: 0, balanced: 0.25, throughput: 0.5 } as const;
@@ -13,7 +13,7 @@ export const alphaPresetDefault: AlphaPreset = "balanced";
 
 /** What an operator may say of α: a preset or a number, never both; neither means `balanced`. */
 export interface AlphaChoice {
-  readonly preset?: string | undefined;
+  readonly optimizeFor?: string | undefined;
   /** [0, 1] */
   readonly alpha?: number | undefined;
   /** Whether α is to move by itself (`nextAlpha`), which it does within [0, 0.5] only. */
@@ -32,16 +32,17 @@ export const alphaTrendTicks = 10;
 
 /**
  * @returns α, in [0, 1]
- * @throws InvalidValueError when the choice is no object, both are given, the preset is unknown, α lies outside [0, 1] or is no number,
- *   or is above 0.5 and to move by itself
+ * @throws InvalidValueError when the choice is no object or says what nobody knows, both are given, the preset is
+ *   unknown, α lies outside [0, 1] or is no number, or is above 0.5 and to move by itself
  */
 export function alphaOf(choice: AlphaChoice): number {
   checkObject(choice, "choice");
-  const { preset, alpha, autoTune } = choice;
-  if (preset !== undefined && alpha !== undefined) {
-    throw new InvalidValueError("say either an α or a preset, not both", { field: "alpha" });
+  checkNames(choice, choiceNames, "α");
+  const { optimizeFor, alpha, autoTune } = choice;
+  if (optimizeFor !== undefined && alpha !== undefined) {
+    throw new InvalidValueError("say either an α or what to optimize for, not both", { field: "alpha" });
   }
-  const chosen = alpha ?? presetAlpha(preset ?? alphaPresetDefault);
+  const chosen = alpha === undefined ? presetAlpha(optimizeFor) : alpha;
   if (typeof chosen !== "number" || !(chosen >= 0 && chosen <= 1)) {
     throw new InvalidValueError(`α must be a number from 0 to 1, not ${said(chosen)}`, { field: "alpha" });
   }
@@ -52,13 +53,15 @@ export function alphaOf(choice: AlphaChoice): number {
   return chosen;
 }
 
+const choiceNames = ["optimizeFor", "alpha", "autoTune"] satisfies (keyof AlphaChoice)[];
+
 /** One that was said: unlike a setting, an argument has no preset to fall back to. @throws InvalidValueError */
 export function checkAlpha(alpha: number): void {
   checkFinite(alpha, "alpha");
   alphaOf({ alpha });
 }
 
-function presetAlpha(preset: string): number {
+function presetAlpha(preset: string = alphaPresetDefault): number {
   checkText(preset, "optimizeFor");
   if (isPreset(preset)) return alphaByPreset[preset];
   const known = Object.keys(alphaByPreset).join(", ");

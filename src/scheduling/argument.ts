@@ -36,6 +36,15 @@ export function checkObject(value: object, field: string): void {
   refuse(field, `must be an object, not ${said(value)}`);
 }
 
+/** Types catch a misspelt name in TypeScript; plain JavaScript would have it passed over.
+ *  @throws InvalidValueError naming the first that has a value and is none of `known` */
+export function checkNames(value: object, known: readonly string[], what: string): void {
+  for (const [name, given] of Object.entries(value)) {
+    if (given === undefined || known.includes(name)) continue;
+    refuse(name, `is unknown; of ${what} there are ${known.join(", ")}`);
+  }
+}
+
 /** @throws InvalidValueError for what is no list, and for a member that is no object */
 export function checkObjects(list: readonly object[], field: string): void {
   checkEach(list, field, checkObject);
