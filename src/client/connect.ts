@@ -1,14 +1,14 @@
 // Finding the server and opening a connection to a swarm on it: where a program that uses Waggle begins.
 // Finds, never starts: `waggle up` starts what is missing.
 
-import { resolve } from "node:path";
 import { type Logger, pino } from "pino";
 import { isObject, unknownOption } from "../agent/option-names.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
+import { programSettings } from "../config/settings.ts";
 import { InvalidConfigError } from "../errors.ts";
-import { SUBJECT_TOKEN_PATTERN, swarmId } from "../ids.ts";
+import { swarmId } from "../ids.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerAddress } from "../transport/server-address.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -16,22 +16,23 @@ import type { Transport } from "../transport/transport.ts";
 import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
 import { checkProject } from "./task-request.ts";
 
-/** All have defaults: without any, the swarm that `waggle up` runs in this folder. */
+/** All have defaults: without any, the swarm that `waggle` commands reach from this folder with this environment. What
+ *  is said here goes before the environment; `waggle.config.json` is not read. */
 export interface ConnectOptions {
-  /** `nats://host:4222`, one or several of one cluster. Default: NATS_URL, the selected NATS context, or the
-   *  broker of the data folder, in this order. */
+  /** `nats://host:4222`, one or several of one cluster. Default: NATS_URL or NATS_CONTEXT, the selected NATS context,
+   *  or the broker of the data folder, in this order. */
   readonly nats?: string | readonly string[] | undefined;
   /** A NATS context by name, instead of `nats`. */
   readonly natsContext?: string | undefined;
-  /** Paths of files that say who we are to the server. */
+  /** Paths of files that say who we are to the server. Default: NATS_CREDS, NATS_NKEY, NATS_CA, NATS_CERT, NATS_KEY. */
   readonly credentials?: CredentialFiles | undefined;
-  /** Default `default`. */
+  /** Default: WAGGLE_SWARM, or `default`. */
   readonly swarm?: string | undefined;
-  /** Of tasks that name none. Default `default`. */
+  /** Of tasks that name none. Default: WAGGLE_PROJECT, or `default`. */
   readonly project?: string | undefined;
-  /** Of tasks that name none. */
+  /** Of tasks that name none. Default: WAGGLE_USER, or nobody in particular. */
   readonly user?: string | undefined;
-  /** Where `waggle up` keeps its broker's address. Default `.waggle`. */
+  /** Where `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
   readonly dataFolder?: string | undefined;
   /** Default: silent. Never given payloads or credentials. */
   readonly logger?: Logger | undefined;
@@ -45,16 +46,15 @@ export interface ConnectOptions {
 
 /** Opens a connection. Close it with `close()`, or declare it with `await using`.
  *  @throws UnreachableError when no server is found or answers
- *  @throws InvalidConfigError when an option is wrong */
+ *  @throws InvalidConfigError when an option, or a variable of the environment, is wrong */
 export async function connect(options: ConnectOptions = {}): Promise<Swarm> {
   checkNames(options);
-  const { swarm = "default", project = "default", user, logger = pino({ level: "silent" }) } = options;
-  if (!SUBJECT_TOKEN_PATTERN.test(swarm)) {
-    throw new InvalidConfigError("swarm: must be 1–64 characters of A–Z a–z 0–9 _ -", { field: "swarm" });
-  }
+  const { logger = pino({ level: "silent" }) } = options;
+  const settings = settingsOf(options);
+  const { swarm, project, user } = settings;
   checkProject(project);
   return new SwarmClient({
-    ...(await openWire(options, logger)),
+    ...(await openWire(options, settings, logger)),
     swarm: swarmId(swarm),
     project,
     user,
@@ -92,12 +92,12 @@ function checkNames(options: ConnectOptions): void {
 
 type Wire = Pick<SwarmDeps, "transport" | "agentConnection" | "onClose">;
 
-async function openWire(options: ConnectOptions, logger: Logger): Promise<Wire> {
+async function openWire(options: ConnectOptions, settings: ProgramSettings, logger: Logger): Promise<Wire> {
   const { transport } = options;
   if (transport !== undefined) {
     return { transport, onClose: async () => undefined };
   }
-  const server = await findServer(options);
+  const server = await findServer(settings);
   const opened = await connectNats({
     ...server,
     name: "waggle-client",
@@ -109,16 +109,32 @@ async function openWire(options: ConnectOptions, logger: Logger): Promise<Wire> 
 }
 
 async function findServer(
-  options: ConnectOptions,
+  settings: ProgramSettings,
 ): Promise<ServerAddress & { readonly inboxPrefix?: string }> {
-  const { natsContext, credentials, dataFolder = ".waggle" } = options;
-  const nats = options.nats ?? (natsContext === undefined ? process.env.NATS_URL : undefined);
-  const { address, inboxPrefix } = await findBroker({
-    mode: "find-only",
-    dataFolder: resolve(dataFolder),
-    nats: typeof nats === "string" || nats === undefined ? nats : nats.join(","),
-    natsContext,
-    credentials,
-  });
+  const { address, inboxPrefix } = await findBroker({ mode: "find-only", ...settings });
   return { ...address, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };
+}
+
+type ProgramSettings = ReturnType<typeof programSettings>;
+
+/** @throws InvalidConfigError */
+function settingsOf(options: ConnectOptions): ProgramSettings {
+  const { nats, natsContext, credentials, swarm, project, user, dataFolder } = options;
+  return programSettings({
+    options: {
+      nats: typeof nats === "string" || nats === undefined ? nats : nats.join(","),
+      natsContext,
+      creds: credentials?.creds,
+      nkey: credentials?.nkey,
+      tlsCa: credentials?.tls?.ca,
+      tlsCert: credentials?.tls?.cert,
+      tlsKey: credentials?.tls?.key,
+      swarm,
+      project,
+      user,
+      dataFolder,
+    },
+    env: process.env,
+    cwd: process.cwd(),
+  });
 }

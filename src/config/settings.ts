@@ -1,5 +1,6 @@
 // The settings in force: flags before environment before waggle.config.json before defaults, each checked by
-// the same schema and refused under the name the person used for it.
+// the same schema and refused under the name the person used for it. Programs that connect by themselves say options
+// instead of flags, and read no file.
 // Not here: flags of one verb (cli/), limits of the system (limits.ts).
 
 import { readFileSync } from "node:fs";
@@ -83,6 +84,26 @@ interface Layer {
 /** @throws InvalidConfigError naming the flag, the variable or the field that is wrong */
 export function loadSettings(sources: SettingsSources): Settings {
   const layers = [flagLayer(sources), environmentLayer(sources), fileLayer(sources)];
+  const settings = settingsOf(layers, sources.cwd);
+  return { ...settings, user: settings.user ?? accountName() };
+}
+
+export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
+  readonly options: { readonly [Name in keyof SettingNames]: SettingNames[Name] | undefined };
+}
+
+/** Of a program: it logs as it likes, and may be nobody's in particular.
+ *  @throws InvalidConfigError naming the option or the variable that is wrong */
+export function programSettings(sources: ProgramSources): Omit<SaidSettings, "logLevel"> {
+  const { values, ...environment } = environmentLayer(sources);
+  const { logLevel: _, ...read } = values;
+  const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
+  return settingsOf([options, { ...environment, values: read }], sources.cwd);
+}
+
+type SaidSettings = Omit<Settings, "user"> & { readonly user: string | undefined };
+
+function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
   for (const layer of layers) checkLayer(layer);
 
   const text = (name: SettingName) => layers.map((layer) => layer.values[name]).find(isText);
@@ -95,8 +116,8 @@ export function loadSettings(sources: SettingsSources): Settings {
     credentials: credentialsOf(path),
     swarm: text("swarm") ?? "default",
     project: text("project") ?? "default",
-    user: text("user") ?? accountName(),
-    dataFolder: path("dataFolder") ?? resolve(sources.cwd, ".waggle"),
+    user: text("user"),
+    dataFolder: path("dataFolder") ?? resolve(cwd, ".waggle"),
     logLevel: text("logLevel") as LogLevel | undefined,
   };
 }
@@ -158,7 +179,7 @@ function flagLayer({ flags, cwd }: SettingsSources): Layer {
 }
 
 /** An empty variable counts as absent: that is how a shell or a compose file unsets one. */
-function environmentLayer({ env, cwd }: SettingsSources): Layer {
+function environmentLayer({ env, cwd }: Pick<SettingsSources, "env" | "cwd">): Layer {
   const values: Layer["values"] = {};
   for (const name of settingNames) {
     const value = env[environmentVariables[name]];

@@ -6,7 +6,7 @@ import { type AddressInfo, connect as connectSocket, createServer, type Server, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -46,6 +46,7 @@ afterAll(async () => {
   await broker?.close();
 });
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await Promise.all(open.splice(0).map((swarm) => swarm.close()));
 });
 
@@ -171,16 +172,31 @@ describe("connect", () => {
   it("takes several addresses, and the one in NATS_URL", async () => {
     const swarm = await aConnection({ nats: [url, url] });
     expect((await swarm.status()).swarm).toBe("test");
-    const before = process.env["NATS_URL"];
-    process.env["NATS_URL"] = url;
-    try {
-      const other = await connect({ swarm: "test" });
-      open.push(other);
-      expect((await other.status()).leader).toBe("c1");
-    } finally {
-      if (before === undefined) delete process.env["NATS_URL"];
-      else process.env["NATS_URL"] = before;
-    }
+    vi.stubEnv("NATS_URL", url);
+    const other = await connect({ swarm: "test" });
+    open.push(other);
+    expect((await other.status()).leader).toBe("c1");
+  });
+
+  it("reaches the swarm, project and user of the environment, as the commands do", async () => {
+    const names = { NATS_URL: url, WAGGLE_SWARM: "test", WAGGLE_PROJECT: "reports", WAGGLE_USER: "ann" };
+    for (const [name, value] of Object.entries(names)) vi.stubEnv(name, value);
+    const swarm = await connect();
+    open.push(swarm);
+    expect(swarm.id).toBe("test");
+    const { id } = await swarm.submit({ kind: "of-the-environment" });
+    const [submitted] = (await swarm.story(id)).events;
+    expect(submitted?.event).toMatchObject({ task: { project: "reports", user: "ann" } });
+    const said = await connect({ swarm: "said" });
+    open.push(said);
+    expect(said.id).toBe("said");
+  });
+
+  it("finds the broker of the data folder that the environment names", async () => {
+    const empty = mkdtempSync(join(tmpdir(), "waggle-client-"));
+    vi.stubEnv("WAGGLE_DATA_FOLDER", empty);
+    await expect(connect()).rejects.toThrow(empty);
+    rmSync(empty, { recursive: true });
   });
 
   it("closes itself at the end of a block, and ends what waits", async () => {
@@ -273,6 +289,8 @@ describe("connect fails", () => {
   it.each([
     ["swarm", { swarm: "no.dots" }, InvalidConfigError],
     ["project", { project: "_" }, InvalidMessageError],
+    ["user", { user: "two words" }, InvalidConfigError],
+    ["natsContext", { natsContext: "another" }, InvalidConfigError],
   ] as const)("with the name of the option that is wrong: %s", async (field, options, type) => {
     const error = await connect({ nats: url, ...options }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(type);
@@ -288,6 +306,16 @@ describe("connect fails", () => {
     const error = await connect(options as ConnectOptions).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(InvalidConfigError);
     expect(error).toMatchObject({ field, message: expect.stringMatching(message) });
+  });
+
+  it("with the name of the variable that is wrong", async () => {
+    vi.stubEnv("WAGGLE_SWARM", "no.dots");
+    const error = await connect({ nats: url }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InvalidConfigError);
+    expect(error).toMatchObject({
+      field: "WAGGLE_SWARM",
+      message: expect.stringMatching(/^WAGGLE_SWARM: /),
+    });
   });
 
   it("with the reason of its signal", async () => {

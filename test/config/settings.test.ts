@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { configJsonSchema } from "../../src/config/json-schema.ts";
-import { loadSettings, type SettingsSources } from "../../src/config/settings.ts";
+import { loadSettings, programSettings, type SettingsSources } from "../../src/config/settings.ts";
 import { InvalidConfigError } from "../../src/errors.ts";
 
 function aFolder(config?: unknown): string {
@@ -115,5 +115,37 @@ describe("waggle.schema.json", () => {
   it("is what the schema says (else: tsx scripts/config-schema.ts)", () => {
     const file = readFileSync(new URL("../../waggle.schema.json", import.meta.url), "utf8");
     expect(JSON.parse(file)).toEqual(configJsonSchema());
+  });
+});
+
+describe("settings of a program", () => {
+  const of = (sources: Partial<Parameters<typeof programSettings>[0]>) =>
+    programSettings({ options: {}, env: {}, cwd: aFolder(), ...sources });
+
+  it("come from options before the environment, and from no file", () => {
+    const cwd = aFolder({ swarm: "file", project: "file", user: "file" });
+    const env = { WAGGLE_SWARM: "env", NATS_URL: "nats://env", WAGGLE_DATA_FOLDER: "there" };
+    expect(of({ cwd, env, options: { swarm: "option", natsContext: undefined } })).toMatchObject({
+      nats: "nats://env",
+      natsContext: undefined,
+      swarm: "option",
+      project: "default",
+      user: undefined,
+      dataFolder: join(cwd, "there"),
+    });
+  });
+
+  it("name one server, whatever the environment names besides", () => {
+    const env = { NATS_URL: "nats://env", NATS_CREDS: "env.creds" };
+    const cwd = aFolder();
+    expect(of({ cwd, env, options: { natsContext: "mine" } })).toMatchObject({
+      nats: undefined,
+      natsContext: "mine",
+      credentials: { creds: join(cwd, "env.creds") },
+    });
+  });
+
+  it("have nothing to do with the log", () => {
+    expect(of({ env: { WAGGLE_LOG_LEVEL: "loud" } })).toMatchObject({ swarm: "default" });
   });
 });
