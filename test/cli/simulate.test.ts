@@ -200,6 +200,22 @@ describe("a picture", () => {
     expect(await shown(scenario, ["four-deciders"])).toEqual(words.slice(1));
   });
 
+  it.each([
+    [
+      "loco-burst",
+      ["waggle", "loco", "loco-ceiling"],
+      [3, 4, 5],
+      "seed 3 of 3–5; α 0.25 for loco, loco-ceiling",
+    ],
+    ["loco-burst", ["waggle"], [3], "seed 3 alone"],
+    ["lucio-1", ["waggle", "loco"], [0, 1], "deterministic: every seed gives the same; α 0.25 for loco"],
+    ["herd", ["waggle"], [0, 1, 2], "mean over 3 seeds (0–2), 95 % confidence interval"],
+    ["vapora-examples", undefined, [0, 1], "deterministic: every seed gives the same"],
+  ])("of %s under %o on seeds %o says so", async (name, rules, seeds, sentence) => {
+    const { svg } = await aPicture(scenarioNamed(name) as Scenario, rules, seeds);
+    expect(svg).toContain(`>${sentence}<`);
+  });
+
   it("says of a rule that it was not measured", async () => {
     const { svg } = await aPicture(scenarioNamed("skew16") as Scenario, ["waggle", "random"]);
     expect(svg.match(/>not measured</g)?.length).toBe(1);

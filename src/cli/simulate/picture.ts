@@ -28,7 +28,8 @@ export async function drawPicture(
 ): Promise<string> {
   // Loaded when it is needed: no other verb should wait for it.
   const { parse, View } = await import("vega");
-  const spec = timelines.size > 0 ? timelineSpec(scenario, timelines) : figureSpec(scenario, reports);
+  const spec =
+    timelines.size > 0 ? timelineSpec(scenario, reports, timelines) : figureSpec(scenario, reports);
   const view = new View(parse(spec), { renderer: "none" });
   try {
     return rounded(await view.toSVG());
@@ -44,13 +45,18 @@ function rounded(svg: string): string {
   );
 }
 
-function timelineSpec(scenario: Scenario, timelines: ReadonlyMap<string, Timeline>): Spec {
+function timelineSpec(
+  scenario: Scenario,
+  reports: readonly RuleReport[],
+  timelines: ReadonlyMap<string, Timeline>,
+): Spec {
   const series = seriesOf(timelines);
   const names = [...timelines.keys()];
   const panels = [waterfallPanel, sharePanel, waitPanel];
   const isRowARule = names.length > RULES_ABREAST;
+  const seedText = ({ first, last }: SeedRange) => `seed ${first} of ${first}–${last}`;
   return {
-    ...frame(scenario),
+    ...frame(scenario, conditions(scenario, reports, seedText)),
     layout: { ...layout, columns: isRowARule ? panels.length : names.length },
     scales: [
       {
@@ -76,8 +82,10 @@ function figureSpec(scenario: Scenario, reports: readonly RuleReport[]): Spec {
   }));
   const shown = figureMarksOf(charted.flatMap(({ rows }) => rows));
   const names = shown.map(({ name }) => name);
+  const seedText = ({ first, last, count }: SeedRange) =>
+    `mean over ${count} seeds (${first}–${last}), 95 % confidence interval`;
   return {
-    ...frame(scenario),
+    ...frame(scenario, conditions(scenario, reports, seedText)),
     layout: { ...layout, columns: Math.min(3, charted.length) },
     scales: [
       { name: "color", type: "ordinal", domain: names, range: shown.map(({ color }) => color) },
@@ -104,14 +112,36 @@ const layout = { padding: { row: 100, column: 120 }, bounds: "flush", align: "ea
 
 const besides = { orient: "right", rowPadding: 2 } as const;
 
-function frame({ name, summary }: Scenario): Spec {
+interface SeedRange {
+  readonly first: number;
+  readonly last: number;
+  readonly count: number;
+}
+
+/** What to say of the runs, so that they can be made again. @param seedText where several ran */
+function conditions(
+  { isDeterministic }: Scenario,
+  reports: readonly RuleReport[],
+  seedText: (range: SeedRange) => string,
+): string {
+  const { seeds = [] } = reports[0] ?? {};
+  const [first = 0, last = first] = [seeds[0], seeds.at(-1)];
+  const several = first === last ? `seed ${first} alone` : seedText({ first, last, count: seeds.length });
+  const readers = reports.filter(({ alpha }) => alpha !== null);
+  const [reader] = readers;
+  const alpha =
+    reader === undefined ? "" : `; α ${reader.alpha} for ${readers.map(({ rule }) => rule).join(", ")}`;
+  return `${isDeterministic === true ? "deterministic: every seed gives the same" : several}${alpha}`;
+}
+
+function frame({ name, summary }: Scenario, said: string): Spec {
   return {
     $schema: "https://vega.github.io/schema/vega/v6.json",
     background: "white",
     padding: 16,
     title: {
       text: name,
-      subtitle: summary,
+      subtitle: [summary, said],
       anchor: "start",
       fontSize: 16,
       subtitleFontSize: 12,
