@@ -39,17 +39,17 @@ export function describeObstacle(
     case "global-budget":
       return budgetText(obstacle, timeText);
     case "swarm-limit":
-      return `The swarm runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.topN)}: one must end, or \`waggle policy set --top-n N\` allow more`;
+      return `The swarm runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.topN)}: one must end, or \`waggle policy set --top-n N\` allows more`;
     case "project-concurrency":
-      return `Project ${obstacle.project} runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: one must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` allow more`;
+      return `Project ${obstacle.project} runs as many attempts as it may, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: one must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` allows more`;
     case "all-full":
-      return `Every agent that serves it is full: ${counted(obstacle.agents, "agent")}, ${number(obstacle.taken)} of ${counted(obstacle.places, "place")} taken; ${nextIn(wait)}`;
+      return `Every agent that serves it is full: ${counted(obstacle.agents, "agent")}, ${number(obstacle.taken)} of ${counted(obstacle.places, "place")} taken; ${nextIn(wait)}; start another agent of its kind, or these with a higher --max-concurrent`;
     case "rate-limited":
       return rateText(obstacle, timeText);
     case "none-eligible":
-      return `No agent that serves it may have it now: ${reasons(obstacle.counts)}${firstFrom(obstacle.until, timeText)}`;
+      return `No agent that serves it may have it now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
     case "room-kept":
-      return `What is left of the budget is kept for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the ceiling: it goes after that`;
+      return `What is left of the budget is kept for ${obstacle.task} of ${obstacle.project}/${obstacle.user}, which has waited past the ceiling: it goes after that, or when \`waggle project set ${obstacle.project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's, has room for both`;
     case "later-turn":
       return `${counted(obstacle.feasible, "agent")} may have it, and it goes when its turn comes; ${nextIn(wait)}`;
     default:
@@ -126,10 +126,12 @@ function roomText(
   { project, reserved, tokens, needed, opensAt }: BudgetObstacle,
   timeText: TimeText,
 ): string {
-  if (opensAt !== undefined) return `room again from ${timeText(opensAt)}`;
-  if (reserved > 0 && needed <= tokens) return "room again when attempts that hold reservations end";
   const command = project === undefined ? "waggle policy set" : `waggle project set ${project}`;
-  return `that never fits: \`${command} --budget N\` raises it`;
+  const raised = `\`${command} --budget N\` raises it`;
+  if (opensAt !== undefined) return `room again from ${timeText(opensAt)}, or ${raised}`;
+  if (reserved > 0 && needed <= tokens)
+    return `room again when attempts that hold reservations end, or ${raised}`;
+  return `that never fits: ${raised}`;
 }
 
 function rateText(
@@ -166,7 +168,7 @@ function reasons(counts: Extract<TaskObstacle, { reason: "none-eligible" }>["cou
 }
 
 function firstFrom(until: number | undefined, timeText: TimeText): string {
-  return until === undefined ? "" : `; the first may from ${timeText(until)}`;
+  return until === undefined ? "" : `the first may from ${timeText(until)}, or `;
 }
 
 function suggestion(nearMisses: readonly string[]): string {

@@ -26,6 +26,73 @@ it("a rate that is used up: whose, how much of what, until when, and what raises
   );
 });
 
+it("a limit on open attempts: one must end, or a command allows more", () => {
+  const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
+    describeObstacle(obstacle, { agents: [] }, noon);
+  expect(told({ reason: "swarm-limit", open: 4, topN: 4 })).toMatch(
+    /4 of 4: one must end, or `waggle policy set --top-n N` allows more$/,
+  );
+  expect(told({ reason: "project-concurrency", project: "acme", open: 2, maxConcurrent: 2 })).toMatch(
+    /2 of 2: one must end, or `waggle project set acme --max-concurrent N` allows more$/,
+  );
+});
+
+describe("agents serve it, and none may have it now", () => {
+  const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
+    describeObstacle(obstacle, { agents: [] }, noon);
+
+  it("when all are full: whose turn is next, and what makes more places", () => {
+    expect(told({ reason: "all-full", agents: 2, taken: 3, places: 3 })).toBe(
+      "Every agent that serves it is full: 2 agents, 3 of 3 places taken; nobody is before it; start another agent of its kind, or these with a higher --max-concurrent",
+    );
+  });
+
+  it("when each fails a filter: which, until when, and who else could", () => {
+    const counts = { suspended: 1, unresponsive: 2 };
+    expect(told({ reason: "none-eligible", counts })).toBe(
+      "No agent that serves it may have it now: 1 suspended, 2 unresponsive; start another agent of its kind",
+    );
+    expect(told({ reason: "none-eligible", counts, until: 5 })).toMatch(
+      /; the first may from noon, or start another agent of its kind$/,
+    );
+  });
+});
+
+describe("a budget in its way", () => {
+  const full = { tokens: 1_000, windowMs: 3_600_000, needed: 300 };
+  const told = (spent: number, reserved: number, opensAt?: number) =>
+    describeObstacle(
+      {
+        reason: "project-budget",
+        project: "acme",
+        ...full,
+        spent,
+        reserved,
+        ...(opensAt === undefined ? {} : { opensAt }),
+      },
+      { agents: [] },
+      noon,
+    );
+
+  it("is raised by a command, whenever else there is room again", () => {
+    expect(told(800, 0, 5)).toMatch(
+      /; room again from noon, or `waggle project set acme --budget N` raises it$/,
+    );
+    expect(told(0, 800)).toMatch(/reservations end, or `waggle project set acme --budget N` raises it$/);
+    const swarms = { reason: "global-budget", ...full, needed: 2_000, spent: 0, reserved: 0 } as const;
+    expect(describeObstacle(swarms, { agents: [] }, noon)).toMatch(
+      /; that never fits: `waggle policy set --budget N` raises it$/,
+    );
+  });
+
+  it("of which the rest is kept for another: for which, and what makes room for both", () => {
+    const kept = { reason: "room-kept", task: "big", project: "acme", user: "ann" } as const;
+    expect(describeObstacle(kept, { agents: [] }, noon)).toMatch(
+      /kept for big of acme\/ann, .* goes after that, or when `waggle project set acme --budget N`, or/,
+    );
+  });
+});
+
 describe("nobody serves its kind", () => {
   const agents = [standing("a0", "draining", false), standing("a1", "draining"), standing("a2", "offline")];
   const told = (draining: number, offline: number, nearMisses: string[] = []) =>

@@ -61,7 +61,8 @@ waits  queued for …
 translate for default/ann, no attempt yet, as of …
 
 why         Every agent that serves it is full: 1 agent, 1 of 1 place taken; the
-            next place goes to it
+            next place goes to it; start another agent of its kind, or these
+            with a higher --max-concurrent
 
 turn of          place    waited  ceiling  goes by  clock  virtual time
 project default  1 of 1  0 ticks       20  rule       1.0           0.0
@@ -77,7 +78,7 @@ review for acme/ann, no attempt yet, as of …
 
 why         The budget of project acme has too little left: 800 spent of 1,000
             tokens in 1 h; this task needs about 300; room again from
-            …
+            …, or \`waggle project set acme --budget N\` raises it
 
 turn of       place    waited  ceiling  goes by  clock  virtual time
 project acme  1 of 1  0 ticks       20  rule       1.0           0.0
