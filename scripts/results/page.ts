@@ -29,7 +29,7 @@ export function resultsPage(results: Results): string {
   return `${[
     "# Results",
     `Written by \`npm run simulate:all\` (${results.seeds} seeds, 0 to ${results.seeds - 1}); do not edit. Each figure is a mean over the seeds ± half ` +
-      "its 95 % confidence interval; without ± nothing is drawn, or all seeds agree. [Simulating](simulate.md) says " +
+      "its 95 % confidence interval; without ± the scenario is deterministic, or all seeds agree. [Simulating](simulate.md) says " +
       "what runs, what the figures mean and which choices are ours. α is 0.25 where nothing else is said.",
     "## What is claimed",
     claims(results.checked),

@@ -64,7 +64,7 @@ export function simulateCommand(program: Program): Command {
 const examples = `
 Figures are means over the seeds with their 95 % confidence interval. With --json: one object a rule,
 {scenario, rules, alpha, seeds, metrics: {name: {mean, ci95}}}. alpha is null for rules that do not read it, a metric
-that was not measured is null, ci95 is null for a single seed and 0 where nothing is drawn.
+that was not measured is null, ci95 is null for a single seed and 0 where the scenario is deterministic.
 
 Examples:
   $ waggle simulate list

@@ -85,6 +85,7 @@ describe("a simulation", () => {
     const { code, stdout, stderr } = await simulate(aFolder(), "lucio-1", "--compare", "lucio,fifo");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^figure +lucio +fifo\n/m);
+    expect(stdout).toMatch(/^deterministic: one run$/m);
     expect(stdout).toMatch(/^total +15 +15$/m);
     expect(stdout).toContain("first in, first out over all users");
     expect(stdout).toContain("time at which the last task of all ended");

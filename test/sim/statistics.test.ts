@@ -8,7 +8,7 @@ describe("an estimate", () => {
     expect(estimateOf([1, 2, 3, 4], true)).toEqual({ mean: 2.5, ci95: (1.96 * Math.sqrt(5 / 3)) / 2 });
   });
 
-  it("of one seed has no interval, unless nothing is drawn", () => {
+  it("of one seed has no interval, unless the scenario is deterministic", () => {
     expect(estimateOf([7], true)).toEqual({ mean: 7, ci95: null });
     expect(estimateOf([7], false)).toEqual({ mean: 7, ci95: 0 });
   });

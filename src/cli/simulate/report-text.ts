@@ -41,7 +41,7 @@ export function figureNames(reports: readonly RuleReport[]): string[] {
   return [...new Set(reports.flatMap(({ metrics }) => Object.keys(metrics)))];
 }
 
-/** `0.985 ± 0.004`, or the figure alone where nothing is drawn or one seed ran. */
+/** `0.985 ± 0.004`, or the figure alone where the scenario is deterministic or one seed ran. */
 export function estimateText(estimate: Estimate | null | undefined): string {
   if (estimate === undefined || estimate === null) return "not measured";
   const { mean, ci95 } = estimate;
@@ -63,7 +63,7 @@ function conditions({ isDeterministic }: Scenario, reports: readonly RuleReport[
   const [first, last] = [seeds[0], seeds.at(-1)];
   const alpha = reports.find((report) => report.alpha !== null)?.alpha;
   const underAlpha = alpha === undefined ? "" : `α ${alpha}, `;
-  if (isDeterministic === true) return `${underAlpha}nothing is drawn`;
+  if (isDeterministic === true) return `${underAlpha}deterministic: one run`;
   if (first === last) return `${underAlpha}seed ${first} alone`;
   return `${underAlpha}seeds ${first} to ${last}; mean ± half the 95 % confidence interval`;
 }

@@ -3,7 +3,7 @@
 /** The mean over seeds and half the width of its 95 % confidence interval. */
 export interface Estimate {
   readonly mean: number;
-  /** 1.96·s/√n with the sample's deviation s; 0 where nothing is drawn, null where one seed cannot tell. */
+  /** 1.96·s/√n with the sample's deviation s; 0 where chance has no part, null where one seed cannot tell. */
   readonly ci95: number | null;
 }
 
