@@ -200,7 +200,7 @@ function userTable({ projects }: StatusResponse, view: View): string {
       project,
       user.user,
       countsText(user.tasks),
-      duration(user.waitMsMean),
+      user.started === 0 ? "–" : duration(user.waitMsMean),
       duration(user.waitMsMax),
     ]),
   );

@@ -196,8 +196,10 @@ function oldestIn(lane: Lane): number {
 /** Users take what their project and those before it leave. @param bytesMax of the whole answer */
 function projectsWithin(state: SwarmState, at: Instant, bytesMax: number): StatusResponse["projects"] {
   let left = bytesMax * usersShare;
+  const waitingSince = waitingSinceByUser(state);
   const users = (row: ProjectRow) => {
-    const fitting = rowsWithin(mapped(row.userByName.values(), userStatusOf), left);
+    const statusOf = (user: UserRow) => userStatusOf(user, state.at - (waitingSince.get(user) ?? state.at));
+    const fitting = rowsWithin(mapped(row.userByName.values(), statusOf), left);
     left -= fitting.bytes;
     return fitting.rows;
   };
@@ -219,11 +221,23 @@ function* mapped<Item, Row>(items: Iterable<Item>, rowOf: (item: Item) => Row): 
   for (const item of items) yield rowOf(item);
 }
 
-function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow) {
+/** @param waitingMs of the task of theirs that waits longest; 0 where none does */
+function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow, waitingMs: number) {
   return {
     user: user as string,
     tasks: { ...counts },
+    started,
     waitMsMean: started === 0 ? 0 : waitMsSum / started,
-    waitMsMax,
+    waitMsMax: Math.max(waitMsMax, waitingMs),
   };
+}
+
+/** When the task that waits longest was queued, of each user with one that waits. */
+function waitingSinceByUser(state: SwarmState): ReadonlyMap<UserRow, number> {
+  const since = new Map<UserRow, number>();
+  for (const { memberByProject } of state.laneByKey.values())
+    for (const { memberByUser } of memberByProject.values())
+      for (const { row, oldest } of memberByUser.values())
+        since.set(row, Math.min(oldest.queuedAt, since.get(row) ?? oldest.queuedAt));
+  return since;
 }

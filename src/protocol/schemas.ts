@@ -504,7 +504,13 @@ export const statusResponseSchema = z.object({
       /** Absent without one. */
       budget: budgetStatusSchema.optional(),
       users: z.array(
-        z.object({ user: z.string(), tasks: counts, waitMsMean: z.number(), waitMsMax: z.number() }),
+        z.object({
+          user: z.string(),
+          tasks: counts,
+          started: z.int().optional().describe("tasks that were assigned, once or more often"),
+          waitMsMean: z.number().describe("from submission to the first assignment, of those; 0 of none"),
+          waitMsMax: z.number().describe("the same, or longer where a task still waits"),
+        }),
       ),
     }),
   ),

@@ -157,6 +157,20 @@ describe("budgets and rates in status", () => {
   });
 });
 
+it("a user of whom nothing was ever assigned has no mean wait, and a worst one all the same", () => {
+  const user = { user: "ann", tasks: { queued: 1 }, waitMsMean: 0, waitMsMax: 31_000 };
+  const rowOf = (started?: number) => {
+    const users = [{ ...user, ...(started === undefined ? {} : { started }) }];
+    return renderStatus(
+      { ...aStatus([]), projects: [{ project: "p", tasks: {}, users }] },
+      { ...view, showsOffline: false },
+    );
+  };
+  expect(rowOf(0)).toMatch(/^p +ann +1 queued +– +31 s$/m);
+  expect(rowOf(1)).toMatch(/^p +ann +1 queued +0 ms +31 s$/m);
+  expect(rowOf()).toMatch(/^p +ann +1 queued +0 ms +31 s$/m);
+});
+
 it("status says what did not fit the answer", () => {
   const omitted = { agents: 0, queues: 0, projects: 0, users: 7_000, resources: 0, rates: 3 };
   const text = renderStatus({ ...aStatus([]), omitted }, { ...view, showsOffline: false });

@@ -158,6 +158,8 @@ describe("a task that waits", () => {
     expect((await swarm.client.status()).queues).toMatchObject([{ kind: "count", waiting: 2, agents: 2 }]);
     await clock.advance(limits.heartbeatMs);
     await swarm.client.submit([{ kind: "other" }]);
-    expect((await swarm.client.status()).queues).toMatchObject([{ oldestMs: limits.heartbeatMs }]);
+    const { queues, projects } = await swarm.client.status();
+    expect(queues).toMatchObject([{ oldestMs: limits.heartbeatMs }]);
+    expect(projects[0]?.users).toMatchObject([{ started: 2, waitMsMean: 0, waitMsMax: limits.heartbeatMs }]);
   });
 });
