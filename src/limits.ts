@@ -134,6 +134,9 @@ export const limits = {
   agentsMax: 10_000,
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
+  /** One that came for slots alone, after so long: nothing was learnt of it and no number given to it, and how its
+   *  acquisitions ended is remembered without it. Until then a request that was under way meets the life that ended. */
+  slotAgentForgottenMs: 60_000,
   /** Result messages one agent has under way: enough to fill the wire, more only makes messages smaller. */
   resultMessagesInFlightMax: 2,
   /** Pause before an agent asks a leader again; doubles up to the second. */
@@ -461,6 +464,10 @@ assert(
 );
 assert(limits.electionMsMax === 2 * limits.leaderTimeoutMs, "the jitter of an election is below T");
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
+assert(
+  limits.askTimeoutMs < limits.slotAgentForgottenMs,
+  "what an agent that left still asks is not taken for a new one's",
+);
 assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
 assert(
   limits.batchBytesMax * 2 <= limits.maxPayloadBytesDefault,

@@ -29,7 +29,8 @@ import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
 
 export interface AgentOptions {
   /** 1–64 characters of `[A-Za-z0-9_-]`, used by one process at a time: a later one with the same id fences
-   *  the earlier. Default: `<host>-<kind>-<4 random>`, forgotten a day after it left. */
+   *  the earlier. Default: `<host>-<kind>-<4 random>`, forgotten a day after it left; a minute
+   *  after, if it only ever acquired slots. */
   readonly id?: string;
   /** What it can do, at most 256; none for an agent that only acquires slots. */
   readonly kinds: readonly string[];

@@ -60,7 +60,7 @@ function sentence(event: Event): string {
     case "AgentReinstated":
       return `${event.agent} is trusted with ${event.kind} again`;
     case "AgentForgotten":
-      return `${event.agent} left long ago and is forgotten`;
+      return `${event.agent} left a while ago and is forgotten`;
     case "PolicyChanged":
       return `policy set: ${pairs(event.policy)}`;
     case "ProjectConfigured":

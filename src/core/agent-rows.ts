@@ -6,7 +6,14 @@ import { limits } from "../limits.ts";
 import { emptyRecord, recordOutcome } from "../scheduling/success-rate.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
-import { type AgentRow, type OpenAttempt, placesOf, type SuccessRecord, type SwarmState } from "./state.ts";
+import {
+  type AgentRow,
+  cameForSlots,
+  type OpenAttempt,
+  placesOf,
+  type SuccessRecord,
+  type SwarmState,
+} from "./state.ts";
 import { type EventContext, startTimer, stopTimer } from "./task-rows.ts";
 
 export function joinRow(state: SwarmState, event: EventOf<"AgentJoined">, context: EventContext): void {
@@ -41,7 +48,8 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
   row.kindRows = [];
-  row.forgetTimer = startTimer(state, (context.at + limits.agentForgottenMs) as Instant, {
+  const forgottenMs = cameForSlots(row) ? limits.slotAgentForgottenMs : limits.agentForgottenMs;
+  row.forgetTimer = startTimer(state, (context.at + forgottenMs) as Instant, {
     kind: "forget",
     agent: row.id,
   });

@@ -10,7 +10,7 @@ import { closeAsLost } from "./decide-attempt.ts";
 import { endSlotsOf, reconcileSlots } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event, LeaveReason } from "./event.ts";
-import type { AgentRow, SwarmState } from "./state.ts";
+import { type AgentRow, cameForSlots, type SwarmState } from "./state.ts";
 
 const noSlots: ListedSlots = { held: [], waiting: [] };
 
@@ -95,19 +95,20 @@ export function decideUndrain(state: SwarmState, agent: AgentId): Decision {
   return { events: row.draining ? [{ type: "AgentUndrained", agent }] : [], reply: { kind: "ok" } };
 }
 
-/** Where there are as many agents as may be, the one that left longest ago is forgotten for the new one. */
+/** Where there are as many agents as may be, one that left is forgotten for the new one: of those that came for slots
+ *  alone, or else of all, the one that left longest ago. */
 function joinInPlaceOfAnother(state: SwarmState, command: JoinAgent): Decision {
-  let longestGone: AgentRow | undefined;
-  for (const row of state.agentById.values()) {
-    if (row.leftAt !== undefined && row.leftAt < (longestGone?.leftAt ?? Number.POSITIVE_INFINITY))
-      longestGone = row;
-  }
-  if (longestGone === undefined)
-    return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
-  return {
-    events: [{ type: "AgentForgotten", agent: longestGone.id }, joined(command)],
-    reply: newLife(command),
-  };
+  let least: AgentRow | undefined;
+  for (const row of state.agentById.values())
+    if (!row.online && (least === undefined || isForgottenBefore(row, least))) least = row;
+  if (least === undefined) return answered({ kind: "too-many-agents", retryAfterMs: limits.retryAfterMs });
+  return { events: [{ type: "AgentForgotten", agent: least.id }, joined(command)], reply: newLife(command) };
+}
+
+function isForgottenBefore(one: AgentRow, other: AgentRow): boolean {
+  const isForSlots = cameForSlots(one);
+  if (isForSlots !== cameForSlots(other)) return isForSlots;
+  return (one.leftAt ?? 0) < (other.leftAt ?? 0);
 }
 
 /** The agent in this life, if it is the one the coordinator knows. */

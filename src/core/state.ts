@@ -526,6 +526,11 @@ export function runsTasks(agent: AgentRow): boolean {
   return agent.kinds.size > 0;
 }
 
+/** Whether it came for slots alone, in all its lives: nothing was learnt of it, and no number or token given to it. */
+export function cameForSlots(agent: AgentRow): boolean {
+  return !runsTasks(agent) && agent.lastAssignedOrder === 0;
+}
+
 /** When the next timer is due, or undefined when nothing waits for time. */
 export function nextDueAt(state: SwarmState): Instant | undefined {
   return state.timers.peek()?.dueAt;

@@ -87,6 +87,31 @@ describe("joining", () => {
     expect(decideOnly(turns, join("new"))).toMatchObject({ kind: "too-many-agents" });
     expect(decideOnly(turns, join("a1"))).toMatchObject({ kind: "joined" });
   });
+
+  it("where there are too many, has those forgotten first that came for slots alone, then who left longest ago", () => {
+    const turns = new Turns();
+    const gone = ["old", "older-than-slots", "slots-1", "slots-2"];
+    for (const id of gone) {
+      turns.turn(join(id, id.startsWith("slots") ? { kinds: [] } : {}));
+      turns.turn({ type: "LeaveAgent", agent: agentId(id), incarnation: incarnation(`${id}-1`) });
+      turns.pass(10);
+    }
+    turns.turn(join("there"), join("there-for-slots", { kinds: [] }));
+    const { agentById } = turns.state;
+    const row = turns.agent("there");
+    for (let n = agentById.size; n < limits.agentsMax; n += 1) agentById.set(agentId(`x${n}`), row);
+    const forgotten: string[] = [];
+    for (let n = 0; n < gone.length; n += 1) {
+      const { events } = decide(turns.state, join("new"), turns.at);
+      const [first, second] = events;
+      if (first?.type !== "AgentForgotten") throw new Error(`nobody is forgotten, but ${first?.type}`);
+      expect(second).toMatchObject({ type: "AgentJoined", agent: "new" });
+      forgotten.push(first.agent);
+      agentById.set(first.agent, row);
+    }
+    expect(forgotten).toEqual(["slots-1", "slots-2", "old", "older-than-slots"]);
+    expect(decideOnly(turns, join("new"))).toMatchObject({ kind: "too-many-agents" });
+  });
 });
 
 describe("a heartbeat", () => {
@@ -209,6 +234,23 @@ describe("going", () => {
     turns.turn();
     expect(turns.state.agentById.size).toBe(0);
     expect(turns.state.timers.size).toBe(0);
+  });
+
+  it("is forgotten within a minute if it came for slots alone, and a day later if it ever ran something", () => {
+    const turns = busy(1);
+    turns.turn(turns.report("t1", { kind: "completed", result: "" }));
+    turns.turn(join("a1", { kinds: [] }), join("slots", { kinds: [] }), join("new"));
+    for (const id of ["a1", "slots", "new"])
+      turns.turn({ type: "LeaveAgent", agent: agentId(id), incarnation: turns.agent(id).incarnation });
+    turns.pass(limits.slotAgentForgottenMs - 1);
+    turns.turn();
+    expect([...turns.state.agentById.keys()]).toEqual(["a1", "slots", "new"]);
+    turns.pass(1);
+    turns.turn();
+    expect([...turns.state.agentById.keys()]).toEqual(["a1", "new"]);
+    turns.pass(limits.agentForgottenMs);
+    turns.turn();
+    expect(turns.state.agentById.size).toBe(0);
   });
 
   it("with more attempts than one batch closes takes several, and gets none of them back meanwhile", () => {

@@ -9,7 +9,7 @@ import { agentId, assignmentNumber, incarnation, instant, resourceName, slotHand
 import { limits } from "../../src/limits.ts";
 import { backlogOf } from "../../src/scheduling/backlog.ts";
 import { defaultPolicy, type Policy, ruleSets } from "../../src/scheduling/policy.ts";
-import { describeState } from "../support/fingerprint.ts";
+import { describeState, fingerprint } from "../support/fingerprint.ts";
 import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
 import { join } from "../support/turns.ts";
 
@@ -157,6 +157,42 @@ describe("a release", () => {
     const theft = { ...release("a1-x"), agent: agentId("a2"), incarnation: incarnation("a2-1") };
     expect(kindsOf(turns.turn(theft))).toEqual(["unknown-handle"]);
     expect(turns.holders("gpu")).toEqual(["a1-x"]);
+  });
+});
+
+describe("an agent that came for slots alone and is forgotten", () => {
+  it("is answered as before on what it held, and is told to join before it acquires", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"));
+    turns.turn(lapse("a1"));
+    turns.pass(limits.slotAgentForgottenMs);
+    turns.turn();
+    expect(turns.state.agentById.has(agentId("a1"))).toBe(false);
+    const before = fingerprint(turns.state);
+    expect(turns.turn(release("a1-x"), acquire("a1-x", "gpu"), acquire("a1-y", "gpu"), lapse("a1"))).toEqual([
+      { kind: "slot-ended", handle: "a1-x", reason: "agent-gone" },
+      { kind: "life-over", agent: "a1" },
+      { kind: "life-over", agent: "a1" },
+      { kind: "none" },
+    ]);
+    expect(fingerprint(turns.state)).toBe(before);
+  });
+
+  it("has none of its slots when it joins once more with the life that ended, and is told so", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, ...agents);
+    turns.turn(acquire("a1-x", "gpu"));
+    turns.turn(lapse("a1"));
+    turns.pass(limits.slotAgentForgottenMs);
+    turns.turn(acquire("a2-x", "gpu"));
+    const slots = { held: [slotHandle("a1-x")], waiting: [] };
+    const life = { agent: agentId("a1"), incarnation: incarnation("a1-1") };
+    const beat = { type: "ReconcileAgent", ...life, held: [], seen: assignmentNumber(0), slots } as const;
+    expect(turns.turn(join("a1", { kinds: [] }), beat, acquire("a1-x", "gpu"))).toMatchObject([
+      { kind: "joined", resumed: false },
+      { kind: "reconciled", slots: { revoked: ["a1-x"] } },
+      { kind: "slot-ended", handle: "a1-x", reason: "agent-gone" },
+    ]);
+    expect(turns.holders("gpu")).toEqual(["a2-x"]);
   });
 });
 
