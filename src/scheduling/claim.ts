@@ -2,6 +2,7 @@
 // "Whose turn"). The lower goes first. Claims only get worse while a round lasts.
 
 import type { TurnBasis } from "../core/receipt.ts";
+import type { TaskRow } from "../core/state.ts";
 import type { Account } from "./account.ts";
 import type { Member } from "./clock-queue.ts";
 
@@ -43,6 +44,11 @@ export function ruleClaim({ servedOrder, arrivedOrder }: Account, first: number)
 /** The longest wait first. @param queuedOrder when the task was queued */
 export function ceilingTaskClaim(queuedOrder: number): Claim {
   return { class: 0, first: queuedOrder, second: 0, third: 0 };
+}
+
+/** What a task claims by itself. */
+export function claimOfTask({ spec, sequence }: Pick<TaskRow, "spec" | "sequence">): Claim {
+  return taskClaim(spec.priority, sequence);
 }
 
 /** By priority, then in the order of submission. */

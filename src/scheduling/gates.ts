@@ -29,6 +29,11 @@ export function projectGate(row: ProjectRow): ReasonOf<"project-paused" | "proje
   return maxConcurrent !== undefined && row.openAttempts >= maxConcurrent ? "project-concurrency" : undefined;
 }
 
+/** Whether a budget may hold the project's tasks back, or make them cheaper. */
+export function isBudgeted(state: SwarmState, { settings }: ProjectRow): boolean {
+  return settings?.budget !== undefined || state.policy.budget !== undefined;
+}
+
 interface BudgetTerms {
   /** What its assignment reserves, or would. */
   readonly tokens: number;

@@ -20,7 +20,7 @@ import {
   mayBePastCeilingOfProjects,
   mayBePastCeilingOfUsers,
 } from "./ceiling.ts";
-import { type Claim, ceilingClaim, compareClaims, guaranteeClaim, ruleClaim, taskClaim } from "./claim.ts";
+import { type Claim, ceilingClaim, claimOfTask, compareClaims, guaranteeClaim, ruleClaim } from "./claim.ts";
 import type { Member } from "./clock-queue.ts";
 import { projectGate } from "./gates.ts";
 import {
@@ -48,11 +48,16 @@ export interface LevelMakerInit {
 
 export class LevelMaker {
   readonly #init: LevelMakerInit;
-  #loadMaxima: { readonly projects: Queue; readonly users: Queue } | undefined;
-  #shares: Shares | undefined;
+  /** Of the round's start: before anything is granted. */
+  readonly #maxima: Maxima;
+  readonly #shares: Shares;
 
   constructor(init: LevelMakerInit) {
     this.#init = init;
+    const { projectTurn, userTurn } = init.state.policy;
+    const isByLoad = projectTurn === "load" || userTurn === "load";
+    this.#maxima = isByLoad ? maximaIn(init.lanes) : nobodysMaxima;
+    this.#shares = projectTurn === "deficit" ? this.#sharesOf() : nobodysShares;
   }
 
   ofProjects(): Level<Lane, LaneProject> {
@@ -155,7 +160,7 @@ export class LevelMaker {
         const firsts = [...project.memberByUser.values()].flatMap(
           (user) => this.#init.firstTaskOf(user) ?? [],
         );
-        return firsts.map(fifoClaim).reduce(earlier, fifoLast);
+        return firsts.map(claimOfTask).reduce(earlier, fifoLast);
       }
     }
   }
@@ -173,7 +178,7 @@ export class LevelMaker {
         );
       case "fifo": {
         const first = this.#init.firstTaskOf(user);
-        return first === undefined ? undefined : fifoClaim(first);
+        return first === undefined ? undefined : claimOfTask(first);
       }
     }
   }
@@ -186,22 +191,9 @@ export class LevelMaker {
 
   /** `actual_ratio − target_ratio` (budget document, 2.5). */
   #deficitOf({ row }: LaneProject): number {
-    const shares = this.#roundShares;
+    const shares = this.#shares;
     const target = projectSettingsOf(row).creditWeight / shares.creditWeight;
     return totalAt(row.ledger.usage, this.#init.at) / shares.tokens - target;
-  }
-
-  get #maxima() {
-    this.#loadMaxima ??= {
-      projects: maximaOf(projectsOf(this.#init.lanes).map(queueOfProject)),
-      users: maximaOf(projectsOf(this.#init.lanes).flatMap(usersOf).map(queueOfUser)),
-    };
-    return this.#loadMaxima;
-  }
-
-  get #roundShares(): Shares {
-    this.#shares ??= this.#sharesOf();
-    return this.#shares;
   }
 
   #sharesOf(): Shares {
@@ -223,11 +215,24 @@ interface Shares {
   readonly tokens: number;
 }
 
-const fifoLast: Claim = { class: 2, first: Number.POSITIVE_INFINITY, second: 0, third: 0 };
-
-function fifoClaim({ spec, sequence }: TaskRow): Claim {
-  return taskClaim(spec.priority, sequence);
+interface Maxima {
+  readonly projects: Queue;
+  readonly users: Queue;
 }
+
+/** Where no rule asks for them. */
+const nobodysMaxima: Maxima = { projects: maximaOf([]), users: maximaOf([]) };
+const nobodysShares: Shares = { creditWeight: 1, tokens: 1 };
+
+function maximaIn(lanes: readonly Lane[]): Maxima {
+  const projects = projectsOf(lanes);
+  return {
+    projects: maximaOf(projects.map(queueOfProject)),
+    users: maximaOf(projects.flatMap(usersOf).map(queueOfUser)),
+  };
+}
+
+const fifoLast: Claim = { class: 2, first: Number.POSITIVE_INFINITY, second: 0, third: 0 };
 
 function earlier(a: Claim, b: Claim): Claim {
   return compareClaims(a, b) <= 0 ? a : b;

@@ -11,15 +11,9 @@
 
 import { assert } from "../assert.ts";
 import type { EventOf } from "../core/event.ts";
+import { laneOf } from "../core/lanes.ts";
 import type { Receipt } from "../core/receipt.ts";
-import {
-  kindSettingsOf,
-  type Lane,
-  type ProjectRow,
-  type SwarmState,
-  type TaskQueue,
-  type TaskRow,
-} from "../core/state.ts";
+import { kindSettingsOf, type Lane, type SwarmState, type TaskQueue, type TaskRow } from "../core/state.ts";
 import type { Writable } from "../core/writable.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -27,7 +21,7 @@ import { AgentIndex } from "./agent-index.ts";
 import type { Contender } from "./candidate.ts";
 import { isFull } from "./eligibility.ts";
 import { fittedReceipt, jsonBytes } from "./fitted-receipt.ts";
-import { type BudgetVerdict, budgetVerdict, projectGate, swarmGate } from "./gates.ts";
+import { type BudgetVerdict, budgetVerdict, isBudgeted, projectGate, swarmGate } from "./gates.ts";
 import type { Pool, Ranking } from "./pool.ts";
 import { type Next, TurnOrder } from "./turn-order.ts";
 
@@ -90,7 +84,7 @@ export class Round {
     if (state.laneByKey.size === 0 || swarmGate(state) !== undefined) return;
     agents.begin(at);
     const lanes = [...state.laneByKey.values()].filter((lane) => this.#isOpen(lane));
-    if (lanes.length > 0) this.#turns = new TurnOrder(state, at, lanes);
+    if (lanes.length > 0) this.#turns = new TurnOrder(state, at, lanes, (task) => this.#isTakeable(task));
   }
 
   /**
@@ -139,13 +133,13 @@ export class Round {
   #place(turns: TurnOrder, next: Next): Offer | undefined {
     const { project } = next;
     if (projectGate(project.row) !== undefined) turns.excludeProject(project.row);
-    else if (this.#isBudgeted(project.row)) return this.#placeWithin(turns, next);
+    else if (isBudgeted(this.#state, project.row)) return this.#placeWithin(turns, next);
     else return this.#placeFreely(turns, next);
     return undefined;
   }
 
   #placeFreely(turns: TurnOrder, next: Next): Offer | undefined {
-    const offer = this.#offer(next, next.task);
+    const offer = this.#offer(next.lane, next.task);
     if (offer.ranking.candidates.length > 0) return offer;
     if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludeQueue(offer.queue);
     else if (this.#isOpen(next.lane)) turns.excludeUser(next);
@@ -155,7 +149,7 @@ export class Round {
 
   /** Under a budget: the first of the user's tasks that fits it and that somebody may have. */
   #placeWithin(turns: TurnOrder, next: Next): Offer | undefined {
-    const first = this.#offer(next, next.task);
+    const first = this.#offer(next.lane, next.task);
     if (first.ranking.candidates.length > 0 && first.verdict.kind === "runs") return first;
     if (this.#isOutAsOne(first, next.lane)) {
       turns.excludeQueue(first.queue);
@@ -164,7 +158,7 @@ export class Round {
     const { late, others } = turns.tasksOf(next, limits.budgetLookAhead);
     const isDue = next.bases.project === "ceiling" || next.bases.user === "ceiling";
     for (const task of [...late, ...others]) {
-      const offer = this.#offer(next, task);
+      const offer = this.#offer(next.lane, task);
       if (offer.ranking.candidates.length === 0) continue;
       if (offer.verdict.kind === "runs") return offer;
       if (!isDue && !late.includes(task)) continue;
@@ -184,7 +178,13 @@ export class Round {
     return !hasCheaper(lane) || !this.#mayDowngrade(lane);
   }
 
-  #offer({ lane }: Next, task: TaskRow): Offer {
+  /** Of a queued task of an open lane. */
+  #isTakeable(task: TaskRow): boolean {
+    if (task.failedBy.length === 0 && !isBudgeted(this.#state, task.projectRow)) return true;
+    return this.#offer(laneOf(task) as Lane, task).ranking.candidates.length > 0;
+  }
+
+  #offer(lane: Lane, task: TaskRow): Offer {
     const queue = task.queue as TaskQueue;
     const verdict = this.#verdictOn(task);
     const pool = this.#poolFor(lane, verdict);
@@ -194,12 +194,8 @@ export class Round {
   }
 
   #verdictOn({ spec, projectRow }: TaskRow): BudgetVerdict {
-    if (!this.#isBudgeted(projectRow)) return withoutBudget;
+    if (!isBudgeted(this.#state, projectRow)) return withoutBudget;
     return budgetVerdict(this.#state, projectRow, spec, this.#at);
-  }
-
-  #isBudgeted(row: ProjectRow): boolean {
-    return row.settings?.budget !== undefined || this.#state.policy.budget !== undefined;
   }
 
   #assigned(next: Next, offer: Offer): EventOf<"TaskAssigned"> {

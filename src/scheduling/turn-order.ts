@@ -21,8 +21,10 @@ import type {
   TaskRow,
 } from "../core/state.ts";
 import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { isTaskPastCeiling, lateTasks } from "./ceiling.ts";
-import { basisOf, type Claim, ceilingTaskClaim, compareClaims, taskClaim } from "./claim.ts";
+import { basisOf, type Claim, ceilingTaskClaim, claimOfTask, compareClaims, taskClaim } from "./claim.ts";
+import { isBudgeted } from "./gates.ts";
 import type { Best, Level } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
@@ -53,8 +55,12 @@ export class TurnOrder {
   readonly #users: Level<LaneProject, LaneUser>;
   readonly #outQueues = new Set<TaskQueue>();
   readonly #outProjects = new Set<ProjectRow>();
-  /** Whether somebody waits all of whose tasks may be out. */
-  #mayLackUsers = false;
+  readonly #isTakeable: (task: TaskRow) => boolean;
+  /** Whether claims stand on single tasks: whether those may be had changes with each grant, in any lane. */
+  readonly #isByTask: boolean;
+  /** Whether somebody may wait none of whose tasks may be had. */
+  #mayLackUsers: boolean;
+  readonly #state: SwarmState;
   readonly #sizes: RoundSizes;
   /** The first of the bests, until something is told. */
   #first: LaneBest | undefined;
@@ -62,8 +68,19 @@ export class TurnOrder {
   #granted: Next | undefined;
   readonly #isOut = (queue: TaskQueue) => this.#outQueues.size > 0 && this.#outQueues.has(queue);
 
-  /** @param lanes that somebody may serve, none of them empty */
-  constructor(state: SwarmState, at: Instant, lanes: readonly Lane[]) {
+  /** @param lanes that somebody may serve, none of them empty
+   *  @param isTakeable whether somebody may have the task now, its budgets' room apart; only ever turns to no */
+  constructor(
+    state: SwarmState,
+    at: Instant,
+    lanes: readonly Lane[],
+    isTakeable: (task: TaskRow) => boolean,
+  ) {
+    this.#state = state;
+    this.#isTakeable = isTakeable;
+    const { projectTurn, userTurn } = state.policy;
+    this.#isByTask = projectTurn === "fifo" || userTurn === "fifo";
+    this.#mayLackUsers = this.#isByTask;
     this.#sizes = new RoundSizes(state.policy.ceiling);
     const makeLevels = new LevelMaker({
       state,
@@ -71,7 +88,7 @@ export class TurnOrder {
       lanes,
       sizes: this.#sizes,
       bestUserOf: (project) => this.#bestUserOf(project),
-      firstTaskOf: (user) => firstTask(user, this.#isOut),
+      firstTaskOf: (user) => this.#firstTakeable(user),
     });
     this.#projects = makeLevels.ofProjects();
     this.#users = makeLevels.ofUsers();
@@ -137,7 +154,9 @@ export class TurnOrder {
 
   #followGrant({ lane, project }: Next): void {
     this.#granted = undefined;
-    this.#forget((best) => best.lane === lane || best.project?.member.row === project.row);
+    // Whether a task may be had may have changed with the agent that was granted it, in any lane.
+    for (const best of this.#bests) best.task = undefined;
+    this.#forget((best) => this.#isByTask || best.lane === lane || best.project?.member.row === project.row);
   }
 
   /** What was known of these lanes may not hold any more. */
@@ -215,16 +234,32 @@ export class TurnOrder {
     return best.task;
   }
 
+  /** Where its tasks may differ in who may have them, only those count that somebody may; else the first stands for
+   *  all, and when nobody may have it its queue is found to be out. */
   #claimOfTasks(user: LaneUser): Claim {
+    if (isBudgeted(this.#state, user.project.row)) return this.#claimOfTakeable(user);
     if (this.#outQueues.size === 0) {
       return isTaskPastCeiling(this.#sizes, { queuedTurn: user.oldestTurn }, user)
         ? ceilingTaskClaim(user.oldestOrder)
         : taskClaim(user.firstPriority, user.firstSequence);
     }
     const oldest = this.#oldestOf(user);
-    if (isTaskPastCeiling(this.#sizes, oldest, user)) return ceilingTaskClaim(oldest.queuedOrder);
-    const { spec, sequence } = this.#firstOf(user);
-    return taskClaim(spec.priority, sequence);
+    return isTaskPastCeiling(this.#sizes, oldest, user)
+      ? ceilingTaskClaim(oldest.queuedOrder)
+      : claimOfTask(this.#firstOf(user));
+  }
+
+  #claimOfTakeable(user: LaneUser): Claim {
+    const late = lateTasks(this.#sizes, user, this.#isOut).find(this.#isTakeable);
+    if (late !== undefined) return ceilingTaskClaim(late.queuedOrder);
+    return claimOfTask(this.#firstTakeable(user) ?? this.#firstOf(user));
+  }
+
+  /** What a user claims by, where tasks are compared before anybody has looked for their agents. */
+  #firstTakeable(user: LaneUser): TaskRow | undefined {
+    const first = firstTask(user, this.#isOut);
+    if (first === undefined || this.#isTakeable(first)) return first;
+    return firstTasks(user, limits.budgetLookAhead, this.#isOut).find(this.#isTakeable);
   }
 
   #firstOf(user: LaneUser): TaskRow {
