@@ -411,6 +411,9 @@ export const limits = {
   verbAskTimeoutMs: 10_000,
   /** Silence after which a verb says that it waits for a leader. */
   verbSilenceMs: 1_500,
+  /** A task that one waits for at a terminal and that does not run by then has its reason told, and is looked at again
+   *  as often. */
+  waitReasonMs: 5_000,
   /** How often `status --watch` and the lines of `up` look again: as often as a person does. */
   statusWatchMs: 1_000,
   /** An agent that has not joined by then tells its person that no leader answers. */

@@ -2,6 +2,7 @@
 // Not here: what the flags and files ask for (task-source.ts), many tasks at once (submit-many.ts).
 
 import { Command } from "commander";
+import type { AskOptions } from "../client/asker.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { TaskHandle } from "../client/task-handle.ts";
 import type { TaskRequest } from "../client/task-request.ts";
@@ -19,6 +20,7 @@ import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
 import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { tellWhyItWaits } from "./wait-reason.ts";
 
 export function submitCommand(program: Program): Command {
   return new Command("submit")
@@ -80,7 +82,7 @@ export function submitCommand(program: Program): Command {
 }
 
 const examples = `
-Prints the task's id; with --wait its result instead. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
+Prints the task's id; with --wait its result instead, and at a terminal why a task waits that does not run yet. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
 
 Fields of a line of NDJSON: ${lineFields.slice(0, 9).join(", ")},
 ${lineFields.slice(9).join(", ")}. Durations in ms; times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
@@ -124,6 +126,9 @@ async function submitOne(
   if (!isWaiting) return exitCodes.ok;
 
   const watching = flags.watch === true ? watch(handle, output) : undefined;
+  const ended = new AbortController();
+  const explain = (options: AskOptions) => swarm.explain(handle.id, options);
+  void tellWhyItWaits({ explain, output, signal: ended.signal });
   try {
     const { waitTimeout: timeoutMs } = flags;
     const outcome = await handle.outcome({ signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
@@ -131,6 +136,7 @@ async function submitOne(
     tellOutcome(outcome, output);
     return exitCodes.ok;
   } finally {
+    ended.abort();
     watching?.stop();
   }
 }

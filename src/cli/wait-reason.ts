@@ -1,0 +1,48 @@
+// Why a task does not go on, for a person at a terminal who waits for its end: told after a while, and again when the
+// reason is another. Not here: finding it out (`waggle explain`).
+
+import { describeWait } from "../audit/describe-wait.ts";
+import type { AskOptions } from "../client/asker.ts";
+import { limits } from "../limits.ts";
+import type { TaskWait } from "../protocol/explain-schemas.ts";
+import { formatTimeOfDay } from "./format.ts";
+import { type Output, printable } from "./output.ts";
+import { wait } from "./wait.ts";
+
+export interface WaitReasonDeps {
+  readonly explain: (options: AskOptions) => Promise<{ readonly waiting?: TaskWait | undefined }>;
+  readonly output: Output;
+  /** Nobody waits any more. */
+  readonly signal: AbortSignal;
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** Resolves when nobody waits any more, or nobody reads it. Never rejects. */
+export async function tellWhyItWaits({
+  explain,
+  output,
+  signal,
+  pause = wait,
+}: WaitReasonDeps): Promise<void> {
+  if (output.json || !output.isNoteTerminal) return;
+  let told: string | undefined;
+  while (!signal.aborted) {
+    await pause(limits.waitReasonMs, signal);
+    const waiting = signal.aborted ? undefined : await askWhy(explain, signal);
+    const reason = waiting?.obstacles[0]?.reason;
+    if (signal.aborted || waiting === undefined || reason === told) continue;
+    told = reason;
+    output.note(output.noteColors.dim(`waits: ${printable(describeWait(waiting, formatTimeOfDay))}`));
+  }
+}
+
+async function askWhy(
+  explain: WaitReasonDeps["explain"],
+  signal: AbortSignal,
+): Promise<TaskWait | undefined> {
+  try {
+    return (await explain({ signal, timeoutMs: limits.verbAskTimeoutMs })).waiting;
+  } catch {
+    return undefined; // whoever waits for the end hears of what is wrong
+  }
+}
