@@ -132,6 +132,7 @@ class RunningAttempt implements HandlerContext {
   #controller: AbortController | undefined;
   #log: Logger | undefined;
   #abortedFor: AbortReason | "timeout" | undefined;
+  /** As reported, which may be more than counts. */
   #tokens: number | undefined;
   #slots: AttemptSlots | undefined;
 
@@ -143,7 +144,7 @@ class RunningAttempt implements HandlerContext {
     this.reportTokens = (count) => {
       if (!Number.isSafeInteger(count) || count < 0)
         throw new RangeError("tokens are counted in integers ≥ 0");
-      this.#tokens = Math.min((this.#tokens ?? 0) + count, limits.tokensPerAttemptMax);
+      this.#countTokens(count);
     };
     this.acquire = async (resources, options = {}) => {
       this.#slots ??= new AttemptSlots(deps.slots, order.key);
@@ -163,6 +164,14 @@ class RunningAttempt implements HandlerContext {
   get log(): Logger {
     this.#log ??= this.#deps.log.child({ task: this.task.id, attempt: this.task.attempt });
     return this.#log;
+  }
+
+  #countTokens(count: number): void {
+    const { tokensPerAttemptMax: most } = limits;
+    const before = this.#tokens ?? 0;
+    this.#tokens = before + count;
+    if (before <= most && this.#tokens > most)
+      this.log.warn(`${this.#tokens} tokens were reported: more than ${most} do not count for one attempt`);
   }
 
   abort(reason: AbortReason | "timeout"): void {
@@ -188,7 +197,7 @@ class RunningAttempt implements HandlerContext {
     return {
       key: this.#order.key,
       ...verdict,
-      ...(this.#tokens === undefined ? {} : { tokens: this.#tokens }),
+      ...(this.#tokens === undefined ? {} : { tokens: Math.min(this.#tokens, limits.tokensPerAttemptMax) }),
       latencyMs,
     };
   }

@@ -15,6 +15,7 @@ import { Slots } from "../../src/agent/slots.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
+import { aLog } from "./attempt-fixture.ts";
 
 function anOrder(overrides: Partial<AttemptOrder> = {}): AttemptOrder {
   return {
@@ -34,7 +35,7 @@ function orders(count: number): AttemptOrder[] {
   return Array.from({ length: count }, (_, at) => anOrder({ key: `life.${at + 1}`, task: `t${at + 1}` }));
 }
 
-function start(handler: Handler, maxConcurrent = 4) {
+function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
   const clock = new ManualClock();
   const ends: AttemptEnd[] = [];
   const messages: number[] = [];
@@ -46,7 +47,7 @@ function start(handler: Handler, maxConcurrent = 4) {
     slots,
     maxConcurrent,
     clock,
-    log: silentLogger,
+    log,
     tell: (order) => {
       if (order.type === "progress") progress.push([...order.reports]);
       if (order.type !== "ended") return;
@@ -57,8 +58,12 @@ function start(handler: Handler, maxConcurrent = 4) {
   return { runner, clock, ends, messages, progress, slots, slotOrders };
 }
 
-async function endOf(handler: Handler, order: AttemptOrder = anOrder()): Promise<AttemptEnd> {
-  const { runner, ends } = start(handler);
+async function endOf(
+  handler: Handler,
+  order: AttemptOrder = anOrder(),
+  log = silentLogger,
+): Promise<AttemptEnd> {
+  const { runner, ends } = start(handler, 4, log);
   runner.run([order]);
   await settled();
   expect(ends).toHaveLength(1);
@@ -283,6 +288,18 @@ describe("the runner", () => {
       throw new Error("no");
     });
     expect(end).toMatchObject({ outcome: "failed", tokens: 7 });
+  });
+
+  it("counts no more tokens than one attempt may have, and says once that there were more", async () => {
+    const { log, warnings } = aLog();
+    const report: Handler = (_, { reportTokens }) => {
+      reportTokens(limits.tokensPerAttemptMax);
+      for (const more of [1, 7]) reportTokens(more);
+    };
+    expect(await endOf(report, anOrder(), log)).toMatchObject({ tokens: limits.tokensPerAttemptMax });
+    expect(warnings).toEqual([
+      expect.stringMatching(/^400000001 tokens were reported: more than 400000000 do/),
+    ]);
   });
 
   it.each([-1, 0.5, Number.NaN])("takes no %d for tokens", async (count) => {
