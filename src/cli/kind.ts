@@ -83,7 +83,8 @@ Examples:
   $ waggle kind set review --importance 2
   $ waggle kind set opus --cheaper haiku
   $ waggle kind set opus --cheaper none
-  $ waggle kind set review --cheaper-type haiku`;
+  $ waggle kind set review --cheaper-type haiku
+  $ waggle kind set review --importance 1 --cheaper none --cheaper-type none`;
 
 async function set(context: VerbContext, kind: string, flags: KindFlags): Promise<ExitCode> {
   const patch: KindPatch = {

@@ -7,8 +7,9 @@ import { emptyUse, usedOf, useUnder } from "../scheduling/rate.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
+import type { KindSettings } from "./settings.ts";
 import { forgetTunedAlpha, measure, newResourceRow, resourceRowOf } from "./slot-rows.ts";
-import type { SwarmState } from "./state.ts";
+import { defaultKindSettings, type SwarmState } from "./state.ts";
 import { noteKept, projectRowOf } from "./task-rows.ts";
 
 export function changePolicy(
@@ -48,10 +49,15 @@ export function pauseProject(state: SwarmState, event: EventOf<"ProjectPaused" |
   noteKept(state, row);
 }
 
+/** The defaults again are nothing set: its row goes with what else keeps it. */
 export function configureKind(state: SwarmState, event: EventOf<"KindConfigured">): void {
   const row = kindRowOf(state, event.kind);
-  row.settings = event.settings;
+  row.settings = isDefault(event.settings) ? undefined : event.settings;
   noteKind(state, row);
+}
+
+function isDefault({ importance, cheaper, cheaperType }: KindSettings): boolean {
+  return importance === defaultKindSettings.importance && cheaper === undefined && cheaperType === undefined;
 }
 
 /** Slots that are held stay held where there are fewer now: nothing is granted until it fits. */

@@ -64,6 +64,16 @@ describe("against a coordinator", () => {
     expect((await swarm.status()).paused).toBeUndefined();
   });
 
+  it("a kind set back to the defaults is no longer one of which something is set", async () => {
+    await swarm.setKind("k", { importance: 2, cheaper: "l" });
+    expect(await swarm.setKind("k", { importance: 1, cheaper: null })).toMatchObject({
+      settings: { importance: 1 },
+      changed: true,
+    });
+    expect((await swarm.settings()).kinds).toEqual([]);
+    expect(await swarm.setKind("k", { importance: 1 })).toMatchObject({ changed: false });
+  });
+
   it("a project with tasks stays, and the refusal says how many and what to do", async () => {
     await swarm.setProject("acme", {});
     const { id } = await swarm.submit({ kind: "k", project: "acme" });

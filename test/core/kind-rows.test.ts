@@ -78,6 +78,35 @@ describe("the row of a kind", () => {
     expect(swarm.state.idleKinds.size).toBe(0);
   });
 
+  it("goes when its settings are the defaults again, and nothing else keeps it", () => {
+    const swarm = new SwarmFixture();
+    swarm.setKind("k", { importance: 3 });
+    swarm.setKind("k", { importance: 1 });
+    expect(rowIn(swarm)).toBeUndefined();
+
+    swarm.setKind("k", { importance: 3, cheaper: kind("l") });
+    swarm.submit("t1");
+    swarm.setKind("k", { importance: 1 });
+    expect(rowIn(swarm)?.settings).toEqual({ importance: 1, cheaper: "l" });
+    swarm.apply({ type: "KindConfigured", kind: kind("k"), settings: { importance: 1 } });
+    expect(rowIn(swarm)).toMatchObject({ settings: undefined, lanes: 1 });
+    swarm.cancel("t1");
+    expect(rowIn(swarm)).toBeUndefined();
+    expect(checkInvariants(swarm.state)).toEqual([]);
+  });
+
+  it("is idle when its settings are the defaults again, where something was learnt", () => {
+    const swarm = new SwarmFixture();
+    swarm.setKind("k", { importance: 3 });
+    swarm.join("a", { kinds: ["k"] });
+    runOne(swarm, "k", 40);
+    swarm.leave("a");
+    expect(swarm.state.idleKinds.size).toBe(0);
+    swarm.setKind("k", { importance: 1 });
+    expect([...swarm.state.idleKinds]).toEqual(["k"]);
+    expect(checkInvariants(swarm.state)).toEqual([]);
+  });
+
   it("stays with what was learnt, until as many other kinds fell idle as may be remembered", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k"] });
