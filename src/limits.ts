@@ -67,7 +67,7 @@ export const limits = {
   // --- the coordinator's turn (design section 3) ----------------------------------------------
   /** A turn takes no further command beyond it; one command adds at most `batchBytesMax`. */
   turnBytesMax: 256 * 1024,
-  /** Attempts one command may close: an agent with more is closed over several batches. */
+  /** Attempts, releases or waits one command may end: what has more is closed over several batches. */
   closuresPerCommandMax: 256,
   /** A turn ends here even if more waits, so that its batch commits and answers leave. */
   turnCommandsMax: 4096,

@@ -88,7 +88,7 @@ function sentence(event: Event): string {
     case "SlotReleased":
       return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}`;
     case "SlotWaitEnded":
-      return `${event.agent} waits no longer for slots (${event.handles.join(", ")}): ${event.reason.replace("-", " ")}`;
+      return `${event.agent} waits no longer for slots (${event.handles.join(", ")}): ${slotWaitEnds[event.reason]}`;
     case "AlphaTuned":
       return `α of ${event.resource} moved from ${event.from} to ${event.to} at tick ${event.tick}: ${event.reason.replace("-", " ")} (${event.measured.toFixed(2)})`;
     case "SwarmPaused":
@@ -165,6 +165,14 @@ function turnOf({ project, user }: TurnBases): string {
 function scoreOf({ score }: CandidateTerms): string {
   return score.toFixed(2);
 }
+
+const slotWaitEnds = {
+  aborted: "aborted",
+  "timed-out": "timed out",
+  lost: "lost",
+  "agent-gone": "agent gone",
+  "above-capacity": "more than there are now",
+} as const;
 
 const slotReleases = {
   released: "released by",

@@ -89,7 +89,7 @@ export interface SwarmOperations {
    *  was set. @throws WaggleError `WAGGLE_CONFLICT` while it has tasks that have not ended */
   removeProject(project: string, options?: AskOptions): Promise<Setting<null>>;
   setKind(kind: string, patch: KindPatch, options?: AskOptions): Promise<Setting<KindSettings>>;
-  /** `slots` must be said at first. */
+  /** `slots` must be said at first. Who waits for more than it leaves is refused (`WAGGLE_ABOVE_CAPACITY`). */
   setResource(
     resource: string,
     patch: ResourcePatch,

@@ -86,13 +86,7 @@ function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waitin
     case "slot-awaited":
       return { ok: true, state: "waiting" };
     case "slot-ended":
-      return reply.reason === "timed-out"
-        ? codedError("WAGGLE_ACQUIRE_TIMED_OUT", "the time to wait for the slot is over: nothing is held")
-        : codedError(
-            "WAGGLE_HANDLE_ENDED",
-            `handle ${reply.handle} has ended before (${reply.reason}): acquire under another`,
-            { field: "handle" },
-          );
+      return endedAnswer(reply);
     case "handle-in-use":
       return codedError(
         "WAGGLE_CONFLICT",
@@ -132,6 +126,25 @@ function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waitin
       );
     default:
       return unexpected(reply);
+  }
+}
+
+function endedAnswer({ handle, reason }: Extract<Reply, { kind: "slot-ended" }>): CodedError {
+  switch (reason) {
+    case "timed-out":
+      return codedError("WAGGLE_ACQUIRE_TIMED_OUT", "the time to wait for the slot is over: nothing is held");
+    case "above-capacity":
+      return codedError(
+        "WAGGLE_ABOVE_CAPACITY",
+        "an operator left fewer slots than it asked for: ask for fewer, or have some added, under another handle",
+        { field: "resources" },
+      );
+    default:
+      return codedError(
+        "WAGGLE_HANDLE_ENDED",
+        `handle ${handle} has ended before (${reason}): acquire under another`,
+        { field: "handle" },
+      );
   }
 }
 

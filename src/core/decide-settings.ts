@@ -1,11 +1,12 @@
 // What an operator's word leads to: the event with the complete new settings, or nothing where nothing changes.
 // The one thing to know: less than what is in use may be set; nothing is taken from anybody, and nothing is
-// assigned until it fits. What the values may be stands in next-settings.ts.
+// assigned until it fits. Only waits for more slots than are left end: they would wait for ever. What the values may be stands in next-settings.ts.
 
 import { InvalidValueError } from "../errors.ts";
 import type { Kind, ProjectId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
+import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
@@ -113,11 +114,17 @@ function setKind(state: SwarmState, { kind, patch }: CommandOf<"SetKind">): Deci
   return set(settings, now ?? defaultKindSettings, { type: "KindConfigured", kind, settings });
 }
 
+/** Waits that are too many for one batch are ended over several: the reply `again` asks for the same command in the
+ *  next. The number of slots comes first, or one of them might be granted meanwhile. */
 function setResource(state: SwarmState, { resource, patch }: CommandOf<"SetResource">): Decision {
-  const now = state.resourceByName.get(resource)?.settings;
-  const settings = nextResource(now, patch);
-  if (now === undefined) requireRoom(state.resourceByName.size, limits.resourcesMax, "resource", "resources");
-  return set(settings, now, { type: "ResourceConfigured", resource, settings });
+  const row = state.resourceByName.get(resource);
+  const settings = nextResource(row?.settings, patch);
+  if (row === undefined) requireRoom(state.resourceByName.size, limits.resourcesMax, "resource", "resources");
+  const configured = set(settings, row?.settings, { type: "ResourceConfigured", resource, settings });
+  if (row === undefined) return configured;
+  const ends = endWaitsAbove(row, settings.slots, limits.closuresPerCommandMax);
+  const events = [...configured.events, ...ends.events];
+  return ends.isComplete ? changed(settings, events) : { events, reply: { kind: "again" } };
 }
 
 /** Whoever holds or waits would be left with slots of something that does not exist: they come first. */

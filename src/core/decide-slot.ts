@@ -70,6 +70,18 @@ export function decideAcquireTimeout(acquisition: AcquisitionRow): Event[] {
   return [waitsEnded([acquisition], "timed-out")];
 }
 
+/** Ends waits of a resource that none of its slots, were all of them free, would suffice for: at most `endsMax`, for
+ *  one message. */
+export function endWaitsAbove(
+  row: ResourceRow,
+  slots: number,
+  endsMax: number,
+): { readonly events: readonly Event[]; readonly isComplete: boolean } {
+  const above = [...row.waiting.values()].filter(({ needs }) => (needs.get(row.resource) ?? 0) > slots);
+  const events = above.slice(0, endsMax).map((acquisition) => waitsEnded([acquisition], "above-capacity"));
+  return { events, isComplete: above.length <= endsMax };
+}
+
 /** Ends what a life that is over holds and waits for, at most `releasesMax` releases. Waits end first, and all at
  *  once: nothing that it held may be granted to itself. */
 export function endSlotsOf(

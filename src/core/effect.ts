@@ -63,7 +63,7 @@ export function effectOf(
       return [{ kind: "slots-granted", agent, incarnation, handles: [handle] }];
     }
     case "SlotWaitEnded": {
-      if (event.reason !== "timed-out") return []; // the agent ended it, or is gone
+      if (event.reason !== "timed-out" && event.reason !== "above-capacity") return []; // the agent ended it, or is gone
       const { agent, incarnation, handles, reason } = event;
       return [{ kind: "slot-waits-ended", agent, incarnation, handles, reason }];
     }

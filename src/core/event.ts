@@ -69,7 +69,8 @@ export type ReleaseReason = "confirmed" | "agent-gone";
 
 /** `lost`: the agent's heartbeat no longer listed it · `agent-gone`: its agent left, fell silent or was replaced. */
 export type SlotReleaseReason = "released" | "lost" | "agent-gone";
-export type SlotWaitEndReason = "aborted" | "timed-out" | "lost" | "agent-gone";
+/** `above-capacity`: an operator left fewer slots than it waits for. */
+export type SlotWaitEndReason = "aborted" | "timed-out" | "lost" | "agent-gone" | "above-capacity";
 
 export interface AttemptFailure {
   readonly class: FailureClass;

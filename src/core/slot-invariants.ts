@@ -17,6 +17,7 @@ export const slotInvariants: readonly Invariant[] = [
 
 export const slotInvariantsAfterTurns: readonly Invariant[] = [
   { number: 31, name: "no-idle-slot", find: noIdleSlot },
+  { number: 42, name: "no-wait-in-vain", find: noWaitInVain },
 ];
 
 interface SlotsBefore {
@@ -160,6 +161,16 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
   }
 }
 
+function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
+  for (const { resource, settings, waiting } of resourceByName.values()) {
+    for (const [key, { needs }] of waiting) {
+      const wanted = needs.get(resource) ?? 0;
+      if (wanted > settings.slots)
+        yield `${key} waits for ${wanted} slots of ${resource}, which has ${settings.slots}`;
+    }
+  }
+}
+
 /** All that wait, in order of asking, but those of agents that may be dead. */
 function whoMayBeGranted(state: SwarmState): AcquisitionRow[] {
   const waiting: AcquisitionRow[] = [];
@@ -171,12 +182,12 @@ function whoMayBeGranted(state: SwarmState): AcquisitionRow[] {
   return waiting.sort((a, b) => a.order - b.order);
 }
 
-/** Past the ceiling at one of its resources, and none has fewer slots than it needs. */
+/** Past the ceiling at one of its resources. */
 function hasWaitedTooLong({ policy, resourceByName }: SwarmState, acquisition: AcquisitionRow): boolean {
   let isLate = false;
-  for (const [name, wanted] of acquisition.needs) {
+  for (const name of acquisition.needs.keys()) {
     const row = resourceByName.get(name);
-    if (row === undefined || wanted > row.settings.slots) return false;
+    if (row === undefined) return false;
     const age = row.tick - (acquisition.requestedTicks.get(name) ?? row.tick);
     isLate ||= age > slotCeilingTicks(policy, acquisition) * row.waiting.size;
   }

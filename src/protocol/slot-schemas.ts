@@ -55,7 +55,14 @@ export const listedSlotsSchema = z.object({
   waiting: handles.describe("handles it has asked for and knows no answer of, and those that wait"),
 });
 
-export const slotEndings = ["released", "aborted", "timed-out", "lost", "agent-gone"] as const;
+export const slotEndings = [
+  "released",
+  "aborted",
+  "timed-out",
+  "lost",
+  "agent-gone",
+  "above-capacity",
+] as const;
 
 const term = z.int();
 const idx = z.int();

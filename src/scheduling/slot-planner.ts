@@ -136,11 +136,6 @@ function isReachable(state: SwarmState, { agent }: AcquisitionRow): boolean {
 }
 
 function isPastCeiling(state: SwarmState, slot: AcquisitionRow): boolean {
-  for (const [resource, wanted] of slot.needs) {
-    const row = resourceRowOf(state, resource);
-    // Slots were taken away: it waits for more than there are, and must not keep those from others.
-    if (wanted > row.settings.slots) return false;
-  }
   for (const resource of slot.needs.keys())
     if (isPastCeilingAt(state, resourceRowOf(state, resource), slot)) return true;
   return false;

@@ -232,6 +232,20 @@ describe("acquire", () => {
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
   });
 
+  it("is refused while it waits where an operator leaves fewer slots than it wants", async () => {
+    await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 2 });
+    await using held = await one.acquire("gpu");
+    const waiting = other.acquire(["gpu", "gpu"]);
+    expect(await outcomeOf(waiting)).toBe("pending");
+    await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 1 });
+    await expect(waiting).rejects.toMatchObject({
+      code: "WAGGLE_ABOVE_CAPACITY",
+      message: expect.stringMatching(/^gpu has 1 slot, and 2 slots of it could never be granted/),
+    });
+    expect(held.signal.aborted).toBe(false);
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
+  });
+
   it("refuses with backpressure beyond maxWaiters", async () => {
     await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", maxWaiters: 1 });
     await one.acquire("gpu");

@@ -182,6 +182,31 @@ describe("a time-out", () => {
   });
 });
 
+describe("fewer slots than somebody waits for", () => {
+  it("end the wait with a push, and what was asked is refused from then on", async () => {
+    await setResource("gpu", 3);
+    const two = { resources: ["gpu", "gpu"] };
+    await acquire(a1, "h1", two);
+    expect((await acquire(a2, "h2", two)).answer).toEqual(waiting);
+    expect((await acquire(a3, "h3", two)).answer).toEqual(waiting);
+    expect(await setResource("gpu", 1)).toMatchObject({ ok: true });
+    expect(await a2.push("slot-waits-ended")).toMatchObject({
+      waits: [{ handle: "h2", reason: "above-capacity" }],
+    });
+    expect(await gpu()).toMatchObject({ inUse: 2, waiting: 0 });
+    for (const handle of ["h2", "h4"])
+      expect((await acquire(a2, handle, two)).answer).toMatchObject({
+        ok: false,
+        code: "WAGGLE_ABOVE_CAPACITY",
+        field: "resources",
+      });
+    expect(await release(a2, "h2")).toMatchObject({ ok: true, was: "ended", reason: "above-capacity" });
+    // A3 has not heard of it: the next heartbeat says it again.
+    await beat(a3, [], ["h3"]);
+    expect(await a3.push("slot-waits-ended")).toMatchObject({ waits: [{ handle: "h3" }] });
+  });
+});
+
 describe("who dies", () => {
   it("while holding gives the slot to the next, after H", async () => {
     await acquire(a1, "h1");

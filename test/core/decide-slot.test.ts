@@ -391,21 +391,51 @@ describe("a set of resources", () => {
     expect(tick).toBeLessThanOrEqual(defaultPolicy.ceiling * 2 + 2);
   });
 
-  it("that waits for more slots than there are left keeps nothing from others", () => {
-    const turns = SlotTurns.of({ a: 2, b: 1 }, ...agents);
-    turns.turn(acquire("a1-b", "b"), acquire("a3-set", ["a", "a", "b"]));
-    turns.setResource("a", { slots: 1 });
-    turns.turn(release("a1-b"));
-    for (let round = 0; round < 60; round += 1)
-      turns.turn(
-        acquire(`a2-${round}`, "a"),
-        release(`a2-${round}`),
-        acquire(`a4-${round}`, "b"),
-        release(`a4-${round}`),
-      );
-    expect(turns.all("SlotGranted").filter(({ receipt }) => receipt.by === "free")).toHaveLength(121);
-    turns.setResource("a", { slots: 2 });
-    expect(turns.holders("b")).toEqual(["a3-set"]);
+  it("that waits for more slots than an operator leaves waits no longer, and is refused like whoever asks now", () => {
+    const turns = SlotTurns.of({ a: 3, b: 1 }, ...agents);
+    turns.turn(acquire("a1-x", ["a", "a"]), acquire("a2-set", ["a", "a", "b"]), acquire("a3-x", ["a", "a"]));
+    turns.turn(acquire("a4-x", ["a", "b"]), acquire("a4-y", "a"));
+    expect(turns.waiters("a")).toEqual(["a2-set", "a3-x"]);
+    const lower = { type: "SetResource", resource: resourceName("a"), patch: { slots: 1 } } as const;
+    expect(turns.turn(lower)).toMatchObject([{ kind: "set", settings: { slots: 1 }, changed: true }]);
+    expect(turns.all("SlotWaitEnded")).toMatchObject([
+      { agent: "a2", handles: ["a2-set"], reason: "above-capacity" },
+      { agent: "a3", handles: ["a3-x"], reason: "above-capacity" },
+    ]);
+    expect(turns.effects.slice(-2)).toMatchObject([
+      { kind: "slot-waits-ended", agent: "a2", handles: ["a2-set"], reason: "above-capacity" },
+      { kind: "slot-waits-ended", agent: "a3", handles: ["a3-x"], reason: "above-capacity" },
+    ]);
+    expect(turns.turn(acquire("a2-again", ["a", "a", "b"]), acquire("a3-x", ["a", "a"]))).toEqual([
+      { kind: "above-capacity", resource: "a", wanted: 2, slots: 1 },
+      { kind: "slot-ended", handle: "a3-x", reason: "above-capacity" },
+    ]);
+    expect(turns.turn(lower)).toMatchObject([{ kind: "set", changed: false }]);
+  });
+
+  it("waits on where as many slots are left as it needs, however many are held", () => {
+    const turns = SlotTurns.of({ a: 3 }, ...agents);
+    turns.turn(acquire("a1-x", ["a", "a", "a"]), acquire("a2-x", ["a", "a"]), acquire("a3-x", "a"));
+    turns.turn({ type: "SetResource", resource: resourceName("a"), patch: { slots: 2 } });
+    expect(turns.waiters("a")).toEqual(["a2-x", "a3-x"]);
+    turns.turn(release("a1-x"));
+    expect(turns.holders("a")).toEqual(["a2-x"]);
+  });
+
+  it("of which too many wait for one batch end over several, and none of them is granted meanwhile", () => {
+    const count = 2 * limits.closuresPerCommandMax + 10;
+    const turns = new SlotTurns();
+    turns.setResource("a", { slots: 2, maxWaiters: count });
+    turns.turn(join("a1", { kinds: [] }), join("a2", { kinds: [] }));
+    turns.turn(acquire("a1-x", "a"));
+    turns.turn(...Array.from({ length: count }, (_, n) => acquire(`a2-${n}`, ["a", "a"])));
+    const lower = { type: "SetResource", resource: resourceName("a"), patch: { slots: 1 } } as const;
+    const replies = [turns.turn(lower), turns.turn(release("a1-x"), lower), turns.turn(lower)].flat();
+    expect(kindsOf(replies)).toEqual(["again", "slot-released", "again", "set"]);
+    expect(replies.at(-1)).toMatchObject({ settings: { slots: 1 }, changed: true });
+    expect(turns.all("SlotWaitEnded")).toHaveLength(count);
+    expect(turns.all("ResourceConfigured")).toHaveLength(2);
+    expect(turns.resource("a")).toMatchObject({ inUse: 0, grants: 1 });
   });
 
   it("is reserved for in name order: nothing of b is kept while a is missing", () => {

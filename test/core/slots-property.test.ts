@@ -125,9 +125,10 @@ class Model {
         };
       case "mark":
         return { type: "MarkUnresponsive", ...of };
-      case "resize":
-        turns.setResource("a", { slots: 1 + (detail % 4), maxWaiters: 1 + (pick % 8) });
-        return undefined;
+      case "resize": {
+        const patch = { slots: 1 + (detail % 4), maxWaiters: 1 + (pick % 8) };
+        return { type: "SetResource", resource: resourceName("a"), patch };
+      }
       case "remove": {
         const resource = resourceName(detail % 2 === 0 ? "b" : "c");
         const isThere = turns.state.resourceByName.has(resource);
@@ -185,7 +186,9 @@ it("slots are conserved under any interleaving, and every history replays to the
     ...["free", "load", "ceiling"],
     "ResourceRemoved",
     ...["released", "lost", "agent-gone"].map((reason) => `SlotReleased ${reason}`),
-    ...["aborted", "timed-out", "lost", "agent-gone"].map((reason) => `SlotWaitEnded ${reason}`),
+    ...["aborted", "timed-out", "lost", "agent-gone", "above-capacity"].map(
+      (reason) => `SlotWaitEnded ${reason}`,
+    ),
   ])
     expect(seen.get(what) ?? 0, what).toBeGreaterThan(10);
 });

@@ -91,7 +91,8 @@ export class Turns {
   turn(...commands: readonly Command[]): Reply[] {
     const turn = new Turn(this.state, this.at, batchIndex(this.records.length + 1), this.#planner);
     const replies = commands.map((command) => turn.take(command));
-    const isComplete = [turn.takeDue(() => 0), turn.plan()].every((done) => done);
+    const isDecided = replies.every(({ kind }) => kind !== "again");
+    const isComplete = [turn.takeDue(() => 0), turn.plan(), isDecided].every((done) => done);
     this.#append(turn);
     if (isComplete) this.#check(checkAfterTurn(this.state));
     this.#check(this.#succession.check(this.state));
