@@ -87,9 +87,11 @@ const agentColumns: readonly Column[] = [
   { head: "kinds (success, mean latency)" },
 ];
 
+/** Offline ones without kinds are processes that acquired a slot and ended: nobody misses them. */
 function agentSection({ agents, at }: StatusResponse, view: StatusView): string {
   const shown = view.showsOffline ? agents : agents.filter(({ status }) => status !== "offline");
-  const left = agents.length - shown.length;
+  const missed = agents.filter(({ status, kinds }) => status === "offline" && kinds.length > 0);
+  const left = view.showsOffline ? 0 : missed.length;
   const hidden = left === 0 ? "" : `${counted(left, "agent")} offline (--all lists them)`;
   const listed = section("agents", agentTable({ agents: shown, at }, view), shown.length, view);
   if (hidden === "") return listed;

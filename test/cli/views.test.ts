@@ -75,6 +75,14 @@ describe("status", () => {
     expect(text).not.toContain("gone");
   });
 
+  it("does not count those offline that came for slots alone", () => {
+    const gone = { ...anAgent("slots", "offline"), kinds: [] };
+    const text = renderStatus(aStatus([...agents, gone]), { ...view, showsOffline: false });
+    expect(text).toContain("1 agent offline (--all");
+    expect(renderStatus(aStatus([gone]), { ...view, showsOffline: false })).toMatch(/^agents {2}none$/m);
+    expect(renderStatus(aStatus([gone]), { ...view, showsOffline: true })).toMatch(/^slots +offline/m);
+  });
+
   it("lists them when asked to", () => {
     const text = renderStatus(aStatus(agents), { ...view, showsOffline: true });
     expect(text).toMatch(/^gone +offline/m);
