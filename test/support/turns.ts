@@ -21,6 +21,7 @@ import {
   agentId,
   assignmentNumber,
   batchIndex,
+  type Instant,
   incarnation,
   instant,
   kind,
@@ -71,24 +72,61 @@ export function join(id: string, overrides: Partial<CommandOf<"JoinAgent">> = {}
   };
 }
 
+/** What a history was told, and when. */
+type Input =
+  | { readonly at: Instant; readonly commands: readonly Command[] }
+  | { readonly at: Instant; readonly event: Event };
+
+/** Where a history goes on that somebody else began. */
+export interface Beginning {
+  readonly state: SwarmState;
+  readonly records: readonly JournalRecord[];
+  readonly at: Instant;
+}
+
 export class Turns {
-  readonly state: SwarmState = emptyState();
+  readonly state: SwarmState;
   readonly records: JournalRecord[] = [];
   readonly events: Event[] = [];
   readonly effects: Effect[] = [];
+  readonly inputs: Input[] = [];
   at = instant(1_000_000);
   #prev = "";
   /** Kept from turn to turn, as a leader does. */
-  readonly #planner = new Planner(this.state);
+  readonly #planner: Planner;
   readonly #succession = new Succession();
 
-  constructor() {
-    this.turn({ type: "StartTerm", term: term(1), leader: "c1" });
+  /** @param from absent of a history that begins anew */
+  constructor(from?: Beginning) {
+    this.state = from?.state ?? emptyState();
+    this.#planner = new Planner(this.state);
+    if (from === undefined) {
+      this.turn({ type: "StartTerm", term: term(1), leader: "c1" });
+      return;
+    }
+    this.records.push(...from.records);
+    this.at = from.at;
+    const last = from.records.at(-1);
+    if (last !== undefined) this.#prev = hashOf(last.bytes);
+    // What it finds is what stood there before.
+    this.#succession.check(this.state);
+  }
+
+  /** Does what another history was told. */
+  repeat(input: Input): void {
+    this.at = input.at;
+    if ("event" in input) this.configure(input.event);
+    else this.turn(...input.commands);
   }
 
   /** One turn of these commands, what is due and what can be assigned. @returns the replies
    *  @throws Error when an invariant does not hold after it */
   turn(...commands: readonly Command[]): Reply[] {
+    this.inputs.push({ at: this.at, commands });
+    return this.#turn(commands);
+  }
+
+  #turn(commands: readonly Command[]): Reply[] {
     const turn = new Turn(this.state, this.at, batchIndex(this.records.length + 1), this.#planner);
     const replies = commands.map((command) => turn.take(command));
     const isDecided = replies.every(({ kind }) => kind !== "again");
@@ -101,6 +139,7 @@ export class Turns {
 
   /** What an operator set, and what follows from it for slots. */
   configure(event: Event): void {
+    this.inputs.push({ at: this.at, event });
     const context = { at: this.at, idx: batchIndex(this.records.length + 1) };
     const happened: Event[] = [];
     const happen = (each: Event) => {
@@ -112,7 +151,7 @@ export class Turns {
     happen(event);
     this.#record(happened.map((each) => JSON.stringify(each)));
     this.events.push(...happened);
-    this.turn();
+    this.#turn([]);
   }
 
   /** Journal time passes; a turn may see it. */

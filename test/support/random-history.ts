@@ -1,0 +1,295 @@
+// Random histories of tasks, agents and what operators set: wishes that pick among what there is, right or wrong, and
+// the model that makes commands of them.
+
+import fc from "fast-check";
+import type { Command, HeldAttempt, ReportedOutcome, SettingsCommand } from "../../src/core/command.ts";
+import type { EventOf } from "../../src/core/event.ts";
+import type { AgentRow } from "../../src/core/state.ts";
+import {
+  agentId,
+  assignmentNumber,
+  attemptNumber,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  resourceName,
+  taskId,
+  token,
+  userId,
+} from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { aTask, join, submit, Turns } from "./turns.ts";
+
+/** A command before it is known whom it can be about: numbers pick among what there is. */
+export interface Wish {
+  readonly what: (typeof wishes)[number];
+  readonly pick: number;
+  readonly detail: number;
+  readonly number: number;
+}
+
+const wishes = [
+  "submit",
+  "submit",
+  "submit",
+  "submit",
+  "cancel",
+  "join",
+  "join",
+  "leave",
+  "lapse",
+  "reconcile",
+  "reconcile",
+  "result",
+  "result",
+  "result",
+  "result",
+  "drain",
+  "undrain",
+  "mark",
+  "stall",
+  "refusals",
+  "renew",
+  "set",
+  "set",
+] as const;
+
+const wish: fc.Arbitrary<Wish> = fc.record({
+  what: fc.constantFrom(...wishes),
+  pick: fc.nat(31),
+  detail: fc.nat(1023),
+  number: fc.nat(7),
+});
+const turn = fc.record({
+  wishes: fc.array(wish, { maxLength: 6, size: "max" }),
+  passMs: fc.oneof(
+    { weight: 6, arbitrary: fc.nat(300) },
+    { weight: 2, arbitrary: fc.nat(20_000) },
+    { weight: 1, arbitrary: fc.constant(25 * 3_600_000) },
+  ),
+});
+export const history = fc.record({
+  /** Whether agents a0 to a2 have been at it for a while, a0 with little success. */
+  isExperienced: fc.nat(7).map((number) => number === 0),
+  turns: fc.array(turn, { minLength: 1, maxLength: 24, size: "max" }),
+});
+
+const kinds = ["k", "l", "m", "nobody-serves-this"].map(kind);
+const outcomes: ReportedOutcome[] = [
+  { kind: "completed", result: "ré\u0000sult", tokens: 3 },
+  { kind: "completed", result: "AAAA", encoding: "base64" },
+  { kind: "failed", error: "no" },
+  { kind: "failed", error: "no", tokens: 5 },
+  { kind: "infrastructure", error: "quota" },
+  { kind: "invalid", error: "bad" },
+  { kind: "revoked" },
+];
+
+/** What the agents' side knows, from the events alone. */
+export class Model {
+  readonly accepted = new Set<string>();
+  readonly turns = new Turns();
+  #lives = 0;
+
+  commandOf({ what, pick, detail, number }: Wish): Command {
+    const { turns } = this;
+    const agent = agentId(`a${pick % 4}`);
+    const row = turns.state.agentById.get(agent);
+    const life = incarnation(number === 0 ? `${agent}-old` : (row?.incarnation ?? `${agent}-1`));
+    switch (what) {
+      case "submit":
+        return this.#submission(pick, detail, number);
+      case "cancel":
+        return { type: "CancelTask", project: projectId(`p${detail % 2}`), task: taskId(`t${pick % 16}`) };
+      case "join":
+        return this.#join(agent, row, pick, detail, number);
+      case "leave":
+        return { type: "LeaveAgent", agent, incarnation: life };
+      case "lapse":
+        return { type: "LapseAgent", agent, incarnation: life };
+      case "reconcile":
+        return {
+          type: "ReconcileAgent",
+          agent,
+          incarnation: life,
+          ...heldBy(row, detail, number),
+          ...(detail % 17 === 0 ? { draining: true } : {}),
+        };
+      case "result":
+        return this.#result(pick, detail, number);
+      case "drain":
+        return { type: "DrainAgent", agent };
+      case "undrain":
+        return { type: "UndrainAgent", agent };
+      case "mark":
+        return { type: "MarkUnresponsive", agent, incarnation: life };
+      case "stall":
+        return {
+          type: "StallAttempt",
+          task: taskId(`t${pick % 16}`),
+          attempt: attemptNumber(1 + (number % 3)),
+          jitter: detail / 1024,
+        };
+      case "refusals":
+        return {
+          type: "SummarizeRefusals",
+          project: projectId("p0"),
+          reason: "inbox-full",
+          count: number + 1,
+        };
+      case "renew":
+        return { type: "RenewTerm" };
+      case "set":
+        return settingOf(pick, detail, number);
+    }
+  }
+
+  #submission(pick: number, detail: number, number: number): Command {
+    const at = this.turns.at;
+    const task = aTask({
+      id: taskId(`t${pick % 16}`),
+      kind: kinds[detail % 4] ?? kind("k"),
+      project: projectId(`p${detail % 2}`),
+      user: userId(`u${detail % 3}`),
+      priority: 99 + (detail % 3),
+      weight: 1 + (detail % 5),
+      maxAttempts: 1 + (detail % 3),
+      timeoutMs: 50 + detail * 10,
+      payload: "ü".repeat(number),
+      ...(number === 1 ? { role: "r" } : {}),
+      ...(number === 2 ? { deadline: instant(Math.max(0, at + detail - 100)) } : {}),
+      ...(number === 3 ? { notBefore: instant(at + detail) } : {}),
+      ...(number === 4 ? { notBefore: instant(at + detail), deadline: instant(at + 300) } : {}),
+    });
+    // The same id comes again with the same hash about every other time.
+    const failFast = number === 5;
+    return { type: "SubmitTask", task, hash: `h${detail % 2}`, ...(failFast ? { failFast } : {}) };
+  }
+
+  #join(
+    agent: AgentRow["id"],
+    row: AgentRow | undefined,
+    pick: number,
+    detail: number,
+    number: number,
+  ): Command {
+    const isResumed = row !== undefined && number > 3;
+    this.#lives += 1;
+    return join(agent, {
+      incarnation: isResumed ? row.incarnation : incarnation(`${agent}-${this.#lives}`),
+      kinds: kinds.slice(0, 3).filter((_, at) => (pick >> at) & 1),
+      maxConcurrent: 1 + (detail % 3),
+      ...(detail % 2 === 0 ? { prefetch: detail % 3 } : {}),
+      ...(number % 2 === 0 ? { role: "r" } : {}),
+      ...(detail % 5 === 0 ? { agentType: "claude", labels: { zone: `z${number}` } } : {}),
+      ...heldBy(row, detail, number),
+    });
+  }
+
+  /** About any attempt there ever was; mostly by who had it, with the right token. */
+  #result(pick: number, detail: number, number: number): Command {
+    const assigned = this.turns.all("TaskAssigned");
+    const open = assigned.filter(
+      ({ task, attempt }) => this.turns.state.taskById.get(task)?.open?.attempt === attempt,
+    );
+    const among = open.length > 0 && number > 1 ? open : assigned;
+    const one: EventOf<"TaskAssigned"> | undefined = among[pick % Math.max(1, among.length)];
+    return {
+      type: "ReportResult",
+      agent: detail % 31 === 0 ? agentId("a0") : (one?.agent ?? agentId("a1")),
+      incarnation: detail % 29 === 0 ? incarnation("other") : (one?.incarnation ?? incarnation("none")),
+      task: one?.task ?? taskId("t0"),
+      attempt: one?.attempt ?? attemptNumber(1),
+      token: detail % 23 === 0 ? token("9.9") : (one?.token ?? token("1.1")),
+      outcome: outcomes[detail % outcomes.length] ?? { kind: "revoked" },
+      jitter: detail / 1024,
+    };
+  }
+
+  /** Enough tries of each for one to be suspended. */
+  learn(): void {
+    const { turns } = this;
+    turns.turn(...["a0", "a1", "a2"].map((id) => join(id, { kinds: kinds.slice(0, 3) })));
+    for (let lesson = 0; lesson < limits.suspendAttemptsMin; lesson += 1) {
+      const ids = ["a", "b", "c"].map((name) => `lesson-${name}${lesson}`);
+      turns.turn(...ids.map((id) => submit({ id: taskId(id), maxAttempts: 1 })));
+      turns.turn(...ids.map((id) => turns.report(id, this.#lessonOf(id))));
+    }
+  }
+
+  #lessonOf(id: string): ReportedOutcome {
+    const isBad = this.turns.task(id).open?.agent === agentId("a0");
+    return isBad ? { kind: "failed", error: "" } : { kind: "completed", result: "" };
+  }
+
+  run(history: readonly { readonly wishes: readonly Wish[]; readonly passMs: number }[]): void {
+    for (const { wishes: asked, passMs } of history) {
+      this.turns.pass(passMs);
+      const commands = asked.map((each) => this.commandOf(each)).filter(isFirstJoin);
+      const replies = this.turns.turn(...commands);
+      for (const reply of replies) if (reply.kind === "accepted") this.accepted.add(reply.task);
+    }
+  }
+}
+
+const ruleNames = ["waggle", "budget", "loco", "vapora", "lucio"] as const;
+
+/** What operators say while tasks run: rules, limits below what is in use, pauses and their ends. */
+function settingOf(pick: number, detail: number, number: number): SettingsCommand {
+  const project = projectId(`p${detail % 2}`);
+  const budget =
+    detail % 3 === 0
+      ? null
+      : {
+          tokens: 1 + (detail % 50),
+          windowMs: limits.budgetWindowMsMin,
+          mode: detail % 3 === 1 ? ("reject" as const) : ("alert" as const),
+        };
+  const limit = detail % 5 === 0 ? null : 1 + (detail % 4);
+  switch (pick % 12) {
+    case 0:
+      return { type: "SetPolicy", patch: { rules: ruleNames[number % ruleNames.length] } };
+    case 1:
+      return { type: "SetPolicy", patch: { topN: limit, projects: number === 0 ? "declared" : "open" } };
+    case 2:
+      return { type: "SetPolicy", patch: { budget, alpha: detail / 1024, autoTune: number > 3 } };
+    case 3:
+      return { type: "SetProject", project, patch: { maxConcurrent: limit, creditWeight: 1 + number } };
+    case 4:
+      return detail % 4 === 0
+        ? { type: "RemoveProject", project }
+        : { type: "SetProject", project, patch: { budget, queueMax: number === 0 ? 2 : null } };
+    case 5: {
+      const patch = { importance: 1 + number, cheaper: kinds[number % 4] ?? null };
+      return { type: "SetKind", kind: kinds[detail % 4] ?? kind("k"), patch };
+    }
+    case 6:
+      return detail % 4 === 0
+        ? { type: "RemoveResource", resource: resourceName("gpt") }
+        : { type: "SetResource", resource: resourceName("gpt"), patch: { slots: number } };
+    case 7:
+      return number < 3
+        ? { type: "RemoveRate", agentType: "claude" }
+        : { type: "SetRate", agentType: "claude", patch: { window: "per_minute", tokensMax: detail } };
+    case 8:
+      return { type: "Pause", ...(number < 2 ? {} : { project }) };
+    default:
+      return { type: "Resume", ...(number < 5 ? {} : { project }) };
+  }
+}
+
+/** A life that was fenced does not join again, so there is one join of an agent in a turn. */
+function isFirstJoin(command: Command, at: number, all: readonly Command[]): boolean {
+  if (command.type !== "JoinAgent") return true;
+  return all.findIndex((other) => other.type === "JoinAgent" && other.agent === command.agent) === at;
+}
+
+/** What an agent says it holds: what it does hold, less some, or more than that. */
+function heldBy(row: AgentRow | undefined, detail: number, number: number) {
+  const held: HeldAttempt[] = [];
+  for (const [at, { task, attempt }] of [...(row?.open.values() ?? [])].entries())
+    if (number > 2 || (detail >> at) & 1) held.push({ task, attempt });
+  if (detail % 7 === 0) held.push({ task: taskId("t3"), attempt: attemptNumber(1) });
+  return { held, seen: assignmentNumber(Math.max(0, (row?.lastNumber ?? 0) + 1 - (detail % 4))) };
+}

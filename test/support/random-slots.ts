@@ -1,0 +1,157 @@
+// Random histories of slots: acquire, release, abort, time-out, death, lost messages and operators' changes.
+
+import fc from "fast-check";
+import type { Command } from "../../src/core/command.ts";
+import { acquisitionsOf } from "../../src/core/slot-rows.ts";
+import { agentId, assignmentNumber, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
+import { defaultPolicy } from "../../src/scheduling/policy.ts";
+import { SlotTurns } from "./slots.ts";
+import { join } from "./turns.ts";
+
+const wishes = [
+  "acquire",
+  "acquire",
+  "acquire",
+  "acquire",
+  "again",
+  "release",
+  "release",
+  "release",
+  "release",
+  "release",
+  "lapse",
+  "join",
+  "join",
+  "beat",
+  "mark",
+  "resize",
+  "remove",
+  "policy",
+] as const;
+
+const wish = fc.record({
+  what: fc.constantFrom(...wishes),
+  agent: fc.nat(3),
+  pick: fc.nat(63),
+  detail: fc.nat(255),
+});
+type Wish = typeof wish extends fc.Arbitrary<infer Of> ? Of : never;
+export const slotHistory = fc.array(
+  fc.record({ wishes: fc.array(wish, { maxLength: 5, size: "max" }), passMs: fc.nat(60) }),
+  { minLength: 1, maxLength: 25, size: "max" },
+);
+
+const sets = [["a"], ["a"], ["a"], ["b"], ["a", "b"], ["c", "a"], ["a", "a"], ["nowhere"]];
+
+export class SlotModel {
+  readonly turns = new SlotTurns();
+  readonly #asked: Extract<Command, { type: "AcquireSlots" }>[] = [];
+  #lives = 0;
+
+  constructor() {
+    this.turns.turn(...["a0", "a1", "a2"].map((id) => join(id, { kinds: [] })));
+    for (const [resource, slots] of [
+      ["a", 2],
+      ["b", 1],
+      ["c", 1],
+    ] as const)
+      this.turns.setResource(resource, { slots, maxWaiters: 6 });
+    this.turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, ceiling: 1, autoTune: true } });
+  }
+
+  run({ wishes: asked, passMs }: { readonly wishes: readonly Wish[]; readonly passMs: number }): void {
+    this.turns.pass(passMs);
+    const commands: Command[] = [];
+    const joined = new Set<string>();
+    for (const each of asked) {
+      const command = this.#commandOf(each);
+      if (command === undefined) continue;
+      // A life that was fenced does not join again, so there is one join of an agent in a turn.
+      if (command.type === "JoinAgent" && joined.has(command.agent)) continue;
+      if (command.type === "JoinAgent") joined.add(command.agent);
+      commands.push(command);
+    }
+    this.turns.turn(...commands);
+  }
+
+  #commandOf({ what, agent: number, pick, detail }: Wish): Command | undefined {
+    const { turns } = this;
+    const agent = agentId(`a${number}`);
+    const life = turns.state.agentById.get(agent)?.incarnation ?? incarnation("none");
+    const of = { agent, incarnation: detail % 37 === 0 ? incarnation("other") : life };
+    switch (what) {
+      case "acquire": {
+        const command = {
+          type: "AcquireSlots",
+          ...of,
+          handle: slotHandle(`h${this.#asked.length}`),
+          resources: (sets[pick % sets.length] ?? []).map(resourceName),
+          weightThousandths: 1_000 + detail,
+          ...(detail % 3 === 0 ? { holder: `line-${detail % 2}` } : {}),
+          ...(detail % 4 === 0 ? { timeoutMs: detail } : {}),
+        } as const;
+        this.#asked.push(command);
+        return command;
+      }
+      case "again":
+        return this.#asked[pick % Math.max(1, this.#asked.length)];
+      case "release": {
+        const asked = this.#asked.at(-1 - (pick % 8));
+        return asked === undefined
+          ? undefined
+          : {
+              type: "ReleaseSlots",
+              agent: asked.agent,
+              incarnation: asked.incarnation,
+              handle: asked.handle,
+            };
+      }
+      case "lapse":
+        return { type: detail % 2 === 0 ? "LapseAgent" : "LeaveAgent", ...of };
+      case "join":
+        this.#lives += 1;
+        return join(agent, { kinds: [], incarnation: incarnation(`${agent}-${this.#lives}`) });
+      case "beat":
+        return {
+          type: "ReconcileAgent",
+          ...of,
+          held: [],
+          seen: assignmentNumber(0),
+          slots: this.#listed(agent, detail),
+        };
+      case "mark":
+        return { type: "MarkUnresponsive", ...of };
+      case "resize": {
+        const patch = { slots: 1 + (detail % 4), maxWaiters: 1 + (pick % 8) };
+        return { type: "SetResource", resource: resourceName("a"), patch };
+      }
+      case "remove": {
+        const resource = resourceName(detail % 2 === 0 ? "b" : "c");
+        const isThere = turns.state.resourceByName.has(resource);
+        return isThere
+          ? { type: "RemoveResource", resource }
+          : { type: "SetResource", resource, patch: { slots: 1, maxWaiters: 6 } };
+      }
+      case "policy": {
+        const rules = detail % 2 === 0 ? "waggle" : "loco";
+        const policy = {
+          ...defaultPolicy,
+          rules,
+          ceiling: pick % 4,
+          autoTune: detail % 3 > 0,
+        } as const;
+        turns.configure({ type: "PolicyChanged", policy });
+        return undefined;
+      }
+    }
+  }
+
+  /** What it holds and waits for, less some, some of it wrongly, and something else. */
+  #listed(agent: ReturnType<typeof agentId>, detail: number) {
+    const listed = acquisitionsOf(this.turns.state, agent).filter((_, at) => (detail >> at) & 1);
+    const isSwapped = detail % 5 === 0;
+    const handles = (state: "held" | "waiting") =>
+      listed.filter((slot) => (slot.state === state) !== isSwapped).map(({ handle }) => handle);
+    return { held: handles("held"), waiting: [...handles("waiting"), slotHandle("never")] };
+  }
+}
