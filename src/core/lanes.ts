@@ -11,6 +11,7 @@ import { IndexedHeap } from "./indexed-heap.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import type { TurnBases } from "./receipt.ts";
 import {
+  type KindRow,
   kindSettingsOf,
   type Lane,
   type LaneProject,
@@ -31,11 +32,9 @@ export function enterLane(state: SwarmState, row: TaskRow, at: Instant): void {
   row.queuedTick = lane.kindRow.tick;
   if (row.projectRow.counts.queued === 1) row.projectRow.account.arrivedOrder = state.orders;
   if (row.userRow.counts.queued === 1) row.userRow.account.arrivedOrder = state.orders;
-  const user = userIn(projectIn(lane, row.projectRow, state.orders), row);
-  row.queuedTurn = user.turns;
-  append(queueIn(user, row.failedBy), row);
-  noteFirst(user);
-  count(user, row, 1);
+  const project = projectIn(lane, row.projectRow, state.orders);
+  row.queuedTurn = project.memberByUser.get(row.userRow.user)?.turns ?? 0;
+  append(queueIn(userIn(project, row), row.failedBy), row);
 }
 
 /** Takes a queued row out of its lane. */
@@ -104,14 +103,49 @@ function serve(account: Account, order: number, at: Instant): void {
 }
 
 function laneFor(state: SwarmState, { spec: { kind, role } }: TaskRow): Lane {
-  const key = laneKey(kind, role);
-  const known = state.laneByKey.get(key);
+  const known = state.laneByKey.get(laneKey(kind, role));
   if (known !== undefined) return known;
   const kindRow = kindRowOf(state, kind);
-  kindRow.lanes += 1;
+  const lane = addLane(state, kindRow, role);
   noteKind(state, kindRow);
+  return lane;
+}
+
+function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
+  const known = lane.memberByProject.get(row.project);
+  if (known !== undefined) return known;
+  return addProject(lane, row, {
+    turns: 0,
+    sinceOrder: order,
+    sinceTick: lane.kindRow.tick,
+    sinceTurn: 0,
+  });
+}
+
+/** @param task about to be its first here, when it has none */
+function userIn(project: LaneProject, task: TaskRow): LaneUser {
+  const known = project.memberByUser.get(task.userRow.user);
+  if (known !== undefined) return known;
+  return addUser(project, task, {
+    turns: 0,
+    sinceOrder: task.queuedOrder,
+    sinceTick: task.queuedTick,
+    sinceTurn: project.turns,
+  });
+}
+
+function queueIn(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
+  return user.queues.find((queue) => isSameList(queue.avoid, avoid)) ?? addQueue(user, avoid);
+}
+
+/** What a member of a level is but for whose it is: how often it was granted something, and since when it waits. */
+export type Waiting = Pick<LaneProject | LaneUser, "turns" | "sinceOrder" | "sinceTick" | "sinceTurn">;
+
+/** Adds a lane that has no tasks yet, behind all others. */
+export function addLane(state: SwarmState, kindRow: KindRow, role: string | undefined): Lane {
+  const { kind } = kindRow;
   const lane: Lane = {
-    key,
+    key: laneKey(kind, role),
     kind,
     role,
     kindRow,
@@ -119,23 +153,22 @@ function laneFor(state: SwarmState, { spec: { kind, role } }: TaskRow): Lane {
     memberByProject: new Map(),
     projects: new ClockQueue({ isServiceOrdered: true }),
   };
-  state.laneByKey.set(key, lane);
+  kindRow.lanes += 1;
+  state.laneByKey.set(lane.key, lane);
   return lane;
 }
 
-function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
-  const known = lane.memberByProject.get(row.project);
-  if (known !== undefined) return known;
+export function addProject(lane: Lane, row: ProjectRow, waiting: Waiting): LaneProject {
   const member: LaneProject = {
     row,
     lane,
     account: row.account,
     users: new ClockQueue({ isServiceOrdered: false }),
-    turns: 0,
+    turns: waiting.turns,
     number: -1,
-    sinceOrder: order,
-    sinceTick: lane.kindRow.tick,
-    sinceTurn: 0,
+    sinceOrder: waiting.sinceOrder,
+    sinceTick: waiting.sinceTick,
+    sinceTurn: waiting.sinceTurn,
     size: 0,
     cost: 0,
     memberByUser: new Map(),
@@ -145,27 +178,25 @@ function projectIn(lane: Lane, row: ProjectRow, order: number): LaneProject {
   return member;
 }
 
-/** @param task about to be its first here, when it has none */
-function userIn(project: LaneProject, task: TaskRow): LaneUser {
+/** @param task one of its tasks here */
+export function addUser(project: LaneProject, task: TaskRow, waiting: Waiting): LaneUser {
   const row = task.userRow;
-  const known = project.memberByUser.get(row.user);
-  if (known !== undefined) return known;
   const member: LaneUser = {
     row,
     project,
     account: row.account,
-    turns: 0,
+    turns: waiting.turns,
     number: -1,
-    sinceOrder: task.queuedOrder,
-    sinceTick: task.queuedTick,
-    sinceTurn: project.turns,
+    sinceOrder: waiting.sinceOrder,
+    sinceTick: waiting.sinceTick,
+    sinceTurn: waiting.sinceTurn,
     size: 0,
     first: task,
     firstPriority: task.spec.priority,
     firstSequence: task.sequence,
     oldest: task,
     oldestOrder: task.queuedOrder,
-    oldestTurn: 0,
+    oldestTurn: task.queuedTurn,
     cost: 0,
     queues: [],
   };
@@ -174,9 +205,7 @@ function userIn(project: LaneProject, task: TaskRow): LaneUser {
   return member;
 }
 
-function queueIn(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
-  const known = user.queues.find((queue) => isSameList(queue.avoid, avoid));
-  if (known !== undefined) return known;
+export function addQueue(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
   const queue: TaskQueue = {
     user,
     avoid,
@@ -188,13 +217,16 @@ function queueIn(user: LaneUser, avoid: readonly AgentId[]): TaskQueue {
   return queue;
 }
 
-function append(queue: TaskQueue, row: TaskRow): void {
+/** Puts a task behind all others of a queue, and counts it. */
+export function append(queue: TaskQueue, row: TaskRow): void {
   queue.tasks.push(row);
   row.queue = queue;
   row.older = queue.newest;
   if (queue.newest === undefined) queue.oldest = row;
   else queue.newest.newer = row;
   queue.newest = row;
+  noteFirst(queue.user);
+  count(queue.user, row, 1);
 }
 
 /** Its tasks changed; some are left. */
@@ -232,6 +264,6 @@ function count(user: LaneUser, row: TaskRow, change: 1 | -1): void {
   user.project.lane.size += change;
 }
 
-function isSameList(a: readonly string[], b: readonly string[]): boolean {
+export function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, at) => item === b[at]);
 }

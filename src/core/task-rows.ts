@@ -23,7 +23,7 @@ import {
 } from "./state.ts";
 
 /** Of most tasks: one list for all of them. */
-const nobody: readonly AgentId[] = [];
+export const nobody: readonly AgentId[] = [];
 
 /** Where and when in the journal an event stands. */
 export interface EventContext {

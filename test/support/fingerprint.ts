@@ -3,8 +3,14 @@
 
 import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
 import { laneOf } from "../../src/core/lanes.ts";
-import type { Lane } from "../../src/core/state.ts";
-import { isDueEarlier, type SwarmState, type Timer } from "../../src/core/state.ts";
+import {
+  isDueEarlier,
+  type Lane,
+  type LaneProject,
+  type LaneUser,
+  type SwarmState,
+  type Timer,
+} from "../../src/core/state.ts";
 import { isServedEarlier } from "../../src/scheduling/service-order.ts";
 
 /** For comparing with `toEqual`, which says where two states differ. */
@@ -28,35 +34,23 @@ export function fingerprint(state: SwarmState): string {
 
 /** Members in order of entering, each with what decides whose turn it is; their places in the heaps follow from it
  *  and from who looked. */
-function describeLane({ key, size, memberByProject }: Lane): unknown {
-  const projects = [...memberByProject.values()].map(
-    ({ row, sinceOrder, sinceTick, turns, cost, memberByUser }) => ({
-      project: row.project,
-      sinceOrder,
-      sinceTick,
-      turns,
-      cost,
-      users: [...memberByUser.values()].map((user) => ({
-        user: user.row.user,
-        sinceOrder: user.sinceOrder,
-        sinceTick: user.sinceTick,
-        sinceTurn: user.sinceTurn,
-        firstPriority: user.firstPriority,
-        firstSequence: user.firstSequence,
-        oldestOrder: user.oldestOrder,
-        oldestTurn: user.oldestTurn,
-        turns: user.turns,
-        cost: user.cost,
-        queues: user.queues.map(({ avoid, tasks, oldest, newest }) => ({
-          avoid,
-          tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
-          oldest: oldest?.spec.id,
-          newest: newest?.spec.id,
-        })),
-      })),
-    }),
-  );
-  return { key, size, projects };
+function describeLane({ kindRow, memberByProject, projects: _, ...lane }: Lane): unknown {
+  return { ...lane, tick: kindRow.tick, projects: [...memberByProject.values()].map(describeProject) };
+}
+
+function describeProject(member: LaneProject): unknown {
+  const { row, lane: _, account: __, number: ___, users: ____, memberByUser, ...project } = member;
+  return { ...project, project: row.project, users: [...memberByUser.values()].map(describeUser) };
+}
+
+function describeUser({ row, project: _, account: __, number: ___, ...user }: LaneUser): unknown {
+  const queues = user.queues.map(({ avoid, tasks, oldest, newest }) => ({
+    avoid,
+    tasks: inOrder(tasks, isServedEarlier).map(({ spec }) => spec.id),
+    oldest: oldest?.spec.id,
+    newest: newest?.spec.id,
+  }));
+  return { ...user, user: row.user, queues, first: user.first.spec.id, oldest: user.oldest.spec.id };
 }
 
 function describeTimer({ dueAt, order, due }: Timer): string {
@@ -77,7 +71,8 @@ function inOrder<Item extends HeapItem>(
   return [...heap.values()].sort((a, b) => (isBefore(a, b) ? -1 : 1));
 }
 
-/** Maps and sets as lists, timers and attempts' tasks by name, undefined left out. */
+/** Maps and sets as lists, timers and attempts' tasks by name, undefined left out. In which order fields were set is no
+ *  part of a state. */
 function plain(value: unknown): unknown {
   if (value instanceof Map) return [...value].map(([key, item]) => [key, plain(item)]);
   if (value instanceof Set) return [...value];
@@ -85,6 +80,7 @@ function plain(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isTimer(value)) return describeTimer(value);
   const known = Object.entries(value).filter(([, item]) => item !== undefined);
+  known.sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(known.map(([key, item]) => [key, plain(item)]));
 }
 

@@ -1,0 +1,191 @@
+// Resources and acquisitions of slots in a snapshot. What is in use and what waits where is counted and listed anew
+// from the acquisitions, which stand by agent and in order of asking.
+
+import type { AgentId, Instant, ResourceName, SlotHandle } from "../../ids.ts";
+import { acquisitionKey, newResourceRow } from "../slot-rows.ts";
+import type { AcquisitionRow, ResourceRow, SlotEnding, SwarmState } from "../state.ts";
+import { addNew, allOf, Fields, known, refuse } from "./checked-fields.ts";
+import type { Row } from "./line.ts";
+import { Places, placesIn } from "./places.ts";
+import { readResourceSettings } from "./settings.ts";
+import type { TimerReader } from "./timers.ts";
+
+export function* resourceRows({ resourceByName, contendedByName }: SwarmState): Generator<Row> {
+  const contended = placesIn(contendedByName.keys());
+  for (const row of resourceByName.values()) {
+    const { inUse: _, holdings: __, waiting: ___, waitingWeightThousandths: ____, ...fields } = row;
+    yield ["resource", { ...fields, contended: contended.get(row.resource) }];
+  }
+}
+
+export function* acquisitionRows(state: SwarmState): Generator<Row> {
+  const holdings = new Map<ResourceName, ReadonlyMap<string, number>>();
+  for (const row of state.resourceByName.values()) holdings.set(row.resource, placesIn(row.holdings.keys()));
+  for (const slots of state.slotsByAgent.values()) {
+    for (const slot of slots.values()) {
+      const { incarnation: _, requestedTicks, timeoutTimer, ...fields } = slot;
+      const needs = Array.from(slot.needs, ([resource, count]) => {
+        const place = holdings.get(resource)?.get(acquisitionKey(slot));
+        return { resource, slots: count, requestedTick: requestedTicks.get(resource), place };
+      });
+      yield ["acquisition", { ...fields, needs, timerOrder: timeoutTimer?.order }];
+    }
+  }
+  for (const [key, ending] of state.endedSlotByKey) yield ["ended-acquisition", { key, ending }];
+}
+
+const endings = allOf<SlotEnding>({
+  released: true,
+  lost: true,
+  "agent-gone": true,
+  aborted: true,
+  "timed-out": true,
+  "above-capacity": true,
+});
+const states = allOf<AcquisitionRow["state"]>({ waiting: true, held: true });
+
+interface Need {
+  readonly resource: ResourceRow;
+  readonly slots: number;
+  readonly requestedTick: number;
+  /** Among the holdings of the resource. */
+  readonly place: number | undefined;
+}
+
+interface ReadResource {
+  readonly row: ResourceRow;
+  readonly holdings: Places<AcquisitionRow>;
+  held: number;
+}
+
+export class AcquisitionReader {
+  readonly #state: SwarmState;
+  readonly #timers: TimerReader;
+  readonly #resources = new Map<ResourceRow, ReadResource>();
+  readonly #contended = new Places<ResourceRow>("resources that are waited for");
+  readonly #slots: AcquisitionRow[] = [];
+  readonly #liveKeys = new Set<string>();
+
+  constructor(state: SwarmState, timers: TimerReader) {
+    this.#state = state;
+    this.#timers = timers;
+  }
+
+  readResource(fields: Fields): void {
+    const resource = fields.text<ResourceName>("resource");
+    const row = newResourceRow(resource, readResourceSettings(fields), fields.whole("measuredAt"));
+    row.tick = fields.whole("tick");
+    row.tunedAlpha = fields.optionalAmount("tunedAlpha", { max: 1 });
+    row.depths = depthsOf(fields);
+    row.grants = fields.whole("grants");
+    row.heldSlotMs = fields.amount("heldSlotMs");
+    row.slotMs = fields.amount("slotMs");
+    this.#contended.put(fields.optionalWhole("contended"), row);
+    addNew(this.#state.resourceByName, resource, row, "resource");
+    this.#resources.set(row, { row, holdings: new Places(`holdings of ${resource}`), held: 0 });
+  }
+
+  readAcquisition(fields: Fields): void {
+    const agent = known(this.#state.agentById, fields.text<AgentId>("agent"), "agent");
+    if (!agent.online) refuse(`agent ${agent.id} is offline and has an acquisition`);
+    const needs = fields.list("needs").map((item) => this.#need(item));
+    const slot: AcquisitionRow = {
+      handle: fields.text("handle"),
+      agent: agent.id,
+      incarnation: agent.incarnation,
+      holder: fields.optionalText("holder"),
+      needs: new Map(needs.map(({ resource, slots }) => [resource.resource, slots])),
+      weightThousandths: fields.whole("weightThousandths"),
+      order: fields.whole("order", { min: 1, max: this.#state.acquisitions }),
+      requestedAt: fields.whole("requestedAt"),
+      requestedTicks: new Map(needs.map(({ resource, requestedTick }) => [resource.resource, requestedTick])),
+      state: fields.oneOf("state", states),
+      grantedAt: fields.optionalWhole<Instant>("grantedAt"),
+      deadline: fields.optionalWhole<Instant>("deadline"),
+      timeoutTimer: undefined,
+    };
+    if (slot.needs.size === 0 || slot.needs.size !== needs.length)
+      refuse(`acquisition ${acquisitionKey(slot)} needs nothing, or the same twice`);
+    if ((slot.state === "held") !== (slot.grantedAt !== undefined))
+      refuse(`acquisition ${acquisitionKey(slot)} is ${slot.state}, that it was granted is another thing`);
+    this.#start(slot, fields.optionalWhole("timerOrder", { min: 1 }));
+    for (const need of needs) this.#use(slot, need);
+    this.#keep(slot);
+  }
+
+  readEnded(fields: Fields): void {
+    const key = fields.text("key");
+    if (this.#liveKeys.has(key)) refuse(`acquisition ${key} is live and has ended`);
+    addNew(this.#state.endedSlotByKey, key, fields.oneOf("ending", endings), "ended acquisition");
+  }
+
+  /** After all acquisitions were read. */
+  list(): void {
+    this.#slots.sort((a, b) => a.order - b.order);
+    for (const [at, slot] of this.#slots.entries()) {
+      if (this.#slots[at - 1]?.order === slot.order) refuse(`there are two acquisitions ${slot.order}`);
+      if (slot.state === "held") continue;
+      for (const name of slot.needs.keys()) {
+        const row = known(this.#state.resourceByName, name, "resource");
+        row.waiting.set(acquisitionKey(slot), slot);
+        row.waitingWeightThousandths += slot.weightThousandths;
+      }
+    }
+    const isContended = (row: ResourceRow) => row.waiting.size > 0;
+    const contended = [...this.#resources.keys()].filter(isContended).length;
+    for (const row of this.#contended.inOrder(contended, isContended))
+      this.#state.contendedByName.set(row.resource, row);
+    for (const { row, holdings, held } of this.#resources.values())
+      for (const slot of holdings.inOrder(held, ({ state }) => state === "held"))
+        row.holdings.set(acquisitionKey(slot), slot);
+  }
+
+  #need(item: unknown): Need {
+    const fields = new Fields(item, "acquisition.needs");
+    const need = {
+      resource: known(this.#state.resourceByName, fields.text<ResourceName>("resource"), "resource"),
+      slots: fields.whole("slots", { min: 1 }),
+      requestedTick: fields.whole("requestedTick"),
+      place: fields.optionalWhole("place"),
+    };
+    fields.end();
+    return need;
+  }
+
+  #start(slot: AcquisitionRow, order: number | undefined): void {
+    const dueAt = slot.state === "waiting" ? slot.deadline : undefined;
+    if ((dueAt === undefined) !== (order === undefined))
+      refuse(`acquisition ${acquisitionKey(slot)} is ${slot.state} and ends by time, or the other way round`);
+    if (dueAt !== undefined && order !== undefined)
+      slot.timeoutTimer = this.#timers.start({ dueAt, order }, { kind: "acquire-timeout", slot });
+  }
+
+  #use(slot: AcquisitionRow, { resource, slots, place }: Need): void {
+    const read = known(this.#resources, resource, "resource");
+    read.holdings.put(place, slot);
+    if (slot.state !== "held") return;
+    resource.inUse += slots;
+    read.held += 1;
+  }
+
+  /** An agent's acquisitions stand together, in order of asking. */
+  #keep(slot: AcquisitionRow): void {
+    const { slotsByAgent } = this.#state;
+    const before = this.#slots.at(-1);
+    const isFirst = before?.agent !== slot.agent;
+    if (isFirst ? slotsByAgent.has(slot.agent) : before.order >= slot.order)
+      refuse(`acquisition ${acquisitionKey(slot)} is out of order`);
+    const own = slotsByAgent.get(slot.agent) ?? new Map<SlotHandle, AcquisitionRow>();
+    addNew(own, slot.handle, slot, `acquisition of ${slot.agent}`);
+    slotsByAgent.set(slot.agent, own);
+    this.#slots.push(slot);
+    this.#liveKeys.add(acquisitionKey(slot));
+  }
+}
+
+function depthsOf(fields: Fields): readonly number[] {
+  const depths = fields.list("depths");
+  const isFine = depths.every((depth) => Number.isSafeInteger(depth) && (depth as number) >= 0);
+  if (!isFine) refuse("resource.depths are no weights", "resource.depths");
+  return depths as readonly number[];
+}

@@ -1,0 +1,154 @@
+// Reads a swarm's state from the lines of a snapshot (docs/snapshot.md). Nothing in a line is believed: whatever is not
+// what `encodeState` writes is refused, by the line's number, and there is no state at all. What follows from the
+// rows (counters, heaps, lists by kind) is built anew.
+
+import { JournalDamagedError } from "../../errors.ts";
+import type { SwarmState } from "../state.ts";
+import { AcquisitionReader } from "./acquisitions.ts";
+import { AgentReader } from "./agents.ts";
+import { type Fields, refuse } from "./checked-fields.ts";
+import { KindReader } from "./kinds.ts";
+import { LaneReader } from "./lanes.ts";
+import { groupByName, openedLine, type RowName } from "./line.ts";
+import { ProjectReader } from "./projects.ts";
+import { RateReader } from "./rates.ts";
+import { readHeader } from "./swarm.ts";
+import { TaskReader } from "./tasks.ts";
+import { TimerReader } from "./timers.ts";
+
+/** @throws JournalDamagedError that names the line which is not as it should be */
+export function decodeState(lines: Iterable<string>): SwarmState {
+  const decoder = new StateDecoder();
+  for (const line of lines) decoder.take(line);
+  return decoder.end();
+}
+
+/** For lines that come one by one. */
+export class StateDecoder {
+  #number = 0;
+  #group = 0;
+  #parts: Parts | undefined;
+  #isWhole = false;
+
+  /** @throws JournalDamagedError; what was read is of no use then */
+  take(line: string): void {
+    this.#number += 1;
+    try {
+      this.#read(line);
+    } catch (error) {
+      throw this.#named(error);
+    }
+  }
+
+  /** @throws JournalDamagedError when lines are missing */
+  end(): SwarmState {
+    try {
+      if (this.#parts === undefined || !this.#isWhole) refuse("is the last one there is, more should follow");
+      return this.#parts.state;
+    } catch (error) {
+      throw this.#named(error);
+    }
+  }
+
+  #read(line: string): void {
+    if (this.#isWhole) refuse("follows the last one");
+    const { name, fields } = openedLine(line, this.#number);
+    this.#enterGroup(name);
+    if (name === "snapshot") this.#parts = new Parts(readHeader(fields));
+    else (this.#parts ?? refuse("stands before the header")).read(name, fields);
+    fields.end();
+    if (name !== "end") return;
+    this.#parts?.complete();
+    this.#isWhole = true;
+  }
+
+  /** Rows refer to rows above them, so their order is part of what they say. */
+  #enterGroup(name: RowName): void {
+    const group = groupByName.get(name) ?? 0;
+    const isSecondHeader = name === "snapshot" && this.#number > 1;
+    if (group < this.#group || isSecondHeader) refuse(`is a row that stands too late: ${name}`);
+    this.#group = group;
+  }
+
+  #named(error: unknown): unknown {
+    if (!(error instanceof JournalDamagedError)) return error;
+    const { message, field } = error;
+    const options = field === undefined ? { cause: error } : { cause: error, field };
+    return new JournalDamagedError(`snapshot line ${this.#number}: ${message}`, options);
+  }
+}
+
+/** The readers of one snapshot. */
+class Parts {
+  readonly state: SwarmState;
+  readonly #timers: TimerReader;
+  readonly #kinds: KindReader;
+  readonly #rates: RateReader;
+  readonly #projects: ProjectReader;
+  readonly #agents: AgentReader;
+  readonly #acquisitions: AcquisitionReader;
+  readonly #lanes: LaneReader;
+  readonly #tasks: TaskReader;
+  readonly #readers: Readonly<Record<Exclude<RowName, "snapshot">, (fields: Fields) => void>>;
+
+  constructor(state: SwarmState) {
+    this.state = state;
+    const timers = new TimerReader(state);
+    const kinds = new KindReader(state);
+    const rates = new RateReader(state);
+    const projects = new ProjectReader(state);
+    const agents = new AgentReader(state, timers);
+    const acquisitions = new AcquisitionReader(state, timers);
+    const lanes = new LaneReader(state);
+    const tasks = new TaskReader(state, timers, agents, lanes);
+    this.#timers = timers;
+    this.#kinds = kinds;
+    this.#rates = rates;
+    this.#projects = projects;
+    this.#agents = agents;
+    this.#acquisitions = acquisitions;
+    this.#lanes = lanes;
+    this.#tasks = tasks;
+    this.#readers = {
+      kind: (fields) => kinds.readKind(fields),
+      record: (fields) => kinds.readRecord(fields),
+      resource: (fields) => acquisitions.readResource(fields),
+      rate: (fields) => rates.readRate(fields),
+      "removed-rate": (fields) => rates.readRemoved(fields),
+      project: (fields) => projects.readProject(fields),
+      user: (fields) => projects.readUser(fields),
+      "reserved-type": (fields) => rates.readReservedType(fields),
+      agent: (fields) => agents.readAgent(fields),
+      "agent-record": (fields) => agents.readRecord(fields),
+      suspension: (fields) => agents.readSuspension(fields),
+      attempt: (fields) => agents.readAttempt(fields),
+      acquisition: (fields) => acquisitions.readAcquisition(fields),
+      "ended-acquisition": (fields) => acquisitions.readEnded(fields),
+      lane: (fields) => lanes.readLane(fields),
+      "lane-project": (fields) => lanes.readProject(fields),
+      "lane-user": (fields) => lanes.readUser(fields),
+      queue: (fields) => lanes.readQueue(fields),
+      task: (fields) => tasks.readTask(fields),
+      "ended-task": (fields) => tasks.readEnded(fields),
+      uncharged: (fields) => tasks.readUncharged(fields),
+      end: () => undefined,
+    };
+  }
+
+  read(name: Exclude<RowName, "snapshot">, fields: Fields): void {
+    this.#readers[name](fields);
+  }
+
+  /** Builds what follows from the rows, and looks for what they miss. */
+  complete(): void {
+    this.#agents.checkTaken();
+    this.#rates.checkReserved();
+    this.#tasks.checkCounts();
+    this.#acquisitions.list();
+    this.#lanes.build();
+    this.#kinds.listOnline();
+    this.#kinds.listIdle();
+    this.#projects.listIdle();
+    this.#timers.run();
+  }
+}

@@ -1,0 +1,42 @@
+// Writes a swarm's state as the lines of a snapshot (docs/snapshot.md), one row each, so that whoever stores them holds
+// few at a time. Only what does not follow from the rest is written; maps and sets stand in their order. The state
+// must not change until the last line was taken.
+
+import type { SwarmState } from "../state.ts";
+import { acquisitionRows, resourceRows } from "./acquisitions.ts";
+import { agentRows } from "./agents.ts";
+import { kindRows } from "./kinds.ts";
+import { laneRows } from "./lanes.ts";
+import { type Row, sealedLine } from "./line.ts";
+import { projectRows } from "./projects.ts";
+import { rateRows, reservedTypeRows } from "./rates.ts";
+import { headerRow } from "./swarm.ts";
+import { taskRows } from "./tasks.ts";
+
+/** @returns lines without line breaks, to be read by `decodeState` */
+export function* encodeState(state: SwarmState): Generator<string> {
+  let number = 0;
+  for (const rows of partsOf(state)) {
+    for (const row of rows) {
+      number += 1;
+      yield sealedLine(number, row);
+    }
+  }
+}
+
+/** In the order that line.ts says. */
+function partsOf(state: SwarmState): readonly Iterable<Row>[] {
+  return [
+    [headerRow(state)],
+    kindRows(state),
+    resourceRows(state),
+    rateRows(state),
+    projectRows(state),
+    reservedTypeRows(state),
+    agentRows(state),
+    acquisitionRows(state),
+    laneRows(state),
+    taskRows(state),
+    [["end", {}]],
+  ];
+}

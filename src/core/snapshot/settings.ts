@@ -1,0 +1,75 @@
+// What operators set, as snapshots hold it: the settings themselves, looked at field by field and then used as they
+// are. Events repeat them, so the order of their fields is part of what the next batch's bytes will be.
+
+import type { Policy } from "../../scheduling/policy.ts";
+import { projectTurnRules, ruleSets, userTurnRules } from "../../scheduling/policy.ts";
+import { rateWindowMs } from "../../scheduling/rate.ts";
+import type {
+  BudgetSettings,
+  KindSettings,
+  ProjectSettings,
+  RateSettings,
+  ResourceSettings,
+} from "../settings.ts";
+import { allOf, type Fields } from "./checked-fields.ts";
+
+const agentRules = allOf<Policy["agentRule"]>({ score: true, "first-idle": true });
+const projectsAllowed = allOf<Policy["projects"]>({ open: true, declared: true });
+const budgetModes = allOf<BudgetSettings["mode"]>({ reject: true, alert: true, downgrade: true });
+
+export function readPolicy(fields: Fields): Policy {
+  return fields.checked<Policy>("policy", (policy) => {
+    policy.oneOf("rules", Object.keys(ruleSets));
+    policy.oneOf("projectTurn", projectTurnRules);
+    policy.oneOf("userTurn", userTurnRules);
+    policy.oneOf("agentRule", agentRules);
+    policy.amount("lambda");
+    policy.oneOf("speedExponent", [0, 0.5, 1, 2]);
+    policy.amount("alpha", { max: 1 });
+    policy.flag("autoTune");
+    policy.whole("ceiling");
+    policy.whole("guaranteeMs", { min: 1 });
+    policy.optionalWhole("topN");
+    policy.optionalChecked("budget", lookAtBudget);
+    policy.whole("tokensDefault");
+    policy.oneOf("projects", projectsAllowed);
+  });
+}
+
+export function readProjectSettings(fields: Fields): ProjectSettings | undefined {
+  return fields.optionalChecked<ProjectSettings>("settings", (settings) => {
+    settings.amount("creditWeight", { min: Number.MIN_VALUE });
+    settings.optionalWhole("maxConcurrent");
+    settings.optionalChecked<BudgetSettings>("budget", lookAtBudget);
+    settings.whole("queueMax");
+  });
+}
+
+export function readKindSettings(fields: Fields): KindSettings | undefined {
+  return fields.optionalChecked<KindSettings>("settings", (settings) => {
+    settings.amount("importance", { min: Number.MIN_VALUE });
+    settings.optionalText("cheaper");
+    settings.optionalText("cheaperType");
+  });
+}
+
+export function readResourceSettings(fields: Fields): ResourceSettings {
+  return fields.checked<ResourceSettings>("settings", (settings) => {
+    settings.whole("slots");
+    settings.whole("maxWaiters");
+  });
+}
+
+export function readRateSettings(fields: Fields): RateSettings {
+  return fields.checked<RateSettings>("settings", (settings) => {
+    settings.oneOf("window", Object.keys(rateWindowMs));
+    settings.whole("tokensMax");
+    settings.flag("sliding");
+  });
+}
+
+function lookAtBudget(budget: Fields): void {
+  budget.whole("tokens");
+  budget.whole("windowMs", { min: 1 });
+  budget.oneOf("mode", budgetModes);
+}

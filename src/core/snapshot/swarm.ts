@@ -1,0 +1,60 @@
+// The first row of a snapshot: which version it is, where in the journal it stands, and what the swarm has but once.
+
+import { emptyState, type SwarmState } from "../state.ts";
+import { type Fields, refuse } from "./checked-fields.ts";
+import type { Row } from "./line.ts";
+import { readPolicy } from "./settings.ts";
+import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./values.ts";
+
+/** Grows when a reader of the version before could not make the same state of it. */
+export const snapshotVersion = 1;
+
+export function headerRow(state: SwarmState): Row {
+  const { term, leader, idx, at, tick, submissions, assignments, joins, orders, virtualTime, timersEver } =
+    state;
+  const ever = {
+    tick,
+    submissions,
+    assignments,
+    joins,
+    orders,
+    timersEver,
+    acquisitions: state.acquisitions,
+  };
+  const ended = endedCountFields(state.counts);
+  const { policy, isPaused } = state;
+  const ledger = ledgerFields(state.ledger);
+  const version = snapshotVersion;
+  return ["snapshot", { version, term, leader, idx, at, ever, virtualTime, isPaused, policy, ended, ledger }];
+}
+
+/** @returns a state with nothing in its maps yet */
+export function readHeader(fields: Fields): SwarmState {
+  const version = fields.whole("version", { min: 1 });
+  if (version > snapshotVersion)
+    refuse(`is of version ${version}, which a newer waggle wrote; this one reads up to ${snapshotVersion}`);
+  const state = emptyState();
+  state.term = fields.whole("term");
+  state.leader = fields.text("leader", { mayBeEmpty: true });
+  state.idx = fields.whole("idx");
+  state.at = fields.whole("at");
+  state.virtualTime = fields.amount("virtualTime");
+  state.isPaused = fields.flag("isPaused");
+  state.policy = readPolicy(fields);
+  fields.within("ever", (ever) => readEver(ever, state));
+  fields.within("ended", (ended) => readEndedCounts(ended, state.counts));
+  const terms = { usageMs: state.policy.guaranteeMs, budgetMs: state.policy.budget?.windowMs };
+  fields.within("ledger", (ledger) => readLedger(ledger, state.ledger, terms));
+  return state;
+}
+
+/** What was counted since the journal began. */
+function readEver(ever: Fields, state: SwarmState): void {
+  state.tick = ever.whole("tick");
+  state.submissions = ever.whole("submissions");
+  state.assignments = ever.whole("assignments");
+  state.joins = ever.whole("joins");
+  state.orders = ever.whole("orders");
+  state.timersEver = ever.whole("timersEver");
+  state.acquisitions = ever.whole("acquisitions");
+}

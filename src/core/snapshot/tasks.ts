@@ -1,0 +1,215 @@
+// Tasks in a snapshot: the live ones in order of submission, the ended ones in order of ending, and what lost attempts
+// may still be charged for. What a task costs follows from its weight; whom it belongs to, from what it says.
+
+import type { AgentId, ProjectId } from "../../ids.ts";
+import { costEstimate } from "../../scheduling/estimate.ts";
+import type { TaskSpec } from "../event.ts";
+import type { EndedTask, LiveTaskState, ProjectRow, SwarmState, TaskRow, UserRow } from "../state.ts";
+import { nobody } from "../task-rows.ts";
+import type { Writable } from "../writable.ts";
+import type { AgentReader } from "./agents.ts";
+import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
+import type { LaneReader } from "./lanes.ts";
+import type { Row } from "./line.ts";
+import type { TimerReader } from "./timers.ts";
+import { endedStates, readTimer, timerFields } from "./values.ts";
+
+export function* taskRows(state: SwarmState): Generator<Row> {
+  for (const row of state.taskById.values()) {
+    // Field by field: to spread the rest of an object costs as much as all else, and there are a million.
+    const fields = {
+      spec: row.spec,
+      hash: row.hash,
+      sequence: row.sequence,
+      submittedAt: row.submittedAt,
+      submittedIdx: row.submittedIdx,
+      state: row.state,
+      queuedAt: row.queuedAt,
+      queuedOrder: row.queuedOrder,
+      queuedTick: row.queuedTick,
+      queuedTurn: row.queuedTurn,
+      attempt: row.attempt,
+      failures: row.failures,
+      infrastructureFailures: row.infrastructureFailures,
+      failedBy: row.failedBy,
+      releaseTimer: timerFields(row.releaseTimer),
+      deadlineTimer: timerFields(row.deadlineTimer),
+    };
+    yield ["task", fields];
+  }
+  for (const ended of state.endedById.values()) yield ["ended-task", endedFields(ended)];
+  for (const [key, uncharged] of state.uncharged) yield ["uncharged", { key, ...uncharged }];
+}
+
+/** In one order, whoever made the row: the same state has the same lines. */
+function endedFields({
+  id,
+  project,
+  user,
+  kind,
+  hash,
+  state,
+  attempts,
+  completedBy,
+  ...rest
+}: EndedTask): object {
+  const { submittedIdx, endedAt, endedIdx } = rest;
+  return { id, project, user, kind, hash, state, attempts, completedBy, submittedIdx, endedAt, endedIdx };
+}
+
+const liveStates = allOf<LiveTaskState>({ queued: true, delayed: true, assigned: true, running: true });
+
+export class TaskReader {
+  readonly #state: SwarmState;
+  readonly #timers: TimerReader;
+  readonly #agents: AgentReader;
+  readonly #lanes: LaneReader;
+  #newestSequence = 0;
+
+  constructor(state: SwarmState, timers: TimerReader, agents: AgentReader, lanes: LaneReader) {
+    this.#state = state;
+    this.#timers = timers;
+    this.#agents = agents;
+    this.#lanes = lanes;
+  }
+
+  readTask(fields: Fields): void {
+    const spec = fields.checked<Writable<TaskSpec>>("spec", lookAtSpec);
+    const projectRow: ProjectRow = known(this.#state.projectById, spec.project, "project");
+    const userRow: UserRow = known(projectRow.userByName, spec.user, `user of ${spec.project}`);
+    // One string for all tasks, where each line brought its own.
+    spec.project = projectRow.project;
+    spec.user = userRow.user;
+    spec.kind = this.#state.kindByName.get(spec.kind)?.kind ?? spec.kind;
+    const row: TaskRow = {
+      heapAt: -1,
+      spec,
+      hash: fields.text("hash"),
+      sequence: fields.whole("sequence", { min: this.#newestSequence + 1, max: this.#state.submissions }),
+      submittedAt: fields.whole("submittedAt"),
+      submittedIdx: fields.whole("submittedIdx"),
+      userRow,
+      projectRow,
+      state: fields.oneOf("state", liveStates),
+      cost: costEstimate(spec),
+      queuedAt: fields.whole("queuedAt"),
+      queuedOrder: fields.whole("queuedOrder", { max: this.#state.orders }),
+      queuedTick: fields.whole("queuedTick"),
+      queuedTurn: fields.whole("queuedTurn"),
+      attempt: fields.whole("attempt"),
+      failures: fields.whole("failures", { max: spec.maxAttempts - 1 }),
+      infrastructureFailures: fields.whole("infrastructureFailures"),
+      failedBy: failedByOf(fields),
+      open: undefined,
+      queue: undefined,
+      older: undefined,
+      newer: undefined,
+      releaseTimer: undefined,
+      deadlineTimer: undefined,
+    };
+    this.#newestSequence = row.sequence;
+    addNew(this.#state.taskById, spec.id, row, "task");
+    this.#count(row);
+    this.#startTimers(row, fields);
+    if (row.state === "queued") this.#lanes.place(row);
+    else if (row.state !== "delayed") row.open = this.#agents.take(spec.id);
+    checkAttempts(row);
+  }
+
+  readEnded(fields: Fields): void {
+    const ended: Writable<EndedTask> = {
+      id: fields.text("id"),
+      project: fields.text("project"),
+      user: fields.text("user"),
+      kind: fields.text("kind"),
+      hash: fields.text("hash"),
+      state: fields.oneOf("state", endedStates),
+      attempts: fields.whole("attempts"),
+      submittedIdx: fields.whole("submittedIdx"),
+      endedAt: fields.whole("endedAt"),
+      endedIdx: fields.whole("endedIdx"),
+    };
+    if (fields.has("completedBy")) ended.completedBy = fields.text("completedBy");
+    const projectRow = this.#state.projectById.get(ended.project);
+    ended.project = projectRow?.project ?? ended.project;
+    ended.user = projectRow?.userByName.get(ended.user)?.user ?? ended.user;
+    ended.kind = this.#state.kindByName.get(ended.kind)?.kind ?? ended.kind;
+    if (this.#state.taskById.has(ended.id)) refuse(`task ${ended.id} is live and has ended`);
+    addNew(this.#state.endedById, ended.id, ended, "ended task");
+  }
+
+  readUncharged(fields: Fields): void {
+    const uncharged = {
+      task: fields.text<TaskSpec["id"]>("task"),
+      attempt: fields.whole<NonNullable<TaskRow["open"]>["attempt"]>("attempt", { min: 1 }),
+      project: fields.text<ProjectId>("project"),
+      agentType: fields.optionalText("agentType"),
+      tokensReserved: fields.whole("tokensReserved"),
+      lostAt: fields.whole<TaskRow["queuedAt"]>("lostAt"),
+    };
+    const key = fields.text("key");
+    if (this.#agents.isOpen(key)) refuse(`attempt ${key} is open and lost`);
+    addNew(this.#state.uncharged, key, uncharged, "lost attempt");
+  }
+
+  /** After all tasks were read. */
+  checkCounts(): void {
+    const ever = Object.values(this.#state.counts).reduce((sum, count) => sum + count, 0);
+    if (ever !== this.#state.submissions)
+      refuse(`${this.#state.submissions} tasks were submitted, ${ever} are counted`);
+  }
+
+  #count({ state, projectRow, userRow }: TaskRow): void {
+    this.#state.counts[state] += 1;
+    projectRow.counts[state] += 1;
+    projectRow.live += 1;
+    userRow.counts[state] += 1;
+    userRow.live += 1;
+  }
+
+  #startTimers(row: TaskRow, fields: Fields): void {
+    const release = fields.optionalWithin("releaseTimer", readTimer);
+    const deadline = fields.optionalWithin("deadlineTimer", readTimer);
+    if ((release !== undefined) !== (row.state === "delayed"))
+      refuse(`task ${row.spec.id} is ${row.state} and its delay another thing`);
+    if (deadline?.dueAt !== row.spec.deadline)
+      refuse(`task ${row.spec.id} has another deadline than it says`);
+    if (release !== undefined) row.releaseTimer = this.#timers.start(release, { kind: "release", task: row });
+    if (deadline !== undefined)
+      row.deadlineTimer = this.#timers.start(deadline, { kind: "deadline", task: row });
+  }
+}
+
+/** Every attempt but the open one was counted as one sort of failure. */
+function checkAttempts({ spec, state, attempt, failures, infrastructureFailures, open }: TaskRow): void {
+  const opened = failures + infrastructureFailures + (open === undefined ? 0 : 1);
+  if (attempt !== opened) refuse(`task ${spec.id} is at attempt ${attempt} after ${opened}`);
+  if (
+    open !== undefined &&
+    (open.state !== state || open.attempt !== attempt || open.project !== spec.project)
+  )
+    refuse(`task ${spec.id} is ${state} at attempt ${attempt}, its open attempt is another`);
+}
+
+function failedByOf(fields: Fields): readonly AgentId[] {
+  const agents = fields.names<AgentId>("failedBy");
+  return agents.length === 0 ? nobody : agents;
+}
+
+function lookAtSpec(spec: Fields): void {
+  spec.text("id");
+  spec.text("kind");
+  spec.optionalText("role");
+  spec.text("project");
+  spec.text("user");
+  spec.amount("weight", { min: Number.MIN_VALUE });
+  spec.amount("priority", { min: -Number.MAX_VALUE });
+  spec.text("payload", { mayBeEmpty: true });
+  if (spec.has("encoding")) spec.oneOf("encoding", ["base64"]);
+  spec.optionalWhole("tokens");
+  spec.optionalWhole("deadline");
+  spec.optionalWhole("notBefore");
+  spec.whole("maxAttempts", { min: 1 });
+  spec.whole("timeoutMs");
+  spec.optionalWhole("stallMs");
+}

@@ -1,0 +1,104 @@
+// The values that several rows have in common: accounts, ledgers, windows, counts, records, timers.
+
+import type { Instant } from "../../ids.ts";
+import type { Account } from "../../scheduling/account.ts";
+import type { RollingWindow, WindowBucket } from "../../scheduling/rolling-window.ts";
+import { emptyWindow } from "../../scheduling/rolling-window.ts";
+import type { EndedTaskState, SuccessRecord, TaskCounts, Timer, TokenLedger } from "../state.ts";
+import { allOf, type Fields, refuse } from "./checked-fields.ts";
+
+export const endedStates = allOf<EndedTaskState>({
+  completed: true,
+  failed: true,
+  cancelled: true,
+  expired: true,
+  "dead-lettered": true,
+});
+
+/** What counts ended tasks. Live ones are counted as they are read. */
+export function endedCountFields(counts: TaskCounts): object {
+  return Object.fromEntries(endedStates.map((state) => [state, counts[state]]));
+}
+
+export function readEndedCounts(fields: Fields, counts: TaskCounts): void {
+  for (const state of endedStates) counts[state] = fields.whole(state);
+}
+
+export function readAccount(fields: Fields): Account {
+  return {
+    clock: fields.amount("clock"),
+    servedOrder: fields.whole("servedOrder"),
+    servedAt: fields.whole("servedAt"),
+    arrivedOrder: fields.whole("arrivedOrder"),
+    carried: fields.amount("carried", { min: -Number.MAX_VALUE }),
+  };
+}
+
+export function readRecord(fields: Fields): SuccessRecord {
+  return {
+    successes: fields.amount("successes"),
+    failures: fields.amount("failures"),
+    attempts: fields.whole("attempts"),
+    latencyMs: fields.amount("latencyMs"),
+    updatedAt: fields.whole("updatedAt"),
+    epochAt: fields.whole("epochAt"),
+    epochRate: fields.amount("epochRate", { max: 1 }),
+    epochLatencyMs: fields.amount("epochLatencyMs"),
+  };
+}
+
+export function windowFields({ windowMs, buckets }: RollingWindow): object {
+  return { windowMs, buckets: buckets.map(({ step, tokens }) => [step, tokens]) };
+}
+
+export function readWindow(fields: Fields): RollingWindow {
+  const window = emptyWindow(fields.whole("windowMs", { min: 1 }));
+  for (const item of fields.list("buckets")) {
+    const bucket = bucketOf(item);
+    if (bucket.step <= (window.buckets.at(-1)?.step ?? -1)) refuse("the steps of a window are out of order");
+    window.buckets.push(bucket);
+    window.held += bucket.tokens;
+  }
+  return window;
+}
+
+function bucketOf(item: unknown): WindowBucket {
+  const [step, tokens] = Array.isArray(item) && item.length === 2 ? (item as unknown[]) : [];
+  if (!Number.isSafeInteger(step) || !Number.isSafeInteger(tokens) || (tokens as number) < 1)
+    refuse("a step of a window is not its number and its tokens");
+  return { step: step as number, tokens: tokens as number };
+}
+
+/** Without what is reserved: open attempts say that as they are read. */
+export function ledgerFields({ usage, spent, exceededAt }: TokenLedger): object {
+  return { usage: windowFields(usage), spent: spent && windowFields(spent), exceededAt };
+}
+
+export interface LedgerTerms {
+  /** `policy.guaranteeMs` */
+  readonly usageMs: number;
+  /** Of its budget, if it has one. */
+  readonly budgetMs: number | undefined;
+}
+
+export function readLedger(fields: Fields, ledger: TokenLedger, { usageMs, budgetMs }: LedgerTerms): void {
+  ledger.usage = fields.within("usage", readWindow);
+  ledger.spent = fields.optionalWithin("spent", readWindow);
+  ledger.exceededAt = fields.optionalWhole("exceededAt");
+  if (ledger.usage.windowMs !== usageMs) refuse(`the window of shares is not one of ${usageMs} ms`);
+  if (ledger.spent?.windowMs !== budgetMs) refuse(`the window of a budget is not one of ${budgetMs} ms`);
+}
+
+export function timerFields(timer: Timer | undefined): object | undefined {
+  return timer && { dueAt: timer.dueAt, order: timer.order };
+}
+
+/** What a timer's row says of it; whose it is follows from the row. */
+export interface TimerWords {
+  readonly dueAt: Instant;
+  readonly order: number;
+}
+
+export function readTimer(fields: Fields): TimerWords {
+  return { dueAt: fields.whole("dueAt"), order: fields.whole("order", { min: 1 }) };
+}

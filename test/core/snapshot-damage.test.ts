@@ -1,0 +1,202 @@
+// Whatever happens to the lines of a snapshot: they give the state that was written, or none, and the error says at
+// which line. And where somebody wrote other values and sealed them anew, they are refused, or are the very snapshot of
+// the state they give: nothing is left out, mended or made up.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeState } from "../../src/core/snapshot/decode.ts";
+import { encodeState } from "../../src/core/snapshot/encode.ts";
+import { type RowName, sealedLine } from "../../src/core/snapshot/line.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { pokeRareValues, richSwarm } from "../support/rich-swarm.ts";
+
+const swarm = richSwarm();
+pokeRareValues(swarm);
+const whole: readonly string[] = [...encodeState(swarm.state)];
+const right = fingerprint(swarm.state);
+/** Of each sort of damage: ten times as many found nothing more. */
+const numRuns = 2_000;
+
+/** The error, or undefined where the lines are accepted. @throws what is not the error it should be */
+function refusalOf(lines: readonly string[], accepted: (state: ReturnType<typeof decodeState>) => void) {
+  try {
+    accepted(decodeState(lines));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof JournalDamagedError)) throw error;
+    expect(error.message).toMatch(/^snapshot line \d+: /);
+    return error;
+  }
+}
+
+/** Decodes to the same state, or not at all. */
+function expectSameOrNone(lines: readonly string[]): void {
+  refusalOf(lines, (state) => expect(fingerprint(state)).toBe(right));
+}
+
+function without(at: number): string[] {
+  return whole.toSpliced(at, 1);
+}
+
+describe("lines that were damaged", () => {
+  it("are missed, each of them", () => {
+    for (const at of whole.keys())
+      expect(
+        refusalOf(without(at), () => undefined),
+        whole[at],
+      ).toBeDefined();
+    expect(() => decodeState([])).toThrow("snapshot line 0: is the last one there is");
+    expect(() => decodeState(whole.slice(0, 3))).toThrow("snapshot line 3: is the last one there is");
+  });
+
+  it("are seen where they stand twice or follow the end", () => {
+    for (const [at, line] of whole.entries()) {
+      expect(() => decodeState(whole.toSpliced(at, 0, line))).toThrow(`snapshot line ${at + 2}: `);
+      expect(() => decodeState([...whole, line])).toThrow(
+        `snapshot line ${whole.length + 1}: follows the last one`,
+      );
+    }
+  });
+
+  it("are seen where two have changed places", () => {
+    const place = fc.nat(whole.length - 1);
+    fc.assert(
+      fc.property(place, place, (a, b) => {
+        const swapped = whole.with(a, whole[b] ?? "").with(b, whole[a] ?? "");
+        if (a === b) expectSameOrNone(swapped);
+        else expect(() => decodeState(swapped)).toThrow(`snapshot line ${Math.min(a, b) + 1}: `);
+      }),
+    );
+  });
+
+  it("are seen where any byte is another one", () => {
+    const bytes = Buffer.from(whole.join("\n"));
+    let refused = 0;
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, difference) => {
+        const changed = Buffer.from(bytes);
+        changed[at] = (changed[at] ?? 0) ^ difference;
+        const lines = changed.toString().split("\n");
+        if (refusalOf(lines, (state) => expect(fingerprint(state)).toBe(right)) !== undefined) refused += 1;
+      }),
+      { numRuns },
+    );
+    expect(refused).toBe(numRuns);
+  });
+});
+
+type Change =
+  | { readonly how: "set"; readonly value: unknown }
+  | { readonly how: "remove" | "add" | "drop-line" | "double-line" | "swap-lines" };
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      how: fc.constant("set" as const),
+      value: fc.oneof(
+        fc.integer({ min: -2, max: 12 }),
+        fc.double(),
+        fc.constantFrom("p", "k", "a1", "a2", "", "queued", "held", true, false, null, [], {}),
+        fc.jsonValue(),
+      ),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      how: fc.constantFrom("remove", "add", "drop-line", "double-line", "swap-lines"),
+    }),
+  },
+);
+
+type Json = Record<string, unknown>;
+
+/** A row's fields with something else in one place, however deep. */
+function changed(fields: Json, pick: number, how: Change): Json {
+  const copy = structuredClone(fields);
+  const places = [...placesIn(copy)];
+  const place = places[pick % Math.max(1, places.length)] ?? { owner: copy, name: "x" };
+  if (how.how === "set") place.owner[place.name] = how.value;
+  else if (how.how === "add") place.owner[`${place.name}x`] = 1;
+  else delete place.owner[place.name];
+  return copy;
+}
+
+function* placesIn(owner: Json): Generator<{ readonly owner: Json; readonly name: string }> {
+  for (const [name, value] of Object.entries(owner)) {
+    yield { owner, name };
+    if (typeof value === "object" && value !== null) yield* placesIn(value as Json);
+  }
+}
+
+function rowsOf(lines: readonly string[]): [RowName, Json][] {
+  return lines.map((line) => JSON.parse(line).slice(1, 3));
+}
+
+function changedRows(at: number, pick: number, how: Change): [RowName, Json][] {
+  const rows = rowsOf(whole);
+  const [name, fields] = rows[at] as [RowName, Json];
+  if (how.how === "drop-line") return rows.toSpliced(at, 1);
+  if (how.how === "double-line") return rows.toSpliced(at, 0, [name, fields]);
+  if (how.how !== "swap-lines") return rows.with(at, [name, changed(fields, pick, how)]);
+  const other = (at + 1 + (pick % 3)) % rows.length;
+  return rows.with(at, rows[other] as [RowName, Json]).with(other, [name, fields]);
+}
+
+function sealed(rows: readonly (readonly [RowName, Json])[]): string[] {
+  return rows.map((row, at) => sealedLine(at + 1, row));
+}
+
+describe("lines that somebody wrote otherwise and sealed", () => {
+  it("are refused, or are the snapshot of the state they give", () => {
+    let refused = 0;
+    let accepted = 0;
+    fc.assert(
+      fc.property(fc.nat(whole.length - 1), fc.nat(200), change, (at, pick, how) => {
+        const lines = sealed(changedRows(at, pick, how));
+        const error = refusalOf(lines, (state) => {
+          const again = [...encodeState(state)];
+          if (again.join() !== lines.join()) expect(rowsOf(again)).toEqual(rowsOf(lines));
+          accepted += 1;
+        });
+        if (error !== undefined) refused += 1;
+      }),
+      { numRuns },
+    );
+    expect(refused).toBeGreaterThan(numRuns / 3);
+    expect(accepted).toBeGreaterThan(0);
+  });
+
+  it("are refused where their version is a newer one, and say so", () => {
+    const [name, header] = rowsOf(whole)[0] as [RowName, Json];
+    const newer = sealed([[name, { ...header, version: 2 }], ...rowsOf(whole).slice(1)]);
+    expect(() => decodeState(newer)).toThrow(
+      "is of version 2, which a newer waggle wrote; this one reads up to 1",
+    );
+  });
+
+  it("are refused where they hold what this version would forget", () => {
+    const rows = rowsOf(whole);
+    const at = rows.findIndex(([name]) => name === "task");
+    const [name, fields] = rows[at] as [RowName, Json];
+    const unknown = sealed(rows.with(at, [name, { ...fields, mood: "good" }]));
+    expect(() => decodeState(unknown)).toThrow(`snapshot line ${at + 1}: task has fields that this version`);
+    const row = sealed(rows.with(at, ["mood" as RowName, {}]));
+    expect(() => decodeState(row)).toThrow(
+      `snapshot line ${at + 1}: is a row that this version does not know`,
+    );
+  });
+
+  it("name the field that is not what it must be", () => {
+    const rows = rowsOf(whole);
+    const at = rows.findIndex(([name]) => name === "task");
+    const [name, fields] = rows[at] as [RowName, Json];
+    const spec = { ...(fields["spec"] as Json), weight: "heavy" };
+    const lines = sealed(rows.with(at, [name, { ...fields, spec }]));
+    const error = refusalOf(lines, () => undefined);
+    expect(error?.field).toBe("task.spec.weight");
+    expect(error?.message).toContain('task.spec.weight is "heavy", not a number');
+  });
+});

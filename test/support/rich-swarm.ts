@@ -1,0 +1,192 @@
+// A small swarm in which every field of the state says something: rows of all sorts, each in more than one condition.
+
+import type { Command, ReportedOutcome } from "../../src/core/command.ts";
+import type { AgentRow } from "../../src/core/state.ts";
+import {
+  agentId,
+  assignmentNumber,
+  incarnation,
+  instant,
+  kind,
+  projectId,
+  resourceName,
+  taskId,
+  term,
+  userId,
+} from "../../src/ids.ts";
+import { acquire, release, SlotTurns } from "./slots.ts";
+import { join, submit } from "./turns.ts";
+
+const k = kind("k");
+const l = kind("l");
+
+/** Every turn of it stands in `inputs`. */
+export function richSwarm(): SlotTurns {
+  const turns = new SlotTurns();
+  setUp(turns);
+  fallIdle(turns);
+  learn(turns);
+  takeTurns(turns);
+  work(turns);
+  holdSlots(turns);
+  return turns;
+}
+
+function setUp(turns: SlotTurns): void {
+  turns.turn(
+    {
+      type: "SetPolicy",
+      patch: {
+        budget: { tokens: 100_000, windowMs: 120_000, mode: "alert" },
+        guaranteeMs: 30_000,
+        tokensDefault: 77,
+        topN: 9,
+        autoTune: true,
+      },
+    },
+    { type: "SetProject", project: projectId("p"), patch: { queueMax: 50, maxConcurrent: 8 } },
+    {
+      type: "SetProject",
+      project: projectId("q"),
+      patch: { creditWeight: 2, budget: { tokens: 90_000, windowMs: 240_000, mode: "downgrade" } },
+    },
+    { type: "SetKind", kind: k, patch: { importance: 2, cheaper: l, cheaperType: "claude" } },
+    ...["claude", "old"].map(
+      (agentType): Command => ({
+        type: "SetRate",
+        agentType,
+        patch: { window: "per_hour", tokensMax: 5_000, sliding: true },
+      }),
+    ),
+    ...["gpt", "older"].map(
+      (agentType): Command => ({
+        type: "SetRate",
+        agentType,
+        patch: { window: "per_minute", tokensMax: 5_000, sliding: false },
+      }),
+    ),
+  );
+  turns.turn(
+    join("a1", { kinds: [k, l], role: "r", agentType: "claude", labels: { zone: "z" }, prefetch: 2 }),
+    join("a2", { kinds: [k], agentType: "gpt", maxConcurrent: 2 }),
+    join("a3", { kinds: [kind("m"), k], role: "s", agentType: "old" }),
+    join("a4", { kinds: [k], agentType: "older" }),
+  );
+}
+
+/** Projects and kinds that nobody uses any more. */
+function fallIdle(turns: SlotTurns): void {
+  const idle = ["i", "j"].map((name) => ({ id: `idle-${name}`, kind: kind(name), project: projectId(name) }));
+  turns.turn(join("a5", { kinds: idle.map((each) => each.kind), maxConcurrent: 2 }));
+  for (const { id, ...of } of idle) {
+    turns.turn(submit({ id: taskId(id), ...of, tokens: 20 }));
+    turns.pass(60);
+    turns.turn(turns.report(id, { kind: "completed", result: "", tokens: id === "idle-i" ? 20 : 30 }));
+  }
+  turns.turn({ type: "LeaveAgent", agent: agentId("a5"), incarnation: incarnation("a5-1") });
+}
+
+/** One agent fails until it is suspended. */
+function learn(turns: SlotTurns): void {
+  for (let lesson = 0; lesson < 11; lesson += 1) {
+    const ids = ["a", "b", "c", "d"].map((name) => `lesson-${name}${lesson}`);
+    turns.turn(...ids.map((id) => submit({ id: taskId(id), maxAttempts: 1, ...ofProject(lesson) })));
+    const assigned = ids.filter((id) => turns.state.taskById.get(taskId(id))?.open !== undefined);
+    turns.pass(700);
+    turns.turn(...assigned.map((id) => turns.report(id, lessonOf(turns, id))));
+  }
+  turns.turn({ type: "RemoveRate", agentType: "old" }, { type: "RemoveRate", agentType: "older" });
+}
+
+function ofProject(number: number) {
+  const project = projectId(number % 2 === 0 ? "p" : "q");
+  return { project, user: userId(`u${number % 3}`), tokens: 5 };
+}
+
+function lessonOf(turns: SlotTurns, id: string): ReportedOutcome {
+  return turns.task(id).open?.agent === agentId("a1")
+    ? { kind: "failed", error: "no", tokens: 9 }
+    : { kind: "completed", result: "", tokens: 4 };
+}
+
+/** One user's tasks wait for one another; and a task ends in each of the ways that are left. */
+function takeTurns(turns: SlotTurns): void {
+  const task = (number: number, overrides: Parameters<typeof submit>[0] = {}) =>
+    submit({ id: taskId(`n${number}`), kind: kind("n"), ...ofProject(0), ...overrides });
+  turns.turn(join("a6", { kinds: [kind("n")] }), task(1), task(2), task(3), task(4));
+  turns.turn(task(5), task(6), task(7, { deadline: instant(turns.at + 10) }));
+  for (const [id, outcome] of [
+    ["n1", { kind: "completed", result: "" }],
+    ["n2", { kind: "invalid", error: "bad" }],
+    ["n3", { kind: "completed", result: "" }],
+    ["n4", { kind: "infrastructure", error: "quota" }],
+  ] as const) {
+    turns.pass(20);
+    turns.turn(turns.report(id, outcome));
+  }
+}
+
+/** Tasks in every state, attempts in every state, an agent that is lost and one that left. */
+function work(turns: SlotTurns): void {
+  const { at } = turns;
+  const task = (id: string, overrides: Parameters<typeof submit>[0] = {}) =>
+    submit({ id: taskId(id), payload: "ü\u0000", ...overrides });
+  turns.turn(
+    ...["1", "2", "3", "4", "5", "6", "7", "8"].map((n) => task(`w${n}`, ofProject(Number(n)))),
+    task("delayed", { notBefore: instant(at + 9_000), deadline: instant(at + 99_000), priority: 7 }),
+    task("elsewhere", { kind: kind("nobody-serves-this"), role: "r", encoding: "base64", stallMs: 900 }),
+    task("later", { kind: kind("nobody-serves-this"), role: "r", weight: 2.5, maxAttempts: 9 }),
+  );
+  turns.pass(30);
+  turns.turn(beat(turns.agent("a2"), 1), beat(turns.agent("a4"), 0));
+  const cancelled = [...turns.agent("a2").open.values()].map(({ task: id }) => id).slice(0, 1);
+  const failed = [...turns.agent("a3").open.values()].map(({ task: id }) => id);
+  turns.turn(
+    ...cancelled.map(
+      (id): Command => ({ type: "CancelTask", project: turns.task(id).spec.project, task: id }),
+    ),
+    ...failed.map((id) => turns.report(id, { kind: "failed", error: "no" })),
+    { type: "LapseAgent", agent: agentId("a4"), incarnation: incarnation("a4-1") },
+  );
+  turns.turn({ type: "MarkUnresponsive", agent: agentId("a3"), incarnation: incarnation("a3-1") });
+  turns.turn({ type: "DrainAgent", agent: agentId("a2") }, { type: "Pause", project: projectId("p") });
+  turns.pass(5_100);
+  turns.turn({ type: "StartTerm", term: term(2), leader: "c2" }, { type: "Pause" });
+}
+
+/** A heartbeat: all that was assigned is there, but for so many. */
+function beat(row: AgentRow, missing: number): Command {
+  const held = Array.from(row.open.values(), ({ task, attempt }) => ({ task, attempt }));
+  const seen = assignmentNumber(row.lastNumber - missing);
+  return { type: "ReconcileAgent", agent: row.id, incarnation: row.incarnation, held, seen };
+}
+
+/** Slots held and waited for, some with a holder, some that end by time. */
+function holdSlots(turns: SlotTurns): void {
+  turns.setResource("x", { slots: 2 });
+  turns.setResource("y", { slots: 3, maxWaiters: 4 });
+  turns.turn(
+    acquire("a1-0", ["x", "x"], { timeoutMs: 90_000 }),
+    acquire("a1-1", ["x", "y"], { holder: "line" }),
+    acquire("a2-0", "y"),
+  );
+  turns.pass(11);
+  turns.turn(
+    acquire("a2-1", "x", { timeoutMs: 40_000 }),
+    acquire("a1-2", "x", { timeoutMs: 50_000 }),
+    release("a2-0"),
+  );
+  turns.turn(release("a1-0"), acquire("a2-2", "x", { timeoutMs: 60_000 }));
+}
+
+/** Values that no story of a few turns comes to. The invariants still hold. */
+export function pokeRareValues({ state }: SlotTurns): void {
+  const agent = state.agentById.get(agentId("a1"));
+  agent?.suspensionByKind.set(l, { until: instant(state.at + 1), step: 3 });
+  for (const record of [...(agent?.recordByKind.values() ?? []), ...state.recordByKind.values()]) {
+    record.epochRate = 0.25;
+    record.epochLatencyMs = 12.5;
+  }
+  const row = state.resourceByName.get(resourceName("x"));
+  if (row !== undefined) row.tunedAlpha = 0.125;
+}
