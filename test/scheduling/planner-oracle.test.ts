@@ -10,6 +10,9 @@ import { aRandomSwarm, queuedCount, shuffleMaps } from "./random-swarm.ts";
 import type { SwarmFixture } from "./swarm-fixture.ts";
 
 const seeds = 10_000;
+/** Beyond those: states that the planner once decided otherwise, because `fifo` claimed by tasks nobody could have or
+ *  maxima were taken too late. They stop being those states when the histories are drawn in another way. */
+const rareSeeds = [24_297, 34_459, 55_023, 76_345, 81_668, 109_013];
 /** What takes 8 s on a quiet machine takes a multiple on a busy one. */
 const timeoutMs = 120_000;
 
@@ -44,7 +47,7 @@ describe("a round", () => {
   }, () => {
     const seen = new Map<string, number>();
     const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
-    for (let seed = 0; seed < seeds; seed += 1) {
+    for (const seed of [...Array(seeds).keys(), ...rareSeeds]) {
       const swarm = aRandomSwarm(seed);
       shuffleMaps(swarm, seed);
       const planner = seed % 4 === 0 ? new Planner(swarm.state) : swarm.planner;
