@@ -1,6 +1,7 @@
 // What an operator's word leads to: the event with the complete new settings, or nothing where nothing changes.
 // The one thing to know: less than what is in use may be set; nothing is taken from anybody, and nothing is
-// assigned until it fits. Only waits for more slots than are left end: they would wait for ever. What the values may be stands in next-settings.ts.
+// assigned until it fits. Only waits for more slots than are left end: they would wait for ever. What the values may
+// be stands in next-settings.ts.
 
 import { InvalidValueError } from "../errors.ts";
 import type { Kind, ProjectId } from "../ids.ts";

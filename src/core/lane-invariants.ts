@@ -2,12 +2,12 @@
 // invariants.ts, whose lists these belong to, they recount what the core only counts.
 
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
-import { projectGate, swarmGate } from "../scheduling/gates.ts";
+import { isBudgeted, projectGate, swarmGate } from "../scheduling/gates.ts";
 import { firstTask, isServedEarlier, oldestTask } from "../scheduling/service-order.ts";
 import { isHeap } from "./indexed-heap.ts";
 import type { Invariant } from "./invariant.ts";
-import { laneKey } from "./lanes.ts";
-import type { KindRow, LaneProject, LaneUser, ProjectRow, SwarmState, TaskQueue, TaskRow } from "./state.ts";
+import { isSameList, laneKey } from "./lanes.ts";
+import type { KindRow, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "./state.ts";
 
 export const laneInvariants: readonly Invariant[] = [{ number: 3, name: "lanes", find: lanes }];
 
@@ -113,7 +113,7 @@ function* workConserving(state: SwarmState): Generator<string> {
   for (const lane of state.laneByKey.values()) {
     const peers = peersOf(state, lane);
     for (const project of lane.memberByProject.values()) {
-      if (projectGate(project.row) !== undefined || hasBudget(state, project.row)) continue;
+      if (projectGate(project.row) !== undefined || isBudgeted(state, project.row)) continue;
       for (const { avoid } of [...project.memberByUser.values()].flatMap(({ queues }) => queues)) {
         const key = `${lane.key} ${avoid.join(" ")}`;
         if (seen.has(key)) continue;
@@ -127,12 +127,4 @@ function* workConserving(state: SwarmState): Generator<string> {
       }
     }
   }
-}
-
-function hasBudget(state: SwarmState, row: ProjectRow): boolean {
-  return row.settings?.budget !== undefined || state.policy.budget !== undefined;
-}
-
-function isSameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, at) => item === b[at]);
 }

@@ -55,14 +55,16 @@ export function mayBePastCeilingOfUsers(sizes: RoundSizes, { users, turns }: Lan
 /** Whether a task of a user has waited past the ceiling: in turns that its user had in the lane since it was queued. */
 export function isTaskPastCeiling(
   sizes: RoundSizes,
-  { queuedTurn }: Pick<TaskRow, "queuedTurn">,
+  task: Pick<TaskRow, "queuedTurn">,
   user: LaneUser,
 ): boolean {
-  if (user.turns - queuedTurn < sizes.ceilingOf(user.size)) return false;
-  return sizes.turns(user) - queuedTurn >= sizes.ceilingOf(sizes.tasks(user));
+  // First by what is there now, which spares the exact look: as above.
+  if (user.turns - task.queuedTurn < sizes.ceilingOf(user.size)) return false;
+  return sizes.turnsWaited(task, user) >= sizes.ceilingOf(sizes.tasks(user));
 }
 
-/** Of each queue of a user that is not out the task that waits longest, if it is past the ceiling: longest wait first. */
+/** Of each queue of a user that is not out the task that waits longest, if it is past the ceiling: longest wait
+ *  first. */
 export function lateTasks(
   sizes: RoundSizes,
   user: LaneUser,

@@ -53,7 +53,8 @@ export interface Position {
   readonly task: LevelPlace;
   /** Tasks of its kind and role that wait, itself included. */
   readonly waiting: number;
-  /** Whose turn is next in its lane as far as limits and budgets go, whether or not an agent may have it; absent when nothing there fits its project's limits and budgets. */
+  /** Whose turn is next in its lane as far as limits and budgets go, whether or not an agent may have it; absent when
+   *  nothing there fits its project's limits and budgets. */
   readonly next?: { readonly task: TaskId; readonly project: ProjectId; readonly user: UserId };
 }
 

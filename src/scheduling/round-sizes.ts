@@ -42,7 +42,7 @@ export class RoundSizes {
   }
 
   /** Turns that a task's user had had since the task was queued, as of the round's start. */
-  turnsWaited({ queuedTurn }: TaskRow, user: LaneUser): number {
+  turnsWaited({ queuedTurn }: Pick<TaskRow, "queuedTurn">, user: LaneUser): number {
     return this.turns(user) - queuedTurn;
   }
 
