@@ -90,7 +90,7 @@ async function findStream(
   { signal = new AbortController().signal }: { signal?: AbortSignal },
 ): Promise<StreamReport | undefined> {
   const patienceMs = wire.mayHaveJetStream ? limits.journalOpenMs : 0;
-  const retry = new Retry({ signal, patienceMs }, (listener) => wire.onStatus(listener));
+  const retry = new Retry({ clock: systemClock, signal, patienceMs }, (listener) => wire.onStatus(listener));
   for (;;) {
     signal.throwIfAborted();
     try {

@@ -1,10 +1,12 @@
 // When to look again at a stream that does not answer: soon, then later, and at once when the connection
 // changes; and when to give up.
 
+import type { Clock } from "../clock.ts";
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 
 export interface RetryOptions {
+  readonly clock: Clock;
   /** Ends any pause. */
   readonly signal: AbortSignal;
   /** How long it may be without progress. Undefined: for ever. */
@@ -12,14 +14,17 @@ export interface RetryOptions {
 }
 
 export class Retry {
+  readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #patienceMs: number;
   readonly #onChange: (listener: () => void) => () => void;
   #pauseMs: number = limits.journalRetryMs;
-  #progressAt = performance.now();
+  #progressAt: number;
 
   /** @param onChange calls its listener when it is worth looking again; returns what stops that */
-  constructor({ signal, patienceMs }: RetryOptions, onChange: (listener: () => void) => () => void) {
+  constructor({ clock, signal, patienceMs }: RetryOptions, onChange: (listener: () => void) => () => void) {
+    this.#clock = clock;
+    this.#progressAt = clock.monotonicMs();
     this.#signal = signal;
     this.#patienceMs = patienceMs ?? Number.POSITIVE_INFINITY;
     this.#onChange = onChange;
@@ -28,12 +33,12 @@ export class Retry {
   /** There was progress. */
   reset(): void {
     this.#pauseMs = limits.journalRetryMs;
-    this.#progressAt = performance.now();
+    this.#progressAt = this.#clock.monotonicMs();
   }
 
   /** @throws `reason` when patience has ended */
   async pause(reason?: unknown): Promise<void> {
-    if (performance.now() - this.#progressAt >= this.#patienceMs) {
+    if (this.#clock.monotonicMs() - this.#progressAt >= this.#patienceMs) {
       throw reason ?? new UnreachableError("the stream's reader keeps breaking: see the NATS server's log");
     }
     await this.#wait(this.#pauseMs);
@@ -44,12 +49,12 @@ export class Retry {
     if (this.#signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const end = () => {
-        clearTimeout(timer);
+        cancel();
         stop();
         this.#signal.removeEventListener("abort", end);
         resolve();
       };
-      const timer = setTimeout(end, ms);
+      const cancel = this.#clock.after(ms, end);
       const stop = this.#onChange(end);
       this.#signal.addEventListener("abort", end);
     });

@@ -1,5 +1,6 @@
 // The journal in a JetStream stream, over a wire (stream-wire.ts). Opening it, and its settings: nats.ts.
 
+import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { closedError } from "./faults.ts";
@@ -17,6 +18,9 @@ export interface StreamJournalOptions {
   readonly subject: string;
   /** As read back from the server. */
   readonly replicas: number;
+  /** Default: the system's. */
+  readonly clock?: Clock;
+  readonly random?: Random;
 }
 
 export class StreamJournal implements Journal {
@@ -27,9 +31,10 @@ export class StreamJournal implements Journal {
   readonly #api: StreamApi;
   readonly #closed = new AbortController();
 
-  constructor({ wire, stream, subject, replicas }: StreamJournalOptions) {
+  constructor(options: StreamJournalOptions) {
+    const { wire, stream, subject, replicas, clock = systemClock, random = systemRandom } = options;
     this.durability = durabilityOf(replicas);
-    this.#access = { wire, api: new StreamApi(wire, stream, limits.journalAskMs), subject };
+    this.#access = { wire, api: new StreamApi(wire, stream, limits.journalAskMs), subject, clock, random };
     this.#wire = wire;
     this.#api = new StreamApi(wire, stream);
   }

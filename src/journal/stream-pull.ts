@@ -4,7 +4,7 @@
 // Signs: a hole in the consumer's own numbering, a heartbeat that knows of more than came, heartbeats that
 // stay away, the server saying that the consumer is gone, a connection that broke.
 
-import { systemRandom } from "../clock.ts";
+import type { Clock, Random } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { Bell } from "./bell.ts";
 import type { JournalRecord } from "./journal.ts";
@@ -16,17 +16,21 @@ export interface StreamAccess {
   readonly api: StreamApi;
   /** Under which the records are stored. */
   readonly subject: string;
+  readonly clock: Clock;
+  /** Names consumers. */
+  readonly random: Random;
 }
 
 export class StreamPull {
   readonly #wire: StreamWire;
   readonly #api: StreamApi;
   readonly #subject: string;
-  readonly #name = `waggle-${systemRandom.id(16)}`;
+  readonly #clock: Clock;
+  readonly #name: string;
   readonly #arrivals = new Bell();
   readonly #listening: Listening;
   readonly #stopStatus: () => void;
-  readonly #heartbeat: NodeJS.Timeout;
+  #cancelBeat: () => void = () => undefined;
   #records: JournalRecord[] = [];
   #heldBytes = 0;
   #consumerSeq = 0;
@@ -48,13 +52,15 @@ export class StreamPull {
     return pull;
   }
 
-  private constructor({ wire, api, subject }: StreamAccess) {
+  private constructor({ wire, api, subject, clock, random }: StreamAccess) {
+    this.#clock = clock;
+    this.#name = `waggle-${random.id(16)}`;
     this.#wire = wire;
     this.#api = api;
     this.#subject = subject;
     this.#listening = wire.listen((message) => this.#receive(message));
     this.#stopStatus = wire.onStatus(() => this.#finish());
-    this.#heartbeat = setInterval(() => this.#beat(), limits.journalHeartbeatMs);
+    this.#awaitBeat();
   }
 
   /** The next record, or undefined when this life is over or `signal` aborted. */
@@ -122,14 +128,18 @@ export class StreamPull {
 
   /** Counts beats and not time: after a stall of our own loop what came is read before the next beat. */
   #beat(): void {
-    if (!this.#isAsking) return;
-    this.#silentBeats += 1;
+    if (this.#isAsking) this.#silentBeats += 1;
     if (this.#silentBeats > limits.journalHeartbeatsMissedMax) this.#finish();
+    else this.#awaitBeat();
+  }
+
+  #awaitBeat(): void {
+    this.#cancelBeat = this.#clock.after(limits.journalHeartbeatMs, () => this.#beat());
   }
 
   #finish(): void {
     this.#isOver = true;
-    clearInterval(this.#heartbeat);
+    this.#cancelBeat();
     this.#stopStatus();
     this.#arrivals.ring();
   }

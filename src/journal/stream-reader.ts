@@ -31,7 +31,8 @@ export async function* readStream(
   reading: StreamReading,
 ): AsyncGenerator<JournalRecord> {
   const { untilSeq = Number.POSITIVE_INFINITY, signal } = reading;
-  const retry = new Retry(reading, (listener) => access.wire.onStatus(listener));
+  const { clock } = access;
+  const retry = new Retry({ ...reading, clock }, (listener) => access.wire.onStatus(listener));
   let nextSeq = reading.fromSeq;
   let previous: JournalRecord | undefined;
 
