@@ -1,0 +1,151 @@
+// The simulated JetStream under the production journal: it must pass what real servers pass, and its faults must be
+// what they are called.
+
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/clock.ts";
+import { JournalDamagedError } from "../../../src/errors.ts";
+import { swarmId } from "../../../src/ids.ts";
+import { StreamJournal } from "../../../src/journal/stream-journal.ts";
+import { streamConfigOf } from "../../../src/journal/stream-settings.ts";
+import { limits } from "../../../src/limits.ts";
+import {
+  type PublishFate,
+  type QuestionFate,
+  SimJetStream,
+  type SimStream,
+} from "../../../src/sim/fault/jetstream.ts";
+import { type Line, SimStreamWire } from "../../../src/sim/fault/jetstream-wire.ts";
+import { describeJournal } from "../../journal/conformance.ts";
+import { bytesOf, Follower, fill, tell, toldOf } from "../../journal/records.ts";
+
+const config = streamConfigOf({ swarm: swarmId("test"), bytesMax: 1024 ** 3 });
+const { name, subjects } = config as { name: string; subjects: string[] };
+
+/** A line without delay, and what happens to messages at its end. */
+class World {
+  publishFates: PublishFate[] = [];
+  questionFates: QuestionFate[] = [];
+  status: Line["status"] = "connected";
+  readonly #listeners = new Set<() => void>();
+  readonly server = new SimJetStream(systemClock, {
+    onPublish: () => this.publishFates.shift() ?? "store",
+    onQuestion: () => this.questionFates.shift() ?? "answer",
+  });
+
+  constructor() {
+    this.server.handle(
+      `$JS.API.STREAM.CREATE.${name}`,
+      new TextEncoder().encode(JSON.stringify(config)),
+      {},
+      () => undefined,
+    );
+  }
+
+  get stream(): SimStream {
+    return this.server.stream(name) as SimStream;
+  }
+
+  open(): StreamJournal {
+    const line: Line = {
+      status: "connected",
+      carry: (_, arrive) => setImmediate(arrive),
+      onStatus: (listener) => {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
+      },
+    };
+    Object.defineProperty(line, "status", { get: () => this.status });
+    const maxPayloadBytes = limits.maxPayloadBytesDefault;
+    const wire = new SimStreamWire({ server: this.server, line, clock: systemClock, maxPayloadBytes });
+    return new StreamJournal({ wire, stream: name, subject: subjects[0] ?? "", replicas: 3 });
+  }
+
+  become(status: Line["status"]): void {
+    this.status = status;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+describeJournal("a simulated JetStream", async () => {
+  const world = new World();
+  return { open: async () => world.open(), dispose: async () => undefined };
+});
+
+describe("the simulated JetStream's faults", () => {
+  it.each<{ fate: PublishFate; outcome: string; stored: number }>([
+    { fate: "refuse-uncommitted", outcome: "refused", stored: 0 },
+    { fate: "false-duplicate", outcome: "unknown", stored: 0 },
+    { fate: "full", outcome: "full", stored: 0 },
+    { fate: "off", outcome: "unknown", stored: 0 },
+    { fate: "nobody", outcome: "unknown", stored: 0 },
+    { fate: "store", outcome: "stored", stored: 1 },
+  ])("an append that meets $fate is $outcome", async ({ fate, outcome, stored }) => {
+    const world = new World();
+    world.publishFates = [fate];
+    expect((await world.open().append(bytesOf("a"), 0)).kind).toBe(outcome);
+    expect(world.stream.lastSeq).toBe(stored);
+  });
+
+  it.each<{ fate: PublishFate; stored: number }>([
+    { fate: "drop", stored: 0 },
+    { fate: "store-unheard", stored: 1 },
+    { fate: { lateMs: limits.appendTimeoutMs + 200 }, stored: 0 },
+  ])("an append that meets $fate ends unknown, in time", async ({ fate, stored }) => {
+    const world = new World();
+    world.publishFates = [fate];
+    expect((await world.open().append(bytesOf("a"), 0)).kind).toBe("unknown");
+    expect(world.stream.lastSeq).toBe(stored);
+    if (typeof fate === "object") await expect.poll(() => world.stream.lastSeq).toBe(1);
+  });
+
+  it("a stale answer knows neither the newest record nor that there is one", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 3);
+    world.questionFates = [{ staleBy: 1 }, { staleBy: 1 }];
+    expect(await journal.position()).toMatchObject({ lastSeq: 2 });
+    expect(await journal.read(3)).toBeUndefined();
+    expect(await journal.position()).toMatchObject({ lastSeq: 3 });
+  });
+
+  it("a tail is lost with the server's life, and followers wait for it to be refilled", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 5);
+    const follower = new Follower(journal);
+    await follower.hasRead(5);
+    world.become("reconnecting");
+    world.stream.loseTail(2);
+    world.server.restart();
+    world.become("connected");
+    await fill(journal, 6, 4);
+    await follower.hasRead(6);
+    await follower.stop();
+    expect(follower.lines).toEqual(toldOf(1, 6));
+  });
+
+  it("a hole is damage to whoever reads across it", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 5);
+    world.stream.loseMiddle(3, 1);
+    await expect(tell(journal.replay(1))).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  it("an intruder's record takes a place", async () => {
+    const world = new World();
+    const journal = world.open();
+    world.stream.intrude(bytesOf("alien"));
+    expect(await journal.append(bytesOf("a"), 0)).toEqual({ kind: "refused" });
+    expect(await tell(journal.replay(1))).toEqual(["1:alien"]);
+  });
+
+  it("what is purged is gone, and reading begins behind it", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 5);
+    world.stream.purge(4);
+    expect(await journal.position()).toMatchObject({ firstSeq: 4, lastSeq: 5 });
+    expect(await tell(journal.replay(4))).toEqual(toldOf(4, 5));
+  });
+});
