@@ -391,6 +391,9 @@ export const limits = {
   journalOpenMs: 10_000,
   /** …and before a replay gives up, which has more to lose. */
   journalSilenceMsMax: 30_000,
+  /** Interruptions of a journal (dead records, records lost for good) across which it is known where each batch
+   *  stands: each is 24 bytes in a snapshot's manifest, which must fit one message. */
+  journalRunsMax: 4_096,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
   /** Batches read from a journal in one page of a query, in bytes. */

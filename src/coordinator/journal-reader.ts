@@ -4,6 +4,7 @@
 import type { EndedTask } from "../core/state.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import { type Batch, decodeBatch } from "../journal/batch.ts";
+import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import type { Outcome } from "../protocol/schemas.ts";
@@ -11,19 +12,14 @@ import { outcomeOf } from "./outcome.ts";
 
 export class JournalReader {
   readonly #journal: Journal;
-  readonly #seqOf: (idx: BatchIndex) => number;
-  readonly #deadSeqs: readonly number[];
+  readonly #places: BatchPlaces;
   /** A few decoded batches: outcomes are asked for in the order in which they arose. */
   readonly #recentByIdx = new Map<BatchIndex, Batch>();
 
-  /** @param chain where each applied batch stands */
-  constructor(
-    journal: Journal,
-    chain: { readonly seqOf: (idx: BatchIndex) => number; readonly deadSeqs: readonly number[] },
-  ) {
+  /** @param places of what is committed */
+  constructor(journal: Journal, places: BatchPlaces) {
     this.#journal = journal;
-    this.#seqOf = chain.seqOf;
-    this.#deadSeqs = chain.deadSeqs;
+    this.#places = places;
   }
 
   /** How an ended task ended; `gone` when its batch is no longer held. @throws UnreachableError */
@@ -42,9 +38,10 @@ export class JournalReader {
     const parts: Uint8Array[] = [];
     let next = from;
     let bytes = 0;
-    if (from <= last) {
-      for await (const record of this.#journal.replay(this.#seqOf(from))) {
-        if (this.#deadSeqs.includes(record.seq)) continue;
+    const fromSeq = this.#places.seqOf(from);
+    if (from <= last && fromSeq !== undefined) {
+      for await (const record of this.#journal.replay(fromSeq)) {
+        if (this.#places.idxAt(record.seq) === undefined) continue;
         if (bytes > 0 && bytes + record.bytes.length > limits.queryPageBytesMax) break;
         parts.push(record.bytes);
         bytes += record.bytes.length;
@@ -71,7 +68,8 @@ export class JournalReader {
   async #batch(idx: BatchIndex): Promise<Batch | undefined> {
     const known = this.#recentByIdx.get(idx);
     if (known !== undefined) return known;
-    const record = await this.#journal.read(this.#seqOf(idx));
+    const seq = this.#places.seqOf(idx);
+    const record = seq === undefined ? undefined : await this.#journal.read(seq);
     const batch = record === undefined ? undefined : decodeBatch(record.bytes);
     if (batch === undefined) return undefined;
     this.#recentByIdx.set(idx, batch);

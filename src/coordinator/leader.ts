@@ -143,10 +143,7 @@ export class Leader {
     this.#refusals = new RefusalTally(now);
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
-    this.reader = new JournalReader(journal, {
-      seqOf: (idx) => replay.seqOf(idx),
-      deadSeqs: replay.deadSeqs,
-    });
+    this.reader = new JournalReader(journal, replay.places);
     const awaiting = new Awaiting();
     this.#outbox = new Outbox(transport, subjects, awaiting, this.presences);
     this.#publisher = new EventPublisher(transport, subjects);
@@ -164,7 +161,7 @@ export class Leader {
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
     this.#committer = new Committer(journal, clock, replay.position, {
-      onCommitted: (batch, _seq, sentMs) => this.#guarded(() => this.#committed(batch, sentMs)),
+      onCommitted: (batch, seq, sentMs) => this.#guarded(() => this.#committed(batch, seq, sentMs)),
       onDead: (seq) => this.#sawDead(seq),
       onDeposed: () => this.#finish({ kind: "deposed" }),
       onHalted: (error) => this.#finish({ kind: "halted", error }),
@@ -322,10 +319,11 @@ export class Leader {
     this.#committer.append(batch);
   }
 
-  #committed(batch: PendingBatch, sentMonotonicMs: number): void {
+  #committed(batch: PendingBatch, seq: number, sentMonotonicMs: number): void {
     const held = this.#held.shift();
     if (held === undefined) return this.#broke(new InvariantError("every committed batch was held"));
     this.#committedIdx = batch.idx;
+    this.#replay.places.add(batch.idx, seq);
     this.#provenMonotonicMs = sentMonotonicMs;
     if (batch.startsTerm) this.#takeOffice();
     const commit = this.committed;
@@ -410,7 +408,7 @@ export class Leader {
   // --- endings and alarms -------------------------------------------------------------------------
 
   #sawDead(seq: number): void {
-    this.#replay.deadSeqs.push(seq);
+    this.#replay.deadRecords += 1;
     this.#deps.logger.warn({ seq }, "a dead record stands in the journal: everybody skips it");
   }
 

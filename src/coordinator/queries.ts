@@ -148,7 +148,7 @@ export class Queries {
       sentence: durability.sentence,
       bytes: usage.bytes,
       ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
-      deadRecords: replay.deadSeqs.length,
+      deadRecords: replay.deadRecords,
     };
   }
 
@@ -186,10 +186,7 @@ export class Queries {
 
   #staleView(): View {
     const replay = this.#deps.replay();
-    const reader = new JournalReader(this.#deps.journal, {
-      seqOf: (idx) => replay.seqOf(idx),
-      deadSeqs: replay.deadSeqs,
-    });
+    const reader = new JournalReader(this.#deps.journal, replay.places);
     return { state: replay.state, isStale: true, reader };
   }
 

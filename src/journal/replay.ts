@@ -14,6 +14,7 @@ import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Term } from "../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "./batch.ts";
+import { BatchPlaces } from "./batch-places.ts";
 import type { JournalRecord } from "./journal.ts";
 
 /** The last applied batch, which the next one must continue. */
@@ -47,16 +48,38 @@ export function deathOf(batch: Batch, tail: ChainTail): DeadReason | undefined {
   return batch.term > tail.term && !startsTerm ? "no-term-start" : undefined;
 }
 
-/** Folds records, in order, into a state of its own. */
-export class Replay {
-  readonly state: SwarmState = emptyState();
-  /** Sequences of the dead records, ascending. */
-  readonly deadSeqs: number[] = [];
+/** A fold of a journal up to some record: what a snapshot holds, and what a replay goes on from. */
+export interface Folded {
+  readonly state: SwarmState;
+  /** `seq` is that of the record behind which the journal goes on. */
+  readonly position: ChainPosition;
   /** Of the last applied batch's last event. */
+  readonly lastEventType: EventType | undefined;
+  readonly places: BatchPlaces;
+  /** Records ever found dead. */
+  readonly deadRecords: number;
+}
+
+/** Folds records, in order, into a state of its own. */
+export class Replay implements Folded {
+  readonly state: SwarmState;
+  readonly places: BatchPlaces;
   lastEventType: EventType | undefined;
-  #seq = 0;
-  #hash = "";
-  #journal = "";
+  deadRecords: number;
+  #seq: number;
+  #hash: string;
+  #journal: string;
+
+  /** @param from what was folded before, whose state becomes this one's; default: nothing, the first record is next */
+  constructor(from?: Folded) {
+    this.state = from?.state ?? emptyState();
+    this.places = from?.places ?? new BatchPlaces();
+    this.lastEventType = from?.lastEventType;
+    this.deadRecords = from?.deadRecords ?? 0;
+    this.#seq = from?.position.seq ?? 0;
+    this.#hash = from?.position.hash ?? "";
+    this.#journal = from?.position.journal ?? "";
+  }
 
   get position(): ChainPosition {
     return {
@@ -76,26 +99,15 @@ export class Replay {
     const batch = decodeBatch(record.bytes);
     const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
     if (batch === undefined || dead !== undefined) {
-      this.deadSeqs.push(record.seq);
+      this.deadRecords += 1;
       return { kind: "dead", reason: dead ?? "alien" };
     }
     this.#apply(batch, record);
     return { kind: "applied", batch };
   }
 
-  /** Sequence of the record that holds an applied batch. */
-  seqOf(idx: BatchIndex): number {
-    let seq: number = idx;
-    for (const dead of this.deadSeqs) {
-      if (dead > seq) break;
-      seq += 1;
-    }
-    return seq;
-  }
-
   #expectNext(seq: number): void {
-    const isFirst = this.#seq === 0;
-    if (isFirst ? seq === 1 : seq === this.#seq + 1) return;
+    if (seq === this.#seq + 1) return;
     throw new JournalDamagedError(
       `the journal goes from record ${this.#seq} to ${seq}: records are missing. Restore the journal's storage, or start a new swarm`,
     );
@@ -118,6 +130,7 @@ export class Replay {
         { cause },
       );
     }
+    this.places.add(idx, record.seq);
     this.#hash = hashOf(record.bytes);
     this.lastEventType = batch.events.at(-1)?.type;
     this.#journal = batch.journal;

@@ -360,7 +360,7 @@ describe("a deposed leader", () => {
     first.release();
     await clock.advance(limits.appendRetryMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
-    expect(swarm.watched.settled().deadSeqs).toEqual([4]);
+    expect(swarm.watched.settled().deadRecords).toBe(1);
     expect(swarm.watched.deaths).toEqual(["broken-chain"]);
     expect(swarm.watched.replay.state.taskById.size).toBe(0);
     expect(agent.pushes.all).toEqual([]);

@@ -88,8 +88,8 @@ describe("a record", () => {
     expect(line.take(bytesOf(line))).toBe(reason);
     expect(line.replay.position).toEqual({ ...before, seq: 3 });
     expect(line.take(line.batch([renewed]))).toBe("applied");
-    expect(line.replay.deadSeqs).toEqual([3]);
-    expect([1, 2, 3].map((idx) => line.replay.seqOf(batchIndex(idx)))).toEqual([1, 2, 4]);
+    expect(line.replay.deadRecords).toBe(1);
+    expect([1, 2, 3].map((idx) => line.replay.places.seqOf(batchIndex(idx)))).toEqual([1, 2, 4]);
   });
 
   it("after a gap is damage", () => {

@@ -1,0 +1,73 @@
+// Where batches stand in their journal: the sequence of the record that holds each. The two differ by the dead records
+// before a batch, and by batches whose records were lost for good. Kept as runs of batches that follow one another, so
+// that it is as small as the journal is orderly.
+
+import { type BatchIndex, batchIndex } from "../ids.ts";
+import { limits } from "../limits.ts";
+
+/** `count` batches from `idx` on, in as many records from `seq` on. */
+export type Run = readonly [idx: number, seq: number, count: number];
+
+interface OpenRun {
+  readonly idx: number;
+  readonly seq: number;
+  count: number;
+}
+
+export class BatchPlaces {
+  /** Ascending, by idx and by seq. */
+  readonly #runs: OpenRun[];
+
+  /** @param runs ascending, as `runs` gave them */
+  constructor(runs: readonly Run[] = []) {
+    this.#runs = runs.map(([idx, seq, count]) => ({ idx, seq, count }));
+  }
+
+  get runs(): readonly Run[] {
+    return this.#runs.map(({ idx, seq, count }) => [idx, seq, count]);
+  }
+
+  /** Takes note of a batch behind all others, in a record behind theirs. Of a journal with more interruptions than
+   *  `limits.journalRunsMax` the oldest runs are forgotten. */
+  add(idx: BatchIndex, seq: number): void {
+    const last = this.#runs.at(-1);
+    if (last !== undefined && idx === last.idx + last.count && seq === last.seq + last.count) {
+      last.count += 1;
+      return;
+    }
+    this.#runs.push({ idx, seq, count: 1 });
+    if (this.#runs.length > limits.journalRunsMax) this.#runs.shift();
+  }
+
+  /** The sequence of a batch's record, or undefined when it is not known where it stands, or ever stood. */
+  seqOf(idx: BatchIndex): number | undefined {
+    const run = this.#lastWhere((each) => each.idx <= idx);
+    return run === undefined || idx >= run.idx + run.count ? undefined : run.seq + (idx - run.idx);
+  }
+
+  /** The batch in a record, or undefined when the record is dead or not known. */
+  idxAt(seq: number): BatchIndex | undefined {
+    const run = this.#lastWhere((each) => each.seq <= seq);
+    return run === undefined || seq >= run.seq + run.count
+      ? undefined
+      : batchIndex(run.idx + (seq - run.seq));
+  }
+
+  /** The first batch in a record at or behind `seq`; undefined when there is none. */
+  firstFrom(seq: number): BatchIndex | undefined {
+    const run = this.#runs.find((each) => each.seq + each.count > seq);
+    return run === undefined ? undefined : batchIndex(run.idx + Math.max(0, seq - run.seq));
+  }
+
+  /** The newest run of which a claim holds that holds of all before it. */
+  #lastWhere(holds: (run: OpenRun) => boolean): OpenRun | undefined {
+    let low = 0;
+    let high = this.#runs.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (holds(this.#runs[middle] as OpenRun)) low = middle + 1;
+      else high = middle;
+    }
+    return this.#runs[low - 1];
+  }
+}
