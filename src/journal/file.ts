@@ -20,7 +20,14 @@ import type { FileIndex } from "./file-index.ts";
 import { encodeFileHeader, FILE_HEADER_BYTES } from "./file-record.ts";
 import { type Scan, scanJournalFile } from "./file-scan.ts";
 import { type FolderLock, lockFolder } from "./folder-lock.ts";
-import type { AppendOutcome, Durability, Journal, JournalRecord, JournalUsage } from "./journal.ts";
+import type {
+  AppendOutcome,
+  Durability,
+  Journal,
+  JournalPosition,
+  JournalRecord,
+  JournalUsage,
+} from "./journal.ts";
 
 export interface FileJournalOptions {
   /** Created if missing. Holds `journal.log` and, while open, `lock.json`. */
@@ -126,9 +133,9 @@ class OpenFileJournal implements FileJournal {
     this.#end = scan.end;
   }
 
-  async position() {
+  async position(): Promise<JournalPosition> {
     this.#requireOpen();
-    return { firstSeq: Math.min(1, this.#lastSeq), lastSeq: this.#lastSeq };
+    return { firstSeq: Math.min(1, this.#lastSeq), lastSeq: this.#lastSeq, missing: 0 };
   }
 
   append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
@@ -165,6 +172,11 @@ class OpenFileJournal implements FileJournal {
       cursor ??= await this.#cursorAt(fromSeq, limits.journalReadWindowBytes);
       if (cursor !== undefined && !isOver()) yield await cursor.next(this.#end);
     }
+  }
+
+  /** One file is freed as a whole or not at all: it keeps everything. */
+  async purgeBelow(): Promise<void> {
+    this.#requireOpen();
   }
 
   async usage(): Promise<JournalUsage> {

@@ -4,7 +4,7 @@
 // The one thing to know: `append` answers `unknown` whenever it cannot prove what happened, and the
 // caller resolves it by appending the byte-identical record again.
 
-/** One stored record: a position, from 1, contiguous within one journal, and the bytes of a batch. */
+/** One stored record: a position, from 1, and the bytes of a batch. */
 export interface JournalRecord {
   readonly seq: number;
   readonly bytes: Uint8Array;
@@ -29,6 +29,17 @@ export interface Durability {
   readonly sentence: string;
 }
 
+/** Where a journal begins and ends. */
+export interface JournalPosition {
+  /** 0 when nothing was ever stored; `lastSeq + 1` when all was purged. */
+  readonly firstSeq: number;
+  /** 0 when nothing was ever stored. */
+  readonly lastSeq: number;
+  /** Records that are gone between the first and the last: holes, as a power failure leaves them. 0 when whole. A
+   *  journal that would have to read all of itself to know says 0 and shows the damage to who reads it. */
+  readonly missing: number;
+}
+
 export interface JournalUsage {
   readonly bytes: number;
   /** Undefined when unbounded. */
@@ -40,9 +51,8 @@ export interface Journal {
   /** Whether a second coordinator may stand by on this journal. */
   readonly sharable: boolean;
 
-  /** Sequence of the first and the last record; both 0 when empty (`first` is `last + 1` when all was purged).
-   *  @throws UnreachableError */
-  position(): Promise<{ readonly firstSeq: number; readonly lastSeq: number }>;
+  /** @throws UnreachableError */
+  position(): Promise<JournalPosition>;
 
   /** Appends at `expectedSeq + 1` or not at all. Never throws: every outcome is a value.
    *  Appends may overlap; they are sent in the order of the calls. */
@@ -54,14 +64,19 @@ export interface Journal {
   read(seq: number): Promise<JournalRecord | undefined>;
 
   /** Every record from `fromSeq` to the last one when the reading begins, in order.
-   *  @throws UnreachableError; JournalDamagedError, also when `fromSeq` was purged */
+   *  @throws UnreachableError; JournalDamagedError, also when `fromSeq` was purged, or at a hole */
   replay(fromSeq: number): AsyncIterable<JournalRecord>;
 
   /** Every record from `fromSeq` on, and then each new one as it is stored, in order, without gaps, until
    *  `signal` aborts or the journal is closed (then it returns). Reconnects by itself, and waits for a journal
    *  that is shorter than what was read to be refilled.
-   *  @throws JournalDamagedError, also when `fromSeq` was purged, or what was read has been replaced */
+   *  @throws JournalDamagedError, also when `fromSeq` was purged, at a hole, or when what was read has been replaced */
   follow(fromSeq: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
+
+  /** Removes every record below `seq`, but never the last one. A journal that frees its storage in larger pieces may
+   *  keep some of them: `position` says where it begins now. Idempotent; whoever was not answered asks again.
+   *  @throws UnreachableError */
+  purgeBelow(seq: number): Promise<void>;
 
   /** @throws UnreachableError */
   usage(): Promise<JournalUsage>;

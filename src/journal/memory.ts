@@ -5,10 +5,18 @@
 // `MemoryJournalFaults` has one hook for each, asked in the order of the calls; a promise holds the journey,
 // and the requests behind it, for as long as the test or the simulated clock likes.
 
+import { assert } from "../assert.ts";
 import { JournalDamagedError, UnreachableError } from "../errors.ts";
 import { Bell } from "./bell.ts";
-import { closedError, purgedError, rewrittenError, shrunkError } from "./faults.ts";
-import type { AppendOutcome, Durability, Journal, JournalRecord, JournalUsage } from "./journal.ts";
+import { closedError, holeError, purgedError, rewrittenError, shrunkError } from "./faults.ts";
+import type {
+  AppendOutcome,
+  Durability,
+  Journal,
+  JournalPosition,
+  JournalRecord,
+  JournalUsage,
+} from "./journal.ts";
 
 export interface MemoryAppend {
   readonly bytes: Uint8Array;
@@ -41,8 +49,11 @@ export interface MemoryStoreOptions {
 export class MemoryJournalStore {
   readonly #bytesMax: number | undefined;
   readonly #changes = new Bell();
-  #records: JournalRecord[] = [];
+  /** From `#firstSeq` on; undefined where a record was lost. The first is never undefined. */
+  #records: (JournalRecord | undefined)[] = [];
   #firstSeq = 1;
+  /** How many of `#records` are there. */
+  #held = 0;
   #bytes = 0;
 
   constructor({ bytesMax }: MemoryStoreOptions = {}) {
@@ -63,16 +74,27 @@ export class MemoryJournalStore {
 
   /** The end of the journal is lost, as after a power failure. */
   loseTail(count: number): void {
-    for (const lost of this.#records.splice(-count, count)) this.#bytes -= lost.bytes.length;
-    this.#changes.ring();
+    this.#forget(this.#records.splice(-count, count));
   }
 
-  /** Everything below `seq` is removed, as by compaction. */
+  /** Records from `seq` on are lost under an unchanged last sequence, as after a power failure: a hole. Whose first
+   *  records are lost begins later, as a stream does. */
+  loseMiddle(seq: number, count: number): void {
+    const start = seq - this.#firstSeq;
+    const end = Math.min(start + count, this.#records.length);
+    assert(start >= 0, "what is lost was there");
+    const lost = this.#records.slice(start, end);
+    this.#records.fill(undefined, start, end);
+    this.#dropLeadingHoles();
+    this.#forget(lost);
+  }
+
+  /** Everything below `seq` is removed, the last record too when it lies there. */
   purgeBelow(seq: number): void {
-    const purged = this.#records.splice(0, seq - this.#firstSeq);
-    for (const { bytes } of purged) this.#bytes -= bytes.length;
+    const purged = this.#records.splice(0, Math.max(seq - this.#firstSeq, 0));
     this.#firstSeq += purged.length;
-    this.#changes.ring();
+    this.#dropLeadingHoles();
+    this.#forget(purged);
   }
 
   append({ bytes, expectedSeq }: MemoryAppend): AppendOutcome {
@@ -82,6 +104,7 @@ export class MemoryJournalStore {
     }
     const seq = expectedSeq + 1;
     this.#records.push({ seq, bytes: bytes.slice() });
+    this.#held += 1;
     this.#bytes += bytes.length;
     this.#changes.ring();
     return { kind: "stored", seq };
@@ -99,6 +122,11 @@ export class MemoryJournalStore {
     return this.#firstSeq + this.#records.length - 1;
   }
 
+  /** How many records are lost between the first and the last. */
+  get missing(): number {
+    return this.#records.length - this.#held;
+  }
+
   get usage(): JournalUsage {
     return { bytes: this.#bytes, bytesMax: this.#bytesMax };
   }
@@ -110,6 +138,22 @@ export class MemoryJournalStore {
 
   /** Wakes whoever waits for a change, to look again. */
   stir(): void {
+    this.#changes.ring();
+  }
+
+  #dropLeadingHoles(): void {
+    const kept = this.#records.findIndex((record) => record !== undefined);
+    const holes = kept === -1 ? this.#records.length : kept;
+    this.#records.splice(0, holes);
+    this.#firstSeq += holes;
+  }
+
+  #forget(records: readonly (JournalRecord | undefined)[]): void {
+    for (const record of records) {
+      if (record === undefined) continue;
+      this.#held -= 1;
+      this.#bytes -= record.bytes.length;
+    }
     this.#changes.ring();
   }
 }
@@ -139,10 +183,10 @@ export class MemoryJournal implements Journal {
     this.#store.stir();
   }
 
-  async position() {
+  async position(): Promise<JournalPosition> {
     this.#reach();
-    const { firstSeq, lastSeq } = this.#store;
-    return lastSeq === 0 ? { firstSeq: 0, lastSeq: 0 } : { firstSeq, lastSeq };
+    const { firstSeq, lastSeq, missing } = this.#store;
+    return lastSeq === 0 ? { firstSeq: 0, lastSeq: 0, missing } : { firstSeq, lastSeq, missing };
   }
 
   append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
@@ -184,6 +228,11 @@ export class MemoryJournal implements Journal {
     }
   }
 
+  async purgeBelow(seq: number): Promise<void> {
+    this.#reach();
+    this.#store.purgeBelow(Math.min(seq, this.#store.lastSeq));
+  }
+
   async usage(): Promise<JournalUsage> {
     this.#reach();
     return this.#store.usage;
@@ -218,7 +267,8 @@ export class MemoryJournal implements Journal {
     const record = this.#store.at(seq);
     if (record !== undefined) return record;
     const { firstSeq, lastSeq } = this.#store;
-    throw seq < firstSeq ? purgedError(seq, firstSeq) : shrunkError(lastSeq, seq);
+    if (seq < firstSeq) throw purgedError(seq, firstSeq);
+    throw seq <= lastSeq ? holeError(seq, lastSeq) : shrunkError(lastSeq, seq);
   }
 
   /** The record a follower read last is not there any more: purged behind him is fine, replaced is not. */

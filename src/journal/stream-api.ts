@@ -33,6 +33,8 @@ export const apiCodes = {
 export interface StreamReport {
   readonly firstSeq: number;
   readonly lastSeq: number;
+  /** Fewer than the sequences from first to last where records were lost. */
+  readonly records: number;
   readonly bytes: number;
   readonly config: Readonly<Record<string, unknown>>;
 }
@@ -42,8 +44,14 @@ type ApiError = z.infer<typeof errorSchema>;
 const refusalSchema = z.object({ error: errorSchema });
 const reportSchema = z.object({
   config: z.record(z.string(), z.unknown()),
-  state: z.object({ first_seq: z.number(), last_seq: z.number(), bytes: z.number() }),
+  state: z.object({
+    first_seq: z.number(),
+    last_seq: z.number(),
+    messages: z.number(),
+    bytes: z.number(),
+  }),
 });
+const purgeSchema = z.object({ success: z.literal(true) });
 const anySchema = z.unknown();
 const messageSchema = z.object({ message: z.object({ seq: z.number(), data: z.string().default("") }) });
 
@@ -64,7 +72,13 @@ export class StreamApi {
   /** @throws StreamApiError, UnreachableError */
   async info(): Promise<StreamReport> {
     const { config, state } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
-    return { firstSeq: state.first_seq, lastSeq: state.last_seq, bytes: state.bytes, config };
+    const { first_seq, last_seq, messages, bytes } = state;
+    return { firstSeq: first_seq, lastSeq: last_seq, records: messages, bytes, config };
+  }
+
+  /** Removes every record below `seq`. @throws StreamApiError, UnreachableError */
+  async purgeBelow(seq: number): Promise<void> {
+    await this.#call(`STREAM.PURGE.${this.stream}`, purgeSchema, { seq });
   }
 
   /** @throws StreamApiError, UnreachableError */

@@ -4,7 +4,14 @@ import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts"
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { closedError } from "./faults.ts";
-import type { AppendOutcome, Durability, Journal, JournalRecord, JournalUsage } from "./journal.ts";
+import type {
+  AppendOutcome,
+  Durability,
+  Journal,
+  JournalPosition,
+  JournalRecord,
+  JournalUsage,
+} from "./journal.ts";
 import { StreamApi, unansweredError } from "./stream-api.ts";
 import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-append.ts";
 import type { StreamAccess } from "./stream-pull.ts";
@@ -39,10 +46,11 @@ export class StreamJournal implements Journal {
     this.#api = new StreamApi(wire, stream);
   }
 
-  async position() {
+  async position(): Promise<JournalPosition> {
     this.#requireOpen();
-    const { firstSeq, lastSeq } = await this.#api.info();
-    return lastSeq === 0 ? { firstSeq: 0, lastSeq: 0 } : { firstSeq, lastSeq };
+    const { firstSeq, lastSeq, records } = await this.#api.info();
+    if (lastSeq === 0) return { firstSeq: 0, lastSeq: 0, missing: 0 };
+    return { firstSeq, lastSeq, missing: lastSeq - firstSeq + 1 - records };
   }
 
   async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
@@ -82,6 +90,13 @@ export class StreamJournal implements Journal {
     } finally {
       ending.forget();
     }
+  }
+
+  /** Never asks for more than the last record: a purge beyond the end moves the stream's sequence forward. */
+  async purgeBelow(seq: number): Promise<void> {
+    const { firstSeq, lastSeq } = await this.position();
+    const below = Math.min(seq, lastSeq);
+    if (below > firstSeq) await this.#api.purgeBelow(below);
   }
 
   async usage(): Promise<JournalUsage> {

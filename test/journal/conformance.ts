@@ -2,7 +2,7 @@
 // beside this file; what only one of them can do is tested there.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { UnreachableError } from "../../src/errors.ts";
+import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { bytesOf, Follower, fill, noise, range, tell, told, toldOf } from "./records.ts";
 
@@ -34,7 +34,7 @@ export function describeJournal(name: string, makeWorld: () => Promise<JournalWo
 
     describe("when empty", () => {
       it("has no first and no last record", async () => {
-        expect(await journal.position()).toEqual({ firstSeq: 0, lastSeq: 0 });
+        expect(await journal.position()).toEqual({ firstSeq: 0, lastSeq: 0, missing: 0 });
       });
 
       it("reads and replays nothing", async () => {
@@ -69,7 +69,7 @@ export function describeJournal(name: string, makeWorld: () => Promise<JournalWo
         for (const expectedSeq of [0, 2, 4, 100]) {
           expect(await journal.append(bytesOf("misplaced"), expectedSeq)).toEqual({ kind: "refused" });
         }
-        expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 3 });
+        expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 3, missing: 0 });
         expect(await tell(journal.replay(1))).toEqual(toldOf(1, 3));
       });
 
@@ -96,7 +96,7 @@ export function describeJournal(name: string, makeWorld: () => Promise<JournalWo
     describe("appending", () => {
       it("stores what overlaps in the order of the calls", async () => {
         await fill(journal, 50);
-        expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 50 });
+        expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 50, missing: 0 });
         expect(await tell(journal.replay(1))).toEqual(toldOf(1, 50));
       });
 
@@ -129,7 +129,7 @@ export function describeJournal(name: string, makeWorld: () => Promise<JournalWo
         await journal.close();
         journal = await world.open();
         rival = journal;
-        expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 5 });
+        expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 5, missing: 0 });
         await fill(journal, 7, 6);
         expect(await tell(journal.replay(1))).toEqual(toldOf(1, 7));
       });
@@ -211,6 +211,48 @@ export function describeJournal(name: string, makeWorld: () => Promise<JournalWo
       });
     });
 
+    describe("purging", () => {
+      it("removes at most what lies below, never the last record, and may be repeated", async () => {
+        await journal.purgeBelow(5);
+        expect(await journal.position()).toEqual({ firstSeq: 0, lastSeq: 0, missing: 0 });
+        await fill(journal, 10);
+        for (const _ of range(1, 2)) {
+          await journal.purgeBelow(6);
+          const { firstSeq, lastSeq, missing } = await journal.position();
+          expect(firstSeq).toBeLessThanOrEqual(6);
+          expect({ lastSeq, missing }).toEqual({ lastSeq: 10, missing: 0 });
+        }
+        await rival.purgeBelow(3);
+        expect(await tell(journal.replay(6))).toEqual(toldOf(6, 10));
+        await journal.purgeBelow(1_000);
+        expect((await journal.read(10))?.bytes).toEqual(bytesOf("record 10"));
+        expect(await tell(rival.replay(10))).toEqual(toldOf(10, 10));
+        await fill(journal, 12, 11);
+        expect(await tell(rival.replay(10))).toEqual(toldOf(10, 12));
+      });
+
+      it("tells who reads from before what is left to use a snapshot", async () => {
+        await fill(journal, 10);
+        await journal.purgeBelow(6);
+        const { firstSeq } = await journal.position();
+        if (firstSeq === 1) return; // all of it is still there
+        await expect(tell(journal.replay(1))).rejects.toThrow(`it begins at ${firstSeq}`);
+        await expect(new Follower(journal, 1).ended).rejects.toThrow(JournalDamagedError);
+        expect(await journal.read(firstSeq - 1)).toBeUndefined();
+      });
+
+      it("does not disturb who follows behind it", async () => {
+        await fill(journal, 10);
+        const follower = new Follower(rival);
+        await follower.hasRead(10);
+        await journal.purgeBelow(9);
+        await fill(journal, 12, 11);
+        await follower.hasRead(12);
+        await follower.stop();
+        expect(follower.lines).toEqual(toldOf(1, 12));
+      });
+    });
+
     describe("close", () => {
       it("ends what is under way as unknown, unless it was stored", async () => {
         const appends = [journal.append(noise(200_000), 0), journal.append(noise(200_000), 1)];
@@ -243,6 +285,7 @@ export function describeJournal(name: string, makeWorld: () => Promise<JournalWo
         await expect(journal.read(1)).rejects.toThrow(UnreachableError);
         await expect(tell(journal.replay(1))).rejects.toThrow(UnreachableError);
         await expect(journal.usage()).rejects.toThrow(UnreachableError);
+        await expect(journal.purgeBelow(1)).rejects.toThrow(UnreachableError);
         expect(await tell(journal.follow(1, new AbortController().signal))).toEqual([]);
       });
     });

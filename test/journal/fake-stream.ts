@@ -27,6 +27,8 @@ export class FakeStream implements StreamWire {
   readonly records = new Map<number, Uint8Array>();
   firstSeq = 1;
   lastSeq = 0;
+  /** Below which sequence each purge was to remove. */
+  readonly purges: number[] = [];
   /** How consumers were created: by which sequence each began. */
   readonly begun: number[] = [];
   /** Deliveries that are lost on the way, by sequence; each is lost once. */
@@ -66,8 +68,15 @@ export class FakeStream implements StreamWire {
     const body = data.length === 0 ? {} : JSON.parse(new TextDecoder().decode(data));
     switch (`${entity}.${verb}`) {
       case "STREAM.INFO": {
-        const state = { first_seq: this.firstSeq, last_seq: this.lastSeq, bytes: 0 };
+        const { firstSeq, lastSeq, records } = this;
+        const state = { first_seq: firstSeq, last_seq: lastSeq, messages: records.size, bytes: 0 };
         return answered({ config: {}, state });
+      }
+      case "STREAM.PURGE": {
+        this.purges.push(body.seq);
+        for (const seq of this.records.keys()) if (seq < body.seq) this.records.delete(seq);
+        this.firstSeq = Math.max(this.firstSeq, body.seq);
+        return answered({ success: true });
       }
       case "STREAM.MSG": {
         const bytes = this.records.get(body.seq);

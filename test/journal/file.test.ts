@@ -262,7 +262,7 @@ describe("a file journal on a disk", () => {
     const follower = new Follower(journal);
     await follower.hasRead(1);
     const append = journal.append(bytesOf("record 2"), 1);
-    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 1 });
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 1, missing: 0 });
     expect(await journal.read(2)).toBeUndefined();
     gate.open();
     expect(await append).toEqual({ kind: "stored", seq: 2 });
@@ -280,7 +280,7 @@ describe("a file journal on a disk", () => {
     const outcomes = await Promise.all([journal.append(noise(100), 2), journal.append(noise(10), 3)]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(["full", "full"]);
     expect(statSync(path).size).toBe(size);
-    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 2 });
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 2, missing: 0 });
     disk.roomBytes = Number.POSITIVE_INFINITY;
     await fill(journal, 4, 3);
     await journal.close();

@@ -47,7 +47,7 @@ describe("the journal in memory, under faults", () => {
       onRequest: () => ({ kind: "full", message: "no room" }),
     });
     expect(await journal.append(bytesOf("a"), 0)).toEqual({ kind: "full", message: "no room" });
-    expect(await journal.position()).toEqual({ firstSeq: 0, lastSeq: 0 });
+    expect(await journal.position()).toEqual({ firstSeq: 0, lastSeq: 0, missing: 0 });
   });
 
   it("holds two appends under way while a rival takes the first one's place", async () => {
@@ -102,7 +102,7 @@ describe("the journal in memory, after it lost records", () => {
     const follower = new Follower(journal);
     await follower.hasRead(5);
     store.loseTail(2);
-    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 3 });
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 3, missing: 0 });
     await fill(journal, 6, 4);
     await follower.hasRead(6);
     await follower.stop();
@@ -121,17 +121,52 @@ describe("the journal in memory, after it lost records", () => {
     await expect(follower.ended).rejects.toThrow("record 5 ");
   });
 
+  it("has a hole under an unchanged end, which who reads on to it is told of", async () => {
+    const store = new MemoryJournalStore();
+    const journal = store.open();
+    await fill(journal, 9);
+    store.loseMiddle(5, 2);
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 9, missing: 2 });
+    expect(await journal.read(5)).toBeUndefined();
+    await expect(tell(journal.replay(1))).rejects.toThrow("lost record 5 and goes on to 9");
+    await expect(new Follower(journal, 6).ended).rejects.toThrow("lost record 6");
+    expect(await tell(journal.replay(7))).toEqual(toldOf(7, 9));
+    expect(await journal.append(bytesOf("record 10"), 9)).toEqual({ kind: "stored", seq: 10 });
+    store.loseTail(5);
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 5, missing: 1 });
+    store.purgeBelow(5);
+    expect(await journal.position()).toEqual({ firstSeq: 6, lastSeq: 5, missing: 0 });
+  });
+
+  it("begins later when its first records are lost", async () => {
+    const store = new MemoryJournalStore();
+    const journal = store.open();
+    await fill(journal, 5);
+    store.loseMiddle(1, 2);
+    expect(await journal.position()).toEqual({ firstSeq: 3, lastSeq: 5, missing: 0 });
+    expect(await tell(journal.replay(3))).toEqual(toldOf(3, 5));
+  });
+
+  it("cannot be purged by who does not reach it", async () => {
+    const journal = new MemoryJournalStore().open();
+    await fill(journal, 3);
+    journal.setCutOff(true);
+    await expect(journal.purgeBelow(2)).rejects.toThrow(UnreachableError);
+    journal.setCutOff(false);
+    expect(await tell(journal.replay(1))).toEqual(toldOf(1, 3));
+  });
+
   it("tells who reads from before its first record to use a snapshot", async () => {
     const store = new MemoryJournalStore();
     const journal = store.open();
     await fill(journal, 5);
     store.purgeBelow(4);
-    expect(await journal.position()).toEqual({ firstSeq: 4, lastSeq: 5 });
+    expect(await journal.position()).toEqual({ firstSeq: 4, lastSeq: 5, missing: 0 });
     await expect(tell(journal.replay(2))).rejects.toThrow(/records 2 to 3 .* begins at 4/);
     expect(await tell(journal.replay(4))).toEqual(toldOf(4, 5));
     expect(await journal.read(3)).toBeUndefined();
     store.purgeBelow(6);
-    expect(await journal.position()).toEqual({ firstSeq: 6, lastSeq: 5 });
+    expect(await journal.position()).toEqual({ firstSeq: 6, lastSeq: 5, missing: 0 });
     expect(await journal.append(bytesOf("record 6"), 5)).toEqual({ kind: "stored", seq: 6 });
   });
 });

@@ -240,11 +240,11 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const journal = await openNatsJournal(options);
         await fill(journal, 10);
         await callApi(connection, `STREAM.PURGE.WAGGLE_${options.swarm}`, { seq: 6 });
-        expect(await journal.position()).toEqual({ firstSeq: 6, lastSeq: 10 });
+        expect(await journal.position()).toEqual({ firstSeq: 6, lastSeq: 10, missing: 0 });
         await expect(tell(journal.replay(3))).rejects.toThrow(/records 3 to 5 .* begins at 6/);
         expect(await tell(journal.replay(6))).toEqual(toldOf(6, 10));
         await callApi(connection, `STREAM.PURGE.WAGGLE_${options.swarm}`);
-        expect(await journal.position()).toEqual({ firstSeq: 11, lastSeq: 10 });
+        expect(await journal.position()).toEqual({ firstSeq: 11, lastSeq: 10, missing: 0 });
         await fill(journal, 11, 11);
         expect(await tell(journal.replay(11))).toEqual(toldOf(11, 11));
         await journal.close();

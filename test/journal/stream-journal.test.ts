@@ -126,6 +126,23 @@ describe("reading a stream", () => {
     expect(await tell(journal.replay(7))).toEqual(toldOf(7, 9));
   });
 
+  it("counts what is missing between the first record and the last", async () => {
+    const { stream, journal } = aStream(9);
+    stream.records.delete(5);
+    stream.records.delete(6);
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 9, missing: 2 });
+    await journal.purgeBelow(4);
+    expect(await journal.position()).toEqual({ firstSeq: 4, lastSeq: 9, missing: 2 });
+    await journal.purgeBelow(8);
+    expect(await journal.position()).toEqual({ firstSeq: 8, lastSeq: 9, missing: 0 });
+  });
+
+  it("asks the server to purge no further than its last record, and nothing that is purged already", async () => {
+    const { stream, journal } = aStream(9);
+    for (const seq of [100, 9, 3]) await journal.purgeBelow(seq);
+    expect(stream.purges).toEqual([9]);
+  });
+
   it("waits for a stream that is shorter than it was, and reads on when it is refilled", async () => {
     const { stream, journal } = aStream(4);
     const follower = new Follower(journal);
