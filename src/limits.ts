@@ -409,6 +409,10 @@ export const limits = {
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
+  // --- snapshots (design section 6) -----------------------------------------------------------
+  /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
+  snapshotPartBytesMax: 768 * 1024,
+
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */
   verbAskTimeoutMs: 10_000,
@@ -505,6 +509,10 @@ assert(
 assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers all it serves");
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
+assert(
+  limits.snapshotPartBytesMax <= limits.turnBytesMax + limits.batchBytesMax,
+  "a part of a snapshot fits a message of a server that takes batches",
+);
 assert(limits.maxPayloadBytesDefault <= limits.journalRecordBytesMax, "a file takes what a server takes");
 assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse rarer heartbeats");
 assert(

@@ -1,11 +1,21 @@
-// What is wrong with a journal or with the way to it, in words. Shared by the journals, so that a reader
-// of the log need not know which of them spoke.
+// What is wrong with a journal, its snapshots, or with the way to them, in words. Shared by all of them, so that a
+// reader of the log need not know which of them spoke.
 
-import { JournalDamagedError, UnreachableError } from "../errors.ts";
+import { JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 
 /** The journal was closed by its own user. */
 export function closedError(): UnreachableError {
   return new UnreachableError("this journal was closed; open it again");
+}
+
+/** The snapshot store was closed by its own user. */
+export function snapshotsClosedError(): UnreachableError {
+  return new UnreachableError("this snapshot store was closed; open it again");
+}
+
+/** No room for a part of a snapshot, by configured bound or by disk. `reason` is a clause. */
+export function snapshotsFullError(reason: string): WaggleError {
+  return new WaggleError("WAGGLE_JOURNAL_FULL", `a snapshot cannot be stored: ${reason}; give it more room`);
 }
 
 /** A reader asked for `fromSeq` or had come so far, and what is stored begins at `firstSeq`. */
