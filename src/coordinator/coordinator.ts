@@ -21,6 +21,7 @@ import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
+import { FollowedTime } from "./journal-clock.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { Queries } from "./queries.ts";
@@ -69,6 +70,7 @@ class RunningCoordinator implements Coordinator {
   readonly #room: JournalRoom;
   readonly #subscriptions: Subscription[] = [];
   #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
+  readonly #followed = new FollowedTime();
   #replay = new Replay();
   #leader: Leader | undefined;
   #stopFollowing = new AbortController();
@@ -161,6 +163,7 @@ class RunningCoordinator implements Coordinator {
       for await (const record of this.#options.journal.follow(this.#replay.position.seq + 1, signal)) {
         if (signal.aborted) return;
         this.#replay.take(record);
+        this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
         this.#heard();
         if (this.#hasLastTermEnded()) return this.#campaign();
       }
@@ -220,7 +223,7 @@ class RunningCoordinator implements Coordinator {
     this.#stopFollowing.abort();
     this.#cancelWatch?.();
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" });
-    const deps = { ...this.#options, subjects: this.#subjects, room: this.#room };
+    const deps = { ...this.#options, subjects: this.#subjects, room: this.#room, followed: this.#followed };
     try {
       this.#leader = new Leader(deps, this.#replay, {
         onLeading: () => this.#lead(),
@@ -239,6 +242,8 @@ class RunningCoordinator implements Coordinator {
   }
 
   #leaderEnded(end: LeaderEnd): void {
+    if (this.#role.value === "leading" && this.#leader !== undefined)
+      this.#followed.read(this.#leader.now, this.#options.clock.monotonicMs());
     this.#leader = undefined;
     if (end.kind === "halted") return this.#halt(end.error);
     if (end.kind === "ended" || this.#isStopping) return this.#end(undefined);

@@ -35,7 +35,7 @@ import { Awaiting } from "./awaiting.ts";
 import { Committer, type PendingBatch } from "./committer.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
-import { JournalClock } from "./journal-clock.ts";
+import { type FollowedTime, JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
@@ -52,6 +52,8 @@ export interface LeaderDeps {
   readonly transport: Transport;
   readonly journal: Journal;
   readonly room: JournalRoom;
+  /** Journal time before this term. */
+  readonly followed: FollowedTime;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -128,12 +130,18 @@ export class Leader {
     this.term = (replay.position.term + 1) as Term;
     this.#tail = { ...replay.position, journal: replay.position.journal || deps.random.id(16) };
     this.#committedIdx = replay.position.idx;
-    this.#time = new JournalClock(clock, replay.state.at, (skewMs) =>
+    this.#time = new JournalClock(clock, { lastAt: replay.state.at, followed: deps.followed }, (skewMs) =>
       deps.logger.warn(
         { skewMs: Math.round(skewMs) },
         "the wall clock and journal time differ: taken up slowly",
       ),
     );
+    const unledMs = this.#time.now() - replay.state.at;
+    if (replay.position.idx > 0 && unledMs > limits.clockSkewMsMax)
+      deps.logger.info(
+        { unledMs },
+        "nobody led for so long, by this machine's clock: what was due then is due now",
+      );
     this.#onLeading = hooks.onLeading;
     this.#onEnd = hooks.onEnd;
     const now = clock.monotonicMs();
@@ -176,6 +184,11 @@ export class Leader {
 
   get committed(): Commit {
     return { term: this.term, idx: this.#committedIdx };
+  }
+
+  /** Journal time. */
+  get now(): Instant {
+    return this.#time.now();
   }
 
   get journalId(): string {

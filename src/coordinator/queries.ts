@@ -4,7 +4,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { SwarmState } from "../core/state.ts";
-import { type BatchIndex, batchIndex, instant, type SwarmId } from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, instant, type SwarmId } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
@@ -127,7 +127,7 @@ export class Queries {
     return encode(
       statusOf(view.state, {
         swarm: this.#deps.swarm,
-        now: instant(Math.floor(this.#deps.clock.now())),
+        now: this.#now(),
         bytesMax: this.#deps.transport.maxPayloadBytes,
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : { presences: leader.presences, monitor: leader.monitor }),
@@ -135,6 +135,11 @@ export class Queries {
         counters: leader?.desk.counters ?? {},
       }),
     );
+  }
+
+  /** What waits is measured in journal time; a standby has only its wall clock to tell it by. */
+  #now(): Instant {
+    return this.#deps.leader()?.now ?? instant(Math.floor(this.#deps.clock.now()));
   }
 
   #journalStatus(leader: Leader | undefined): StatusResponse["journal"] {
@@ -160,7 +165,7 @@ export class Queries {
   #explain(message: Message, { state, isStale }: View): Uint8Array {
     const query = decode(message.data, explainQuerySchema);
     if (!query.ok) return encode(query);
-    const now = instant(Math.floor(this.#deps.clock.now()));
+    const now = this.#now();
     const bytesMax = this.#deps.transport.maxPayloadBytes;
     return encode(explanationOf(state, query.value.task, { now, isStale, bytesMax }));
   }

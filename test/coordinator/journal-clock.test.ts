@@ -2,15 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JournalClock } from "../../src/coordinator/journal-clock.ts";
+import { FollowedTime, JournalClock } from "../../src/coordinator/journal-clock.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-function started(lastAt = 0) {
-  const clock = new ManualClock();
+function started(lastAt = 0, { clock = new ManualClock(), followed = new FollowedTime() } = {}) {
   const skews: number[] = [];
-  return { clock, skews, time: new JournalClock(clock, instant(lastAt), (skewMs) => skews.push(skewMs)) };
+  const before = { lastAt: instant(lastAt), followed };
+  return { clock, skews, time: new JournalClock(clock, before, (skewMs) => skews.push(skewMs)) };
 }
 
 describe("journal time", () => {
@@ -44,6 +44,33 @@ describe("journal time", () => {
     expect(time.now()).toBe(ManualClock.startMs + 100_000 + sign * 1_000);
     expect(skews).toHaveLength(1);
     expect(skews[0]).toBeCloseTo(sign * 3_600_000, -4);
+  });
+
+  it.each([
+    ["an hour", 3_600_000],
+    ["a day", 86_400_000],
+  ])("goes on where it was for whoever followed it, though the wall clock is %s off", (_, offMs) => {
+    for (const sign of [1, -1]) {
+      const clock = new ManualClock();
+      const followed = new FollowedTime();
+      followed.read(instant(ManualClock.startMs), clock.monotonicMs());
+      clock.jumpWall(sign * offMs);
+      clock.stall(4_000);
+      const { time, skews } = started(ManualClock.startMs, { clock, followed });
+      expect(time.now()).toBe(ManualClock.startMs + 4_000);
+      expect(skews[0]).toBeCloseTo(sign * offMs, -1);
+    }
+  });
+
+  it("is not set back by a batch that was read late, and is set forward by one that is ahead", () => {
+    const followed = new FollowedTime();
+    followed.read(instant(100_000), 0);
+    followed.read(instant(101_000), 60_000);
+    expect(followed.carriedTo(60_000)).toBe(160_000);
+    followed.read(instant(500_000), 61_000);
+    expect(followed.carriedTo(62_000)).toBe(501_000);
+    followed.read(instant(499_000), 62_000);
+    expect(followed.carriedTo(62_000)).toBe(499_000);
   });
 
   it("never goes back, whatever the clocks do", () => {

@@ -26,8 +26,8 @@ export interface TestSwarm {
   /** Of each coordinator, by its id: to cut and heal. */
   readonly transportById: ReadonlyMap<string, Transport>;
   agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
-  /** A further coordinator on the same journal. */
-  startAnother(id: string, journal?: Journal): Promise<Coordinator>;
+  /** A further coordinator on the same journal, by default with the swarm's clock. */
+  startAnother(id: string, journal?: Journal, clock?: Clock): Promise<Coordinator>;
   stop(): Promise<void>;
 }
 
@@ -56,13 +56,13 @@ export const silentLogger = pino({ level: "silent" });
 
 /** Starts a coordinator and waits until it leads. */
 export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
-  const clock = options.clock ?? systemClock;
-  const hub = options.hub ?? new MemoryHub({ clock });
+  const swarmClock = options.clock ?? systemClock;
+  const hub = options.hub ?? new MemoryHub({ clock: swarmClock });
   const store = options.store ?? new MemoryJournalStore();
   const watched = new WatchedJournal(store);
   const running: Coordinator[] = [];
   const transportById = new Map<string, Transport>();
-  const startAnother = async (id: string, journal: Journal = store.open()) => {
+  const startAnother = async (id: string, journal: Journal = store.open(), clock: Clock = swarmClock) => {
     const random = options.random ?? systemRandom;
     const transport = hub.connect();
     transportById.set(id, transport);
