@@ -1,0 +1,194 @@
+// Answers about tasks against the journal's order: for each there must be a moment, not before what anybody knew when
+// it was asked and not after the batch that it names, at which it was true. With that lower end the order of real time
+// is kept, so this is linearizability of submit, cancel, result, await and query, task by task (P5; Herlihy and Wing,
+// "Linearizability", 1990, section 2).
+
+import { unreachable } from "../../assert.ts";
+import type { Event } from "../../core/event.ts";
+import type { Outcome } from "../../protocol/schemas.ts";
+import type { KnownWhenSent } from "./check-positions.ts";
+import type { AttemptLife, JournalLine, TaskLife } from "./journal-line.ts";
+import type {
+  AwaitObserved,
+  CancelObserved,
+  Observation,
+  QueryObserved,
+  ResultObserved,
+} from "./observation.ts";
+import { type Violation, violation } from "./violation.ts";
+
+/** The moments at which an answer may have been true: after batch `from` and up to the end of batch `to`. */
+interface Moments {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function checkAnswers(
+  observations: readonly Observation[],
+  line: JournalLine,
+  known: KnownWhenSent,
+): Violation[] {
+  return observations.flatMap((observed) => {
+    const wrong = wrongAnswer(observed, line, known);
+    return wrong === undefined ? [] : [violation("P5", "answers", observed, wrong)];
+  });
+}
+
+function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenSent): string | undefined {
+  if (observed.kind === "assigned" || observed.kind === "submit") return undefined; // check-tasks.ts
+  if (observed.kind === "told")
+    return wrongOutcome(observed.outcome, line.taskById.get(observed.outcome.task), observed.at.idx);
+  if (observed.answer === undefined) return undefined;
+  const to = observed.at?.idx ?? line.lastIdx;
+  // A standby answers for exactly the batch that it has read up to.
+  const moments = { from: observed.stale === true ? to : known.idx(observed), to };
+  const life = line.taskById.get(observed.task);
+  switch (observed.kind) {
+    case "cancel":
+      return wrongCancel(observed, life, moments);
+    case "await":
+      return wrongAwait(observed, life, moments);
+    case "query":
+      return wrongQuery(observed, life, moments);
+    case "result":
+      return wrongResult(observed, life, moments);
+    default:
+      return unreachable(observed);
+  }
+}
+
+function wrongCancel(
+  { answer, project }: CancelObserved,
+  life: TaskLife | undefined,
+  moments: Moments,
+): string | undefined {
+  if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
+  const ended = life?.ended;
+  if (ended === undefined || ended.idx > moments.to)
+    return `is answered ${answer}, and had not ended by batch ${moments.to}`;
+  const wasCancelled = ended.state === "cancelled";
+  return wasCancelled === (answer === "cancelled")
+    ? undefined
+    : `is answered ${answer}, and the journal says ${ended.state}`;
+}
+
+function wrongAwait(
+  { answer, project }: AwaitObserved,
+  life: TaskLife | undefined,
+  moments: Moments,
+): string | undefined {
+  if (answer === undefined) return undefined;
+  if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
+  if (answer !== "live") return wrongOutcome(answer, life, moments.to);
+  // `live` means only that the end will be told: one that does not fit the answer follows on its own.
+  return life !== undefined && life.submittedIdx <= moments.to
+    ? undefined
+    : `is said to live by batch ${moments.to}, before it was submitted`;
+}
+
+function wrongQuery(
+  { answer }: QueryObserved,
+  life: TaskLife | undefined,
+  moments: Moments,
+): string | undefined {
+  if (answer === undefined) return undefined;
+  if (answer === "unknown-task") return wrongUnknown(life, moments);
+  if (life === undefined) return "is described, and is not in the journal";
+  if (answer.submittedIdx !== life.submittedIdx)
+    return `is said to be submitted in batch ${answer.submittedIdx}, and was in ${life.submittedIdx}`;
+  if (answer.endedIdx !== undefined && answer.endedIdx !== life.ended?.idx)
+    return `is said to have ended in batch ${answer.endedIdx}, and ${life.ended === undefined ? "lives" : `did in ${life.ended.idx}`}`;
+  const wasSo = life.stretches.some(({ idx, state, attempts }, place) => {
+    const until = life.stretches[place + 1]?.idx ?? Number.POSITIVE_INFINITY;
+    return (
+      state === answer.state && attempts === answer.attempts && idx <= moments.to && until > moments.from
+    );
+  });
+  const { from, to } = moments;
+  return wasSo
+    ? undefined
+    : `is said to be ${answer.state} after ${answer.attempts}, which it was not from batch ${from} to ${to}`;
+}
+
+function wrongOutcome(outcome: Outcome, life: TaskLife | undefined, to: number): string | undefined {
+  const ended = life?.ended;
+  if (life === undefined || ended === undefined || ended.idx > to)
+    return `is told ${outcome.state} by batch ${to}, and had not ended`;
+  const attempts = life.stretches.at(-1)?.attempts ?? 0;
+  if (outcome.state !== ended.state || outcome.attempts !== attempts)
+    return `is told ${outcome.state} after ${outcome.attempts}, and is ${ended.state} after ${attempts}`;
+  if (ended.event.type !== "TaskCompleted" || outcome.gone === true) return undefined;
+  const { result, encoding, agent } = ended.event;
+  const isSame = outcome.result === result && outcome.encoding === encoding && outcome.agent === agent;
+  return isSame ? undefined : "is told another result, or another agent's, than the journal has";
+}
+
+/** "No such task" needs a moment at which there was none. */
+function wrongUnknown(life: TaskLife | undefined, { from }: Moments): string | undefined {
+  if (life === undefined || life.submittedIdx > from) return undefined;
+  return `is said to be unknown, and batch ${life.submittedIdx}, which was known, submits it`;
+}
+
+function inProject(life: TaskLife | undefined, project: string): TaskLife | undefined {
+  return life?.spec.project === project ? life : undefined;
+}
+
+function wrongResult(
+  observed: ResultObserved,
+  life: TaskLife | undefined,
+  moments: Moments,
+): string | undefined {
+  const attempt = life?.attempts.get(observed.attempt);
+  switch (observed.answer) {
+    case "ok":
+      return isRecorded(observed, attempt, moments)
+        ? undefined
+        : "is answered ok, and is not what the journal has";
+    case "stale":
+      return wrongStale(observed, attempt, moments);
+    case "gone":
+      if (attempt === undefined || attempt.openedIdx > moments.from) return undefined;
+      return `is answered gone, and batch ${attempt.openedIdx}, which was known, opens it`;
+    case "stale-token":
+      return isOwn(observed, attempt) ? "is answered stale token, and the journal has that token" : undefined;
+    case undefined:
+      return undefined;
+    default:
+      return unreachable(observed.answer);
+  }
+}
+
+/** Final for the agent, so something else must have ended the attempt. */
+function wrongStale(
+  observed: ResultObserved,
+  attempt: AttemptLife | undefined,
+  { from, to }: Moments,
+): string | undefined {
+  if (attempt === undefined) return "is answered stale, and the journal has no such attempt";
+  if (!isOwn(observed, attempt)) return undefined;
+  const { closed } = attempt;
+  if (closed === undefined || closed.idx > to) return "is answered stale, and was open";
+  const wasTaken = observed.outcome === "completed" && isRecorded(observed, attempt, { from, to: from });
+  return wasTaken ? `is answered stale, and batch ${closed.idx} has recorded it` : undefined;
+}
+
+function isOwn(observed: ResultObserved, attempt: AttemptLife | undefined): boolean {
+  return (
+    attempt?.agent === observed.agent &&
+    attempt.incarnation === observed.incarnation &&
+    attempt.token === observed.token
+  );
+}
+
+function isRecorded(observed: ResultObserved, attempt: AttemptLife | undefined, { to }: Moments): boolean {
+  if (attempt?.closed === undefined || attempt.closed.idx > to || attempt.agent !== observed.agent)
+    return false;
+  return isReportOf(observed, attempt.closed.event);
+}
+
+function isReportOf({ outcome, result }: ResultObserved, event: Event): boolean {
+  if (event.type === "TaskCompleted") return outcome === "completed" && event.result === (result ?? "");
+  if (!("failure" in event) || outcome === "completed") return false;
+  const reported = outcome === "revoked" ? "infrastructure" : outcome;
+  return event.failure.class === reported;
+}

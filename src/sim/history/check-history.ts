@@ -1,0 +1,44 @@
+// All checkers of a recorded history, over what was observed and the journal as it finally is. Pure: the simulator and
+// `npm run chaos` record, this judges. Histories are shorter than the horizon of idempotency (a day), so that no task
+// was forgotten.
+
+import type { JournalRecord } from "../../journal/journal.ts";
+import { checkAnswers } from "./check-answers.ts";
+import { checkCapacity } from "./check-capacity.ts";
+import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
+import { checkFold, checkReadings } from "./check-readings.ts";
+import {
+  checkAccepted,
+  checkAssigned,
+  checkNotAccepted,
+  checkTaskLives,
+  type TaskExpectations,
+} from "./check-tasks.ts";
+import { JournalLine } from "./journal-line.ts";
+import type { Observation, Reading } from "./observation.ts";
+import type { Violation } from "./violation.ts";
+
+export interface History {
+  readonly observations: readonly Observation[];
+  readonly readings: readonly Reading[];
+  /** The final journal from its first batch on; dead records may be among them. */
+  readonly journal: Iterable<JournalRecord>;
+}
+
+export function checkHistory(history: History, expectations: TaskExpectations): Violation[] {
+  const { observations, readings } = history;
+  const line = new JournalLine(history.journal);
+  const known = new KnownWhenSent(observations);
+  return [
+    ...checkTaskLives(line),
+    ...checkPositions(observations, line),
+    ...checkFreshness(observations, known),
+    ...checkAccepted(observations, line, known, expectations),
+    ...checkNotAccepted(observations, line, known),
+    ...checkAssigned(observations, line),
+    ...checkAnswers(observations, line, known),
+    ...checkCapacity(line),
+    ...checkReadings(readings, line),
+    ...checkFold(readings, line),
+  ];
+}

@@ -1,0 +1,69 @@
+// Every answer says up to where the journal stood. That place must be in the final journal, written by the leader of
+// that term; and no answer may come from before what anybody had been told when the question left (P5, P8, P12).
+
+import type { JournalLine } from "./journal-line.ts";
+import type { Observation, Position } from "./observation.ts";
+import { type Violation, violation } from "./violation.ts";
+
+export function checkPositions(observations: readonly Observation[], line: JournalLine): Violation[] {
+  return observations.flatMap((observed) => {
+    const at = observed.kind === "assigned" ? undefined : observed.at;
+    const wrong = at === undefined ? undefined : missing(at, line);
+    return wrong === undefined ? [] : [violation("P12", "positions", observed, wrong)];
+  });
+}
+
+/** Answers of leaders must be at least as new as all that was known when they were asked for. */
+export function checkFreshness(observations: readonly Observation[], known: KnownWhenSent): Violation[] {
+  return observations.flatMap((observed) => {
+    if (observed.kind === "told" || observed.kind === "assigned") return [];
+    if (observed.at === undefined || observed.stale === true) return [];
+    const knownIdx = known.idx(observed);
+    if (observed.at.idx >= knownIdx) return [];
+    const sentence = `is answered from batch ${observed.at.idx}, though batch ${knownIdx} was known when it was asked`;
+    return [violation("P5", "freshness", observed, sentence)];
+  });
+}
+
+function missing({ term, idx }: Position, line: JournalLine): string | undefined {
+  if (idx === 0 && term === 0) return undefined; // a standby of an empty journal
+  const batch = line.at(idx);
+  if (batch === undefined) return `speaks of batch ${idx}, and the journal ends with ${line.lastIdx}`;
+  if (batch.term !== term)
+    return `speaks of batch ${idx} of term ${term}, and the journal's is of term ${batch.term}`;
+  return undefined;
+}
+
+/** The newest batch that anybody had been told of by a leader before a question was sent. */
+export class KnownWhenSent {
+  readonly #heard: readonly { readonly ms: number; readonly idx: number }[];
+
+  constructor(observations: readonly Observation[]) {
+    const heard: { ms: number; idx: number }[] = [];
+    for (const observed of observations) {
+      if (observed.kind === "assigned" || observed.at === undefined || observed.heardMs === undefined)
+        continue;
+      if (observed.kind !== "told" && observed.stale === true) continue;
+      heard.push({ ms: observed.heardMs, idx: observed.at.idx });
+    }
+    heard.sort((a, b) => a.ms - b.ms);
+    let idx = 0;
+    for (const each of heard) {
+      idx = Math.max(idx, each.idx);
+      each.idx = idx;
+    }
+    this.#heard = heard;
+  }
+
+  /** 0 when nothing was known. */
+  idx({ sentMs }: { readonly sentMs: number }): number {
+    let low = 0;
+    let high = this.#heard.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#heard[middle]?.ms ?? 0) < sentMs) low = middle + 1;
+      else high = middle;
+    }
+    return this.#heard[low - 1]?.idx ?? 0;
+  }
+}

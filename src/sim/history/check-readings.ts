@@ -1,0 +1,63 @@
+// What different readers hold must be one line, and folding the journal must give the state that coordinators had at
+// the same batch (P8, P13).
+
+import { hash } from "node:crypto";
+import { encodeState } from "../../core/snapshot/encode.ts";
+import type { SwarmState } from "../../core/state.ts";
+import { Replay } from "../../journal/replay.ts";
+import type { JournalLine } from "./journal-line.ts";
+import type { Reading } from "./observation.ts";
+import type { Violation } from "./violation.ts";
+
+/** SHA-256 over the state's snapshot, base64url: equal states and no others have it. Takes as long as a snapshot. */
+export function stateFingerprint(state: SwarmState): string {
+  return hash("sha256", [...encodeState(state)].join("\n"), "base64url");
+}
+
+export function checkReadings(readings: readonly Reading[], line: JournalLine): Violation[] {
+  return readings.flatMap(({ reader, idx, hash: read }) => {
+    if (read === undefined || line.at(idx)?.hash === read) return [];
+    const stands = line.at(idx) === undefined ? "the journal does not have" : "is another in the journal";
+    return [
+      {
+        promise: "P8" as const,
+        checker: "readings",
+        sentence: `${reader} has read a batch ${idx} that ${stands}`,
+      },
+    ];
+  });
+}
+
+/** Folds the journal once, as a restart would, and compares where a fingerprint was taken. */
+export function checkFold(readings: readonly Reading[], line: JournalLine): Violation[] {
+  const replay = new Replay();
+  const violations: Violation[] = [];
+  const asked = new Map<number, Reading[]>();
+  for (const reading of readings) {
+    if (reading.state === undefined) continue;
+    const there = asked.get(reading.idx) ?? [];
+    there.push(reading);
+    asked.set(reading.idx, there);
+  }
+  for (const { idx, bytes } of line.batches) {
+    try {
+      replay.take({ seq: idx, bytes });
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      return [
+        ...violations,
+        { promise: "P13", checker: "fold", sentence: `batch ${idx} cannot be replayed: ${why}` },
+      ];
+    }
+    const compared = asked.get(idx) ?? [];
+    const folded = compared.length === 0 ? "" : stateFingerprint(replay.state);
+    for (const { reader, state } of compared)
+      if (state !== folded)
+        violations.push({
+          promise: "P13",
+          checker: "fold",
+          sentence: `${reader} had another state after batch ${idx} than the journal folded to there`,
+        });
+  }
+  return violations;
+}

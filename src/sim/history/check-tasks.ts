@@ -1,0 +1,144 @@
+// Tasks: what was accepted stands in the journal as it was asked for, once, and has at most one outcome; what was
+// only ever refused is not there; whoever was given an attempt was given it by the journal (P1, P2, P4, P5, P6).
+
+import type { TaskSpec } from "../../core/event.ts";
+import { limits } from "../../limits.ts";
+import type { KnownWhenSent } from "./check-positions.ts";
+import type { JournalLine, TaskLife } from "./journal-line.ts";
+import type { AssignedObserved, Observation, SubmitObserved } from "./observation.ts";
+import { type Violation, violation } from "./violation.ts";
+
+export interface TaskExpectations {
+  /** Whether every accepted task must have ended by the journal's end: all was healed and given its time. */
+  readonly mustAllHaveEnded: boolean;
+}
+
+/** One life a task and one end a life, whatever anybody was told. */
+export function checkTaskLives(line: JournalLine): Violation[] {
+  return line.faults.map((sentence) => ({ promise: "P2", checker: "task-lives", sentence }));
+}
+
+export function checkAccepted(
+  observations: readonly Observation[],
+  line: JournalLine,
+  known: KnownWhenSent,
+  { mustAllHaveEnded }: TaskExpectations,
+): Violation[] {
+  const creatorByTask = new Map<string, SubmitObserved>();
+  return observations.flatMap((observed) => {
+    if (observed.kind !== "submit" || !isAccepted(observed)) return [];
+    const life = line.taskById.get(observed.task);
+    const found = wrongAcceptance(observed, life, known.idx(observed));
+    const violations = found.map((sentence) => violation("P1", "accepted", observed, sentence));
+    if (life !== undefined && !isSameContent(observed, life.spec))
+      violations.push(
+        violation("P6", "accepted", observed, "is accepted, and the journal has other content"),
+      );
+    if (observed.answer === "accepted" && creatorByTask.has(observed.task))
+      violations.push(violation("P2", "accepted", observed, "is accepted as new, as another one was before"));
+    if (observed.answer === "accepted") creatorByTask.set(observed.task, observed);
+    if (mustAllHaveEnded && life !== undefined && life.ended === undefined)
+      violations.push(
+        violation("P1", "all-ended", observed, `is accepted and still ${stateOf(life)} at the end`),
+      );
+    return violations;
+  });
+}
+
+/** A conflict needs other content under the same id; a refusal for good needs that nothing was done. */
+export function checkNotAccepted(
+  observations: readonly Observation[],
+  line: JournalLine,
+  known: KnownWhenSent,
+): Violation[] {
+  const mayStand = new Set<string>();
+  for (const observed of observations)
+    if (observed.kind === "submit" && observed.refused === undefined && observed.answer !== "conflict")
+      mayStand.add(observed.task);
+  return observations.flatMap((observed) => {
+    if (observed.kind !== "submit") return [];
+    const life = line.taskById.get(observed.task);
+    if (observed.answer === "conflict") return wrongConflict(observed, life);
+    if (observed.refused === undefined) return [];
+    if (life !== undefined && !mayStand.has(observed.task))
+      return [
+        violation("P5", "refused", observed, `is refused (${observed.refused}), and stands in the journal`),
+      ];
+    // What does not parse is refused whether its id is known or not.
+    const isItemsOwn = observed.at !== undefined && observed.refused !== "WAGGLE_INVALID_MESSAGE";
+    if (isItemsOwn && life !== undefined && life.submittedIdx <= known.idx(observed))
+      return [violation("P5", "refused", observed, `is refused (${observed.refused}), though it was known`)];
+    return [];
+  });
+}
+
+/** Nobody is given what the journal did not give. */
+export function checkAssigned(observations: readonly Observation[], line: JournalLine): Violation[] {
+  return observations.flatMap((observed) => {
+    if (observed.kind !== "assigned" || isJournaled(observed, line)) return [];
+    return [violation("P4", "assigned", observed, "was assigned, and the journal has no such attempt")];
+  });
+}
+
+function isAccepted({ answer }: SubmitObserved): boolean {
+  return answer === "accepted" || answer === "duplicate";
+}
+
+function wrongAcceptance(
+  { at, answer }: SubmitObserved,
+  life: TaskLife | undefined,
+  knownIdx: number,
+): readonly string[] {
+  if (life === undefined) return ["is accepted, and is not in the journal"];
+  const { submittedIdx } = life;
+  if (at !== undefined && submittedIdx > at.idx)
+    return [`is accepted by batch ${at.idx}, and submitted in batch ${submittedIdx}`];
+  if (answer === "accepted" && submittedIdx <= knownIdx)
+    return [`is accepted as new, and was submitted in batch ${submittedIdx}, before it was asked`];
+  return [];
+}
+
+function wrongConflict(observed: SubmitObserved, life: TaskLife | undefined): Violation[] {
+  const { at } = observed;
+  if (life === undefined || (at !== undefined && life.submittedIdx > at.idx))
+    return [violation("P6", "conflict", observed, "is in conflict with a task that is not there")];
+  if (isSameContent(observed, life.spec))
+    return [violation("P6", "conflict", observed, "is in conflict with the same content")];
+  return [];
+}
+
+function isJournaled(observed: AssignedObserved, line: JournalLine): boolean {
+  const attempt = line.taskById.get(observed.task)?.attempts.get(observed.attempt);
+  if (attempt === undefined) return false;
+  const { agent, incarnation, number, token } = attempt;
+  return (
+    agent === observed.agent &&
+    incarnation === observed.incarnation &&
+    number === observed.number &&
+    token === observed.token
+  );
+}
+
+/** What a submitter leaves out. */
+const defaults: Readonly<Record<string, unknown>> = {
+  user: "default",
+  weight: 1,
+  priority: 100,
+  payload: "",
+  maxAttempts: limits.maxAttemptsDefault,
+  timeoutMs: limits.attemptTimeoutMs,
+};
+const contentFields = [
+  ...Object.keys(defaults),
+  ...["kind", "role", "encoding", "tokens", "deadline", "notBefore", "stallMs"],
+];
+
+function isSameContent({ content, project }: SubmitObserved, spec: TaskSpec): boolean {
+  const stored: Readonly<Record<string, unknown>> = { ...spec };
+  const differs = (field: string) => (content[field] ?? defaults[field]) !== stored[field];
+  return project === spec.project && !contentFields.some(differs);
+}
+
+function stateOf({ stretches }: TaskLife): string {
+  return stretches.at(-1)?.state ?? "unborn";
+}

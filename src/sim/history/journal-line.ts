@@ -1,0 +1,195 @@
+// The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
+// from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
+
+import type { Event, TaskSpec } from "../../core/event.ts";
+import type { EndedTaskState, LiveTaskState } from "../../core/state.ts";
+import { batchIndex, type Term } from "../../ids.ts";
+import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
+import type { JournalRecord } from "../../journal/journal.ts";
+import { type ChainTail, deathOf } from "../../journal/replay.ts";
+
+export interface LineBatch {
+  readonly idx: number;
+  readonly term: number;
+  readonly at: number;
+  readonly hash: string;
+  readonly bytes: Uint8Array;
+  readonly events: readonly Event[];
+}
+
+/** A state that a task was in from within batch `idx` until within the batch of the next one. */
+export interface TaskStretch {
+  readonly idx: number;
+  readonly state: LiveTaskState | EndedTaskState;
+  /** The last attempt opened. */
+  readonly attempts: number;
+}
+
+export interface AttemptLife {
+  readonly agent: string;
+  readonly incarnation: string;
+  readonly number: number;
+  readonly token: string;
+  readonly openedIdx: number;
+  /** How it ended; absent while it runs. Cancellation and expiry of its task end it too. */
+  closed?: { readonly idx: number; readonly event: Event };
+}
+
+export interface TaskLife {
+  readonly spec: TaskSpec;
+  readonly submittedIdx: number;
+  readonly stretches: TaskStretch[];
+  readonly attempts: Map<number, AttemptLife>;
+  ended?: { readonly idx: number; readonly state: EndedTaskState; readonly event: Event };
+}
+
+const endOf: Partial<Record<Event["type"], EndedTaskState>> = {
+  TaskCompleted: "completed",
+  TaskFailed: "failed",
+  TaskDeadLettered: "dead-lettered",
+  TaskCancelled: "cancelled",
+  TaskExpired: "expired",
+};
+
+export class JournalLine {
+  /** By place: `batches[idx - 1]`. */
+  readonly batches: readonly LineBatch[];
+  readonly taskById = new Map<string, TaskLife>();
+  /** What no journal may hold: a task submitted twice, ended twice, assigned when it was not queued. */
+  readonly faults: string[] = [];
+  /** Tasks whose newest attempt is not confirmed, by its agent. */
+  readonly #unconfirmed = new Map<string, Set<string>>();
+
+  /** @param records all of the journal from its first batch on, in order; dead ones among them are skipped */
+  constructor(records: Iterable<JournalRecord>) {
+    this.batches = lineOf(records);
+    for (const { idx, events } of this.batches) for (const event of events) this.#take(event, idx);
+  }
+
+  get lastIdx(): number {
+    return this.batches.length;
+  }
+
+  at(idx: number): LineBatch | undefined {
+    return this.batches[idx - 1];
+  }
+
+  #take(event: Event, idx: number): void {
+    switch (event.type) {
+      case "TaskSubmitted":
+        return this.#submit(event, idx);
+      case "TaskReleased":
+        return this.#move(event.task, idx, "queued");
+      case "TaskAssigned":
+        return this.#assign(event, idx);
+      case "AssignmentsConfirmed":
+        return this.#confirm(event, idx);
+      case "AttemptFailed": {
+        this.#close(event, idx);
+        return this.#move(event.task, idx, this.#isLater(event.retryAt, idx) ? "delayed" : "queued");
+      }
+      case "TaskCompleted":
+      case "TaskFailed":
+      case "TaskDeadLettered":
+        this.#close(event, idx);
+        return this.#end(event, idx);
+      case "TaskCancelled":
+      case "TaskExpired":
+        return this.#end(event, idx);
+      default:
+        return; // of no task's life
+    }
+  }
+
+  #submit({ task: spec }: Extract<Event, { type: "TaskSubmitted" }>, idx: number): void {
+    if (this.taskById.has(spec.id)) this.#fault(idx, `submits ${spec.id} a second time`);
+    else {
+      const state = this.#isLater(spec.notBefore, idx) ? "delayed" : "queued";
+      const first: TaskStretch = { idx, state, attempts: 0 };
+      this.taskById.set(spec.id, { spec, submittedIdx: idx, stretches: [first], attempts: new Map() });
+    }
+  }
+
+  #assign(event: Extract<Event, { type: "TaskAssigned" }>, idx: number): void {
+    const life = this.#living(event, idx);
+    if (life === undefined) return;
+    const { task, attempt, agent, incarnation, number, token } = event;
+    const last = life.stretches.at(-1);
+    if (last?.state !== "queued" || attempt !== last.attempts + 1)
+      this.#fault(
+        idx,
+        `opens attempt ${attempt} of ${task}, which is ${last?.state} after ${last?.attempts}`,
+      );
+    life.attempts.set(attempt, { agent, incarnation, number, token, openedIdx: idx });
+    life.stretches.push({ idx, state: "assigned", attempts: attempt });
+    const unconfirmed = this.#unconfirmed.get(agent) ?? new Set();
+    this.#unconfirmed.set(agent, unconfirmed.add(task));
+  }
+
+  #confirm({ agent, upTo }: Extract<Event, { type: "AssignmentsConfirmed" }>, idx: number): void {
+    const unconfirmed = this.#unconfirmed.get(agent) ?? new Set();
+    for (const task of unconfirmed) {
+      const life = this.taskById.get(task);
+      const last = life?.stretches.at(-1);
+      const attempt = life?.attempts.get(last?.attempts ?? 0);
+      if (last?.state !== "assigned" || attempt?.agent !== agent) unconfirmed.delete(task);
+      else if (attempt.number <= upTo) {
+        unconfirmed.delete(task);
+        this.#move(task, idx, "running");
+      }
+    }
+  }
+
+  #close(event: Event & { readonly task: string; readonly attempt: number }, idx: number): void {
+    const attempt = this.taskById.get(event.task)?.attempts.get(event.attempt);
+    if (attempt === undefined || attempt.closed !== undefined)
+      this.#fault(idx, `${event.type} closes attempt ${event.attempt} of ${event.task}, which is not open`);
+    else attempt.closed = { idx, event };
+  }
+
+  #end(event: Event & { readonly task: string }, idx: number): void {
+    const life = this.#living(event, idx);
+    const state = endOf[event.type];
+    if (life === undefined || state === undefined) return;
+    const attempts = life.stretches.at(-1)?.attempts ?? 0;
+    const open = life.attempts.get(attempts);
+    if (open !== undefined) open.closed ??= { idx, event };
+    life.ended = { idx, state, event };
+    life.stretches.push({ idx, state, attempts });
+  }
+
+  #move(task: string, idx: number, state: LiveTaskState): void {
+    const life = this.#living({ task, type: `its way to ${state}` }, idx);
+    life?.stretches.push({ idx, state, attempts: life.stretches.at(-1)?.attempts ?? 0 });
+  }
+
+  #living(event: { readonly type: string; readonly task: string }, idx: number): TaskLife | undefined {
+    const life = this.taskById.get(event.task);
+    if (life !== undefined && life.ended === undefined) return life;
+    const why = life === undefined ? "was never submitted" : `ended in batch ${life.ended?.idx}`;
+    this.#fault(idx, `${event.type} is of ${event.task}, which ${why}`);
+    return undefined;
+  }
+
+  #isLater(instant: number | undefined, idx: number): boolean {
+    return instant !== undefined && instant > (this.at(idx)?.at ?? 0);
+  }
+
+  #fault(idx: number, what: string): void {
+    this.faults.push(`batch ${idx} ${what}`);
+  }
+}
+
+/** The committed batches among the records, by the rule that every reader follows. */
+function lineOf(records: Iterable<JournalRecord>): LineBatch[] {
+  const line: LineBatch[] = [];
+  let tail: ChainTail = { idx: batchIndex(0), term: 0 as Term, hash: "", journal: "" };
+  for (const { bytes } of records) {
+    const batch: Batch | undefined = decodeBatch(bytes);
+    if (batch === undefined || deathOf(batch, tail) !== undefined) continue;
+    const { idx, term, at, events, journal } = batch;
+    tail = { idx, term, hash: hashOf(bytes), journal };
+    line.push({ idx, term, at, hash: tail.hash, bytes, events });
+  }
+  return line;
+}

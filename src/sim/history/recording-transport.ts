@@ -1,0 +1,245 @@
+// A transport that notes, item by item, what its owner asks of a swarm and is told: the recorder of histories, around
+// any other transport, for clients and agents alike. Changes nothing on the way.
+// Slots, joins and settings are not noted: the journal alone is judged for those.
+
+import type { SwarmId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { decode, parseJson } from "../../protocol/codec.ts";
+import {
+  type Assignment,
+  acceptedTaskSchema,
+  agentPushSchema,
+  codedErrorSchema,
+  donePushSchema,
+  outcomeSchema,
+} from "../../protocol/schemas.ts";
+import { swarmPrefix } from "../../protocol/subjects.ts";
+import type {
+  ConnectionStatus,
+  Message,
+  RequestOptions,
+  RequestOutcome,
+  SubscribeOptions,
+  Subscription,
+  Transport,
+} from "../../transport/transport.ts";
+import type { AskedObservation, Observation, Position, ResultObserved } from "./observation.ts";
+
+export interface Recorder {
+  /** Names the owner, for people. */
+  readonly party: string;
+  readonly swarm: SwarmId;
+  /** ms of the one monotonic clock of the history. */
+  readonly now: () => number;
+  readonly record: (observation: Observation) => void;
+}
+
+/** Codes of refusals that leave open what was done. */
+const unknownCodes: ReadonlySet<string> = new Set([
+  "WAGGLE_NO_LEADER",
+  "WAGGLE_OUTCOME_UNKNOWN",
+  "WAGGLE_UNREACHABLE",
+]);
+
+export class RecordingTransport implements Transport {
+  readonly #inner: Transport;
+  readonly #recorder: Recorder;
+  readonly #prefix: string;
+
+  constructor(inner: Transport, recorder: Recorder) {
+    this.#inner = inner;
+    this.#recorder = recorder;
+    this.#prefix = `${swarmPrefix(recorder.swarm)}.`;
+  }
+
+  get inboxPrefix(): string {
+    return this.#inner.inboxPrefix;
+  }
+
+  get maxPayloadBytes(): number {
+    return this.#inner.maxPayloadBytes;
+  }
+
+  publish(subject: string, payload: Uint8Array, reply?: string): void {
+    this.#inner.publish(subject, payload, reply);
+  }
+
+  async request(subject: string, payload: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+    const { now, party, record } = this.#recorder;
+    const asked = this.#askedIn(subject, payload, { party, sentMs: now() });
+    const outcome = await this.#inner.request(subject, payload, options);
+    for (const observed of asked.length === 0 ? [] : answered(asked, outcome, now())) record(observed);
+    return outcome;
+  }
+
+  subscribe(subject: string, handler: (message: Message) => void, options?: SubscribeOptions): Subscription {
+    const noting = (message: Message) => {
+      this.#note(message);
+      handler(message);
+    };
+    return this.#inner.subscribe(subject, noting, options);
+  }
+
+  onStatus(listener: (status: ConnectionStatus) => void): () => void {
+    return this.#inner.onStatus(listener);
+  }
+
+  status(): ConnectionStatus {
+    return this.#inner.status();
+  }
+
+  flush(): Promise<void> {
+    return this.#inner.flush();
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  /** One observation an item, still without an answer. */
+  #askedIn(subject: string, payload: Uint8Array, head: Head): AskedObservation[] {
+    if (!subject.startsWith(this.#prefix)) return [];
+    const [side = "", party = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
+    const parsed = parseJson(payload);
+    const message = parsed.ok ? asRecord(parsed.value) : {};
+    if (side === "project" && verb === "query")
+      return what === "task" ? [{ ...head, kind: "query", task: String(message["task"]) }] : [];
+    if (side === "project") return projectItems(verb, party, message, head);
+    return side === "agent" && verb === "result" ? resultItems(party, message, head) : [];
+  }
+
+  /** What comes unasked: assignments and endings. */
+  #note({ subject, data }: Message): void {
+    const isAssign = subject.startsWith(`${this.#prefix}agent.`) && subject.endsWith(".assign");
+    const isDone = subject.startsWith(`${this.#prefix}client.`) && subject.endsWith(".done");
+    const { now, party, record } = this.#recorder;
+    const head = { party, heardMs: now() };
+    if (isDone) {
+      const push = decode(data, donePushSchema);
+      if (!push.ok) return;
+      const { term, idx, ended } = push.value;
+      for (const outcome of ended) record({ ...head, kind: "told", at: { term, idx }, outcome });
+    }
+    if (!isAssign) return;
+    const push = decode(data, agentPushSchema);
+    if (!push.ok || push.value.type !== "assign") return;
+    const agent = subject.slice(this.#prefix.length).split(".")[1] ?? "";
+    const { term, incarnation, assignments } = push.value;
+    for (const { task, attempt, number, token } of assignments as readonly Assignment[])
+      record({ ...head, kind: "assigned", term, agent, incarnation, task, attempt, number, token });
+  }
+}
+
+interface Head {
+  readonly party: string;
+  readonly sentMs: number;
+}
+
+function projectItems(
+  verb: string,
+  project: string,
+  message: Record<string, unknown>,
+  head: Head,
+): AskedObservation[] {
+  const items = Array.isArray(message["tasks"]) ? message["tasks"].slice(0, limits.itemsPerMessageMax) : [];
+  switch (verb) {
+    case "submit":
+      return items.map((item: unknown) => {
+        const content = asRecord(item);
+        return { ...head, kind: "submit", project, task: String(content["id"] ?? ""), content };
+      });
+    case "cancel":
+    case "await":
+      return items.map((task: unknown) => ({ ...head, kind: verb, project, task: String(task) }));
+    default:
+      return [];
+  }
+}
+
+function resultItems(agent: string, message: Record<string, unknown>, head: Head): AskedObservation[] {
+  const items: readonly unknown[] = Array.isArray(message["results"]) ? message["results"] : [];
+  const incarnation = String(message["incarnation"]);
+  return items.map((item) => {
+    const { task, attempt, token, outcome, result } = asRecord(item);
+    return {
+      ...head,
+      kind: "result",
+      agent,
+      incarnation,
+      task: String(task),
+      attempt: Number(attempt),
+      token: String(token),
+      outcome: outcome as ResultObserved["outcome"],
+      ...(result === undefined ? {} : { result: String(result) }),
+    };
+  });
+}
+
+function answered(
+  asked: readonly AskedObservation[],
+  outcome: RequestOutcome,
+  heardMs: number,
+): readonly AskedObservation[] {
+  if (outcome.kind === "no-responders")
+    return asked.map((observed) => ({ ...observed, heardMs, refused: "no-responders" }));
+  if (outcome.kind !== "answered") return asked;
+  const parsed = parseJson(outcome.data);
+  if (!parsed.ok) return asked;
+  const message = asRecord(parsed.value);
+  const { term, idx } = message;
+  const at = typeof term === "number" && typeof idx === "number" ? { term, idx } : undefined;
+  const answers = Array.isArray(message["answers"]) ? message["answers"] : undefined;
+  return asked.map((observed, place) =>
+    withAnswer(observed, answers === undefined ? message : answers[place], { heardMs, at }),
+  );
+}
+
+function withAnswer(
+  observed: AskedObservation,
+  answer: unknown,
+  { heardMs, at }: { readonly heardMs: number; readonly at: Position | undefined },
+): AskedObservation {
+  if (answer === undefined) return observed;
+  const heard = { heardMs, ...(at === undefined ? {} : { at }) };
+  const error = codedErrorSchema.safeParse(answer);
+  const code = error.success ? error.data.code : undefined;
+  if (code !== undefined && unknownCodes.has(code)) return observed;
+  const said = { ...observed, ...heard };
+  if (code === "WAGGLE_UNKNOWN_TASK" && said.kind !== "submit" && said.kind !== "result")
+    return { ...said, answer: "unknown-task" };
+  if (code === "WAGGLE_CONFLICT" && said.kind === "submit") return { ...said, answer: "conflict" };
+  if (code === "WAGGLE_CONFLICT" && said.kind === "cancel") return { ...said, answer: "ended" };
+  if (code === "WAGGLE_STALE_TOKEN" && said.kind === "result") return { ...said, answer: "stale-token" };
+  return code === undefined ? definite(said, answer) : { ...said, refused: code };
+}
+
+function definite(said: AskedObservation, answer: unknown): AskedObservation {
+  const { duplicate, task, outcome, status } = asRecord(answer);
+  switch (said.kind) {
+    case "submit":
+      return { ...said, task: String(task), answer: duplicate === true ? "duplicate" : "accepted" };
+    case "cancel":
+      return { ...said, answer: "cancelled" };
+    case "await": {
+      const ended = outcomeSchema.safeParse(outcome);
+      return { ...said, answer: ended.success ? ended.data : "live" };
+    }
+    case "query": {
+      const found = acceptedTaskSchema.safeParse(answer);
+      if (!found.success) return said;
+      const { state, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
+      const more = {
+        ...(endedIdx === undefined ? {} : { endedIdx }),
+        ...(agent === undefined ? {} : { agent }),
+      };
+      const isStale = stale === true ? { stale } : {};
+      return { ...said, ...isStale, answer: { state, attempts, submittedIdx, ...more } };
+    }
+    case "result":
+      return { ...said, answer: status as "ok" | "stale" | "gone" };
+  }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,33 @@
+// What a checker of histories finds: a promise that was broken, to whom, and how.
+
+import type { Observation } from "./observation.ts";
+
+/** Of `docs/invariants.md`, "Promises". */
+export type PromiseNumber = "P1" | "P2" | "P4" | "P5" | "P6" | "P7" | "P8" | "P12" | "P13";
+
+export interface Violation {
+  readonly promise: PromiseNumber;
+  readonly checker: string;
+  /** What was found, naming what it was found of. */
+  readonly sentence: string;
+}
+
+export function violation(
+  promise: PromiseNumber,
+  checker: string,
+  observed: Observation,
+  sentence: string,
+): Violation {
+  return { promise, checker, sentence: `${nameOf(observed)} ${sentence}` };
+}
+
+function nameOf(observed: Observation): string {
+  const task = observed.kind === "told" ? observed.outcome.task : observed.task;
+  const attempt = "attempt" in observed ? `#${observed.attempt}` : "";
+  const when = "sentMs" in observed ? `sent at ${ms(observed.sentMs)}` : `heard at ${ms(observed.heardMs)}`;
+  return `${observed.party}: ${observed.kind} ${task}${attempt}, ${when},`;
+}
+
+function ms(instant: number): string {
+  return `${instant.toFixed(1)} ms`;
+}

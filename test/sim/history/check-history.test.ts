@@ -1,0 +1,283 @@
+// The checkers find nothing in a true history, and each finds what it is for when that is broken on purpose.
+
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Event } from "../../../src/core/event.ts";
+import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
+import type { JournalRecord } from "../../../src/journal/journal.ts";
+import { checkHistory } from "../../../src/sim/history/check-history.ts";
+import type { Observation, Reading, SubmitObserved } from "../../../src/sim/history/observation.ts";
+import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
+
+let recorded: Recorded;
+beforeAll(async () => {
+  recorded = await recordHistory();
+});
+
+describe("a true history", () => {
+  it("has nothing to find", () => {
+    expect(checkHistory(recorded, { mustAllHaveEnded: false })).toEqual([]);
+  });
+
+  it("holds every kind of question and answer", () => {
+    const heard = recorded.observations.map((observed) => {
+      const answer =
+        "answer" in observed && typeof observed.answer === "string" ? observed.answer : undefined;
+      const refused = "refused" in observed ? observed.refused : undefined;
+      return [observed.kind, answer ?? refused ?? (("answer" in observed && "described") || "")].join(" ");
+    });
+    expect([...new Set(heard)].sort()).toEqual([
+      "assigned ",
+      "await described",
+      "await live",
+      "await unknown-task",
+      "cancel cancelled",
+      "cancel ended",
+      "cancel unknown-task",
+      "query described",
+      "query unknown-task",
+      "result gone",
+      "result ok",
+      "result stale",
+      "result stale-token",
+      "submit WAGGLE_NO_CAPABLE_AGENT",
+      "submit accepted",
+      "submit conflict",
+      "submit duplicate",
+      "told ",
+    ]);
+  });
+
+  it("is still true with questions that nobody answered", () => {
+    const unanswered = recorded.observations.map((observed): Observation => {
+      if (observed.kind === "told" || observed.kind === "assigned") return observed;
+      const { heardMs: _heard, at: _at, answer: _answer, refused: _refused, ...asked } = observed;
+      return asked as Observation;
+    });
+    expect(check({ observations: [...recorded.observations, ...unanswered] })).toEqual([]);
+  });
+});
+
+describe("what is broken on purpose", () => {
+  it("an accepted task that has not ended, where all must have", () => {
+    expect(checkHistory(recorded, { mustAllHaveEnded: true }).map(({ sentence }) => sentence)).toEqual([
+      expect.stringContaining("submit waiting"),
+    ]);
+  });
+
+  it("an accepted task that is not in the journal", () => {
+    expectOnly({ observations: [...recorded.observations, anAccepted({ task: "lost" })] }, "P1 accepted");
+  });
+
+  it("an acceptance that names a batch before the submission", () => {
+    const submittedIdx = lineOf(recorded).taskById.get("waiting")?.submittedIdx ?? 0;
+    const observed = anAccepted({ task: "waiting", at: { term: 1, idx: submittedIdx - 1 } });
+    expectOnly({ observations: [...recorded.observations, observed] }, "P1 accepted", "P2 accepted");
+  });
+
+  it("a task accepted as new though it was there before it was asked", () => {
+    const late = anAccepted({ task: "waiting", sentMs: 1e12, heardMs: 1e12 + 1, at: lastPosition() });
+    expectOnly({ observations: [...recorded.observations, late] }, "P1 accepted", "P2 accepted");
+  });
+
+  it("other content accepted under the same id", () => {
+    expectOnly(changed("submit", "duplicate", { content: { id: "done", kind: "other" } }), "P6 accepted");
+  });
+
+  it("a conflict with the same content, and one with nothing", () => {
+    expectOnly(changed("submit", "duplicate", { answer: "conflict" }), "P6 conflict");
+    expectOnly(changed("submit", "conflict", { task: "nothing" }), "P6 conflict");
+  });
+
+  it("a refused task that stands in the journal all the same", () => {
+    const refused = recorded.observations.map((observed) =>
+      observed.kind === "submit" && observed.task === "failed"
+        ? without(observed, "answer", { refused: "WAGGLE_BACKPRESSURE" })
+        : observed,
+    );
+    expectOnly({ observations: refused }, "P5 refused");
+  });
+
+  it("a refusal of what was known", () => {
+    const late = without(anAccepted({ task: "done" }), "answer", {
+      refused: "WAGGLE_NO_CAPABLE_AGENT",
+      sentMs: 1e12,
+      at: lastPosition(),
+    });
+    expectOnly({ observations: [...recorded.observations, late] }, "P5 refused");
+  });
+
+  it("an answer of a batch that is not there, or of another term", () => {
+    const { idx } = lastPosition();
+    expectOnly(changed("query", undefined, { at: { term: 1, idx: idx + 1 } }), "P12 positions");
+    expectOnly(changed("query", undefined, { at: { term: 2, idx } }), "P12 positions");
+  });
+
+  it("an answer from before what was known", () => {
+    const late = { kind: "await", party: "late", project: "default", task: "done", answer: "live" } as const;
+    const observed: Observation = { ...late, sentMs: 1e12, heardMs: 1e12 + 1, at: { term: 1, idx: 3 } };
+    expectOnly({ observations: [...recorded.observations, observed] }, "P5 freshness");
+  });
+
+  it.each([
+    ["await", "unknown-task", { task: "done" }, "a task that is known is said to be unknown"],
+    ["await", "live", { task: "unknown" }, "a task that is not there is said to live"],
+    ["cancel", "unknown-task", { task: "done" }, "a cancellation is told that the task is unknown"],
+    ["cancel", "cancelled", { task: "done" }, "a cancellation wins over a completion"],
+    ["cancel", "ended", { task: "dropped", at: { term: 1, idx: 1 } }, "a task has ended before it did"],
+    ["query", "unknown-task", { task: "waiting" }, "a query does not find what is there"],
+    [
+      "result",
+      "ok",
+      { outcome: "completed", result: "other" },
+      "a result is recorded otherwise than it was taken",
+    ],
+    ["result", "stale-token", { token: "first" }, "the right token is called stale"],
+  ] as const)("%s %s, changed: %s", (kind, answer, change, _sentence) => {
+    const more = "token" in change ? { token: tokenOf("failed") } : change;
+    expect(names(changed(kind, answer, more))).toContain("P5 answers");
+  });
+
+  it.each(["stale", "gone"] as const)("a result that was recorded is answered %s", (answer) => {
+    const results = recorded.observations.filter(
+      (observed) => observed.kind === "result" && observed.answer === "ok" && observed.task === "done",
+    );
+    const repeated = { ...results[1], answer } as Observation;
+    expectOnly(
+      { observations: recorded.observations.map((each) => (each === results[1] ? repeated : each)) },
+      "P5 answers",
+    );
+  });
+
+  it("a state that the task was not in", () => {
+    const queries = recorded.observations.filter(
+      (observed) => observed.kind === "query" && typeof observed.answer === "object",
+    );
+    expect(queries.length).toBe(2);
+    for (const query of queries) {
+      const answer = { ...(query as { answer: object }).answer, state: "running" };
+      const observations = recorded.observations.map((each) =>
+        each === query ? ({ ...query, answer } as Observation) : each,
+      );
+      expectOnly({ observations }, "P5 answers");
+    }
+  });
+
+  it("an outcome that is not the journal's, in an answer or told unasked", () => {
+    for (const change of [{ result: "another" }, { state: "failed" }, { attempts: 2 }, { agent: "a2" }]) {
+      const observations = recorded.observations.map((observed): Observation => {
+        if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
+        return { ...observed, outcome: { ...observed.outcome, ...change } as typeof observed.outcome };
+      });
+      expectOnly({ observations }, "P5 answers");
+    }
+  });
+
+  it("an attempt that the journal did not give", () => {
+    for (const change of [{ agent: "a2" }, { token: "other" }, { attempt: 2 }, { task: "unknown" }])
+      expect(names(changed("assigned", undefined, change))).toEqual(["P4 assigned"]);
+  });
+
+  it("a second outcome, a second submission, an attempt too many", () => {
+    const again = (type: Event["type"]) => ({ journal: withRepeated(type) });
+    expect(names(again("TaskCompleted"))).toContain("P2 task-lives");
+    expect(names(again("TaskSubmitted"))).toContain("P2 task-lives");
+    expect(names(again("TaskAssigned"))).toContain("P2 task-lives");
+  });
+
+  it("more attempts than an agent has places", () => {
+    const journal = edited((event) =>
+      event.type === "AgentJoined" ? [{ ...event, maxConcurrent: 0 }] : [event],
+    );
+    expect(names({ journal })).toContain("P7 capacity");
+  });
+
+  it("more slots granted than there are", () => {
+    const grant = { agent: "a1", incarnation: "a1-1", handle: "h", resources: ["gpu", "gpu"] };
+    const events = [
+      { type: "ResourceConfigured", resource: "gpu", settings: { slots: 1 } },
+      { type: "SlotGranted", ...grant, weightThousandths: 1, receipt: {} },
+    ] as unknown as Event[];
+    const journal = edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]));
+    expect(names({ journal })).toContain("P7 capacity");
+  });
+
+  it("readers that hold different batches, or states", () => {
+    const at = (change: Partial<Reading>) => ({
+      readings: recorded.readings.map((reading) => (reading.idx === 4 ? { ...reading, ...change } : reading)),
+    });
+    expectOnly(at({ hash: "another" }), "P8 readings");
+    expectOnly(at({ idx: 4_000 }), "P8 readings");
+    expectOnly(at({ state: "another" }), "P13 fold");
+  });
+});
+
+function check(change: Partial<Recorded>) {
+  return checkHistory({ ...recorded, ...change }, { mustAllHaveEnded: false });
+}
+
+function names(change: Partial<Recorded>): string[] {
+  return [...new Set(check(change).map(({ promise, checker }) => `${promise} ${checker}`))];
+}
+
+function expectOnly(change: Partial<Recorded>, ...expected: string[]): void {
+  expect(names(change)).toEqual(expected);
+}
+
+/** The last observation of a kind and with an answer, changed. */
+function changed(
+  kind: Observation["kind"],
+  answer: string | undefined,
+  change: object,
+): { readonly observations: readonly Observation[] } {
+  const place = recorded.observations.findLastIndex(
+    (observed) =>
+      observed.kind === kind &&
+      (answer === undefined || ("answer" in observed && observed.answer === answer)),
+  );
+  expect(place, `${kind} ${answer} is in the history`).toBeGreaterThanOrEqual(0);
+  const observations = recorded.observations.map((observed, at) =>
+    at === place ? ({ ...observed, ...change } as Observation) : observed,
+  );
+  return { observations };
+}
+
+function without(observed: Observation, field: string, more: object): Observation {
+  const { [field]: _dropped, ...rest } = observed as unknown as Record<string, unknown>;
+  return { ...rest, ...more } as unknown as Observation;
+}
+
+function anAccepted(change: Partial<SubmitObserved> & { readonly task: string }): Observation {
+  const content = { id: change.task, kind: "nobody", payload: `of ${change.task}` };
+  const at = { term: 1, idx: lineOf(recorded).lastIdx - 1 };
+  const base = { kind: "submit", party: "later", project: "default", content, answer: "accepted" } as const;
+  return { ...base, sentMs: 0, heardMs: 1e11, at, ...change };
+}
+
+function tokenOf(task: string): string {
+  return lineOf(recorded).taskById.get(task)?.attempts.get(1)?.token ?? "";
+}
+
+function lastPosition() {
+  const idx = lineOf(recorded).lastIdx;
+  return { term: 1, idx };
+}
+
+/** Another journal, whole in itself: its events changed, its chain made anew. */
+function edited(change: (event: Event) => readonly Event[]): JournalRecord[] {
+  let prev = "";
+  return recorded.journal.map(({ seq, bytes }) => {
+    const batch = decodeBatch(bytes);
+    if (batch === undefined) throw new Error("a record of the history is no batch");
+    const { events, ...header } = batch;
+    const again = encodeBatch(
+      { ...header, prev },
+      events.flatMap(change).map((event) => JSON.stringify(event)),
+    );
+    prev = hashOf(again);
+    return { seq, bytes: again };
+  });
+}
+
+function withRepeated(type: Event["type"]): JournalRecord[] {
+  return edited((event) => (event.type === type ? [event, event] : [event]));
+}

@@ -1,0 +1,95 @@
+// A short true history for the checkers' tests: a production coordinator, a client and an agent whose wires are
+// recorded, and every kind of question and answer in it.
+
+import { swarmId } from "../../../src/ids.ts";
+import type { JournalRecord } from "../../../src/journal/journal.ts";
+import { Replay } from "../../../src/journal/replay.ts";
+import { stateFingerprint } from "../../../src/sim/history/check-readings.ts";
+import { JournalLine } from "../../../src/sim/history/journal-line.ts";
+import type { Observation, Reading } from "../../../src/sim/history/observation.ts";
+import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
+import type { MemoryHub } from "../../../src/transport/memory.ts";
+import { startTestSwarm, subjects, WireAgent, WireParty } from "../../support/swarm.ts";
+
+export interface Recorded {
+  readonly observations: readonly Observation[];
+  readonly readings: readonly Reading[];
+  readonly journal: readonly JournalRecord[];
+}
+
+export async function recordHistory(): Promise<Recorded> {
+  const swarm = await startTestSwarm();
+  const observations: Observation[] = [];
+  await live((party) => recording(swarm.hub, party, observations));
+  await swarm.stop();
+  const journal: JournalRecord[] = [];
+  for (let seq = 1; seq <= swarm.store.lastSeq; seq += 1) {
+    const record = swarm.store.at(seq);
+    if (record !== undefined) journal.push(record);
+  }
+  return { observations, readings: readingsOf(journal), journal };
+}
+
+function recording(hub: MemoryHub, party: string, observations: Observation[]): RecordingTransport {
+  return new RecordingTransport(hub.connect(), {
+    party,
+    swarm: swarmId("test"),
+    now: () => performance.now(),
+    record: (observed) => observations.push(observed),
+  });
+}
+
+/** `done` completes, `failed` fails for good, `dropped` is cancelled while it runs, `waiting` stays queued. */
+async function live(connect: (party: string) => RecordingTransport): Promise<void> {
+  const client = new WireParty(connect("client"));
+  const agent = new WireAgent(connect("agent"), "a1", { maxConcurrent: 1 });
+  await agent.join();
+  client.listen(subjects.done("inbox"));
+  const submit = (id: string, kind = "count", more: object = {}) =>
+    client.submit([{ id, kind, payload: `of ${id}`, ...more }], { notify: "inbox" });
+
+  await submit("done");
+  await submit("done");
+  await submit("done", "count", { payload: "another" });
+  await client.submit([{ id: "refused", kind: "nobody" }], { failFast: true });
+  await submit("waiting", "nobody");
+  await ask(client, "await", ["done", "waiting", "unknown"]);
+  await client.task("waiting");
+  await client.task("unknown");
+  const first = await agent.assignment();
+  await agent.report(first, "completed", { result: "it is done" });
+  await agent.report(first, "completed", { result: "it is done" });
+  await ask(client, "await", ["done"]);
+  await ask(client, "cancel", ["done", "unknown"]);
+
+  await submit("failed");
+  const second = await agent.assignment();
+  await agent.report({ ...second, token: "1.999" }, "completed", { result: "not mine" });
+  await agent.report({ ...second, attempt: 7 }, "completed", { result: "never was" });
+  await agent.report(second, "invalid", { error: "no such thing" });
+  await submit("dropped");
+  const third = await agent.assignment();
+  await ask(client, "cancel", ["dropped"]);
+  await agent.report(third, "completed", { result: "too late" });
+  await client.task("done");
+}
+
+function ask(client: WireParty, verb: "await" | "cancel", tasks: readonly string[]): Promise<unknown> {
+  const message = verb === "await" ? { tasks, notify: "inbox" } : { tasks };
+  return client.ask(subjects.project("default", verb), message);
+}
+
+/** What a standby that followed would say it read, and what state it had. */
+function readingsOf(journal: readonly JournalRecord[]): Reading[] {
+  const replay = new Replay();
+  return journal.map((record) => {
+    replay.take(record);
+    const { idx, hash } = replay.position;
+    return { reader: "standby", idx, hash, state: stateFingerprint(replay.state) };
+  });
+}
+
+/** Where the journal of the history submits, opens, ends: for tests that move things about. */
+export function lineOf({ journal }: Recorded): JournalLine {
+  return new JournalLine(journal);
+}
