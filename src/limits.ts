@@ -89,15 +89,23 @@ export const limits = {
   journalFullRetryMs: 1_000,
 
   // --- leadership (design section 6) ----------------------------------------------------------
-  /** T: silence after which a standby campaigns. */
+  /** T: silence after which a standby campaigns, unless a coordinator is told otherwise. */
   leaderTimeoutMs: 3_000,
-  /** T·(1 + jitter) at its longest: after that much silence somebody leads. */
-  electionMsMax: 6_000,
+  /** Shorter, and a pause of the garbage collector or of a disk would change leaders. */
+  leaderTimeoutMsMin: 500,
+  /** Longer, and whoever asks gives up before somebody leads. */
+  leaderTimeoutMsMax: 10_000,
+  /** A standby waits for T and up to this share of it more, so that of several one is first; that two campaign at
+   *  once is harmless, since the journal takes one of them. */
+  electionJitterShare: 1 / 3,
   /** The leader appends at least once per T / this, so that two losses do not depose it. */
   leaderBeatsPerTimeout: 3,
   /** How often the leader looks at what only time brings: silent agents, its own beat, refusals to sum up. */
   pulseMs: 250,
-  /** A pulse that comes later than this says that the process stalled: silence is counted anew. */
+  /** …and at least so often in T, so that a beat is not late by much of it. */
+  pulsesPerTimeout: 12,
+  /** A pulse that comes later than this, or than a beat should, says that the process stalled: silence is counted
+   *  anew. */
   pulseLateMs: 1_000,
   /** A standby lets the leader answer a query first. */
   standbyAnswerMs: 150,
@@ -472,7 +480,14 @@ assert(
   limits.heartbeatMs * 3 <= limits.unresponsiveSilenceMs && limits.unresponsiveSilenceMs < limits.agentLostMs,
   "two lost heartbeats make nobody unresponsive, and the unresponsive are not yet lost",
 );
-assert(limits.electionMsMax === 2 * limits.leaderTimeoutMs, "the jitter of an election is below T");
+assert(
+  limits.leaderTimeoutMsMin <= limits.leaderTimeoutMs && limits.leaderTimeoutMs <= limits.leaderTimeoutMsMax,
+  "the default T is within what may be set",
+);
+assert(
+  limits.leaderTimeoutMsMax * (1 + limits.electionJitterShare) < limits.askTimeoutMs,
+  "whoever asks outlasts a change of leaders, at the longest T there may be",
+);
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
 assert(
   limits.askTimeoutMs < limits.slotAgentForgottenMs,
@@ -520,7 +535,7 @@ assert(
   "a standby reads again before it would campaign",
 );
 assert(
-  limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout < limits.leaderTimeoutMs * limits.leaderTrustShare,
+  1 / limits.leaderBeatsPerTimeout + 1 / limits.pulsesPerTimeout < limits.leaderTrustShare,
   "a leader that beats in time keeps its trust",
 );
 assert(

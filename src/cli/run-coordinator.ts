@@ -69,6 +69,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       clock: systemClock,
       random: systemRandom,
       logger,
+      ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
     });
     closing.unshift(() => coordinator.stop());
     return { id, broker, journal, recovery, transport, coordinator, stop: () => closeAll(closing) };

@@ -20,6 +20,10 @@ export function upCommand(program: Program): Command {
         "folder, else a nats-server from the PATH, else the development broker; the last two go on when this ends, until " +
         "`waggle down`. A second coordinator of the same swarm stands by where the journal is in JetStream.",
     )
+    .option(
+      "--leader-timeout <duration>",
+      "how long it may be silent as leader until another coordinator takes over; default 3s",
+    )
     .addHelpText("after", examples)
     .action((_: unknown, command: Command) =>
       runVerb(program, command, up, { logLevel: "info", logIsData: true }),
@@ -32,6 +36,7 @@ Ctrl-C once: it hands over and ends. Twice: it ends at once; the journal is whol
 Examples:
   $ waggle up
   $ waggle up --nats nats://127.0.0.1:4222 --swarm acme
+  $ waggle up --leader-timeout 1s
   $ waggle up --json > up.ndjson`;
 
 async function up(context: VerbContext): Promise<ExitCode> {
@@ -91,13 +96,14 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
 
 /** That another leads is known only when nobody's silence has let this one lead; a dead leader is silent, too. */
 function standbyNotices({ coordinator, transport }: RunningCoordinator): Observable<string> {
-  const waits = `standing by: it waits to see whether another coordinator leads (up to ${duration(limits.electionMsMax)})`;
+  const waits = () =>
+    `standing by: it waits to see whether another coordinator leads (up to ${duration(coordinator.silenceMsMax)})`;
   return coordinator.role$.pipe(
     distinctUntilChanged(),
     switchMap((role) => {
       if (role !== "standing-by") return EMPTY;
-      const first = timer(limits.standbyNoticeMs).pipe(map(() => waits));
-      const then = timer(limits.electionMsMax).pipe(
+      const first = timer(limits.standbyNoticeMs).pipe(map(waits));
+      const then = timer(coordinator.silenceMsMax + limits.standbyNoticeMs).pipe(
         filter(() => transport.status() === "connected"),
         map(() => "standing by: another coordinator leads"),
       );

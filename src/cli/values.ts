@@ -2,20 +2,11 @@
 // Not here: what a task may hold (protocol/schemas.ts checks that, and the coordinator again).
 
 import { InvalidArgumentError } from "commander";
+import { durationIn } from "../config/duration.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { kindSchema, labelsSchema } from "../protocol/schemas.ts";
 
-const unitsMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 24 * 3_600_000,
-};
-
-const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
-const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /** `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m` in milliseconds. @throws InvalidArgumentError */
@@ -32,14 +23,6 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   const time = timeIn(text, now);
   if (time !== undefined) return time;
   throw new InvalidArgumentError(`'${text}' is no time: write 2026-11-20T18:00:00Z, or +5m from now.`);
-}
-
-function durationIn(text: string): number | undefined {
-  if (!DURATION.test(text)) return undefined;
-  let ms = 0;
-  for (const [, amount, unit] of text.matchAll(DURATION_PART))
-    ms += Number(amount) * (unitsMs[unit ?? ""] ?? 0);
-  return Math.round(ms);
 }
 
 function timeIn(text: string, now: number): Date | undefined {

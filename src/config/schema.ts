@@ -4,11 +4,18 @@
 
 import { z } from "zod";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { durationIn } from "./duration.ts";
 
 const subjectToken = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -");
 
 export const logLevels = ["silent", "error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];
+
+function isLeaderTimeout(text: string): boolean {
+  const ms = durationIn(text) ?? 0;
+  return ms >= limits.leaderTimeoutMsMin && ms <= limits.leaderTimeoutMsMax;
+}
 
 /** Sets of an unknown name are refused: a misspelt setting must not pass for one that is in force. */
 export const configSchema = z
@@ -48,6 +55,16 @@ export const configSchema = z
       .min(1)
       .optional()
       .describe("Where the local broker and its journal live, relative to this file. Default: .waggle."),
+    leaderTimeout: z
+      .string()
+      .refine(
+        isLeaderTimeout,
+        `must be a duration from ${limits.leaderTimeoutMsMin} ms to ${limits.leaderTimeoutMsMax / 1000} s, like 1s`,
+      )
+      .optional()
+      .describe(
+        "How long a leader may be silent until another coordinator takes over; of the terms that this coordinator leads. Default: 3s.",
+      ),
     logLevel: z
       .enum(logLevels)
       .optional()

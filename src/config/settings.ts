@@ -8,6 +8,7 @@ import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 import { InvalidConfigError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
+import { durationIn } from "./duration.ts";
 import { type Config, configSchema, type LogLevel } from "./schema.ts";
 
 export const CONFIG_FILE = "waggle.config.json";
@@ -29,6 +30,8 @@ export interface Settings {
   readonly user: string;
   /** Absolute. */
   readonly dataFolder: string;
+  /** T of the terms that a coordinator leads; undefined: the default. */
+  readonly leaderTimeoutMs: number | undefined;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -46,6 +49,7 @@ export interface SettingNames {
   readonly project?: string;
   readonly user?: string;
   readonly dataFolder?: string;
+  readonly leaderTimeout?: string;
   readonly logLevel?: string;
 }
 
@@ -68,6 +72,7 @@ export const environmentVariables = {
   project: "WAGGLE_PROJECT",
   user: "WAGGLE_USER",
   dataFolder: "WAGGLE_DATA_FOLDER",
+  leaderTimeout: "WAGGLE_LEADER_TIMEOUT",
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
@@ -92,11 +97,11 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
   readonly options: { readonly [Name in keyof SettingNames]: SettingNames[Name] | undefined };
 }
 
-/** Of a program: it logs as it likes, and may be nobody's in particular.
+/** Of a program: it leads nothing, logs as it likes, and may be nobody's in particular.
  *  @throws InvalidConfigError naming the option or the variable that is wrong */
-export function programSettings(sources: ProgramSources): Omit<SaidSettings, "logLevel"> {
+export function programSettings(sources: ProgramSources): Omit<SaidSettings, "leaderTimeoutMs" | "logLevel"> {
   const { values, ...environment } = environmentLayer(sources);
-  const { logLevel: _, ...read } = values;
+  const { leaderTimeout: _, logLevel: __, ...read } = values;
   const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
   return settingsOf([options, { ...environment, values: read }], sources.cwd);
 }
@@ -118,6 +123,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     project: text("project") ?? "default",
     user: text("user"),
     dataFolder: path("dataFolder") ?? resolve(cwd, ".waggle"),
+    leaderTimeoutMs: durationIn(text("leaderTimeout") ?? ""),
     logLevel: text("logLevel") as LogLevel | undefined,
   };
 }
@@ -273,5 +279,6 @@ const checkedBy: Partial<Record<SettingName, (typeof shape)[keyof typeof shape]>
   project: shape.project,
   user: shape.user,
   dataFolder: shape.dataFolder,
+  leaderTimeout: shape.leaderTimeout,
   logLevel: shape.logLevel,
 };

@@ -3,7 +3,7 @@
 // owns them and does what they call for. Each term of leadership is one `Leader`, thrown away with its state.
 //
 // Authoritative is the journal alone: who leads is whoever's `TermStarted` is the highest in it. A standby waits
-// T·(1 + jitter) of silence on its own monotonic clock, restarted when its own loop stalled, unless the last term
+// T·(1 + jitter) of silence, T being the term's, on its own monotonic clock, restarted when its own loop stalled, unless the last term
 // ended of its own accord, or nobody else can be there (an empty journal, or one that only one process can open).
 // It campaigns by appending behind the last record it has read; whoever is refused has lost, and reads on.
 
@@ -25,6 +25,7 @@ import { FollowedTime } from "./journal-clock.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { Queries } from "./queries.ts";
+import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
   /** Names this process to people; stands in the journal as the term's leader. */
@@ -35,6 +36,8 @@ export interface CoordinatorOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** T of the terms that it leads, ms. Default `limits.leaderTimeoutMs`. */
+  readonly leaderTimeoutMs?: number;
 }
 
 export type Role = "standing-by" | "leading" | "halted" | "stopped";
@@ -42,6 +45,8 @@ export type Role = "standing-by" | "leading" | "halted" | "stopped";
 export interface Coordinator {
   /** The present role, then each change; completes when stopped or halted. */
   readonly role$: Observable<Role>;
+  /** After that much silence of the leader it campaigns, ms: T of the term that it follows, and the jitter. */
+  readonly silenceMsMax: number;
   /** Resolves with the term when it leads; at once when it does. Rejects when it ends before it ever led. */
   whenLeading(): Promise<Term>;
   /** Resolves when it has ended: with the reason when it halted, undefined when it was stopped. */
@@ -68,6 +73,8 @@ class RunningCoordinator implements Coordinator {
   readonly #role = new BehaviorSubject<Role>("standing-by");
   readonly #queries: Queries;
   readonly #room: JournalRoom;
+  /** Of the terms that it leads. */
+  readonly #timing: Timing;
   readonly #subscriptions: Subscription[] = [];
   #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
   readonly #followed = new FollowedTime();
@@ -85,6 +92,7 @@ class RunningCoordinator implements Coordinator {
   constructor(options: CoordinatorOptions) {
     this.#options = options;
     this.#subjects = subjectsOf(options.swarm);
+    this.#timing = timingOf(options.leaderTimeoutMs ?? limits.leaderTimeoutMs);
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -101,6 +109,10 @@ class RunningCoordinator implements Coordinator {
 
   get role$(): Observable<Role> {
     return this.#role.asObservable();
+  }
+
+  get silenceMsMax(): number {
+    return this.#followedTiming.silenceMsMax;
   }
 
   async start(): Promise<void> {
@@ -172,23 +184,29 @@ class RunningCoordinator implements Coordinator {
     }
   }
 
+  /** By the T of the term that it leads or follows; of its own while there is none. */
+  get #followedTiming(): Timing {
+    const { leaderTimeoutMs } = this.#replay.state;
+    return leaderTimeoutMs === 0 ? this.#timing : timingOf(leaderTimeoutMs);
+  }
+
   #hasLastTermEnded(): boolean {
     return this.#replay.lastEventType === "TermEnded";
   }
 
   #heard(): void {
     this.#heardMonotonicMs = this.#options.clock.monotonicMs();
-    this.#silenceMs = limits.leaderTimeoutMs * (1 + this.#options.random.next());
+    const { timeoutMs, silenceMsMax } = this.#followedTiming;
+    this.#silenceMs = timeoutMs + (silenceMsMax - timeoutMs) * this.#options.random.next();
   }
 
   #watchSilence(): void {
     const { clock } = this.#options;
-    const now = clock.monotonicMs();
-    this.#watchedMonotonicMs = now;
-    this.#cancelWatch = clock.after(limits.pulseMs, () => {
+    const { pulseMs, pulseLateMs } = this.#followedTiming;
+    this.#watchedMonotonicMs = clock.monotonicMs();
+    this.#cancelWatch = clock.after(pulseMs, () => {
       const late = clock.monotonicMs() - this.#watchedMonotonicMs;
-      if (late > limits.pulseMs + limits.pulseLateMs || this.#options.transport.status() !== "connected")
-        this.#heard();
+      if (late > pulseMs + pulseLateMs || this.#options.transport.status() !== "connected") this.#heard();
       const isSilent = clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
       if (isSilent) void this.#inspect();
       else this.#watchSilence();
@@ -223,7 +241,13 @@ class RunningCoordinator implements Coordinator {
     this.#stopFollowing.abort();
     this.#cancelWatch?.();
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" });
-    const deps = { ...this.#options, subjects: this.#subjects, room: this.#room, followed: this.#followed };
+    const deps = {
+      ...this.#options,
+      subjects: this.#subjects,
+      room: this.#room,
+      timing: this.#timing,
+      followed: this.#followed,
+    };
     try {
       this.#leader = new Leader(deps, this.#replay, {
         onLeading: () => this.#lead(),
@@ -277,7 +301,7 @@ class RunningCoordinator implements Coordinator {
     const leading = this.#role.value === "leading";
     if (!this.#isCampaigning)
       transport.publish(this.#subjects.coordinator, encode({ id, term, idx, leading }));
-    this.#cancelBeat = clock.after(limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout, () => this.#beat());
+    this.#cancelBeat = clock.after(this.#followedTiming.beatMs, () => this.#beat());
   }
 
   // --- endings ------------------------------------------------------------------------------------

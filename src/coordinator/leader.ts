@@ -44,10 +44,12 @@ import { Presences } from "./presence.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
+import type { Timing } from "./timing.ts";
 
 export interface LeaderDeps {
   /** Of this coordinator, for people. */
   readonly id: string;
+  readonly timing: Timing;
   readonly subjects: Subjects;
   readonly transport: Transport;
   readonly journal: Journal;
@@ -175,7 +177,14 @@ export class Leader {
       onHalted: (error) => this.#finish({ kind: "halted", error }),
       onFull: (isFull, message) => this.#sawFull(isFull, message),
     });
-    this.#appendTurn({ first: { type: "StartTerm", term: this.term, leader: deps.id } });
+    this.#appendTurn({
+      first: {
+        type: "StartTerm",
+        term: this.term,
+        leader: deps.id,
+        timeoutMs: deps.timing.timeoutMs,
+      },
+    });
   }
 
   get state(): SwarmState {
@@ -307,8 +316,7 @@ export class Leader {
   /** Whether the last acknowledged append is young enough that no other leader can have been elected since. */
   #isTrusted(): boolean {
     if (!this.#deps.journal.sharable) return true;
-    const trustMs = limits.leaderTimeoutMs * limits.leaderTrustShare;
-    return this.#deps.clock.monotonicMs() - this.#provenMonotonicMs < trustMs;
+    return this.#deps.clock.monotonicMs() - this.#provenMonotonicMs < this.#deps.timing.trustMs;
   }
 
   #append(held: Held): void {
@@ -384,7 +392,8 @@ export class Leader {
   #pulse(): void {
     if (this.#phase === "over") return;
     const now = this.#deps.clock.monotonicMs();
-    const isLate = now - this.#pulseMonotonicMs > limits.pulseLateMs + limits.pulseMs;
+    const { pulseMs, pulseLateMs } = this.#deps.timing;
+    const isLate = now - this.#pulseMonotonicMs > pulseLateMs + pulseMs;
     if (isLate || this.#deps.transport.status() !== "connected") this.presences.restart(this.#state);
     this.#pulseMonotonicMs = now;
     // While what an earlier pulse found is undecided, finding it again would only pile up.
@@ -396,13 +405,13 @@ export class Leader {
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     this.#deps.room.look();
-    this.#cancelPulse = this.#deps.clock.after(limits.pulseMs, () => this.#pulse());
+    this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
   }
 
   /** An idle leader shows that it lives, where somebody stands by. */
   #beat(now: number): Command[] {
-    const beatMs = limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout;
-    const isIdle = this.#held.length === 0 && now - this.#lastAppendMonotonicMs >= beatMs - limits.pulseMs;
+    const { beatMs, pulseMs } = this.#deps.timing;
+    const isIdle = this.#held.length === 0 && now - this.#lastAppendMonotonicMs >= beatMs - pulseMs;
     return this.#deps.journal.sharable && isIdle ? [{ type: "RenewTerm" }] : [];
   }
 

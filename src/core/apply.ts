@@ -71,8 +71,10 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
   switch (event.type) {
     case "TermStarted":
       assert(event.term > state.term, `term ${event.term} follows term ${state.term}`);
+      assert(event.timeoutMs > 0, `term ${event.term} says how long its leader may be silent`);
       state.term = event.term;
       state.leader = event.leader;
+      state.leaderTimeoutMs = event.timeoutMs;
       return;
     case "TermRenewed":
     case "TermEnded":

@@ -55,7 +55,13 @@ export type ReportedOutcome =
   | { readonly kind: "revoked"; readonly tokens?: number };
 
 export type Command =
-  | { readonly type: "StartTerm"; readonly term: Term; readonly leader: string }
+  | {
+      readonly type: "StartTerm";
+      readonly term: Term;
+      readonly leader: string;
+      /** T of this term, ms, positive. */
+      readonly timeoutMs: number;
+    }
   | { readonly type: "RenewTerm" }
   | { readonly type: "EndTerm" }
   | {

@@ -29,7 +29,12 @@ const NOTHING = answered({ kind: "none" });
 export function decide(state: SwarmState, command: Command, at: Instant): Decision {
   switch (command.type) {
     case "StartTerm":
-      return decided({ type: "TermStarted", term: command.term, leader: command.leader });
+      return decided({
+        type: "TermStarted",
+        term: command.term,
+        leader: command.leader,
+        timeoutMs: command.timeoutMs,
+      });
     case "RenewTerm":
       return decided({ type: "TermRenewed" });
     case "EndTerm":

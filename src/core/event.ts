@@ -92,7 +92,13 @@ export interface Acquisition {
 
 export type Event =
   // leadership
-  | { readonly type: "TermStarted"; readonly term: Term; readonly leader: string }
+  | {
+      readonly type: "TermStarted";
+      readonly term: Term;
+      readonly leader: string;
+      /** T: whoever stands by waits for at least so much silence before it campaigns, ms. */
+      readonly timeoutMs: number;
+    }
   | { readonly type: "TermRenewed" }
   /** The leader stepped down of its own accord: a standby need not wait for its silence. */
   | { readonly type: "TermEnded" }

@@ -374,6 +374,8 @@ export interface ProjectRow {
 export interface SwarmState {
   term: Term;
   leader: string;
+  /** T of the term: how long its leader may be silent, ms; 0 before the first term. */
+  leaderTimeoutMs: number;
   /** Of the last applied batch; 0 before the first. */
   idx: BatchIndex;
   at: Instant;
@@ -456,6 +458,7 @@ export function emptyState(): SwarmState {
   return {
     term: 0 as Term,
     leader: "",
+    leaderTimeoutMs: 0,
     idx: 0 as BatchIndex,
     at: 0 as Instant,
     tick: 0,

@@ -83,7 +83,11 @@ function tasksThatFit(limit: number | null, used: number, tokensPerTask: number)
 
 function stateOf(snapshot: BudgetSnapshot, tokensPerTask: number): SwarmState {
   const state = emptyState();
-  record(state, { type: "TermStarted", term: 1 as Term, leader: "" }, longAgo);
+  record(
+    state,
+    { type: "TermStarted", term: 1 as Term, leader: "", timeoutMs: limits.leaderTimeoutMs },
+    longAgo,
+  );
   const active = snapshot.projects.filter(({ status }) => status === "active");
   for (const project of active) {
     record(

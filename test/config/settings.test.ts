@@ -53,6 +53,16 @@ describe("settings", () => {
     });
   });
 
+  it("take how long a leader may be silent as a duration, within bounds", () => {
+    expect(settings({ flags: { leaderTimeout: "1s" } }).leaderTimeoutMs).toBe(1_000);
+    expect(settings({ env: { WAGGLE_LEADER_TIMEOUT: "500ms" } }).leaderTimeoutMs).toBe(500);
+    expect(settings({ cwd: aFolder({ leaderTimeout: "10s" }) }).leaderTimeoutMs).toBe(10_000);
+    for (const wrong of ["3", "499ms", "11s", "soon", "-1s"])
+      expect(errorOf({ flags: { leaderTimeout: wrong } }).message).toBe(
+        "--leader-timeout: must be a duration from 500 ms to 10 s, like 1s",
+      );
+  });
+
   it("take an empty variable for an absent one", () => {
     expect(settings({ env: { WAGGLE_SWARM: "", NATS_URL: "" } })).toMatchObject({
       swarm: "default",

@@ -65,7 +65,7 @@ beforeEach(async () => {
   const random = { ...systemRandom, next: () => 0 };
   swarm = await startTestSwarm({ clock: walls.c1, random, store, logger, journal: firstJournal });
   secondJournal = store.open();
-  await swarm.startAnother("c2", secondJournal, walls.c2);
+  await swarm.startAnother("c2", secondJournal, { clock: walls.c2 });
   agent = await swarm.agent("a1");
 });
 afterEach(async () => {
@@ -182,7 +182,7 @@ it("a coordinator that followed nobody takes its wall clock's word for how long 
   const before = journalTime();
   const back = new OtherWall(clock);
   back.offMs = -hourMs;
-  const third = await swarm.startAnother("c3", undefined, back);
+  const third = await swarm.startAnother("c3", undefined, { clock: back });
   await third.whenLeading();
   expect(journalTime() - before).toBeLessThan(2_000);
   expect(alarms).toEqual([expect.closeTo(-hourMs, -5)]);
@@ -191,7 +191,7 @@ it("a coordinator that followed nobody takes its wall clock's word for how long 
   await stoppedAgain;
   const ahead = new OtherWall(clock);
   ahead.offMs = hourMs;
-  const fourth = await swarm.startAnother("c4", undefined, ahead);
+  const fourth = await swarm.startAnother("c4", undefined, { clock: ahead });
   await fourth.whenLeading();
   expect(journalTime()).toBeCloseTo(ahead.now(), -4);
 });

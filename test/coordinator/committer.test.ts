@@ -31,7 +31,10 @@ interface BatchOptions {
 function aBatch({ tail, term: of, events, at = 1_000 }: BatchOptions): PendingBatch {
   const startsTerm = of > tail.term;
   const all: readonly Event[] =
-    events ?? (startsTerm ? [{ type: "TermStarted", term: of, leader: "c" }] : [{ type: "TermRenewed" }]);
+    events ??
+    (startsTerm
+      ? [{ type: "TermStarted", term: of, leader: "c", timeoutMs: 3_000 }]
+      : [{ type: "TermRenewed" }]);
   const idx = batchIndex(tail.idx + 1);
   const header = { journal: "j", term: of, idx, prev: tail.hash, at: instant(at) };
   const bytes = encodeBatch(

@@ -65,7 +65,7 @@ function aRivalBatch(of: number, ...events: Event[]): Uint8Array {
   const { idx, hash, journal } = swarm.watched.settled().position;
   const header = { journal, term: term(of), idx: batchIndex(idx + 1), prev: hash, at: instant(clock.now()) };
   const all: Event[] =
-    events.length > 0 ? events : [{ type: "TermStarted", term: term(of), leader: "rival" }];
+    events.length > 0 ? events : [{ type: "TermStarted", term: term(of), leader: "rival", timeoutMs: 3_000 }];
   return encodeBatch(
     header,
     all.map((event) => JSON.stringify(event)),
@@ -187,6 +187,47 @@ describe("a standby", () => {
     expect(standby && shared(standby)).toEqual(leader && shared(leader));
     const [, page] = await answersOf(subjects.query("_", "journal"), { from: 1 });
     expect(page).toMatchObject({ last: swarm.watched.settled().position.idx });
+  });
+});
+
+describe("a term's own time-out", () => {
+  it("is what a standby waits for, whatever its own", async () => {
+    const quick = await swarm.startAnother("c2", store.open(), { leaderTimeoutMs: 1_000 });
+    expect(quick.silenceMsMax).toBe(silenceMs * (1 + limits.electionJitterShare));
+    first.journal.setCutOff(true);
+    await clock.advance(silenceMs - limits.pulseMs);
+    expect(roleOf(quick)).toBe("standing-by");
+    await clock.advance(2 * limits.pulseMs);
+    expect(roleOf(quick)).toBe("leading");
+    expect(swarm.watched.settled().state.leaderTimeoutMs).toBe(1_000);
+
+    const slow = await swarm.startAnother("c3", store.open(), { leaderTimeoutMs: 10_000 });
+    await quick.stop();
+    expect(await slow.whenLeading()).toBe(3);
+    expect(swarm.watched.settled().state.leaderTimeoutMs).toBe(10_000);
+  });
+
+  it("of 1 s is kept by beats three times as often, and ends trust after 0.8 s", async () => {
+    const journal = store.open();
+    const leader = await swarm.startAnother("c2", journal, { leaderTimeoutMs: 1_000 });
+    await swarm.coordinator.stop();
+    await leader.whenLeading();
+    const { coordinator: standby } = await aStandby("c3");
+    const before = store.lastSeq;
+    await clock.advance(20_000);
+    expect([roleOf(leader), roleOf(standby)]).toEqual(["leading", "standing-by"]);
+    const beats = store.lastSeq - before;
+    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderBeatsPerTimeout);
+    expect(beats).toBeLessThanOrEqual(40 * limits.leaderBeatsPerTimeout);
+
+    await standby.stop();
+    journal.setCutOff(true);
+    const status = () => answersOf(subjects.query("_", "status"), {});
+    expect(await status()).toMatchObject([{ leader: "c2" }]);
+    await clock.advance(1_000 * limits.leaderTrustShare);
+    expect(await status()).toEqual([]);
+    journal.setCutOff(false);
+    await clock.advance(limits.appendTimeoutMs);
   });
 });
 
@@ -484,7 +525,7 @@ describe("a batch that does not fit what stands before it", () => {
     const { idx, hash, journal } = damaged.watched.settled().position;
     const header = { journal, term: term(2), idx: batchIndex(idx + 1), prev: hash, at: instant(clock.now()) };
     const events = [
-      '{"type":"TermStarted","term":2,"leader":"x"}',
+      '{"type":"TermStarted","term":2,"leader":"x","timeoutMs":3000}',
       '{"type":"TaskReleased","task":"nothing"}',
     ];
     other.insertRival(encodeBatch(header, events));

@@ -8,7 +8,12 @@ import { type BatchHeader, decodeBatch, encodeBatch, hashOf } from "../../src/jo
 import { Replay } from "../../src/journal/replay.ts";
 
 const renewed: Event = { type: "TermRenewed" };
-const started = (of: number): Event => ({ type: "TermStarted", term: term(of), leader: "c" });
+const started = (of: number): Event => ({
+  type: "TermStarted",
+  term: term(of),
+  leader: "c",
+  timeoutMs: 3_000,
+});
 
 class Line {
   readonly replay = new Replay();

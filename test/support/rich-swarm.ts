@@ -151,7 +151,7 @@ function work(turns: SlotTurns): void {
   turns.turn({ type: "MarkUnresponsive", agent: agentId("a3"), incarnation: incarnation("a3-1") });
   turns.turn({ type: "DrainAgent", agent: agentId("a2") }, { type: "Pause", project: projectId("p") });
   turns.pass(5_100);
-  turns.turn({ type: "StartTerm", term: term(2), leader: "c2" }, { type: "Pause" });
+  turns.turn({ type: "StartTerm", term: term(2), leader: "c2", timeoutMs: 1_000 }, { type: "Pause" });
 }
 
 /** A heartbeat: all that was assigned is there, but for so many. */

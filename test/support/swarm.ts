@@ -26,8 +26,12 @@ export interface TestSwarm {
   /** Of each coordinator, by its id: to cut and heal. */
   readonly transportById: ReadonlyMap<string, Transport>;
   agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
-  /** A further coordinator on the same journal, by default with the swarm's clock. */
-  startAnother(id: string, journal?: Journal, clock?: Clock): Promise<Coordinator>;
+  /** A further coordinator on the same journal. */
+  startAnother(
+    id: string,
+    journal?: Journal,
+    more?: { readonly leaderTimeoutMs?: number; readonly clock?: Clock },
+  ): Promise<Coordinator>;
   stop(): Promise<void>;
 }
 
@@ -40,6 +44,8 @@ export interface TestSwarmOptions {
   readonly hub?: MemoryHub;
   readonly journal?: Journal;
   readonly logger?: Logger;
+  /** Of the first coordinator. */
+  readonly leaderTimeoutMs?: number;
 }
 
 interface JoinOptions {
@@ -62,17 +68,28 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const watched = new WatchedJournal(store);
   const running: Coordinator[] = [];
   const transportById = new Map<string, Transport>();
-  const startAnother = async (id: string, journal: Journal = store.open(), clock: Clock = swarmClock) => {
+  const startAnother: TestSwarm["startAnother"] = async (id, journal = store.open(), more = {}) => {
     const random = options.random ?? systemRandom;
     const transport = hub.connect();
     transportById.set(id, transport);
     const logger = options.logger ?? silentLogger;
-    const deps = { id, swarm: options.swarm ?? swarmId("test"), transport, journal, clock, random, logger };
+    const deps = {
+      id,
+      swarm: options.swarm ?? swarmId("test"),
+      transport,
+      journal,
+      clock: swarmClock,
+      random,
+      logger,
+      ...more,
+    };
     const coordinator = await startCoordinator(deps);
     running.push(coordinator);
     return coordinator;
   };
-  const coordinator = await startAnother("c1", options.journal ?? store.open());
+  const { leaderTimeoutMs } = options;
+  const ofFirst = leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs };
+  const coordinator = await startAnother("c1", options.journal ?? store.open(), ofFirst);
   await coordinator.whenLeading();
   return {
     hub,

@@ -10,22 +10,15 @@ import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./v
 export const snapshotVersion = 1;
 
 export function headerRow(state: SwarmState): Row {
-  const { term, leader, idx, at, tick, submissions, assignments, joins, orders, virtualTime, timersEver } =
-    state;
-  const ever = {
-    tick,
-    submissions,
-    assignments,
-    joins,
-    orders,
-    timersEver,
-    acquisitions: state.acquisitions,
-  };
+  const { term, leader, leaderTimeoutMs, idx, at, virtualTime } = state;
+  const { tick, submissions, assignments, joins, orders, timersEver, acquisitions } = state;
+  const ever = { tick, submissions, assignments, joins, orders, timersEver, acquisitions };
   const ended = endedCountFields(state.counts);
   const { policy, isPaused } = state;
   const ledger = ledgerFields(state.ledger);
   const version = snapshotVersion;
-  return ["snapshot", { version, term, leader, idx, at, ever, virtualTime, isPaused, policy, ended, ledger }];
+  const office = { term, leader, leaderTimeoutMs };
+  return ["snapshot", { version, ...office, idx, at, ever, virtualTime, isPaused, policy, ended, ledger }];
 }
 
 /** @returns a state with nothing in its maps yet */
@@ -36,6 +29,7 @@ export function readHeader(fields: Fields): SwarmState {
   const state = emptyState();
   state.term = fields.whole("term");
   state.leader = fields.text("leader", { mayBeEmpty: true });
+  state.leaderTimeoutMs = fields.whole("leaderTimeoutMs");
   state.idx = fields.whole("idx");
   state.at = fields.whole("at");
   state.virtualTime = fields.amount("virtualTime");

@@ -22,6 +22,7 @@ import {
   term,
   userId,
 } from "../../ids.ts";
+import { limits } from "../../limits.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { defaultPolicy, type Policy } from "../../scheduling/policy.ts";
 import { Wake } from "../../scheduling/wake.ts";
@@ -60,7 +61,10 @@ export class Production implements Dispatcher {
 
   constructor(options: ProductionOptions) {
     this.#options = options;
-    this.#turn([{ type: "StartTerm", term: term(1), leader: "simulation" }], 0);
+    this.#turn(
+      [{ type: "StartTerm", term: term(1), leader: "simulation", timeoutMs: limits.leaderTimeoutMs }],
+      0,
+    );
     const policy: Policy = { ...defaultPolicy, ...options.policy };
     for (const event of [{ type: "PolicyChanged", policy } as const, ...(options.settings ?? [])]) {
       apply(this.state, event, { at: instant(0), idx: batchIndex(this.#idx) });
