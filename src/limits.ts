@@ -420,6 +420,10 @@ export const limits = {
   // --- snapshots (design section 6) -----------------------------------------------------------
   /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
   snapshotPartBytesMax: 768 * 1024,
+  /** Of the stream that holds snapshots: three of a million live tasks, two that are kept and one in the making. */
+  snapshotsBytesMax: 4 * 1024 ** 3,
+  /** What it is created with instead where the server has less room, in this order. */
+  snapshotsBytesFallbacks: [1024 ** 3, 256 * 1024 ** 2, 64 * 1024 ** 2],
 
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */

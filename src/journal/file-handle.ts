@@ -33,8 +33,8 @@ async function openOrCreate(path: string): Promise<FileHandle> {
   return handle;
 }
 
-/** So that the file's name survives the power, too. */
-async function syncFolder(path: string): Promise<void> {
+/** So that the names of its files survive the power, too. */
+export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return; // folders cannot be opened there, and their entries are journaled
   const folder = await open(path, "r");
   try {
@@ -42,6 +42,13 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+const NO_SPACE_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
+/** Whether the disk, or what this user may have of it, is full. */
+export function isNoSpace(cause: unknown): boolean {
+  return NO_SPACE_CODES.has((cause as NodeJS.ErrnoException).code);
 }
 
 class DiskFile implements JournalFile {

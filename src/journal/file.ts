@@ -15,7 +15,7 @@ import { Bell } from "./bell.ts";
 import { closedError } from "./faults.ts";
 import { FileCursor } from "./file-cursor.ts";
 import { type Append, cutGroup, type Group } from "./file-group.ts";
-import { type JournalFile, openJournalFile } from "./file-handle.ts";
+import { isNoSpace, type JournalFile, openJournalFile } from "./file-handle.ts";
 import type { FileIndex } from "./file-index.ts";
 import { encodeFileHeader, FILE_HEADER_BYTES } from "./file-record.ts";
 import { type Scan, scanJournalFile } from "./file-scan.ts";
@@ -278,10 +278,4 @@ class ForeignWriteError extends Error {
   constructor(size: number, expected: number) {
     super(`it has ${size} bytes where this process left ${expected}: another one writes to it`);
   }
-}
-
-const NO_SPACE_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
-
-function isNoSpace(cause: unknown): boolean {
-  return NO_SPACE_CODES.has((cause as NodeJS.ErrnoException).code);
 }

@@ -1,5 +1,6 @@
-// The journal on a NATS server with JetStream: opens a connection of its own, finds or creates the stream
-// `WAGGLE_<swarm>`, and reads its settings back. What is then done with the stream: stream-journal.ts.
+// The journal and the snapshots on a NATS server with JetStream, each over a connection of its own: opens it, and the
+// stream `WAGGLE_<swarm>` or `WAGGLE_<swarm>_SNAP` on it. What is then done with the streams: stream-journal.ts,
+// stream-snapshots.ts.
 
 import {
   createInbox,
@@ -10,49 +11,50 @@ import {
   type Status,
 } from "@nats-io/transport-node";
 import { systemClock } from "../clock.ts";
-import { BrokerError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { type NatsOptions, openNatsConnection } from "../transport/nats.ts";
 import { ended, OpenRequests } from "../transport/open-requests.ts";
 import type { RequestOutcome } from "../transport/transport.ts";
 import type { Journal } from "./journal.ts";
-import { Retry } from "./retry.ts";
-import { apiCodes, StreamApi, StreamApiError, type StreamReport } from "./stream-api.ts";
+import type { SnapshotStore } from "./snapshot-store.ts";
 import { StreamJournal } from "./stream-journal.ts";
-import {
-  checkMaxPayload,
-  checkStreamSettings,
-  missingStreamCheck,
-  type SettingCheck,
-  settingsError,
-  streamConfigOf,
-  streamNameOf,
-  type WantedStream,
-} from "./stream-settings.ts";
+import { inspectStream, type OpeningOptions, type OpeningWire, openStream } from "./stream-opening.ts";
+import { type SettingCheck, streamNameOf } from "./stream-settings.ts";
+import { StreamSnapshotStore } from "./stream-snapshots.ts";
 import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream-wire.ts";
 
-export interface NatsJournalOptions extends WantedStream {
+export interface NatsJournalOptions extends Omit<OpeningOptions, "purpose"> {
   readonly connection: NatsOptions;
-  /** Whether to create the stream if it is missing: coordinators do, readers do not. */
-  readonly create: boolean;
-  readonly signal?: AbortSignal;
 }
 
 /** @throws UnreachableError; BrokerError where JetStream is off or the stream cannot be created;
  *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be */
 export async function openNatsJournal(options: NatsJournalOptions): Promise<Journal> {
-  const { swarm, create } = options;
+  const wanted = { ...options, purpose: "journal" } as const;
   const wire = await openWire(options);
   try {
-    const api = new StreamApi(wire, streamNameOf(swarm));
-    const found = await findStream(wire, api, options);
-    if (found === undefined && !create) throw settingsError(swarm, [missingStreamCheck(swarm)]);
-    const info = found ?? (await createStream(wire, api, options));
-    const wrong = checksOf(wire, info, options).filter(({ ok }) => !ok);
-    if (wrong.length > 0) throw settingsError(swarm, wrong);
-    const replicas = Number(info.config["num_replicas"]);
-    return new StreamJournal({ wire, stream: api.stream, subject: subjectsOf(swarm).journal, replicas });
+    const { config } = await openStream(wire, wanted);
+    const subject = subjectsOf(wanted.swarm).journal;
+    const replicas = Number(config["num_replicas"]);
+    return new StreamJournal({ wire, stream: streamNameOf(wanted), subject, replicas });
+  } catch (error) {
+    await wire.close();
+    throw error;
+  }
+}
+
+/** The snapshots of a swarm whose journal is there. @throws as `openNatsJournal` */
+export async function openNatsSnapshots(options: NatsJournalOptions): Promise<SnapshotStore> {
+  const wanted = { ...options, purpose: "snapshots" } as const;
+  const wire = await openWire(options);
+  try {
+    await openStream(wire, wanted);
+    return new StreamSnapshotStore({
+      wire,
+      stream: streamNameOf(wanted),
+      subjects: subjectsOf(wanted.swarm),
+    });
   } catch (error) {
     await wire.close();
     throw error;
@@ -66,9 +68,7 @@ export async function inspectNatsJournal(
 ): Promise<readonly SettingCheck[]> {
   const wire = await openWire(options);
   try {
-    const info = await findStream(wire, new StreamApi(wire, streamNameOf(options.swarm)), options);
-    if (info === undefined) return [missingStreamCheck(options.swarm), checkMaxPayload(wire.maxPayloadBytes)];
-    return checksOf(wire, info, options);
+    return await inspectStream(wire, { ...options, purpose: "journal" });
   } finally {
     await wire.close();
   }
@@ -79,90 +79,7 @@ async function openWire({ connection, signal }: { connection: NatsOptions; signa
   return new NatsWire(await openNatsConnection(options), options);
 }
 
-function checksOf(wire: NatsWire, { config }: StreamReport, wanted: WantedStream): SettingCheck[] {
-  return [...checkStreamSettings(config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
-}
-
-/** Undefined when there is none. Waits a while for servers that fail over. */
-async function findStream(
-  wire: NatsWire,
-  api: StreamApi,
-  { signal = new AbortController().signal }: { signal?: AbortSignal },
-): Promise<StreamReport | undefined> {
-  const patienceMs = wire.mayHaveJetStream ? limits.journalOpenMs : 0;
-  const retry = new Retry({ clock: systemClock, signal, patienceMs }, (listener) => wire.onStatus(listener));
-  for (;;) {
-    signal.throwIfAborted();
-    try {
-      return await api.info();
-    } catch (error) {
-      if (!(error instanceof UnreachableError)) throw error;
-      if (error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound) return undefined;
-      await retry.pause(isOff(error) || !wire.mayHaveJetStream ? noJetStreamError(error) : error);
-    }
-  }
-}
-
-/** What was created, as the server tells it afterwards. */
-async function createStream(
-  wire: NatsWire,
-  api: StreamApi,
-  options: NatsJournalOptions,
-): Promise<StreamReport> {
-  for (const bytesMax of boundsToTry(options)) {
-    const isSmallest = bytesMax === boundsToTry(options).at(-1);
-    try {
-      await api.create(streamConfigOf({ ...options, bytesMax }));
-      break;
-    } catch (error) {
-      if (!(error instanceof StreamApiError)) throw error;
-      // Somebody else created it meanwhile; its settings are checked like any other's.
-      if (error.errCode === apiCodes.streamNameInUse) break;
-      const mayFitLess = lackOfRoom.has(error.errCode) && !isSmallest;
-      if (!mayFitLess) throw createError({ ...options, bytesMax }, error);
-    }
-  }
-  const info = await findStream(wire, api, options);
-  if (info === undefined) throw settingsError(options.swarm, [missingStreamCheck(options.swarm)]);
-  return info;
-}
-
-/** The bound that was asked for; without one, the default, and less where the server has not that much room: a
- *  small disk is no reason to refuse a swarm. */
-function boundsToTry({ bytesMax }: WantedStream): readonly number[] {
-  return bytesMax === undefined ? [limits.journalBytesMax, ...limits.journalBytesFallbacks] : [bytesMax];
-}
-
-const lackOfRoom: ReadonlySet<number> = new Set([
-  apiCodes.noStorage,
-  apiCodes.noAccountStorage,
-  apiCodes.noResources,
-]);
-
-function createError({ swarm, bytesMax, replicas }: WantedStream, cause: StreamApiError): BrokerError {
-  return new BrokerError(
-    `the stream ${streamNameOf(swarm)} of ${bytesMax ?? limits.journalBytesMax} bytes and ${replicas ?? 1} ` +
-      `replicas cannot be created. ${cause.message}. If it lacks room or servers, ask for less, or give JetStream ` +
-      "more (`max_file_store`)",
-    { cause },
-  );
-}
-
-/** Said by servers that fail over, too: only if it is still said in the end, it is meant. */
-function isOff(error: UnreachableError): boolean {
-  if (!(error instanceof StreamApiError)) return false;
-  return error.errCode === apiCodes.off || error.errCode === apiCodes.offForAccount;
-}
-
-function noJetStreamError(cause: unknown): BrokerError {
-  return new BrokerError(
-    "this NATS server has no JetStream, or not for this account, and the journal needs it; start the server with " +
-      "`nats-server -js -sd <folder>`, enable JetStream for the account, or name another server",
-    { cause },
-  );
-}
-
-class NatsWire implements StreamWire {
+class NatsWire implements OpeningWire {
   readonly #connection: NatsConnection;
   readonly #inboxPrefix: string | undefined;
   readonly #onError: (error: Error) => void;

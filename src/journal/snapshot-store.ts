@@ -11,8 +11,8 @@ export interface StoredManifest {
 }
 
 export interface SnapshotStore {
-  /** Stores a part of a snapshot, at most `limits.snapshotPartBytesMax`. Returns its place, from 1: greater than any
-   *  place that was returned before, in this store by whomever; places may be left out.
+  /** Stores a part of a snapshot, at most `limits.snapshotPartBytesMax`. Returns its place, from 1: greater than
+   *  that of anything that was stored, by whomever, when the put began; places may be left out.
    *  @throws UnreachableError when it is not known to be stored after all patience; WaggleError WAGGLE_JOURNAL_FULL */
   putChunk(bytes: Uint8Array): Promise<number>;
 

@@ -39,6 +39,10 @@ export interface StreamReport {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+export interface StreamRecord extends JournalRecord {
+  readonly subject: string;
+}
+
 const errorSchema = z.object({ err_code: z.number().default(0), description: z.string() });
 type ApiError = z.infer<typeof errorSchema>;
 const refusalSchema = z.object({ error: errorSchema });
@@ -53,7 +57,9 @@ const reportSchema = z.object({
 });
 const purgeSchema = z.object({ success: z.literal(true) });
 const anySchema = z.unknown();
-const messageSchema = z.object({ message: z.object({ seq: z.number(), data: z.string().default("") }) });
+const messageSchema = z.object({
+  message: z.object({ seq: z.number(), subject: z.string(), data: z.string().default("") }),
+});
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -86,15 +92,14 @@ export class StreamApi {
     await this.#call(`STREAM.CREATE.${this.stream}`, anySchema, config);
   }
 
-  /** @throws StreamApiError, UnreachableError */
-  async read(seq: number): Promise<JournalRecord | undefined> {
-    try {
-      const { message } = await this.#call(`STREAM.MSG.GET.${this.stream}`, messageSchema, { seq });
-      return { seq: message.seq, bytes: new Uint8Array(Buffer.from(message.data, "base64")) };
-    } catch (error) {
-      if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
-      throw error;
-    }
+  /** With its subject, or undefined where none is. @throws StreamApiError, UnreachableError */
+  read(seq: number): Promise<StreamRecord | undefined> {
+    return this.#get({ seq });
+  }
+
+  /** The first record at or after `seq` that has this subject. @throws StreamApiError, UnreachableError */
+  readNext(seq: number, subject: string): Promise<StreamRecord | undefined> {
+    return this.#get({ seq, next_by_subj: subject });
   }
 
   /** A reader from `fromSeq` on, or from the end where the stream ends before. Lives in memory and on one
@@ -132,6 +137,17 @@ export class StreamApi {
     };
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${this.stream}.${name}`;
     this.#wire.publish(subject, encoder.encode(JSON.stringify(request)), inbox);
+  }
+
+  async #get(question: { readonly seq: number; readonly next_by_subj?: string }) {
+    try {
+      const { message } = await this.#call(`STREAM.MSG.GET.${this.stream}`, messageSchema, question);
+      const { seq, subject, data } = message;
+      return { seq, subject, bytes: new Uint8Array(Buffer.from(data, "base64")) };
+    } catch (error) {
+      if (error instanceof StreamApiError && error.errCode === apiCodes.messageNotFound) return undefined;
+      throw error;
+    }
   }
 
   async #call<T>(verb: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {

@@ -44,6 +44,24 @@ export function readAppendAnswer(
   return isAcknowledgement ? { kind: "stored", seq: expected.seq } : unproven(text);
 }
 
+/** What the answer to a plain publish proves, which may be stored anywhere.
+ *  @param data the answer's bytes as they came */
+export function readPutAnswer(data: Uint8Array, stream: string): PutOutcome {
+  const text = decoder.decode(data);
+  const answer = parse(text);
+  if (answer === undefined) return unproven(text);
+  if (answer.error !== undefined) {
+    const outcome = readError(answer.error, text);
+    return outcome.kind === "full" ? outcome : unproven(text);
+  }
+  const { seq } = answer;
+  const isAcknowledgement =
+    seq !== undefined && seq >= 1 && answer.stream === stream && answer.duplicate !== true;
+  return isAcknowledgement ? { kind: "stored", seq } : unproven(text);
+}
+
+export type PutOutcome = Exclude<AppendOutcome, { readonly kind: "refused" }>;
+
 function readError(error: NonNullable<Answer["error"]>, text: string): AppendOutcome {
   const { err_code = 0, description = "" } = error;
   if (err_code === WRONG_LAST_SEQUENCE) return { kind: "refused" };
@@ -60,6 +78,6 @@ function parse(text: string): Answer | undefined {
   }
 }
 
-function unproven(text: string): AppendOutcome {
+function unproven(text: string): { readonly kind: "unknown"; readonly cause: Error } {
   return { kind: "unknown", cause: new Error(`JetStream answered ${text.slice(0, 256)}`) };
 }

@@ -72,7 +72,8 @@ export class StreamJournal implements Journal {
 
   async read(seq: number): Promise<JournalRecord | undefined> {
     this.#requireOpen();
-    return await this.#api.read(seq);
+    const record = await this.#api.read(seq);
+    return record === undefined ? undefined : { seq, bytes: record.bytes };
   }
 
   async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {

@@ -1,17 +1,23 @@
-// The settings of a journal's stream: what to create it with, and whether what the server says it has is that.
-// They are read back because older servers ignore silently what they do not know, and because a stream may
-// have been made or edited by hand. Pure.
+// The settings of a swarm's two streams, its journal and its snapshots: what to create them with, and whether what
+// the server says they have is that. They are read back because older servers ignore silently what they do not
+// know, and because a stream may have been made or edited by hand. Pure.
 
 import { WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 
-export interface WantedStream {
+export type StreamPurpose = "journal" | "snapshots";
+
+export interface StreamId {
   readonly swarm: SwarmId;
-  /** Undefined: 1 when created, any number when found. */
+  readonly purpose: StreamPurpose;
+}
+
+export interface WantedStream extends StreamId {
+  /** Undefined: any number when found; 1 when created, for snapshots as many as their journal has. */
   readonly replicas?: number | undefined;
-  /** Undefined: `limits.journalBytesMax` when created, any bound when found. */
+  /** Undefined: the first of `bytesMaxChoices` when created, any bound when found. */
   readonly bytesMax?: number | undefined;
 }
 
@@ -27,23 +33,33 @@ export interface SettingCheck {
 
 type Config = Readonly<Record<string, unknown>>;
 
-export function streamNameOf(swarm: SwarmId): string {
-  return `WAGGLE_${swarm}`;
+export function streamNameOf({ swarm, purpose }: StreamId): string {
+  return purpose === "journal" ? `WAGGLE_${swarm}` : `WAGGLE_${swarm}_SNAP`;
 }
 
-export function streamConfigOf({ swarm, replicas, bytesMax }: WantedStream): Config {
+/** The bounds to create a stream with, in this order: less where the server has not that much room, because a small
+ *  disk is no reason to refuse a swarm. One that was asked for is meant. */
+export function bytesMaxChoices({ purpose, bytesMax }: WantedStream): readonly [number, ...number[]] {
+  if (bytesMax !== undefined) return [bytesMax];
+  return purpose === "journal"
+    ? [limits.journalBytesMax, ...limits.journalBytesFallbacks]
+    : [limits.snapshotsBytesMax, ...limits.snapshotsBytesFallbacks];
+}
+
+export function streamConfigOf(wanted: WantedStream): Config {
   return {
-    name: streamNameOf(swarm),
-    ...fixedSettings(swarm),
-    max_bytes: bytesMax ?? limits.journalBytesMax,
-    num_replicas: replicas ?? 1,
+    name: streamNameOf(wanted),
+    ...fixedSettings(wanted),
+    max_bytes: bytesMaxChoices(wanted)[0],
+    num_replicas: wanted.replicas ?? 1,
   };
 }
 
-/** The same for every journal. A setting that the server does not mention counts as `unmentioned`. */
-function fixedSettings(swarm: SwarmId) {
+/** The same for every stream of a purpose. A setting that the server does not mention counts as `unmentioned`. */
+function fixedSettings({ swarm, purpose }: StreamId) {
+  const { journal, snapshotChunk, snapshotManifest } = subjectsOf(swarm);
   return {
-    subjects: [subjectsOf(swarm).journal],
+    subjects: purpose === "journal" ? [journal] : [snapshotChunk, snapshotManifest],
     storage: "file",
     retention: "limits",
     discard: "new",
@@ -86,7 +102,7 @@ const immutableSettings: ReadonlySet<string> = new Set([
 
 /** All settings, those that are as wanted too. @param found the stream's `config` as the server tells it */
 export function checkStreamSettings(found: Config, wanted: WantedStream): SettingCheck[] {
-  const stream = streamNameOf(wanted.swarm);
+  const stream = streamNameOf(wanted);
   const check = (setting: string, text: string, isWanted: (value: unknown) => boolean): SettingCheck => ({
     setting,
     wanted: text,
@@ -95,7 +111,7 @@ export function checkStreamSettings(found: Config, wanted: WantedStream): Settin
     advice: adviceFor(setting, stream),
   });
   return [
-    ...Object.entries(fixedSettings(wanted.swarm)).map(([setting, value]) =>
+    ...Object.entries(fixedSettings(wanted)).map(([setting, value]) =>
       check(setting, show(value), (present) => isSame(present ?? unmentioned(value), value)),
     ),
     ...absentSettings.map((setting) => check(setting, "not set", isUnset)),
@@ -125,8 +141,8 @@ export function checkMaxPayload(found: number): SettingCheck {
 }
 
 /** In place of the others while there is no stream. */
-export function missingStreamCheck(swarm: SwarmId): SettingCheck {
-  const stream = streamNameOf(swarm);
+export function missingStreamCheck(id: StreamId): SettingCheck {
+  const stream = streamNameOf(id);
   return {
     setting: "stream",
     wanted: stream,
@@ -137,15 +153,17 @@ export function missingStreamCheck(swarm: SwarmId): SettingCheck {
 }
 
 /** @param checks those that are not ok, at least one */
-export function settingsError(swarm: SwarmId, checks: readonly SettingCheck[]): WaggleError {
+export function settingsError(id: StreamId, checks: readonly SettingCheck[]): WaggleError {
   const lines = checks.map(
     ({ setting, wanted, found, advice }) => `${setting} is ${found}, wanted ${wanted}: ${advice}`,
   );
   return new WaggleError(
     "WAGGLE_JOURNAL_SETTINGS",
-    `the stream ${streamNameOf(swarm)} cannot be this swarm's journal. ${lines.join(". ")}.`,
+    `the stream ${streamNameOf(id)} cannot be this swarm's ${nounOf[id.purpose]}. ${lines.join(". ")}.`,
   );
 }
+
+const nounOf: Readonly<Record<StreamPurpose, string>> = { journal: "journal", snapshots: "snapshot store" };
 
 function adviceFor(setting: string, stream: string): string {
   return immutableSettings.has(setting)

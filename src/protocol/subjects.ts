@@ -50,6 +50,8 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.event.${project}.${noun}.${verb}`,
     coordinator: `${prefix}.coordinator`,
     journal: `${prefix}.journal`,
+    snapshotChunk: `${prefix}.snapshot.chunk`,
+    snapshotManifest: `${prefix}.snapshot.manifest`,
     /** What only a leader subscribes to. */
     leaderPatterns: [
       `${prefix}.project.*.submit`,

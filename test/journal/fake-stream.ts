@@ -82,7 +82,9 @@ export class FakeStream implements StreamWire {
         const bytes = this.records.get(body.seq);
         if (bytes === undefined)
           return answered({ error: { err_code: 10037, description: "no message found" } });
-        return answered({ message: { seq: body.seq, data: Buffer.from(bytes).toString("base64") } });
+        return answered({
+          message: { seq: body.seq, subject: FAKE_SUBJECT, data: Buffer.from(bytes).toString("base64") },
+        });
       }
       case "CONSUMER.CREATE": {
         const nextSeq = Math.max(body.config.opt_start_seq, this.firstSeq);

@@ -117,7 +117,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const { bytesMax: _, ...options } = optionsFor(server);
         const name = `WAGGLE_${options.swarm}`;
         const created = await callApi(connection, `STREAM.CREATE.${name}`, {
-          ...streamConfigOf(options),
+          ...streamConfigOf({ ...options, purpose: "journal" }),
           max_bytes: MEBIBYTE,
           ...config,
         });
@@ -134,7 +134,10 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const options = optionsFor(server);
         const subjects = [`waggle.v1.${options.swarm}.>`];
         const name = `WAGGLE_${options.swarm}`;
-        await callApi(connection, `STREAM.CREATE.${name}`, { ...streamConfigOf(options), subjects });
+        await callApi(connection, `STREAM.CREATE.${name}`, {
+          ...streamConfigOf({ ...options, purpose: "journal" }),
+          subjects,
+        });
         await expect(openNatsJournal(options)).rejects.toThrow(
           `subjects is ["waggle.v1.${options.swarm}.>"]`,
         );

@@ -195,7 +195,9 @@ interface Publish extends StoredRecord {
   readonly expectedSeq: number | undefined;
 }
 
-type RecordQuestion = { readonly seq: number } | { readonly last_by_subj: string };
+type RecordQuestion =
+  | { readonly seq: number; readonly next_by_subj?: string }
+  | { readonly last_by_subj: string };
 
 /** One stream and those who read it. */
 export class SimStream {
@@ -285,7 +287,7 @@ export class SimStream {
   }
 
   get(question: RecordQuestion, staleBy: number): object {
-    const seq = "seq" in question ? question.seq : this.#lastOf(question.last_by_subj);
+    const seq = this.#placeOf(question);
     const record = seq > this.#lastSeq - staleBy ? undefined : this.#records.get(seq);
     if (record === undefined) return { error: apiErrors.notFound };
     const { subject, bytes } = record;
@@ -360,6 +362,18 @@ export class SimStream {
   #drop(seq: number): void {
     this.#bytes -= this.#records.get(seq)?.bytes.length ?? 0;
     this.#records.delete(seq);
+  }
+
+  /** 0 where there is none. */
+  #placeOf(question: RecordQuestion): number {
+    if (!("seq" in question)) return this.#lastOf(question.last_by_subj);
+    const { seq, next_by_subj } = question;
+    return next_by_subj === undefined ? seq : this.#nextOf(seq, next_by_subj);
+  }
+
+  #nextOf(fromSeq: number, subject: string): number {
+    for (const [seq, record] of this.#records) if (seq >= fromSeq && record.subject === subject) return seq;
+    return 0;
   }
 
   #lastOf(subject: string): number {

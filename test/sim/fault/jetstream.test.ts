@@ -18,7 +18,7 @@ import { type Line, SimStreamWire } from "../../../src/sim/fault/jetstream-wire.
 import { describeJournal } from "../../journal/conformance.ts";
 import { bytesOf, Follower, fill, tell, toldOf } from "../../journal/records.ts";
 
-const config = streamConfigOf({ swarm: swarmId("test"), bytesMax: 1024 ** 3 });
+const config = streamConfigOf({ swarm: swarmId("test"), purpose: "journal", bytesMax: 1024 ** 3 });
 const { name, subjects } = config as { name: string; subjects: string[] };
 
 /** A line without delay, and what happens to messages at its end. */

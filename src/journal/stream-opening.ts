@@ -1,0 +1,142 @@
+// Finds or creates a swarm's stream on a server, and reads its settings back. Waits a while for servers that fail over.
+// Not here: the connection (nats.ts), and what the settings must be (stream-settings.ts).
+
+import { systemClock } from "../clock.ts";
+import { BrokerError, UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Retry } from "./retry.ts";
+import { apiCodes, StreamApi, StreamApiError, type StreamReport } from "./stream-api.ts";
+import {
+  bytesMaxChoices,
+  checkMaxPayload,
+  checkStreamSettings,
+  missingStreamCheck,
+  type SettingCheck,
+  settingsError,
+  streamConfigOf,
+  streamNameOf,
+  type WantedStream,
+} from "./stream-settings.ts";
+import type { StreamWire } from "./stream-wire.ts";
+
+export interface OpeningWire extends StreamWire {
+  /** A server of a cluster may pass questions on to one that has JetStream. */
+  readonly mayHaveJetStream: boolean;
+}
+
+export interface OpeningOptions extends WantedStream {
+  /** Whether to create the stream if it is missing: coordinators do, readers do not. */
+  readonly create: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** @throws UnreachableError; BrokerError where JetStream is off or the stream cannot be created;
+ *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be */
+export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Promise<StreamReport> {
+  const api = new StreamApi(wire, streamNameOf(wanted));
+  const found = await findStream(wire, api, wanted);
+  if (found === undefined && !wanted.create) throw settingsError(wanted, [missingStreamCheck(wanted)]);
+  const report = found ?? (await createStream(wire, api, wanted));
+  const wrong = checksOf(wire, report, wanted).filter(({ ok }) => !ok);
+  if (wrong.length > 0) throw settingsError(wanted, wrong);
+  return report;
+}
+
+/** Every setting with what is wanted and found. Changes nothing.
+ *  @throws UnreachableError; BrokerError where JetStream is off */
+export async function inspectStream(
+  wire: OpeningWire,
+  wanted: Omit<OpeningOptions, "create">,
+): Promise<readonly SettingCheck[]> {
+  const found = await findStream(wire, new StreamApi(wire, streamNameOf(wanted)), wanted);
+  if (found === undefined) return [missingStreamCheck(wanted), checkMaxPayload(wire.maxPayloadBytes)];
+  return checksOf(wire, found, wanted);
+}
+
+function checksOf(wire: StreamWire, { config }: StreamReport, wanted: WantedStream): SettingCheck[] {
+  return [...checkStreamSettings(config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
+}
+
+/** Undefined when there is none. */
+export async function findStream(
+  wire: OpeningWire,
+  api: StreamApi,
+  { signal = new AbortController().signal }: { readonly signal?: AbortSignal },
+): Promise<StreamReport | undefined> {
+  const patienceMs = wire.mayHaveJetStream ? limits.journalOpenMs : 0;
+  const retry = new Retry({ clock: systemClock, signal, patienceMs }, (listener) => wire.onStatus(listener));
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await api.info();
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
+      if (error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound) return undefined;
+      await retry.pause(isOff(error) || !wire.mayHaveJetStream ? noJetStreamError(error) : error);
+    }
+  }
+}
+
+/** What was created, as the server tells it afterwards. */
+async function createStream(
+  wire: OpeningWire,
+  api: StreamApi,
+  wanted: OpeningOptions,
+): Promise<StreamReport> {
+  const choices = bytesMaxChoices(wanted);
+  const replicas = wanted.replicas ?? (await replicasOf(wire, wanted));
+  for (const bytesMax of choices) {
+    const isSmallest = bytesMax === choices.at(-1);
+    try {
+      await api.create(streamConfigOf({ ...wanted, bytesMax, replicas }));
+      break;
+    } catch (error) {
+      if (!(error instanceof StreamApiError)) throw error;
+      // Somebody else created it meanwhile; its settings are checked like any other's.
+      if (error.errCode === apiCodes.streamNameInUse) break;
+      const mayFitLess = lackOfRoom.has(error.errCode) && !isSmallest;
+      if (!mayFitLess) throw createError({ ...wanted, bytesMax, replicas }, error);
+    }
+  }
+  const info = await findStream(wire, api, wanted);
+  if (info === undefined) throw settingsError(wanted, [missingStreamCheck(wanted)]);
+  return info;
+}
+
+const lackOfRoom: ReadonlySet<number> = new Set([
+  apiCodes.noStorage,
+  apiCodes.noAccountStorage,
+  apiCodes.noResources,
+]);
+
+/** Snapshots get as many as their journal has: what is left of a purged journal is worth nothing without them. */
+async function replicasOf(wire: OpeningWire, wanted: OpeningOptions): Promise<number> {
+  if (wanted.purpose === "journal") return 1;
+  const name = streamNameOf({ ...wanted, purpose: "journal" });
+  const journal = await findStream(wire, new StreamApi(wire, name), wanted);
+  return Number(journal?.config["num_replicas"] ?? 1);
+}
+
+function createError(wanted: WantedStream, cause: StreamApiError): BrokerError {
+  const [bytesMax] = bytesMaxChoices(wanted);
+  return new BrokerError(
+    `the stream ${streamNameOf(wanted)} of ${bytesMax} bytes and ${wanted.replicas ?? 1} ` +
+      `replicas cannot be created. ${cause.message}. If it lacks room or servers, ask for less, or give JetStream ` +
+      "more (`max_file_store`)",
+    { cause },
+  );
+}
+
+/** Said by servers that fail over, too: only if it is still said in the end, it is meant. */
+function isOff(error: UnreachableError): boolean {
+  if (!(error instanceof StreamApiError)) return false;
+  return error.errCode === apiCodes.off || error.errCode === apiCodes.offForAccount;
+}
+
+function noJetStreamError(cause: unknown): BrokerError {
+  return new BrokerError(
+    "this NATS server has no JetStream, or not for this account, and the journal needs it; start the server with " +
+      "`nats-server -js -sd <folder>`, enable JetStream for the account, or name another server",
+    { cause },
+  );
+}

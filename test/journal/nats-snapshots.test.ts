@@ -1,0 +1,118 @@
+// Snapshots on real nats-servers: the conformance suite, the stream's settings, and servers that die meanwhile.
+
+import { randomUUID } from "node:crypto";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { swarmId } from "../../src/ids.ts";
+import { type NatsJournalOptions, openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
+import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import { bytesOf, noise } from "./records.ts";
+import { describeSnapshotStore } from "./snapshot-conformance.ts";
+
+const MEBIBYTE = 1024 * 1024;
+
+function optionsFor(server: RunningNatsServer): NatsJournalOptions {
+  const swarm = swarmId(`t${randomUUID().slice(0, 8)}`);
+  const connection = { urls: [server.url], name: "snapshot test" };
+  return { connection, swarm, bytesMax: 64 * MEBIBYTE, create: true };
+}
+
+for (const { path, version } of natsServersFor("snapshots in JetStream")) {
+  describe(`nats-server ${version}`, () => {
+    let server: RunningNatsServer;
+    let connection: NatsConnection;
+
+    const callApi = async (verb: string, body: unknown = {}) => {
+      const answer = await connection.request(`$JS.API.${verb}`, JSON.stringify(body), { timeout: 5_000 });
+      return answer.json<{ readonly error?: unknown; readonly config?: Record<string, unknown> }>();
+    };
+
+    beforeAll(async () => {
+      server = await startNatsServer({ binary: path, jetstream: true });
+      connection = await connect({ servers: server.url });
+    });
+
+    afterAll(async () => {
+      await connection.close();
+      await server.stop();
+    });
+
+    describeSnapshotStore(`JetStream ${version}`, async () => {
+      const options = optionsFor(server);
+      return {
+        open: () => openNatsSnapshots(options),
+        dispose: async () => void (await callApi(`STREAM.DELETE.WAGGLE_${options.swarm}_SNAP`)),
+      };
+    });
+
+    it("get a stream of their own, with the settings of a journal", async () => {
+      const options = optionsFor(server);
+      await (await openNatsJournal(options)).close();
+      await (await openNatsSnapshots(options)).close();
+      const { config } = await callApi(`STREAM.INFO.WAGGLE_${options.swarm}_SNAP`);
+      expect(config).toMatchObject({
+        subjects: [
+          `waggle.v1.${options.swarm}.snapshot.chunk`,
+          `waggle.v1.${options.swarm}.snapshot.manifest`,
+        ],
+        storage: "file",
+        retention: "limits",
+        discard: "new",
+        max_bytes: 64 * MEBIBYTE,
+        max_age: 0,
+        allow_direct: false,
+        deny_delete: true,
+        deny_purge: false,
+        num_replicas: 1,
+      });
+    });
+
+    it("are not kept in a stream that forgets", async () => {
+      const options = optionsFor(server);
+      await (await openNatsSnapshots(options)).close();
+      const name = `WAGGLE_${options.swarm}_SNAP`;
+      const { config } = await callApi(`STREAM.INFO.${name}`);
+      await callApi(`STREAM.UPDATE.${name}`, { ...config, max_age: 3_600_000_000_000 });
+      await expect(openNatsSnapshots(options)).rejects.toThrow(
+        new RegExp(`${name} cannot be this swarm's snapshot store. max_age is 3600000000000, wanted 0`),
+      );
+    });
+
+    it("say that there is no stream to who may only read", async () => {
+      const options = { ...optionsFor(server), create: false };
+      await expect(openNatsSnapshots(options)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
+    });
+
+    it("are full at the stream's max_bytes, and go on when older ones are removed", async () => {
+      const store = await openNatsSnapshots({ ...optionsFor(server), bytesMax: MEBIBYTE });
+      await store.putChunk(noise(600_000, 1));
+      await expect(store.putChunk(noise(600_000, 2))).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_FULL" });
+      const small = await store.putChunk(bytesOf("small"));
+      await store.removeBelow(small);
+      await store.putChunk(noise(600_000, 2));
+      expect(await store.usage()).toMatchObject({ bytesMax: MEBIBYTE });
+      await store.close();
+    });
+
+    it("outlive a server that is killed while they are written and read", async () => {
+      const own = await startNatsServer({ binary: path, jetstream: true });
+      try {
+        const store = await openNatsSnapshots(optionsFor(own));
+        const before = await store.putChunk(bytesOf("before"));
+        const restarted = own.restart();
+        const during = await store.putChunk(bytesOf("during"));
+        await restarted;
+        const restartedAgain = own.restart();
+        expect(await store.chunk(before)).toEqual(bytesOf("before"));
+        expect(await store.chunk(during)).toEqual(bytesOf("during"));
+        const manifest = await store.putManifest(bytesOf("manifest"));
+        await restartedAgain;
+        const manifests = await store.manifests();
+        expect(manifests.at(-1)).toEqual({ place: manifest, bytes: bytesOf("manifest") });
+        await store.close();
+      } finally {
+        await own.stop();
+      }
+    });
+  });
+}
