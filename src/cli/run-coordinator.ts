@@ -9,6 +9,7 @@ import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
+import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { openFileJournal } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -37,7 +38,7 @@ export interface RunCoordinatorDeps {
   readonly onBroker?: (broker: FoundBroker) => void;
 }
 
-/** @throws BrokerError, UnreachableError, JournalDamagedError
+/** @throws BrokerError, UnreachableError, JournalDamagedError, InvalidConfigError
  *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, WAGGLE_JOURNAL_SETTINGS */
 export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
   const { settings, logger, env, signal } = deps;
@@ -104,9 +105,19 @@ async function openJournal(
   const swarm = swarmId(settings.swarm);
   if (broker.kind !== "development") {
     return {
-      journal: await openNatsJournal({ connection, swarm, create: true, signal }),
+      journal: await openNatsJournal({
+        connection,
+        swarm,
+        replicas: settings.replicas,
+        create: true,
+        signal,
+      }),
       recovery: undefined,
     };
+  }
+  if ((settings.replicas ?? 1) > 1) {
+    const sentence = `replicas: the development broker keeps the journal in a file of this machine, so there are no ${settings.replicas} copies; name a cluster of NATS servers with --nats`;
+    throw new InvalidConfigError(sentence, { field: "replicas" });
   }
   const journal = await openFileJournal({ folder: journalFolder(settings) });
   const { recovered } = journal;

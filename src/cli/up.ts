@@ -24,6 +24,10 @@ export function upCommand(program: Program): Command {
       "--leader-timeout <duration>",
       "how long it may be silent as leader until another coordinator takes over; default 3s",
     )
+    .option(
+      "--replicas <n>",
+      "on how many servers JetStream keeps the journal, where it is created now; default 1",
+    )
     .addHelpText("after", examples)
     .action((_: unknown, command: Command) =>
       runVerb(program, command, up, { logLevel: "info", logIsData: true }),
@@ -37,6 +41,7 @@ Examples:
   $ waggle up
   $ waggle up --nats nats://127.0.0.1:4222 --swarm acme
   $ waggle up --leader-timeout 1s
+  $ waggle up --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3
   $ waggle up --json > up.ndjson`;
 
 async function up(context: VerbContext): Promise<ExitCode> {

@@ -17,6 +17,10 @@ function isLeaderTimeout(text: string): boolean {
   return ms >= limits.leaderTimeoutMsMin && ms <= limits.leaderTimeoutMsMax;
 }
 
+/** What JetStream takes. */
+const replicasChoices: ReadonlySet<string> = new Set(["1", "2", "3", "4", "5"]);
+const replicasSentence = "must be a whole number from 1 to 5: on how many servers the journal is kept";
+
 /** Sets of an unknown name are refused: a misspelt setting must not pass for one that is in force. */
 export const configSchema = z
   .strictObject({
@@ -65,6 +69,11 @@ export const configSchema = z
       .describe(
         "How long a leader may be silent until another coordinator takes over; of the terms that this coordinator leads. Default: 3s.",
       ),
+    replicas: z
+      .union([z.int(), z.string()], { error: replicasSentence })
+      .refine((replicas) => replicasChoices.has(String(replicas)), replicasSentence)
+      .optional()
+      .describe("On how many servers JetStream keeps the journal, when up creates it: 1 to 5. Default: 1."),
     logLevel: z
       .enum(logLevels)
       .optional()

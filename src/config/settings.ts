@@ -32,6 +32,8 @@ export interface Settings {
   readonly dataFolder: string;
   /** T of the terms that a coordinator leads; undefined: the default. */
   readonly leaderTimeoutMs: number | undefined;
+  /** Of the journal's stream; undefined: 1 when it is created, any number when it is there. */
+  readonly replicas: number | undefined;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -50,6 +52,7 @@ export interface SettingNames {
   readonly user?: string;
   readonly dataFolder?: string;
   readonly leaderTimeout?: string;
+  readonly replicas?: string;
   readonly logLevel?: string;
 }
 
@@ -73,6 +76,7 @@ export const environmentVariables = {
   user: "WAGGLE_USER",
   dataFolder: "WAGGLE_DATA_FOLDER",
   leaderTimeout: "WAGGLE_LEADER_TIMEOUT",
+  replicas: "WAGGLE_REPLICAS",
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
@@ -97,11 +101,14 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
   readonly options: { readonly [Name in keyof SettingNames]: SettingNames[Name] | undefined };
 }
 
+/** What concerns whoever runs a coordinator. */
+type CoordinatorsOwn = "leaderTimeoutMs" | "replicas";
+
 /** Of a program: it leads nothing, logs as it likes, and may be nobody's in particular.
  *  @throws InvalidConfigError naming the option or the variable that is wrong */
-export function programSettings(sources: ProgramSources): Omit<SaidSettings, "leaderTimeoutMs" | "logLevel"> {
+export function programSettings(sources: ProgramSources): Omit<SaidSettings, CoordinatorsOwn | "logLevel"> {
   const { values, ...environment } = environmentLayer(sources);
-  const { leaderTimeout: _, logLevel: __, ...read } = values;
+  const { leaderTimeout: _, replicas: __, logLevel: ___, ...read } = values;
   const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
   return settingsOf([options, { ...environment, values: read }], sources.cwd);
 }
@@ -124,8 +131,15 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     user: text("user"),
     dataFolder: path("dataFolder") ?? resolve(cwd, ".waggle"),
     leaderTimeoutMs: durationIn(text("leaderTimeout") ?? ""),
+    replicas: numberOf(layers, "replicas"),
     logLevel: text("logLevel") as LogLevel | undefined,
   };
+}
+
+/** A number in the file, digits elsewhere; checked before. */
+function numberOf(layers: readonly Layer[], name: SettingName): number | undefined {
+  const said = layers.map(({ values }) => values[name]).find((value) => value !== undefined);
+  return said === undefined ? undefined : Number(said);
 }
 
 function isText(value: unknown): value is string {
@@ -280,5 +294,6 @@ const checkedBy: Partial<Record<SettingName, (typeof shape)[keyof typeof shape]>
   user: shape.user,
   dataFolder: shape.dataFolder,
   leaderTimeout: shape.leaderTimeout,
+  replicas: shape.replicas,
   logLevel: shape.logLevel,
 };

@@ -63,6 +63,19 @@ describe("settings", () => {
       );
   });
 
+  it("take on how many servers the journal is kept from a flag, a variable or the file", () => {
+    expect(settings({ flags: { replicas: "3" } }).replicas).toBe(3);
+    expect(settings({ env: { WAGGLE_REPLICAS: "5" } }).replicas).toBe(5);
+    expect(settings({ cwd: aFolder({ replicas: 3 }) }).replicas).toBe(3);
+    for (const wrong of ["0", "6", "three", "1.5", "-1"])
+      expect(errorOf({ flags: { replicas: wrong } }).message).toBe(
+        "--replicas: must be a whole number from 1 to 5: on how many servers the journal is kept",
+      );
+    expect(errorOf({ cwd: aFolder({ replicas: true }) }).message).toContain(
+      "replicas: must be a whole number",
+    );
+  });
+
   it("take an empty variable for an absent one", () => {
     expect(settings({ env: { WAGGLE_SWARM: "", NATS_URL: "" } })).toMatchObject({
       swarm: "default",
