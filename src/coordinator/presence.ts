@@ -12,12 +12,17 @@ import type { Heartbeat } from "../protocol/schemas.ts";
 interface Presence {
   readonly incarnation: Incarnation;
   heardMonotonicMs: number;
-  /** Heartbeats in a row that did not show the newest assignment sent before the one before. */
+  /** Heartbeats in a row that did not show what should have arrived, the same thing each time. */
   lagging: number;
+  /** Highest number that the previous heartbeat should have shown and did not; 0 when it was in order. */
+  missedNumber: number;
   /** Highest assignment number that was published to it, once committed. */
   sentNumber: number;
-  /** `sentNumber` at the previous heartbeat: what was sent by then should have arrived by now. */
+  /** `sentNumber` at the previous heartbeat, and at the last two pulses: what was sent by the older of them, or by
+   *  the previous heartbeat, should have arrived by now. */
   sentByPreviousBeat: number;
+  sentByPulse: number;
+  sentByPulseBefore: number;
   reported: Heartbeat | undefined;
 }
 
@@ -25,7 +30,7 @@ interface Presence {
 export interface BeatVerdict {
   /** To be decided; undefined when the state already agrees with the agent. */
   readonly command: Command | undefined;
-  /** Assignments that were sent before the previous heartbeat and did not arrive. */
+  /** Assignments that should have arrived and did not: to be sent again. */
   readonly missing: readonly OpenAttempt[];
 }
 
@@ -57,8 +62,11 @@ export class Presences {
       incarnation,
       heardMonotonicMs: now,
       lagging: 0,
+      missedNumber: 0,
       sentNumber: 0,
       sentByPreviousBeat: 0,
+      sentByPulse: 0,
+      sentByPulseBefore: 0,
       reported: undefined,
     };
     this.#presenceById.set(agent, presence);
@@ -68,8 +76,9 @@ export class Presences {
   beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
     presence.reported = beat;
-    const missing = missingAssignments(row, beat.seen, presence.sentByPreviousBeat);
-    presence.lagging = missing.length > 0 ? presence.lagging + 1 : 0;
+    const dueNumber = Math.max(presence.sentByPreviousBeat, presence.sentByPulseBefore);
+    const missing = missingAssignments(row, beat.seen, dueNumber);
+    noteMissing(presence, missing);
     presence.sentByPreviousBeat = presence.sentNumber;
     if (presence.lagging >= limits.unresponsiveHeartbeats && !row.unresponsive) {
       return { command: { type: "MarkUnresponsive", agent: row.id, incarnation: row.incarnation }, missing };
@@ -100,8 +109,8 @@ export class Presences {
     this.#progressAt.set(attemptKey(attempt), this.#clock.monotonicMs());
   }
 
-  /** Agents that were silent for H, or for so long that nothing new should go to them; and attempts that made no
-   *  progress for their stall limit. */
+  /** Looks at what only time brings, once a pulse: agents that were silent for H, or for so long that nothing new
+   *  should go to them; attempts that made no progress for their stall limit. */
   overdue(state: SwarmState, jitter: () => number): Command[] {
     const now = this.#clock.monotonicMs();
     const commands: Command[] = [];
@@ -111,6 +120,8 @@ export class Presences {
       // The silence of the life before is not this one's.
       const presence =
         known?.incarnation === agent.incarnation ? known : this.heard(agent.id, agent.incarnation);
+      presence.sentByPulseBefore = presence.sentByPulse;
+      presence.sentByPulse = presence.sentNumber;
       const { id, incarnation } = agent;
       const silentMs = now - presence.heardMonotonicMs;
       if (silentMs > limits.agentLostMs) {
@@ -172,9 +183,17 @@ export class Presences {
   }
 }
 
-function missingAssignments(row: AgentRow, seen: number, sentByPreviousBeat: number): OpenAttempt[] {
-  if (seen >= sentByPreviousBeat) return [];
-  return [...row.open.values()].filter(({ number }) => number > seen && number <= sentByPreviousBeat);
+function missingAssignments(row: AgentRow, seen: number, dueNumber: number): OpenAttempt[] {
+  if (seen >= dueNumber) return [];
+  return [...row.open.values()].filter(({ number }) => number > seen && number <= dueNumber);
+}
+
+/** One that lags anew, each time by something else, is slow; one that lags by the same, though it was sent again, does
+ *  not hear. */
+function noteMissing(presence: Presence, missing: readonly OpenAttempt[]): void {
+  const isSame = missing.some(({ number }) => number <= presence.missedNumber);
+  presence.lagging = isSame ? presence.lagging + 1 : Math.min(missing.length, 1);
+  presence.missedNumber = missing.at(-1)?.number ?? 0;
 }
 
 /** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no

@@ -262,6 +262,54 @@ describe("a heartbeat", () => {
     expect(await task("t3")).toMatchObject({ state: "assigned" });
   });
 
+  it("that should show an assignment brings it again, within a heartbeat of the loss", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await assignments(agent, 1);
+    await clock.advance(limits.heartbeatMs);
+    await agent.beat([], 0);
+    expect(await agent.assignment()).toMatchObject({ task: "t1", number: 1, attempt: 1 });
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
+    await clock.advance(limits.heartbeatMs);
+    await agent.beat([], 0);
+    expect(await agent.assignment()).toMatchObject({ task: "t1", number: 1, attempt: 1 });
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
+  });
+
+  it("that is behind by something else each time comes from an agent that is slow, and hears", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 8 });
+    for (let seen = 0; seen < 4; seen += 1) {
+      await submit(`t${seen + 1}`);
+      await assignments(agent, 1);
+      await clock.advance(limits.heartbeatMs);
+      await agent.beat(held(...Array.from({ length: seen }, (_, at) => `t${at + 1}`)), seen);
+      expect(await agent.assignment()).toMatchObject({ number: seen + 1 });
+      expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
+    }
+  });
+
+  it("behind while attempts run keeps their leases, for as long as it takes, and nothing runs twice", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t1");
+    await assignments(agent, 1);
+    await agent.beat(held("t1"), 1);
+    await submit("t2");
+    for (let second = 0; second < 60; second += 1) {
+      await clock.advance(limits.heartbeatMs);
+      await agent.beat(held("t1"), 1);
+    }
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: true, inFlight: 2 });
+    expect([await task("t1"), await task("t2")]).toMatchObject([
+      { state: "running", attempts: 1 },
+      { state: "assigned", attempts: 1 },
+    ]);
+    expect((await untold(agent)).filter((type) => type === "assign").length).toBeGreaterThan(55);
+    await agent.beat(held("t1", "t2"), 2);
+    expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
+    await submit("t3");
+    expect(await task("t3")).toMatchObject({ state: "assigned" });
+  });
+
   it("right after an assignment was sent is no sign that it was lost", async () => {
     const agent = await swarm.agent("a1");
     await submit("t1");
