@@ -134,6 +134,8 @@ export const limits = {
   leaseAbortShare: 0.2,
   /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
   unresponsiveHeartbeats: 2,
+  /** That two processes use one id is shown for so long after the fenced one was last heard. */
+  outlivedShownMs: 10 * 60_000,
   /** Silence after which nothing new goes to an agent: it may be dead, and a task would wait for H to find out. */
   unresponsiveSilenceMs: 3_000,
   maxConcurrentMax: 1_024,

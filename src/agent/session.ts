@@ -358,6 +358,9 @@ export class AgentSession implements SessionLink {
   }
 
   #onFenced(): void {
+    if (this.#phase === "closed") return;
+    // The one word of a fenced life: it tells a restart, where nobody is left to say it, from two processes.
+    this.#attempted(this.#sayFarewell(this.#life));
     this.#chart.send({ type: "FENCED" });
     this.#fail(
       new WaggleError(
@@ -466,6 +469,10 @@ export class AgentSession implements SessionLink {
       if (answer.kind !== "unanswered" || !isJoined) return this.#close();
       await this.#patience.afterFailure(failures);
     }
+  }
+
+  async #sayFarewell({ incarnation }: Life): Promise<void> {
+    await this.#line.ask("leave", { incarnation }, okResponseSchema);
   }
 
   #leaveUnheard(): void {

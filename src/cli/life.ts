@@ -21,7 +21,7 @@ export function tellLife({ transport }: RunningCoordinator, { logger, settings }
     const push = decode(data, eventPushSchema);
     if (!push.ok) return; // not of this protocol: the journal has what counts
     for (const event of push.value.events as unknown as readonly Event[]) {
-      const level = troubles.has(event.type) ? "warn" : "info";
+      const level = isTrouble(event) ? "warn" : "info";
       logger[level]({ event: event.type, idx: push.value.idx }, describe(event));
     }
   };
@@ -45,6 +45,10 @@ export function tellLife({ transport }: RunningCoordinator, { logger, settings }
     clearInterval(timer);
     for (const subscription of subscriptions) subscription.unsubscribe();
   };
+}
+
+function isTrouble(event: Event): boolean {
+  return troubles.has(event.type) || (event.type === "AgentLeft" && event.reason !== "left");
 }
 
 const troubles: ReadonlySet<string> = new Set([

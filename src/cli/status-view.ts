@@ -93,11 +93,23 @@ function agentSection({ agents, at }: StatusResponse, view: StatusView): string 
   const missed = agents.filter(({ status, kinds }) => status === "offline" && kinds.length > 0);
   const left = view.showsOffline ? 0 : missed.length;
   const hidden = left === 0 ? "" : `${counted(left, "agent")} offline (--all lists them)`;
-  const listed = section("agents", agentTable({ agents: shown, at }, view), shown.length, view);
+  const table = [agentTable({ agents: shown, at }, view), ...startedTwice(agents, view)].join("\n");
+  const listed = section("agents", table, shown.length, view);
   if (hidden === "") return listed;
   return shown.length === 0
     ? `${view.colors.bold("agents")}  ${hidden}`
     : `${listed}\n${view.colors.dim(hidden)}`;
+}
+
+/** What to do about ids that two processes use. */
+function startedTwice(agents: readonly Agent[], { colors }: View): string[] {
+  return agents.flatMap(({ id, outlivedMs }) => {
+    if (outlivedMs === undefined) return [];
+    const when = `${duration(outlivedMs)} ago`;
+    return colors.yellow(
+      `two processes were started as ${id}: the earlier was fenced, and heard ${when}. Give each its own --id`,
+    );
+  });
 }
 
 function agentTable({ agents, at }: Pick<StatusResponse, "agents" | "at">, view: View): string {
@@ -119,9 +131,11 @@ function onlineFirst(one: Agent, other: Agent): number {
 }
 
 function agentState(agent: Agent): string {
-  const remarks = [agent.draining ? "draining" : "", agent.unresponsive ? "unresponsive" : ""].filter(
-    Boolean,
-  );
+  const remarks = [
+    agent.draining ? "draining" : "",
+    agent.unresponsive ? "unresponsive" : "",
+    agent.outlivedMs === undefined ? "" : "started twice",
+  ].filter(Boolean);
   return [agent.status, ...remarks].join(", ");
 }
 

@@ -40,6 +40,9 @@ export class Presences {
   /** By attempt: when progress was last reported, for tasks with a stall limit. */
   readonly #progressAt = new Map<string, number>();
 
+  /** By agent: when a life of it that was fenced was last heard. */
+  readonly #outlivedMonotonicMs = new Map<AgentId, number>();
+
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -135,6 +138,19 @@ export class Presences {
     return commands;
   }
 
+  /** A fenced life of the agent was heard. @returns whether that is news */
+  outlived(agent: AgentId): boolean {
+    const isNews = !this.#outlivedMonotonicMs.has(agent);
+    this.#outlivedMonotonicMs.set(agent, this.#clock.monotonicMs());
+    return isNews;
+  }
+
+  /** Since another process under the agent's id was heard; undefined when there was none for long. */
+  outlivedMs(agent: AgentId): number | undefined {
+    const heardMs = this.#outlivedMonotonicMs.get(agent);
+    return heardMs === undefined ? undefined : Math.round(this.#clock.monotonicMs() - heardMs);
+  }
+
   silentMs(agent: AgentId): number | undefined {
     const presence = this.#presenceById.get(agent);
     return presence === undefined
@@ -151,6 +167,9 @@ export class Presences {
   sweep(state: SwarmState): void {
     for (const id of this.#presenceById.keys())
       if (state.agentById.get(id)?.online !== true) this.#presenceById.delete(id);
+    const forgottenMs = this.#clock.monotonicMs() - limits.outlivedShownMs;
+    for (const [id, heardMs] of this.#outlivedMonotonicMs)
+      if (heardMs < forgottenMs) this.#outlivedMonotonicMs.delete(id);
     if (this.#progressAt.size === 0) return;
     const open = new Set<string>();
     for (const agent of state.agentById.values())

@@ -61,6 +61,7 @@ export class RequestDesk implements RequestTarget {
 
   heard(agent: AgentId, incarnation: Incarnation): void {
     const row = this.#deps.state.agentById.get(agent);
+    if (row?.fencedLife === incarnation) return this.#outlived(agent, incarnation);
     if (row?.online === true && row.incarnation === incarnation)
       this.#deps.presences.heard(agent, incarnation);
   }
@@ -68,6 +69,7 @@ export class RequestDesk implements RequestTarget {
   heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void {
     const row = this.#deps.state.agentById.get(agent);
     if (row?.online !== true || row.incarnation !== beat.incarnation) {
+      this.heard(agent, beat.incarnation);
       return this.#dismiss(agent, beat.incarnation, row?.online === true ? "fenced" : "rejoin");
     }
     const { command, missing } = this.#deps.presences.beat(this.#deps.state, row, beat);
@@ -181,6 +183,13 @@ export class RequestDesk implements RequestTarget {
     const ended = state.endedById.get(task);
     if (ended?.project !== project) return () => unknownTask(task);
     return async () => ({ ok: true, outcome: await this.#deps.reader.outcome(ended) });
+  }
+
+  /** A fenced life speaks: no restart of one process, but two processes under one id. */
+  #outlived(agent: AgentId, incarnation: Incarnation): void {
+    if (!this.#deps.presences.outlived(agent)) return;
+    const what = "two processes use one agent id: the earlier was fenced and stops. Give each its own id";
+    this.#deps.logger.warn({ agent, incarnation }, what);
   }
 
   #dismiss(agent: AgentId, incarnation: Incarnation, type: "fenced" | "rejoin"): void {

@@ -265,6 +265,7 @@ export class Requests {
     const request = decode(message.data, leaveRequestSchema);
     if (!request.ok) return this.#refuse(reply, request);
     const target = this.#target;
+    target.heard(agent, request.value.incarnation);
     this.#enqueue(reply, undefined, {
       commands: [{ type: "LeaveAgent", agent, incarnation: request.value.incarnation }],
       replies: [],
@@ -384,6 +385,13 @@ function joinAnswer(reply: InboxEntry["replies"][number] | undefined, { term, id
     return codedError(
       "WAGGLE_UNKNOWN_AGENT",
       `this life of agent ${reply.agent} is over: join as a new incarnation`,
+      { field: "incarnation" },
+    );
+  }
+  if (reply?.kind === "fenced") {
+    return codedError(
+      "WAGGLE_FENCED",
+      `another process joined as ${reply.agent} after this one. Give each its own id`,
       { field: "incarnation" },
     );
   }

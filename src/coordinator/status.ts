@@ -133,6 +133,7 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
 function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }: StatusSources): AgentStatus {
   const reported = presences?.reported(row);
   const silentMs = row.online ? presences?.silentMs(row.id) : undefined;
+  const outlivedMs = presences?.outlivedMs(row.id);
   return {
     id: row.id,
     status: mirrors.status(row.id),
@@ -168,6 +169,8 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }:
           },
         }),
     ...(silentMs === undefined ? {} : { silentMs }),
+    ...(row.fencedAt === undefined ? {} : { fencedAt: row.fencedAt }),
+    ...(outlivedMs === undefined ? {} : { outlivedMs }),
   };
 }
 

@@ -45,6 +45,10 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.draining = false;
   row.unresponsive = false;
   row.leftAt = context.at;
+  if (event.reason === "fenced") {
+    row.fencedLife = event.incarnation;
+    row.fencedAt = context.at;
+  }
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
   row.kindRows = [];
@@ -190,6 +194,8 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     completed: 0,
     joinedAt: at,
     leftAt: undefined,
+    fencedLife: undefined,
+    fencedAt: undefined,
     recordByKind: new Map(),
     suspensionByKind: new Map(),
     forgetTimer: undefined,

@@ -208,6 +208,8 @@ export type Reply =
   | { readonly kind: "unknown-agent"; readonly agent: AgentId }
   /** The incarnation left, lapsed or was fenced: a life does not begin twice. */
   | { readonly kind: "life-over"; readonly agent: AgentId }
+  /** A later start under the same id has put an end to this life. */
+  | { readonly kind: "fenced"; readonly agent: AgentId }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
   /** The complete settings that hold now; null where none do any more. */
   | {

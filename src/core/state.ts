@@ -147,6 +147,9 @@ export interface AgentRow {
   completed: number;
   joinedAt: Instant;
   leftAt: Instant | undefined;
+  /** The newest of its lives that a later start put an end to, and when: a process that may still think it is alive. */
+  fencedLife: Incarnation | undefined;
+  fencedAt: Instant | undefined;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
   forgetTimer: Timer | undefined;

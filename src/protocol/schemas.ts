@@ -429,6 +429,11 @@ export const agentStatusSchema = z.object({
     .optional(),
   /** Since its last message, ms; absent on a standby. */
   silentMs: z.number().optional(),
+  /** When a later start under its id last put an end to a life of it. */
+  fencedAt: z.number().optional(),
+  /** Since a process whose life was fenced was last heard, ms: then two processes use the id. Absent after ten minutes,
+   *  and on a standby. */
+  outlivedMs: z.number().optional(),
 });
 
 /** Tokens of a budget's window. `reserved` is held back for open attempts. */

@@ -75,6 +75,14 @@ describe("status", () => {
     expect(text).not.toContain("gone");
   });
 
+  it("says which ids two processes use, and what to do", () => {
+    const twice = { ...anAgent("a-3"), fencedAt: 1, outlivedMs: 3_000 };
+    const text = renderStatus(aStatus([...agents, twice]), { ...view, showsOffline: false });
+    expect(text).toMatch(/^a-3 +online, started twice/m);
+    expect(text).toContain("two processes were started as a-3: the earlier was fenced, and heard 3 s ago");
+    expect(text).not.toContain("started as a-2");
+  });
+
   it("does not count those offline that came for slots alone", () => {
     const gone = { ...anAgent("slots", "offline"), kinds: [] };
     const text = renderStatus(aStatus([...agents, gone]), { ...view, showsOffline: false });

@@ -1,6 +1,7 @@
 // How a leader and its agents keep each other honest: lives, heartbeats, lapses, and work that comes from the
 // wrong side.
 
+import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
@@ -10,10 +11,13 @@ import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../sup
 
 let clock: ManualClock;
 let swarm: TestSwarm;
+let lines: { readonly level: number; readonly msg: string }[];
 
 beforeEach(async () => {
   clock = new ManualClock();
-  swarm = await startTestSwarm({ clock, random: { ...systemRandom, next: () => 0 } });
+  lines = [];
+  const logger = pino({ level: "warn" }, { write: (line) => lines.push(JSON.parse(line)) });
+  swarm = await startTestSwarm({ clock, logger, random: { ...systemRandom, next: () => 0 } });
 });
 afterEach(() => swarm.stop());
 
@@ -83,6 +87,35 @@ describe("joining", () => {
     await old.push("fenced");
     void old.beat([], 0);
     expect(await old.push("fenced")).toMatchObject({ incarnation: "a1-1", term: 1 });
+  });
+
+  it("again with a life that was fenced is refused: of two processes the later start stays", async () => {
+    const old = await swarm.agent("a1");
+    const young = await swarm.agent("a1", { incarnation: "a1-2" });
+    expect(await old.join()).toMatchObject({ ok: false, code: "WAGGLE_FENCED", field: "incarnation" });
+    await young.ask(subjects.agent("a1", "leave"), { incarnation: "a1-2" });
+    expect(await old.join()).toMatchObject({ ok: false, code: "WAGGLE_FENCED" });
+    expect(await young.join()).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_AGENT" });
+    expect(await statusOf("a1")).toMatchObject({ status: "offline" });
+  });
+
+  it.each([
+    ["beats", (old: WireAgent) => void old.beat([], 0)],
+    ["leaves", (old: WireAgent) => old.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })],
+    ["joins", (old: WireAgent) => old.join()],
+    ["reports", (old: WireAgent) => old.complete({ task: "t1", attempt: 1, token: "1.1" } as Assignment)],
+  ])("once fenced, a life that %s shows that two processes use the id", async (_, speak) => {
+    const old = await swarm.agent("a1");
+    await swarm.agent("a1", { incarnation: "a1-2" });
+    await clock.advance(1_000);
+    expect(await statusOf("a1")).toMatchObject({ fencedAt: expect.any(Number) });
+    expect((await statusOf("a1")).outlivedMs, "a restart is no alarm").toBeUndefined();
+    await speak(old);
+    await clock.advance(2_000);
+    expect(await statusOf("a1")).toMatchObject({ status: "ready", outlivedMs: 2_000 });
+    expect(lines.filter(({ msg }) => msg.includes("two processes use one agent id"))).toMatchObject([
+      { level: 40, agent: "a1", incarnation: "a1-1" },
+    ]);
   });
 
   it("again with a life that is over is refused, naming the field", async () => {

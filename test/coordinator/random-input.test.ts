@@ -362,6 +362,8 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
     counters: undefined,
     journal: undefined,
   });
-  const lives = agents.map(({ silentMs: __, reported: ___, ...each }: Record<string, unknown>) => each);
+  const lives = agents.map(
+    ({ silentMs: __, reported: ___, outlivedMs: ____, ...each }: Record<string, unknown>) => each,
+  );
   expect(lives).toEqual(replayed.agents);
 });

@@ -66,11 +66,15 @@ export class AgentReader {
       completed: fields.whole("completed"),
       joinedAt: fields.whole("joinedAt"),
       leftAt: fields.optionalWhole("leftAt"),
+      fencedLife: fields.optionalText("fencedLife"),
+      fencedAt: fields.optionalWhole("fencedAt"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
       forgetTimer: undefined,
     };
     if (row.confirmedNumber > row.lastNumber) refuse(`agent ${row.id} confirmed what it was not sent`);
+    if ((row.fencedLife === undefined) !== (row.fencedAt === undefined))
+      refuse(`agent ${row.id} was fenced at no time`);
     const forgetting = fields.optionalWithin("forgetTimer", readTimer);
     if ((forgetting === undefined) !== row.online) refuse(`agent ${row.id} is forgotten while it is online`);
     if (forgetting !== undefined)
