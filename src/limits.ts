@@ -426,6 +426,14 @@ export const limits = {
   snapshotsBytesMax: 4 * 1024 ** 3,
   /** What it is created with instead where the server has less room, in this order. */
   snapshotsBytesFallbacks: [1024 ** 3, 256 * 1024 ** 2, 64 * 1024 ** 2],
+  /** A chunk of a snapshot: small enough to be hashed within a millisecond, large enough that a million tasks are some
+   *  thousand chunks, whose places and hashes fit the manifest with room to spare. */
+  snapshotChunkBytesMax: 512 * 1024,
+  /** The newest, and the one before it for when the newest cannot be read. */
+  snapshotsKept: 2,
+  /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the one
+   *  line or record that comes then does not raise it. */
+  snapshotSliceMs: 12,
 
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */
@@ -530,6 +538,8 @@ assert(
 assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers all it serves");
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
+assert(limits.snapshotChunkBytesMax <= limits.snapshotPartBytesMax, "a chunk is a part of a snapshot");
+assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and what ends it raise no alarm");
 assert(
   limits.snapshotPartBytesMax <= limits.turnBytesMax + limits.batchBytesMax,
   "a part of a snapshot fits a message of a server that takes batches",

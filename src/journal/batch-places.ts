@@ -27,9 +27,10 @@ export class BatchPlaces {
     return this.#runs.map(({ idx, seq, count }) => [idx, seq, count]);
   }
 
-  /** Takes note of a batch behind all others, in a record behind theirs. Of a journal with more interruptions than
-   *  `limits.journalRunsMax` the oldest runs are forgotten. */
+  /** Takes note of a batch behind all others. What stood in records from `seq` on was lost. Of a journal with more
+   *  interruptions than `limits.journalRunsMax` the oldest runs are forgotten. */
   add(idx: BatchIndex, seq: number): void {
+    this.#forgetFrom(seq);
     const last = this.#runs.at(-1);
     if (last !== undefined && idx === last.idx + last.count && seq === last.seq + last.count) {
       last.count += 1;
@@ -57,6 +58,18 @@ export class BatchPlaces {
   firstFrom(seq: number): BatchIndex | undefined {
     const run = this.#runs.find((each) => each.seq + each.count > seq);
     return run === undefined ? undefined : batchIndex(run.idx + Math.max(0, seq - run.seq));
+  }
+
+  #forgetFrom(seq: number): void {
+    for (
+      let last = this.#runs.at(-1);
+      last !== undefined && last.seq + last.count > seq;
+      last = this.#runs.at(-1)
+    ) {
+      last.count = seq - last.seq;
+      if (last.count > 0) return;
+      this.#runs.pop();
+    }
   }
 
   /** The newest run of which a claim holds that holds of all before it. */

@@ -44,6 +44,23 @@ describe("batches of a journal", () => {
     ]);
   });
 
+  it("are gone where the journal lost its end and others stand in its place", () => {
+    const places = placesOf([1, 1], [2, 2], [3, 5], [4, 6], [5, 7]);
+    places.add(batchIndex(6), 6);
+    expect([2, 3, 4, 5, 6].map((idx) => places.seqOf(batchIndex(idx)))).toEqual([
+      2,
+      5,
+      undefined,
+      undefined,
+      6,
+    ]);
+    places.add(batchIndex(7), 2);
+    expect(places.runs).toEqual([
+      [1, 1, 1],
+      [7, 2, 1],
+    ]);
+  });
+
   it("are found where a list of pairs would find them, also when the runs were written and read", () => {
     const gaps = fc.array(
       fc.record({

@@ -1,0 +1,175 @@
+// Where a reading of a journal begins: at the snapshot that reaches furthest and can be read, or at the first record.
+//
+// Authoritative is the journal. A snapshot only spares reading what led to it; and its manifest says that history up to
+// its batch existed. So whoever began at an older snapshot, or at the start, must come through the batch of every
+// manifest there is, at the record that it names, or history was lost and nobody goes on as if nothing had been:
+// `Restored.requireWhole` after reading to the end.
+//
+// Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said in
+// the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal that
+// ends before the newest snapshot goes on, or that is another one: JournalDamagedError, for what would be appended
+// now would stand where the next reader does not look.
+
+import type { Logger } from "pino";
+import type { Clock } from "../../clock.ts";
+import { StateDecoder } from "../../core/snapshot/decode.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import { batchIndex } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { Slices } from "../../slices.ts";
+import { decodeBatch, hashOf } from "../batch.ts";
+import { BatchPlaces } from "../batch-places.ts";
+import type { Journal } from "../journal.ts";
+import { Replay } from "../replay.ts";
+import type { SnapshotStore } from "../snapshot-store.ts";
+import { LineReader } from "./chunks.ts";
+import type { ChunkRef, Manifest } from "./manifest.ts";
+import { readManifests } from "./manifests.ts";
+
+export interface RestoreDeps {
+  readonly journal: Journal;
+  /** Undefined: there are none, and the journal is read from its first record. */
+  readonly snapshots: SnapshotStore | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface Restored {
+  /** Goes on at the record behind `position.seq`. */
+  readonly replay: Replay;
+  /** What was read, and where it begins; undefined when the reading begins at the first record. */
+  readonly manifest: Manifest | undefined;
+  /** To be asked when the journal was read to its end.
+   *  @throws JournalDamagedError when the replay did not come through the batch of every manifest */
+  requireWhole(): void;
+}
+
+/** Reads in slices of `limits.snapshotSliceMs`; reads nothing of the journal but the record at which it goes on.
+ *  @throws UnreachableError, JournalDamagedError */
+export async function restore({ journal, snapshots, clock, logger }: RestoreDeps): Promise<Restored> {
+  const found = snapshots === undefined ? [] : await readManifests(snapshots, logger);
+  const manifests = found.map(({ manifest }) => manifest);
+  for (const [passedOver, manifest] of manifests.entries()) {
+    const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
+    if (replay === undefined) continue;
+    await requireContinued(journal, manifest);
+    return { replay, manifest, requireWhole: () => requireWhole(replay, manifests.slice(0, passedOver)) };
+  }
+  await requireBeginning(journal);
+  const replay = new Replay();
+  return { replay, manifest: undefined, requireWhole: () => requireWhole(replay, manifests) };
+}
+
+/** Restores, and reads the journal to where it ends then. @throws UnreachableError, JournalDamagedError */
+export async function replayAll(deps: RestoreDeps): Promise<Replay> {
+  const restored = await restore(deps);
+  await readToEnd(restored.replay, deps);
+  restored.requireWhole();
+  return restored.replay;
+}
+
+/** Reads a journal on to where it ends, or to a record, in slices of `limits.snapshotSliceMs`.
+ *  @throws UnreachableError, JournalDamagedError */
+export async function readToEnd(
+  replay: Replay,
+  { journal, clock }: { readonly journal: Journal; readonly clock: Clock },
+  untilSeq = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const slices = new Slices(clock, limits.snapshotSliceMs);
+  if (replay.position.seq >= untilSeq) return;
+  for await (const record of journal.replay(replay.position.seq + 1)) {
+    replay.take(record);
+    if (record.seq >= untilSeq) return;
+    if (slices.isOver) await slices.pause();
+  }
+}
+
+interface ReadDeps {
+  readonly snapshots: SnapshotStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+async function readOrPassOver(manifest: Manifest, deps: ReadDeps): Promise<Replay | undefined> {
+  try {
+    return await readSnapshot(manifest, deps);
+  } catch (cause) {
+    if (!(cause instanceof JournalDamagedError)) throw cause;
+    const { idx } = manifest.position;
+    deps.logger.error(
+      { err: cause, idx },
+      "a snapshot cannot be read: an older one is taken, or the journal",
+    );
+    return undefined;
+  }
+}
+
+async function readSnapshot(manifest: Manifest, { snapshots, clock }: ReadDeps): Promise<Replay> {
+  const { position, at, lastEventType, runs, deadRecords, chunks } = manifest;
+  const slices = new Slices(clock, limits.snapshotSliceMs);
+  const decoder = new StateDecoder();
+  const lines = new LineReader();
+  for (const ref of chunks) {
+    for (const line of lines.take(await readChunk(ref, snapshots))) {
+      decoder.take(line);
+      if (slices.isOver) await slices.pause();
+    }
+  }
+  lines.end();
+  const state = decoder.end();
+  if (state.idx !== position.idx || state.term !== position.term || state.at !== at)
+    throw new JournalDamagedError(
+      `the snapshot of batch ${position.idx} holds the state of batch ${state.idx}`,
+    );
+  return new Replay({ state, position, lastEventType, places: new BatchPlaces(runs), deadRecords });
+}
+
+async function readChunk([place, size, hash]: ChunkRef, snapshots: SnapshotStore): Promise<Uint8Array> {
+  const bytes = await snapshots.chunk(place);
+  if (bytes === undefined) throw new JournalDamagedError(`the chunk at place ${place} is missing`);
+  if (bytes.length !== size || hashOf(bytes) !== hash)
+    throw new JournalDamagedError(`the chunk at place ${place} is not as it was written`);
+  return bytes;
+}
+
+const advice =
+  "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both";
+
+/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it. */
+async function requireContinued(journal: Journal, { position }: Manifest): Promise<void> {
+  const { firstSeq, lastSeq } = await journal.position();
+  const snapshot = `the snapshot of batch ${position.idx} goes on behind record ${position.seq}`;
+  if (lastSeq < position.seq)
+    throw new JournalDamagedError(
+      `the journal ends at record ${lastSeq}, but ${snapshot}: its end is lost. ${advice}`,
+    );
+  if (firstSeq > position.seq + 1)
+    throw new JournalDamagedError(
+      `the journal begins at record ${firstSeq}, but ${snapshot}: records are lost. ${advice}`,
+    );
+  const record = position.seq < firstSeq ? undefined : await journal.read(position.seq);
+  const batch = record === undefined ? undefined : decodeBatch(record.bytes);
+  if (batch !== undefined && batch.journal !== position.journal)
+    throw new JournalDamagedError(`this is not the journal whose snapshots these are. ${advice}`);
+}
+
+async function requireBeginning(journal: Journal): Promise<void> {
+  const { firstSeq } = await journal.position();
+  if (firstSeq > 1)
+    throw new JournalDamagedError(
+      `the journal begins at record ${firstSeq} and no snapshot can be read: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,
+    );
+}
+
+/** @param furtherManifests of snapshots that reach further than where the reading began */
+function requireWhole({ position, places }: Replay, furtherManifests: readonly Manifest[]): void {
+  for (const manifest of furtherManifests) {
+    const { idx, seq } = manifest.position;
+    const ownSeq = places.seqOf(idx);
+    const nextSeq = places.seqOf(batchIndex(idx + 1));
+    if (ownSeq !== undefined && ownSeq <= seq && (nextSeq === undefined || nextSeq > seq)) continue;
+    throw new JournalDamagedError(
+      `a snapshot says that the journal had batch ${idx} before record ${seq + 1}, but reading it ended at batch ${position.idx}, record ${position.seq}: history was lost. ${advice}`,
+    );
+  }
+}

@@ -1,0 +1,136 @@
+// A restart from a snapshot and the journal behind it is a fold from the first record: at any point of any history, with
+// dead records anywhere, the journal purged, the newest snapshot damaged. And where history is lost, nobody goes on.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { batchIndex, taskId } from "../../../src/ids.ts";
+import type { Manifest } from "../../../src/journal/snapshot/manifest.ts";
+import { fingerprint } from "../../support/fingerprint.ts";
+import { history, Model } from "../../support/random-history.ts";
+import { StoredHistory } from "../../support/stored-history.ts";
+import { aTask, join, submit, Turns } from "../../support/turns.ts";
+
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+const historiesMs = 240_000;
+
+/** So many batches, each of one task or of an agent. */
+function someHistory(batches: number): StoredHistory {
+  const turns = new Turns();
+  turns.turn(join("a1"));
+  for (let number = 1; turns.records.length < batches; number += 1)
+    turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
+  return new StoredHistory(turns.records);
+}
+
+async function expectWhole(stored: StoredHistory): Promise<void> {
+  const restarted = await stored.restart();
+  const { whole } = stored;
+  expect(fingerprint(restarted.state)).toBe(fingerprint(whole.state));
+  expect(restarted.position).toEqual(whole.position);
+  expect(restarted.lastEventType).toBe(whole.lastEventType);
+  expect(restarted.deadRecords).toBe(whole.deadRecords);
+  expect(restarted.places.runs).toEqual(whole.places.runs);
+}
+
+/** Flips a bit of one of the chunks, or loses it. */
+function spoil(stored: StoredHistory, { chunks }: Manifest, how: "damage" | "lose"): void {
+  for (const [place] of chunks) stored.snapshots[how](place);
+}
+
+describe("a restart from a snapshot", () => {
+  it(
+    "is the fold from the start, at any points of any history",
+    async () => {
+      const spoiling = fc.constantFrom("nothing", "damage", "lose", "manifest");
+      await fc.assert(
+        fc.asyncProperty(
+          history,
+          fc.array(fc.constantFrom(0, 0, 0, 1, 2), { minLength: 1 }),
+          fc.tuple(share, share),
+          spoiling,
+          async ({ isExperienced, turns }, deadBefore, shares, spoilt) => {
+            const model = new Model();
+            if (isExperienced) model.learn();
+            model.run(turns);
+            fc.pre(model.turns.records.length > 0);
+            const stored = new StoredHistory(model.turns.records, deadBefore);
+            const { lastSeq } = stored.journal;
+            const firstSeq = stored.whole.places.seqOf(batchIndex(1)) ?? 1;
+            const [first = 0, second = 0] = shares
+              .map((each) => firstSeq + Math.floor((lastSeq - firstSeq) * each))
+              .sort((a, b) => a - b);
+            const older = await stored.snapshot(first);
+            const newer = await stored.snapshot(second);
+            stored.journal.purgeBelow(Math.min(older.position.seq + 1, lastSeq));
+            const isTwo = newer.position.idx > older.position.idx;
+            if (isTwo && (spoilt === "damage" || spoilt === "lose")) spoil(stored, newer, spoilt);
+            if (isTwo && spoilt === "manifest")
+              stored.snapshots.damage(stored.snapshots.places("manifest").at(-1) ?? 0);
+            await expectWhole(stored);
+          },
+        ),
+        { numRuns: 300 },
+      );
+    },
+    historiesMs,
+  );
+
+  it("keeps two snapshots, and takes the older one where the newest cannot be read", async () => {
+    const stored = someHistory(12);
+    for (const seq of [3, 6, 9]) await stored.snapshot(seq);
+    expect(stored.snapshots.places("manifest")).toHaveLength(2);
+    spoil(stored, await stored.snapshot(11), "damage");
+    stored.journal.purgeBelow(10);
+    await expectWhole(stored);
+  });
+
+  it("makes no snapshot where one reaches as far, or came to reach further meanwhile", async () => {
+    const stored = someHistory(12);
+    const far = await stored.snapshot(10);
+    expect(await stored.snapshot(10)).toEqual(far);
+    expect(await stored.snapshot(4)).toEqual(far);
+    expect(stored.snapshots.places("manifest")).toHaveLength(1);
+  });
+});
+
+describe("lost history is never taken for all there was", () => {
+  it("where no snapshot can be read and the journal was purged", async () => {
+    const stored = someHistory(12);
+    const only = await stored.snapshot(6);
+    stored.journal.purgeBelow(5);
+    spoil(stored, only, "lose");
+    await expect(stored.restart()).rejects.toThrow(
+      "the journal begins at record 5 and no snapshot can be read",
+    );
+  });
+
+  it("where the journal ends before a snapshot that cannot be read", async () => {
+    const stored = someHistory(12);
+    const only = await stored.snapshot(10);
+    spoil(stored, only, "damage");
+    stored.journal.loseTail(5);
+    await expect(stored.restart()).rejects.toThrow("a snapshot says that the journal had batch 10");
+  });
+
+  it("where the journal ends before the newest snapshot", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(10);
+    stored.journal.loseTail(5);
+    await expect(stored.restart()).rejects.toThrow("the journal ends at record 7");
+  });
+
+  it("where records between snapshot and journal are gone", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(4);
+    stored.journal.purgeBelow(8);
+    await expect(stored.restart()).rejects.toThrow("the journal begins at record 8");
+  });
+
+  it("where the snapshots are another journal's", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(4);
+    const bytes = stored.journal.at(4)?.bytes ?? Buffer.from("");
+    bytes.set(Buffer.from(Buffer.from(bytes).toString().replace('"journal":"j"', '"journal":"x"')));
+    await expect(stored.restart()).rejects.toThrow("not the journal whose snapshots these are");
+  });
+});

@@ -1,0 +1,55 @@
+// A snapshot written from memory, where the journal has lost what led to it: readers begin there, and those that came from
+// before it halt.
+
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/clock.ts";
+import { instant, taskId, term } from "../../../src/ids.ts";
+import { encodeBatch } from "../../../src/journal/batch.ts";
+import { snapshotNow } from "../../../src/journal/snapshot/snapshot-now.ts";
+import { fingerprint } from "../../support/fingerprint.ts";
+import { StoredHistory } from "../../support/stored-history.ts";
+import { silentLogger } from "../../support/swarm.ts";
+import { aTask, submit, Turns } from "../../support/turns.ts";
+
+function lostTail() {
+  const turns = new Turns();
+  for (let number = 1; number <= 8; number += 1) turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
+  const stored = new StoredHistory(turns.records);
+  const { whole } = stored;
+  stored.journal.loseTail(3);
+  const { lastSeq } = stored.journal;
+  const position = { ...whole.position, seq: lastSeq };
+  const folded = { ...whole, state: whole.state, places: whole.places, position };
+  const now = () =>
+    snapshotNow(folded, { store: stored.snapshots.open(), clock: systemClock, logger: silentLogger });
+  /** The batch after all, at the end that the journal has now. */
+  const goOn = () => {
+    const { journal, idx, hash } = position;
+    const header = { journal, idx: (idx + 1) as typeof idx, prev: hash, at: whole.state.at };
+    const events = ['{"type":"TermRenewed"}'];
+    stored.journal.insertRival(encodeBatch({ ...header, term: term(1), at: instant(header.at) }, events));
+  };
+  return { stored, whole, now, goOn, lastSeq };
+}
+
+describe("a snapshot of what the journal lost", () => {
+  it("is where readers begin, and the next batch stands at the end that is left", async () => {
+    const { stored, whole, now, goOn, lastSeq } = lostTail();
+    await now();
+    const restarted = await stored.restart();
+    expect(fingerprint(restarted.state)).toBe(fingerprint(whole.state));
+    expect(restarted.position.seq).toBe(lastSeq);
+    goOn();
+    const again = await stored.restart();
+    expect(again.position).toMatchObject({ idx: whole.position.idx + 1, seq: lastSeq + 1 });
+    expect(again.deadRecords).toBe(0);
+  });
+
+  it("halts who comes from before it, rather than that it takes the rest for dead", async () => {
+    const { stored, now, goOn } = lostTail();
+    const { chunks } = await now();
+    goOn();
+    for (const [place] of chunks) stored.snapshots.damage(place);
+    await expect(stored.restart()).rejects.toThrow("history was lost");
+  });
+});

@@ -1,0 +1,48 @@
+// A history's records in a journal in memory, with records among them that everybody skips, and the snapshots beside it.
+
+import { pino } from "pino";
+import { systemClock } from "../../src/clock.ts";
+import type { JournalRecord } from "../../src/journal/journal.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
+import { Replay } from "../../src/journal/replay.ts";
+import { makeSnapshot } from "../../src/journal/snapshot/make.ts";
+import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
+import { replayAll } from "../../src/journal/snapshot/restore.ts";
+
+const alien = Buffer.from("somebody else's");
+
+export class StoredHistory {
+  readonly journal = new MemoryJournalStore();
+  readonly snapshots = new MemorySnapshots();
+  /** Everything, folded from the first record. */
+  readonly whole = new Replay();
+
+  /** @param deadBefore how many dead records stand before each record, over and over */
+  constructor(records: readonly JournalRecord[], deadBefore: readonly number[] = [0]) {
+    for (const [place, { bytes }] of records.entries()) {
+      for (let dead = 0; dead < (deadBefore[place % deadBefore.length] ?? 0); dead += 1) this.add(alien);
+      this.add(bytes);
+    }
+  }
+
+  add(bytes: Uint8Array): void {
+    const seq = this.journal.insertRival(bytes);
+    this.whole.take({ seq, bytes });
+  }
+
+  /** Made of what the journal holds up to a record, by default the last. */
+  snapshot(untilSeq = this.journal.lastSeq): Promise<Manifest> {
+    return makeSnapshot(this.#deps(), untilSeq);
+  }
+
+  /** As a coordinator that starts. */
+  restart(): Promise<Replay> {
+    return replayAll(this.#deps());
+  }
+
+  #deps() {
+    const logger = pino({ level: "silent" });
+    return { journal: this.journal.open(), snapshots: this.snapshots.open(), clock: systemClock, logger };
+  }
+}
