@@ -88,6 +88,17 @@ export const limits = {
   /** …and before one that found no room is. */
   journalFullRetryMs: 1_000,
 
+  /** What a coordinator keeps of the journal's newest records, to append again what a power failure took: longer than
+   *  servers wait by default until they sync (2 min), and as much as a process can spare. */
+  recentRecordsMs: 5 * 60_000,
+  recentRecordsBytes: 64 * 1024 ** 2,
+  /** Coordinators whose announcements are remembered. */
+  announcersMax: 64,
+  /** An announcement counts for so many T. */
+  announcementTimeouts: 2,
+  /** How long a coordinator that starts waits for another to say that it is there. */
+  greetingMs: 250,
+
   // --- leadership (design section 6) ----------------------------------------------------------
   /** T: silence after which a standby campaigns, unless a coordinator is told otherwise. */
   leaderTimeoutMs: 3_000,

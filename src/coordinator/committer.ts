@@ -12,6 +12,8 @@
 //     │ refused: read what stands from the expected position on
 //     │            our bytes           → stored there
 //     │            only dead records   → expect behind them, send again
+//     │            nothing, and the journal ends before what was committed
+//     │                                → append again, byte for byte, what it lost (refill.ts), send again
 //     │            another leader's    → deposed: everything uncommitted is void
 //     │            our term, not ours  → halt: a fork
 //     └ full:     the same bytes again after a while; nothing is answered meanwhile
@@ -23,8 +25,11 @@ import type { Clock } from "../clock.ts";
 import { JournalDamagedError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import { decodeBatch } from "../journal/batch.ts";
+import { lostTailError } from "../journal/faults.ts";
 import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
-import { type ChainPosition, type ChainTail, deathOf } from "../journal/replay.ts";
+import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
+import { refill } from "../journal/refill.ts";
+import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 
 /** A batch on its way into the journal. */
@@ -42,14 +47,25 @@ export interface PendingBatch {
 export interface CommitterEvents {
   /** In order of idx. `sentMonotonicMs` is when the append that proved it was sent. */
   onCommitted(batch: PendingBatch, seq: number, sentMonotonicMs: number): void;
-  /** A record that everybody skips stands at `seq`. */
-  onDead(seq: number): void;
+  /** A record that everybody skips. */
+  onDead(record: JournalRecord, reason: DeadReason): void;
+  /** The journal had lost so many committed records of its end, and has them again. */
+  onRefilled(records: number): void;
   /** A higher term rules, or the journal says so: nothing uncommitted will ever be. Called once. */
   onDeposed(): void;
   /** The journal can no longer be written safely. Called once. */
   onHalted(error: WaggleError): void;
   /** No room; said once until there is room again. */
   onFull(isFull: boolean, message: string): void;
+}
+
+export interface CommitterDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  /** Up to where the journal was read. */
+  readonly position: ChainPosition;
+  /** What stands in the journal up to there; goes on with what is committed. */
+  readonly recent: RecentRecords;
 }
 
 interface Entry {
@@ -66,6 +82,7 @@ interface Entry {
 export class Committer {
   readonly #journal: Journal;
   readonly #clock: Clock;
+  readonly #recent: RecentRecords;
   readonly #events: CommitterEvents;
   readonly #entries: Entry[] = [];
   #lastSeq: number;
@@ -75,10 +92,10 @@ export class Committer {
   #isFull = false;
   #cancelRetry: (() => void) | undefined;
 
-  /** @param position up to where the journal was read */
-  constructor(journal: Journal, clock: Clock, position: ChainPosition, events: CommitterEvents) {
+  constructor({ journal, clock, position, recent }: CommitterDeps, events: CommitterEvents) {
     this.#journal = journal;
     this.#clock = clock;
+    this.#recent = recent;
     this.#lastSeq = position.seq;
     this.#tail = position;
     this.#events = events;
@@ -143,7 +160,8 @@ export class Committer {
     for (let entry = this.#entries[0]; entry?.storedSeq !== undefined; entry = this.#entries[0]) {
       this.#entries.shift();
       this.#lastSeq = entry.storedSeq;
-      const { idx, term, hash, journal } = entry.batch;
+      const { idx, term, hash, journal, bytes } = entry.batch;
+      this.#recent.add({ seq: entry.storedSeq, bytes }, this.#clock.monotonicMs());
       this.#tail = { idx, term, hash, journal };
       this.#saidFull(false, "");
       this.#events.onCommitted(entry.batch, entry.storedSeq, entry.sentMonotonicMs);
@@ -182,7 +200,9 @@ export class Committer {
       const record = await this.#journal.read(seq);
       if (this.#isOver) return;
       if (record === undefined) {
-        if (seq === oldest.expectedSeq + 1) await this.#pause(limits.appendRetryMs); // "not found" proves nothing: send again
+        // "Not found" proves nothing, and a journal that is whole will say something else when it is asked again.
+        if (seq === oldest.expectedSeq + 1 && !(await this.#refill()))
+          await this.#pause(limits.appendRetryMs);
         return;
       }
       const verdict = this.#judge(oldest, record);
@@ -190,16 +210,34 @@ export class Committer {
         oldest.storedSeq = seq;
         return;
       }
-      if (verdict !== "dead") return;
+      if (verdict === "over") return;
       this.#lastSeq = seq;
-      this.#events.onDead(seq);
+      this.#recent.add(record, this.#clock.monotonicMs());
+      this.#events.onDead(record, verdict);
     }
   }
 
-  #judge(oldest: Entry, record: JournalRecord): "ours" | "dead" | "over" {
+  /** Whether the journal had lost something that was committed, and has it again. */
+  async #refill(): Promise<boolean> {
+    const refilled = await refill(this.#journal, this.#recent);
+    if (this.#isOver) return false;
+    switch (refilled.kind) {
+      case "refilled":
+        this.#events.onRefilled(refilled.records);
+        return true;
+      case "not-held":
+        this.#halt(lostTailError(refilled.lastSeq, this.#lastSeq));
+        return false;
+      default:
+        return false; // whole after all, or to be tried again
+    }
+  }
+
+  #judge(oldest: Entry, record: JournalRecord): "ours" | DeadReason | "over" {
     if (isSameBytes(record.bytes, oldest.batch.bytes)) return "ours";
     const rival = decodeBatch(record.bytes);
-    if (rival === undefined || deathOf(rival, this.#tail) !== undefined) return "dead";
+    const death = rival === undefined ? "alien" : deathOf(rival, this.#tail);
+    if (rival === undefined || death !== undefined) return death ?? "alien";
     if (rival.term === oldest.batch.term && !oldest.batch.startsTerm) {
       this.#halt(
         new JournalDamagedError(
@@ -243,8 +281,4 @@ export class Committer {
       };
     });
   }
-}
-
-function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && Buffer.compare(a, b) === 0;
 }

@@ -1,11 +1,11 @@
-// A coordinator's process on one swarm: follows the journal warm, campaigns when it hears nothing, leads while
-// the journal lets it, and stands by again when it is deposed. The charts in machines/ say where it is; this file
-// owns them and does what they call for. Each term of leadership is one `Leader`, thrown away with its state.
+// A coordinator's process on one swarm: follows the journal warm (standby.ts), campaigns when it is time
+// (campaign.ts), leads while the journal lets it (leader.ts), and stands by again when it is deposed. The charts in
+// machines/ say where it is; this file owns them and does what they call for.
 //
-// Authoritative is the journal alone: who leads is whoever's `TermStarted` is the highest in it. A standby waits
-// T·(1 + jitter) of silence, T being the term's, on its own monotonic clock, restarted when its own loop stalled, unless the last term
-// ended of its own accord, or nobody else can be there (an empty journal, or one that only one process can open).
-// It campaigns by appending behind the last record it has read; whoever is refused has lost, and reads on.
+// Authoritative is the journal alone: who leads is whoever's `TermStarted` is the highest in it. A coordinator that
+// starts campaigns at once where the last term ended of its own accord, or nothing was ever written, and nobody else
+// is there; else it stands by. Whoever is refused has lost, and reads on. A leader's state runs ahead of the journal,
+// so that of one that was deposed is thrown away and folded anew; a campaign that is lost changes nothing.
 
 import type { Logger } from "pino";
 import { BehaviorSubject, type Observable } from "rxjs";
@@ -15,16 +15,22 @@ import { type LeadershipSignal, leadershipMachine } from "../../machines/leaders
 import type { Clock, Random } from "../clock.ts";
 import { WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
-import type { Journal } from "../journal/journal.ts";
-import { Replay } from "../journal/replay.ts";
+import type { Journal, JournalRecord } from "../journal/journal.ts";
+import { RecentRecords } from "../journal/recent-records.ts";
+import { Replay, type Verdict } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
-import { encode } from "../protocol/codec.ts";
-import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
-import type { Subscription, Transport } from "../transport/transport.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import { coordinatorBeatSchema } from "../protocol/schemas.ts";
+import { isInbox, type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import type { Message, Subscription, Transport } from "../transport/transport.ts";
+import { Announcements } from "./announcements.ts";
+import { Campaign, type Victory } from "./campaign.ts";
+import { tellDead } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { Queries } from "./queries.ts";
+import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
@@ -78,15 +84,14 @@ class RunningCoordinator implements Coordinator {
   readonly #subscriptions: Subscription[] = [];
   #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
   readonly #followed = new FollowedTime();
+  readonly #recent = new RecentRecords();
+  readonly #announcements = new Announcements();
   #replay = new Replay();
+  #standby: Standby | undefined;
+  #campaign: Campaign | undefined;
   #leader: Leader | undefined;
-  #stopFollowing = new AbortController();
   #isStopping = false;
   #isOver = false;
-  #heardMonotonicMs = 0;
-  #silenceMs = 0;
-  #watchedMonotonicMs = 0;
-  #cancelWatch: (() => void) | undefined;
   #cancelBeat: (() => void) | undefined;
 
   constructor(options: CoordinatorOptions) {
@@ -101,9 +106,8 @@ class RunningCoordinator implements Coordinator {
       ...options,
       room: this.#room,
       subjects: this.#subjects,
-      leader: () => (this.#role.value === "leading" ? this.#leader : undefined),
+      leader: () => this.#leader,
       replay: () => this.#replay,
-      isCampaigning: () => this.#isCampaigning,
     });
   }
 
@@ -122,8 +126,13 @@ class RunningCoordinator implements Coordinator {
     this.#subscriptions.push(
       transport.subscribe(this.#subjects.queryPattern, (message) => this.#queries.take(message)),
     );
+    const isAlone = await this.#isAlone();
+    this.#subscriptions.push(
+      transport.subscribe(this.#subjects.coordinator, (message) => this.#heardAnnouncement(message)),
+    );
     await transport.flush();
-    this.#follow();
+    if (isAlone) this.#runFor();
+    else this.#standBy();
     this.#beat();
   }
 
@@ -156,32 +165,60 @@ class RunningCoordinator implements Coordinator {
   /** Reads the journal to where it ends now. */
   async #catchUp(): Promise<void> {
     for await (const record of this.#options.journal.replay(this.#replay.position.seq + 1))
-      this.#replay.take(record);
+      this.#take(record);
   }
 
-  #follow(): void {
-    if (this.#isOver || this.#leader !== undefined) return;
-    this.#heard();
-    const isAlone = !this.#options.journal.sharable || this.#replay.position.seq === 0;
-    if (isAlone || this.#hasLastTermEnded()) return this.#campaign();
-    const stopFollowing = new AbortController();
-    this.#stopFollowing = stopFollowing;
-    void this.#readOn(stopFollowing.signal);
-    this.#watchSilence();
+  #take(record: JournalRecord): Verdict {
+    const verdict = this.#replay.take(record);
+    this.#recent.add(record, this.#options.clock.monotonicMs());
+    return verdict;
   }
 
-  async #readOn(signal: AbortSignal): Promise<void> {
-    try {
-      for await (const record of this.#options.journal.follow(this.#replay.position.seq + 1, signal)) {
-        if (signal.aborted) return;
-        this.#replay.take(record);
-        this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
-        this.#heard();
-        if (this.#hasLastTermEnded()) return this.#campaign();
-      }
-    } catch (cause) {
-      if (!signal.aborted) this.#halt(cause);
-    }
+  /** Whether nobody leads, and nobody else is there who might or who holds more of the journal: asks, before it
+   *  listens itself. */
+  async #isAlone(): Promise<boolean> {
+    const { journal, transport } = this.#options;
+    if (!journal.sharable) return true;
+    const isOpen = this.#replay.position.seq === 0 || this.#replay.lastEventType === "TermEnded";
+    if (!isOpen) return false;
+    const timeoutMs = limits.greetingMs;
+    const answer = await transport.request(this.#subjects.coordinator, this.#announcement(), { timeoutMs });
+    return answer.kind !== "answered";
+  }
+
+  #standBy(): void {
+    if (this.#isOver) return;
+    const { id, journal, clock, random, logger, transport } = this.#options;
+    this.#standby = new Standby(
+      {
+        id,
+        journal,
+        clock,
+        random,
+        logger,
+        recent: this.#recent,
+        announcements: this.#announcements,
+        isConnected: () => transport.status() === "connected",
+        position: () => this.#replay.position,
+        timing: () => this.#followedTiming,
+        take: (record) => this.#takeNew(record),
+      },
+      {
+        onSilence: () => this.#leadershipSignal({ type: "SILENCE" }),
+        onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
+        onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
+        onTime: () => this.#runFor(),
+        onHalted: (cause) => this.#halt(cause),
+      },
+    );
+  }
+
+  /** A record that was just written. */
+  #takeNew(record: JournalRecord): Verdict {
+    const verdict = this.#take(record);
+    this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
+    if (verdict.kind === "dead") tellDead(this.#options.logger, record, verdict.reason);
+    return verdict;
   }
 
   /** By the T of the term that it leads or follows; of its own while there is none. */
@@ -190,121 +227,109 @@ class RunningCoordinator implements Coordinator {
     return leaderTimeoutMs === 0 ? this.#timing : timingOf(leaderTimeoutMs);
   }
 
-  #hasLastTermEnded(): boolean {
-    return this.#replay.lastEventType === "TermEnded";
-  }
-
-  #heard(): void {
-    this.#heardMonotonicMs = this.#options.clock.monotonicMs();
-    const { timeoutMs, silenceMsMax } = this.#followedTiming;
-    this.#silenceMs = timeoutMs + (silenceMsMax - timeoutMs) * this.#options.random.next();
-  }
-
-  #watchSilence(): void {
-    const { clock } = this.#options;
-    const { pulseMs, pulseLateMs } = this.#followedTiming;
-    this.#watchedMonotonicMs = clock.monotonicMs();
-    this.#cancelWatch = clock.after(pulseMs, () => {
-      const late = clock.monotonicMs() - this.#watchedMonotonicMs;
-      if (late > pulseMs + pulseLateMs || this.#options.transport.status() !== "connected") this.#heard();
-      const isSilent = clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
-      if (isSilent) void this.#inspect();
-      else this.#watchSilence();
-    });
-  }
-
-  /** Silence: reads what is there, and campaigns unless somebody was heard after all. */
-  async #inspect(): Promise<void> {
-    this.#leadershipSignal({ type: "SILENCE" });
-    const isQuiet = await this.#isJournalQuiet();
-    if (this.#isOver || this.#leader !== undefined) return;
-    if (isQuiet) return this.#campaign();
-    this.#leadershipSignal({ type: "HEARD" });
-    this.#heard();
-    this.#watchSilence();
-  }
-
-  async #isJournalQuiet(): Promise<boolean> {
-    const before = this.#replay.position.seq;
-    try {
-      const { lastSeq } = await this.#options.journal.position();
-      return lastSeq === before && this.#replay.position.seq === before;
-    } catch (cause) {
-      this.#options.logger.warn({ err: cause }, "the journal cannot be reached: standing by");
-      return false;
-    }
-  }
-
   // --- leading ------------------------------------------------------------------------------------
 
-  #campaign(): void {
-    this.#stopFollowing.abort();
-    this.#cancelWatch?.();
-    this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" });
+  #runFor(): void {
+    this.#standby = undefined;
+    this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" }, { type: "HEALED" });
+    const { position, state } = this.#replay;
+    this.#campaign = new Campaign(
+      {
+        ...this.#options,
+        timeoutMs: this.#timing.timeoutMs,
+        position,
+        lastAt: state.at,
+        recent: this.#recent,
+        followed: this.#followed,
+      },
+      {
+        onWon: (victory) => this.#guarded(() => this.#lead(victory)),
+        onLost: () => this.#lost(),
+        onHalted: (error) => this.#halt(error),
+      },
+    );
+  }
+
+  #lead(victory: Victory): void {
+    this.#campaign = undefined;
+    this.#leadershipSignal({ type: "WON" });
+    for (const record of victory.records) this.#takeNew(record);
+    this.#leadershipSignal({ type: "REPLAYED" });
+    this.#signal({ type: "ELECTED" });
     const deps = {
       ...this.#options,
       subjects: this.#subjects,
       room: this.#room,
+      recent: this.#recent,
       timing: this.#timing,
-      followed: this.#followed,
     };
-    try {
-      this.#leader = new Leader(deps, this.#replay, {
-        onLeading: () => this.#lead(),
-        onEnd: (end) => this.#leaderEnded(end),
-      });
-    } catch (cause) {
-      this.#halt(cause);
-    }
-  }
-
-  #lead(): void {
-    this.#leadershipSignal({ type: "WON" }, { type: "REPLAYED" });
-    this.#signal({ type: "ELECTED" });
-    this.#options.logger.info({ term: this.#leader?.term }, "leading");
+    this.#leader = new Leader(deps, this.#replay, victory, (end) => this.#leaderEnded(end));
+    this.#options.logger.info({ term: this.#leader.term }, "leading");
+    this.#leader.begin();
     this.#role.next("leading");
   }
 
+  #lost(): void {
+    this.#campaign = undefined;
+    this.#options.logger.info("another coordinator leads");
+    this.#leadershipSignal({ type: "REFUSED" });
+    this.#standBy();
+  }
+
   #leaderEnded(end: LeaderEnd): void {
-    if (this.#role.value === "leading" && this.#leader !== undefined)
-      this.#followed.read(this.#leader.now, this.#options.clock.monotonicMs());
+    if (this.#leader !== undefined) this.#followed.read(this.#leader.now, this.#options.clock.monotonicMs());
     this.#leader = undefined;
     if (end.kind === "halted") return this.#halt(end.error);
     if (end.kind === "ended" || this.#isStopping) return this.#end(undefined);
     this.#options.logger.warn("deposed: another coordinator leads");
-    this.#leadershipSignal({ type: "REFUSED" }, { type: "DEPOSED" });
+    this.#leadershipSignal({ type: "DEPOSED" });
     this.#signal({ type: "DEPOSED" });
-    if (this.#role.value === "leading") this.#role.next("standing-by");
-    void this.#standBy();
+    this.#role.next("standing-by");
+    void this.#foldAnew();
   }
 
   /** The speculative state is thrown away and folded anew from the journal. */
-  async #standBy(): Promise<void> {
+  async #foldAnew(): Promise<void> {
     this.#replay = new Replay();
     try {
       await this.#catchUp();
-      this.#follow();
+      this.#standBy();
     } catch (cause) {
       this.#halt(cause);
     }
   }
 
-  /** Its state is that of a term that nobody may see before it is won. */
-  get #isCampaigning(): boolean {
-    return this.#leader !== undefined && this.#role.value !== "leading";
-  }
+  // --- other coordinators -------------------------------------------------------------------------
 
   /** Says who is here, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
-    const { id, transport, clock } = this.#options;
-    const { term, idx } = this.#leader?.committed ?? this.#replay.position;
-    const leading = this.#role.value === "leading";
-    if (!this.#isCampaigning)
-      transport.publish(this.#subjects.coordinator, encode({ id, term, idx, leading }));
+    const { transport, clock } = this.#options;
+    transport.publish(this.#subjects.coordinator, this.#announcement());
     this.#cancelBeat = clock.after(this.#followedTiming.beatMs, () => this.#beat());
   }
 
+  #announcement(): Uint8Array {
+    const { term, idx } = this.#leader?.committed ?? this.#replay.position;
+    return encode({ id: this.#options.id, term, idx, leading: this.#leader !== undefined });
+  }
+
+  #heardAnnouncement({ data, reply }: Message): void {
+    const { id, clock, transport } = this.#options;
+    const beat = decode(data, coordinatorBeatSchema);
+    if (!beat.ok || beat.value.id === id) return;
+    this.#announcements.note(beat.value, clock.monotonicMs());
+    if (reply !== undefined && isInbox(reply)) transport.publish(reply, this.#announcement());
+  }
+
   // --- endings ------------------------------------------------------------------------------------
+
+  #guarded(run: () => void): void {
+    try {
+      run();
+    } catch (cause) {
+      this.#halt(cause);
+    }
+  }
 
   #halt(cause: unknown): void {
     const error =
@@ -327,8 +352,8 @@ class RunningCoordinator implements Coordinator {
   #end(error: WaggleError | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#stopFollowing.abort();
-    this.#cancelWatch?.();
+    this.#standby?.end();
+    this.#campaign?.abandon();
     this.#cancelBeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     if (error === undefined) {

@@ -1,4 +1,4 @@
-// One term of leadership: the coordinator's actor (design section 3).
+// One term of leadership, from the moment it is won (campaign.ts): the coordinator's actor (design section 3).
 //
 //   inbox → decide → append(batch) → apply → effects → answers
 //
@@ -19,12 +19,13 @@ import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
 import type { SwarmState } from "../core/state.ts";
-import { Turn } from "../core/step.ts";
+import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
-import type { Journal } from "../journal/journal.ts";
-import type { ChainTail, Replay } from "../journal/replay.ts";
+import type { Journal, JournalRecord } from "../journal/journal.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
+import type { ChainTail, DeadReason, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { Planner } from "../scheduling/planner.ts";
@@ -32,10 +33,12 @@ import { Wake } from "../scheduling/wake.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
+import type { Victory } from "./campaign.ts";
 import { Committer, type PendingBatch } from "./committer.ts";
+import { tellDead } from "./dead-records.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
-import { type FollowedTime, JournalClock } from "./journal-clock.ts";
+import type { JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
@@ -53,9 +56,9 @@ export interface LeaderDeps {
   readonly subjects: Subjects;
   readonly transport: Transport;
   readonly journal: Journal;
+  readonly recent: RecentRecords;
   readonly room: JournalRoom;
   /** Journal time before this term. */
-  readonly followed: FollowedTime;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -92,7 +95,7 @@ export class Leader {
   readonly #outbox: Outbox;
   readonly #publisher: EventPublisher;
   readonly #requests: Requests;
-  readonly #onLeading: () => void;
+  readonly #victory: Victory;
   readonly #onEnd: (end: LeaderEnd) => void;
   readonly #jitter = () => this.#deps.random.next();
 
@@ -103,7 +106,7 @@ export class Leader {
   /** When the last acknowledged append was sent. */
   #provenMonotonicMs: number;
   #lastAppendMonotonicMs: number;
-  #phase: "campaigning" | "leading" | "ending" | "over" = "campaigning";
+  #phase: "leading" | "ending" | "over" = "leading";
   #isTurnScheduled = false;
   /** Entries that wait for their turn or for their commit. */
   #unanswered = 0;
@@ -116,38 +119,23 @@ export class Leader {
   #pulseMonotonicMs: number;
   readonly #refusals: RefusalTally;
 
-  /** Begins to campaign for the term after the one in `replay`, whose state becomes this leader's.
-   *  @param onLeading called once, when the term is committed · @param onEnd called once */
-  constructor(
-    deps: LeaderDeps,
-    replay: Replay,
-    hooks: { readonly onLeading: () => void; readonly onEnd: (end: LeaderEnd) => void },
-  ) {
+  /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
+   *  @param onEnd called once */
+  constructor(deps: LeaderDeps, replay: Replay, victory: Victory, onEnd: (end: LeaderEnd) => void) {
     const { clock, journal, transport, subjects } = deps;
     this.#deps = deps;
     this.#replay = replay;
     this.#state = replay.state;
     this.#planner = new Planner(replay.state);
     this.#wake = new Wake(replay.state);
-    this.term = (replay.position.term + 1) as Term;
-    this.#tail = { ...replay.position, journal: replay.position.journal || deps.random.id(16) };
+    this.term = replay.position.term;
+    this.#tail = replay.position;
     this.#committedIdx = replay.position.idx;
-    this.#time = new JournalClock(clock, { lastAt: replay.state.at, followed: deps.followed }, (skewMs) =>
-      deps.logger.warn(
-        { skewMs: Math.round(skewMs) },
-        "the wall clock and journal time differ: taken up slowly",
-      ),
-    );
-    const unledMs = this.#time.now() - replay.state.at;
-    if (replay.position.idx > 0 && unledMs > limits.clockSkewMsMax)
-      deps.logger.info(
-        { unledMs },
-        "nobody led for so long, by this machine's clock: what was due then is due now",
-      );
-    this.#onLeading = hooks.onLeading;
-    this.#onEnd = hooks.onEnd;
+    this.#time = victory.time;
+    this.#victory = victory;
+    this.#onEnd = onEnd;
     const now = clock.monotonicMs();
-    this.#provenMonotonicMs = Number.NEGATIVE_INFINITY;
+    this.#provenMonotonicMs = victory.sentMonotonicMs;
     this.#lastAppendMonotonicMs = now;
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
@@ -170,21 +158,34 @@ export class Leader {
       isTrusted: () => this.#isTrusted(),
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
-    this.#committer = new Committer(journal, clock, replay.position, {
-      onCommitted: (batch, seq, sentMs) => this.#guarded(() => this.#committed(batch, seq, sentMs)),
-      onDead: (seq) => this.#sawDead(seq),
-      onDeposed: () => this.#finish({ kind: "deposed" }),
-      onHalted: (error) => this.#finish({ kind: "halted", error }),
-      onFull: (isFull, message) => this.#sawFull(isFull, message),
-    });
-    this.#appendTurn({
-      first: {
-        type: "StartTerm",
-        term: this.term,
-        leader: deps.id,
-        timeoutMs: deps.timing.timeoutMs,
+    const { position } = replay;
+    this.#committer = new Committer(
+      { journal, clock, position, recent: deps.recent },
+      {
+        onCommitted: (batch, seq, sentMs) => this.#guarded(() => this.#committed(batch, seq, sentMs)),
+        onDead: (record, reason) => this.#sawDead(record, reason),
+        onRefilled: (records) =>
+          deps.logger.error({ records }, "the journal had lost its end: it was put back"),
+        onDeposed: () => this.#finish({ kind: "deposed" }),
+        onHalted: (error) => this.#finish({ kind: "halted", error }),
+        onFull: (isFull, message) => this.#sawFull(isFull, message),
       },
-    });
+    );
+  }
+
+  /** Takes office: tells again what was not confirmed, and takes requests. */
+  begin(): void {
+    const { transport, subjects } = this.#deps;
+    this.presences.restart(this.#state);
+    this.mirrors.sync(this.#state, this.#state.agentById.keys());
+    const untold = [...unconfirmedAssignments(this.#state), ...standingGrants(this.#state)];
+    this.#outbox.perform(untold, this.committed);
+    this.#publisher.publish([recordedStart(this.#victory.started)], this.committed, this.#victory.at);
+    this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
+      transport.subscribe(pattern, (message) => this.#requests.take(message)),
+    );
+    this.#pulse();
+    this.#scheduleTurn();
   }
 
   get state(): SwarmState {
@@ -217,10 +218,8 @@ export class Leader {
   /** Ends the term of its own accord: takes nothing new, settles what is in flight, says so in the journal. */
   end(): void {
     if (this.#phase === "over" || this.#phase === "ending") return;
-    const wasLeading = this.#phase === "leading";
     this.#phase = "ending";
     this.#unsubscribe();
-    if (!wasLeading) return this.#finish({ kind: "ended" });
     this.#scheduleTurn();
   }
 
@@ -232,7 +231,7 @@ export class Leader {
   // --- the turn -----------------------------------------------------------------------------------
 
   #scheduleTurn(): void {
-    if (this.#isTurnScheduled || this.#phase === "over" || this.#phase === "campaigning") return;
+    if (this.#isTurnScheduled || this.#phase === "over") return;
     this.#isTurnScheduled = true;
     this.#deps.clock.soon(() => {
       this.#isTurnScheduled = false;
@@ -251,13 +250,11 @@ export class Leader {
     });
   }
 
-  /** One turn, in one batch: what waits, what is due, what can be assigned. A term begins with its first command
-   *  and ends with its last. */
-  #appendTurn({ first, last }: { readonly first?: Command; readonly last?: Command } = {}): void {
+  /** One turn, in one batch: what waits, what is due, what can be assigned. A term ends with its last command. */
+  #appendTurn({ last }: { readonly last?: Command } = {}): void {
     const startedMs = this.#deps.clock.monotonicMs();
     const at = this.#time.now();
     const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1), this.#planner);
-    if (first !== undefined) turn.take(first);
     const entries: InboxEntry[] = [];
     const tookAll = this.#takeOwn(turn) && this.#takeInbox(turn, entries, startedMs);
     const didDue = turn.takeDue(this.#jitter);
@@ -332,7 +329,7 @@ export class Leader {
       idx: header.idx,
       bytes,
       hash: hashOf(bytes),
-      startsTerm: this.#phase === "campaigning",
+      startsTerm: false,
     };
     this.#tail = { journal, term: this.term, idx: header.idx, hash: batch.hash };
     this.#lastAppendMonotonicMs = this.#deps.clock.monotonicMs();
@@ -346,13 +343,8 @@ export class Leader {
     this.#committedIdx = batch.idx;
     this.#replay.places.add(batch.idx, seq);
     this.#provenMonotonicMs = sentMonotonicMs;
-    if (batch.startsTerm) this.#takeOffice();
     const commit = this.committed;
-    // On taking office every unconfirmed assignment was sent, those of this batch too.
-    const effects = batch.startsTerm
-      ? held.turn.effects.filter(({ kind }) => kind !== "assign")
-      : held.turn.effects;
-    this.#outbox.perform(effects, commit);
+    this.#outbox.perform(held.turn.effects, commit);
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
     this.monitor.committed(held.turn.recorded);
@@ -363,20 +355,6 @@ export class Leader {
   #answer(entries: readonly InboxEntry[]): void {
     this.#unanswered -= entries.length;
     for (const entry of entries) entry.finish(this.committed);
-  }
-
-  #takeOffice(): void {
-    this.#phase = "leading";
-    const { transport, subjects } = this.#deps;
-    this.presences.restart(this.#state);
-    this.mirrors.sync(this.#state, this.#state.agentById.keys());
-    const untold = [...unconfirmedAssignments(this.#state), ...standingGrants(this.#state)];
-    this.#outbox.perform(untold, this.committed);
-    this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
-      transport.subscribe(pattern, (message) => this.#requests.take(message)),
-    );
-    this.#pulse();
-    this.#onLeading();
   }
 
   #endTerm(): void {
@@ -429,9 +407,9 @@ export class Leader {
 
   // --- endings and alarms -------------------------------------------------------------------------
 
-  #sawDead(seq: number): void {
+  #sawDead(record: JournalRecord, reason: DeadReason): void {
     this.#replay.deadRecords += 1;
-    this.#deps.logger.warn({ seq }, "a dead record stands in the journal: everybody skips it");
+    tellDead(this.#deps.logger, record, reason);
   }
 
   #sawFull(isFull: boolean, message: string): void {
@@ -480,4 +458,8 @@ export class Leader {
     this.#committer.stop();
     this.#onEnd(end);
   }
+}
+
+function recordedStart(event: Victory["started"]): RecordedEvent {
+  return { event, json: JSON.stringify(event), project: "_" };
 }

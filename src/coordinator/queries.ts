@@ -40,8 +40,6 @@ export interface QueriesDeps {
   /** While it leads. */
   readonly leader: () => Leader | undefined;
   readonly replay: () => Replay;
-  /** Whether the replay's state runs ahead of the journal, for a term that is not won yet. */
-  readonly isCampaigning: () => boolean;
 }
 
 /** An answer, or a promise of one that reads the journal. */
@@ -73,7 +71,7 @@ export class Queries {
     this.#waiting += 1;
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
       this.#waiting -= 1;
-      if (this.#deps.leader() === undefined && !this.#deps.isCampaigning())
+      if (this.#deps.leader() === undefined)
         this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.replay().position.idx));
     });
   }

@@ -42,6 +42,24 @@ export function rewrittenError(seq: number): JournalDamagedError {
   );
 }
 
+/** Somebody wrote behind a lost end, and the record at `seq` is not the one that stood there. */
+export function forkError(seq: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal lost its end, and another coordinator went on before it was put back: record ${seq} is not what ` +
+      "stood there, and what was accepted behind it is lost. Start this coordinator again: it reads what is there now; " +
+      "clients that were told of more say so, and submit it again under the same ids",
+  );
+}
+
+/** The journal ends at `lastSeq`, and what stood behind is held by nobody any more. */
+export function lostTailError(lastSeq: number, knownSeq: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal ends at record ${lastSeq} and ended at ${knownSeq} before, and this coordinator holds only the newest ` +
+      "of what is missing. Restore the journal's storage, or start again from what is there: what was accepted behind " +
+      "it is lost",
+  );
+}
+
 /** The journal ends before a record that was its last one. */
 export function shrunkError(lastSeq: number, wantedSeq: number): JournalDamagedError {
   return new JournalDamagedError(

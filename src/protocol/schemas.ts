@@ -592,3 +592,4 @@ export const journalPageSchema = z.object({
 
 /** On `coordinator`, each T/3. */
 export const coordinatorBeatSchema = z.object({ id: z.string(), term, idx, leading: z.boolean() });
+export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

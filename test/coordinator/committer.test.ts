@@ -14,6 +14,7 @@ import {
   MemoryJournalStore,
   type RequestFate,
 } from "../../src/journal/memory.ts";
+import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { type ChainTail, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -58,9 +59,12 @@ class Writer {
     this.journal = store.open(faults);
     const { position } = replayOf(store);
     this.tail = position;
-    this.committer = new Committer(this.journal, this.clock, position, {
+    const recent = recordsOf(store);
+    const deps = { journal: this.journal, clock: this.clock, position, recent };
+    this.committer = new Committer(deps, {
       onCommitted: ({ idx }, seq) => this.log.push(`committed ${idx}@${seq}`),
-      onDead: (seq) => this.log.push(`dead @${seq}`),
+      onDead: ({ seq }) => this.log.push(`dead @${seq}`),
+      onRefilled: (records) => this.log.push(`refilled ${records}`),
       onDeposed: () => this.log.push("deposed"),
       onHalted: ({ code }) => this.log.push(`halted ${code}`),
       onFull: (isFull) => this.log.push(isFull ? "full" : "room"),
@@ -79,6 +83,15 @@ class Writer {
     await this.clock.advance(ms);
     return this.log;
   }
+}
+
+function recordsOf(store: MemoryJournalStore): RecentRecords {
+  const recent = new RecentRecords();
+  for (let seq = 1; seq <= store.lastSeq; seq += 1) {
+    const record = store.at(seq);
+    if (record !== undefined) recent.add(record, 0);
+  }
+  return recent;
 }
 
 function replayOf(store: MemoryJournalStore): Replay {

@@ -45,8 +45,9 @@ export class WatchedJournal {
     const isSmall = state.taskById.size + state.endedById.size <= smallTasksMax;
     if (!isSmall) this.#succession = undefined; // it must see every batch
     if (!isSmall && record.seq % largeEvery !== 0) return;
-    // A turn may leave something undone only when it was full.
-    const hadRoom = record.bytes.length < limits.turnBytesMax;
+    // A turn may leave something undone only when it was full; what starts a term is none.
+    const isTurn = verdict.batch.events[0]?.type !== "TermStarted";
+    const hadRoom = isTurn && record.bytes.length < limits.turnBytesMax;
     this.#note(record, hadRoom ? checkAfterTurn(state) : checkInvariants(state));
     this.#note(record, this.#succession?.check(state) ?? []);
   }

@@ -1,0 +1,194 @@
+// Standing by: reads the journal on as another writes it, and says when it is time to campaign.
+//
+// Silence is timed on our own monotonic clock, from the last record that was read, and starts anew when our own loop
+// stalled or the wire was away: a standby must not take its own deafness for the leader's. What ends it:
+//
+//   the term ended of its own accord                     → campaign at once, unless it was ours, or another is to lead
+//   silence ─ the journal goes on                        → read on
+//           ├ it is shorter than what we hold            → put back what it lost, then campaign
+//           ├ another coordinator holds more than we do  → wait: it will put that back
+//           └ it ends where we stand                     → campaign
+//
+// "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning, the record at the
+// journal's end is compared with the one we read there: a log that went on differently is damage, and whoever sees it
+// halts.
+
+import type { Logger } from "pino";
+import type { Clock, Random } from "../clock.ts";
+import { JournalDamagedError } from "../errors.ts";
+import type { Batch } from "../journal/batch.ts";
+import { lostTailError } from "../journal/faults.ts";
+import type { Journal, JournalRecord } from "../journal/journal.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
+import { refill, requireSameEnd } from "../journal/refill.ts";
+import type { ChainPosition, Verdict } from "../journal/replay.ts";
+import { limits } from "../limits.ts";
+import type { Announcements } from "./announcements.ts";
+import type { Timing } from "./timing.ts";
+
+export interface StandbyDeps {
+  readonly id: string;
+  readonly journal: Journal;
+  readonly recent: RecentRecords;
+  readonly announcements: Announcements;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Whether other parties can be heard. */
+  readonly isConnected: () => boolean;
+  /** Up to where the journal was read. */
+  readonly position: () => ChainPosition;
+  /** By the T of the term that is followed. */
+  readonly timing: () => Timing;
+  /** Folds a record that was just written. */
+  readonly take: (record: JournalRecord) => Verdict;
+}
+
+export interface StandbyHooks {
+  /** The leader is silent. */
+  readonly onSilence: () => void;
+  /** …or was heard after all, or another is to lead. */
+  readonly onHeard: () => void;
+  /** The journal is shorter than it was. */
+  readonly onShort: () => void;
+  /** It is time to campaign. The last call. */
+  readonly onTime: () => void;
+  /** The journal cannot be led on. The last call. */
+  readonly onHalted: (cause: unknown) => void;
+}
+
+export class Standby {
+  readonly #deps: StandbyDeps;
+  readonly #hooks: StandbyHooks;
+  readonly #reading = new AbortController();
+  #heardMonotonicMs = 0;
+  #silenceMs = 0;
+  #watchedMonotonicMs = 0;
+  #cancelWatch: (() => void) | undefined;
+
+  /** Begins at once. */
+  constructor(deps: StandbyDeps, hooks: StandbyHooks) {
+    this.#deps = deps;
+    this.#hooks = hooks;
+    this.#heard();
+    void this.#readOn();
+    this.#watchSilence();
+  }
+
+  /** No further call to a hook. Idempotent. */
+  end(): void {
+    this.#reading.abort();
+    this.#cancelWatch?.();
+  }
+
+  async #readOn(): Promise<void> {
+    const { journal, position, take } = this.#deps;
+    const { signal } = this.#reading;
+    try {
+      for await (const record of journal.follow(position().seq + 1, signal)) {
+        if (signal.aborted) return;
+        const verdict = take(record);
+        this.#heard();
+        if (verdict.kind === "applied" && this.#isOurTurn(verdict.batch)) return this.#finish();
+      }
+    } catch (cause) {
+      if (!signal.aborted) this.#halt(cause);
+    }
+  }
+
+  /** Whether the leader stepped down in this batch, and we may follow. */
+  #isOurTurn(batch: Batch): boolean {
+    const last = batch.events.at(-1);
+    return last?.type === "TermEnded" && this.#isAhead();
+  }
+
+  #heard(): void {
+    const { clock, random, timing } = this.#deps;
+    this.#heardMonotonicMs = clock.monotonicMs();
+    const { timeoutMs, silenceMsMax } = timing();
+    this.#silenceMs = timeoutMs + (silenceMsMax - timeoutMs) * random.next();
+  }
+
+  #watchSilence(): void {
+    const { clock, timing, isConnected } = this.#deps;
+    const { pulseMs, pulseLateMs } = timing();
+    this.#watchedMonotonicMs = clock.monotonicMs();
+    this.#cancelWatch = clock.after(pulseMs, () => {
+      const late = clock.monotonicMs() - this.#watchedMonotonicMs;
+      if (late > pulseMs + pulseLateMs || !isConnected()) this.#heard();
+      const isSilent = clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
+      if (isSilent) void this.#inspect();
+      else this.#watchSilence();
+    });
+  }
+
+  async #inspect(): Promise<void> {
+    this.#hooks.onSilence();
+    const isTime = await this.#isTime();
+    if (this.#reading.signal.aborted) return;
+    if (isTime) return this.#finish();
+    this.#hooks.onHeard();
+    this.#heard();
+    this.#watchSilence();
+  }
+
+  /** Whether the journal ends where we stand, and nobody holds more. */
+  async #isTime(): Promise<boolean> {
+    const { journal, recent, position, logger } = this.#deps;
+    const { seq } = position();
+    try {
+      const { lastSeq } = await journal.position();
+      if (lastSeq > seq || position().seq !== seq) return false;
+      if (lastSeq < recent.lastSeq && !(await this.#heal())) return false;
+      await requireSameEnd(journal, recent, seq);
+    } catch (cause) {
+      if (cause instanceof JournalDamagedError) this.#halt(cause);
+      else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
+      return false;
+    }
+    return position().seq === seq && this.#isAhead();
+  }
+
+  /** Whether all that was lost stands in the journal again. @throws JournalDamagedError, UnreachableError */
+  async #heal(): Promise<boolean> {
+    const { journal, recent, logger } = this.#deps;
+    this.#hooks.onShort();
+    const refilled = await refill(journal, recent);
+    switch (refilled.kind) {
+      case "whole":
+        return true;
+      case "refilled":
+        logger.error({ records: refilled.records }, "the journal had lost its end: it was put back");
+        return true;
+      case "not-held":
+        throw lostTailError(refilled.lastSeq, recent.lastSeq);
+      case "unfinished":
+        logger.error({ err: refilled.cause }, "the journal lost its end, and does not take it back yet");
+        return false;
+    }
+  }
+
+  /** Whether nobody said lately that it holds more of the journal. */
+  #isAhead(): boolean {
+    const { announcements, clock, position, timing, logger } = this.#deps;
+    const withinMs = timing().timeoutMs * limits.announcementTimeouts;
+    const ahead = announcements.ahead(position(), { now: clock.monotonicMs(), withinMs });
+    if (ahead === undefined) return true;
+    logger.warn(
+      { coordinator: ahead.id, term: ahead.term, idx: ahead.idx },
+      "another coordinator holds more of the journal: it is left to lead",
+    );
+    return false;
+  }
+
+  #finish(): void {
+    this.end();
+    this.#hooks.onTime();
+  }
+
+  #halt(cause: unknown): void {
+    if (this.#reading.signal.aborted) return;
+    this.end();
+    this.#hooks.onHalted(cause);
+  }
+}

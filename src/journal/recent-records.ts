@@ -1,0 +1,71 @@
+// The newest records of a journal as they were read or stored, kept to be appended again, byte for byte, should the
+// journal lose its end (design section 6). Dead records are among them: who comes behind must stand where it stood.
+//
+// Bounded by age and by bytes, whichever is reached first. Beyond that a lost end cannot be put back.
+
+import { limits } from "../limits.ts";
+import type { JournalRecord } from "./journal.ts";
+
+interface Kept {
+  readonly bytes: Uint8Array;
+  readonly keptMonotonicMs: number;
+}
+
+export class RecentRecords {
+  /** Of the first one kept. */
+  #firstSeq = 1;
+  /** Contiguous; those before `#head` are dropped, and cut off now and then. */
+  #kept: Kept[] = [];
+  #head = 0;
+  #bytes = 0;
+
+  /** 0 when nothing was ever kept. */
+  get lastSeq(): number {
+    return this.#firstSeq + this.#kept.length - this.#head - 1;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  at(seq: number): JournalRecord | undefined {
+    const kept = seq < this.#firstSeq ? undefined : this.#kept[this.#head + seq - this.#firstSeq];
+    return kept === undefined ? undefined : { seq, bytes: kept.bytes };
+  }
+
+  /** Keeps a record that stands in the journal. One that was kept before stays; one that stands elsewhere than right
+   *  behind the last takes the place of all that were kept. */
+  add({ seq, bytes }: JournalRecord, monotonicMs: number): void {
+    const before = this.at(seq);
+    if (before !== undefined && isSameBytes(before.bytes, bytes)) return;
+    if (seq !== this.lastSeq + 1) this.#restart(seq);
+    this.#kept.push({ bytes, keptMonotonicMs: monotonicMs });
+    this.#bytes += bytes.length;
+    this.#drop(monotonicMs);
+  }
+
+  #restart(seq: number): void {
+    this.#firstSeq = seq;
+    this.#kept = [];
+    this.#head = 0;
+    this.#bytes = 0;
+  }
+
+  /** What is too old or too much; never the last one, which shows where the journal ends. */
+  #drop(monotonicMs: number): void {
+    for (; this.#head < this.#kept.length - 1; this.#head += 1) {
+      const oldest = this.#kept[this.#head] as Kept;
+      const isOld = monotonicMs - oldest.keptMonotonicMs > limits.recentRecordsMs;
+      if (!isOld && this.#bytes <= limits.recentRecordsBytes) break;
+      this.#bytes -= oldest.bytes.length;
+      this.#firstSeq += 1;
+    }
+    if (this.#head <= 1024 || this.#head * 2 <= this.#kept.length) return;
+    this.#kept = this.#kept.slice(this.#head);
+    this.#head = 0;
+  }
+}
+
+export function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && Buffer.compare(a, b) === 0;
+}

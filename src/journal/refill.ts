@@ -1,0 +1,52 @@
+// Puts back what a journal lost of its end: after a power failure a log may be shorter than what was read from it.
+// The records are appended byte for byte where they stood, so that several coordinators may do it at once, and each
+// finds the others' as its own.
+//
+// The rule: the record at which the journal ends now must be the one that stood there before. If it is another one,
+// somebody wrote behind the lost end, and what was lost cannot be put back.
+
+import { forkError } from "./faults.ts";
+import type { Journal } from "./journal.ts";
+import { isSameBytes, type RecentRecords } from "./recent-records.ts";
+
+export type Refilled =
+  /** The journal ends where it ended, or goes on. */
+  | { readonly kind: "whole" }
+  | { readonly kind: "refilled"; readonly records: number }
+  /** Some of what is missing behind `lastSeq` is not held any more. Nothing was appended. */
+  | { readonly kind: "not-held"; readonly lastSeq: number }
+  /** Not to the end, for now: no room, or no answer. What was appended stands. */
+  | { readonly kind: "unfinished"; readonly cause: unknown };
+
+/** Appends again what `journal` lost of the records up to `recent.lastSeq`.
+ *  @throws UnreachableError; JournalDamagedError when it went on differently */
+export async function refill(journal: Journal, recent: RecentRecords): Promise<Refilled> {
+  const { lastSeq } = await journal.position();
+  const untilSeq = recent.lastSeq;
+  if (lastSeq >= untilSeq) return { kind: "whole" };
+  if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
+  await requireSameEnd(journal, recent, lastSeq);
+  for (let seq = lastSeq + 1; seq <= untilSeq; seq += 1) {
+    const record = recent.at(seq);
+    if (record === undefined) return { kind: "not-held", lastSeq: seq - 1 }; // dropped meanwhile
+    const outcome = await journal.append(record.bytes, seq - 1);
+    if (outcome.kind === "stored") continue;
+    if (outcome.kind !== "refused") return { kind: "unfinished", cause: outcome };
+    await requireSameEnd(journal, recent, seq); // somebody else puts it back, too
+  }
+  return { kind: "refilled", records: untilSeq - lastSeq };
+}
+
+/** Whether everything behind `lastSeq` is held, and the record there, to compare; of an empty journal there is none. */
+function isHeld(recent: RecentRecords, lastSeq: number): boolean {
+  return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
+}
+
+/** @throws JournalDamagedError when another record stands at `seq` than stood there. That none is found proves
+ *  nothing, and the next append says whether the journal ends there. */
+export async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
+  const held = recent.at(seq);
+  if (held === undefined) return;
+  const found = await journal.read(seq);
+  if (found !== undefined && !isSameBytes(found.bytes, held.bytes)) throw forkError(seq);
+}

@@ -1,0 +1,172 @@
+// A journal that loses its end under coordinators that still hold it, as after a server's power failure: who puts it
+// back, who waits for that, and what is said when nobody can.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { encode } from "../../src/protocol/codec.ts";
+import { keptLog } from "../support/kept-log.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+const timeoutMs = limits.leaderTimeoutMs;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let first: ReturnType<MemoryJournalStore["open"]>;
+let swarm: TestSwarm;
+let log: ReturnType<typeof keptLog>;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  first = store.open();
+  log = keptLog();
+  const random = { ...systemRandom, next: () => 0 };
+  swarm = await startTestSwarm({ clock, store, journal: first, random, logger: log.logger });
+});
+afterEach(async () => {
+  first.setCutOff(false);
+  const stopped = swarm.stop();
+  await clock.advance(limits.handOverMs);
+  await stopped;
+});
+
+const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
+const bytesFrom = (seq: number) =>
+  Array.from({ length: store.lastSeq - seq + 1 }, (_, at) => Buffer.from(store.at(seq + at)?.bytes ?? []));
+
+function roleOf(coordinator: Coordinator): Role {
+  let present: Role = "stopped";
+  coordinator.role$.subscribe((role) => {
+    present = role;
+  });
+  return present;
+}
+
+describe("a leader whose journal lost its end", () => {
+  it("puts it back byte for byte, and goes on with what was in flight", async () => {
+    await submit("t1");
+    await submit("t2");
+    const before = bytesFrom(1);
+    store.loseTail(2);
+    const answer = submit("t3");
+    await clock.advance(limits.appendRetryMs);
+    expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(bytesFrom(1).slice(0, before.length)).toEqual(before);
+    expect(swarm.watched.settled().state.taskById.size).toBe(3);
+    expect(log.lines.filter(({ level }) => level === "error")).toMatchObject([
+      { records: 2, msg: expect.stringContaining("lost its end") },
+    ]);
+  });
+
+  it("finds out by its next beat when nobody asks anything", async () => {
+    await submit("t1");
+    const { lastSeq } = store;
+    store.loseTail(3);
+    await clock.advance(timeoutMs);
+    expect(store.lastSeq).toBeGreaterThan(lastSeq);
+    expect(swarm.watched.settled().state.taskById.size).toBe(1);
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+  });
+
+  it("halts where it went on differently: nobody can put that back", async () => {
+    await submit("t1");
+    await submit("t2");
+    store.loseTail(2);
+    store.insertRival(Buffer.from("another's"));
+    const unanswered = expect(submit("t3")).rejects.toThrow(/timeout/);
+    await clock.advance(limits.appendRetryMs);
+    expect(await swarm.coordinator.closed).toMatchObject({
+      code: "WAGGLE_JOURNAL_DAMAGED",
+      message: expect.stringMatching(/Start this coordinator again/),
+    });
+    await clock.advance(limits.askTimeoutMs);
+    await unanswered;
+  });
+});
+
+describe("a standby whose journal lost its end", () => {
+  it("puts it back before it campaigns, when the leader is gone with it", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    await submit("t2");
+    const before = bytesFrom(1);
+    first.setCutOff(true);
+    store.loseTail(2);
+    await clock.advance(2 * timeoutMs);
+    expect(roleOf(standby)).toBe("leading");
+    expect(bytesFrom(1).slice(0, before.length)).toEqual(before);
+    expect(swarm.watched.settled().state).toMatchObject({ term: 2 });
+    expect(swarm.watched.replay.state.taskById.size).toBe(2);
+  });
+
+  it("that holds less than another leaves it to that one", async () => {
+    const whole = await swarm.startAnother("c2");
+    await submit("t1");
+    await submit("t2");
+    first.setCutOff(true);
+    store.loseTail(2);
+    const short = await swarm.startAnother("c3"); // begins with what is left
+    await clock.advance(2 * timeoutMs);
+    expect([roleOf(whole), roleOf(short)]).toEqual(["leading", "standing-by"]);
+    expect(swarm.watched.settled().state.taskById.size).toBe(2);
+  });
+
+  it("that holds less waits 2·T for who holds more, and no longer", async () => {
+    await swarm.startAnother("c2");
+    await submit("t1");
+    const whole = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
+    first.setCutOff(true);
+    store.loseTail(1);
+    const short = await swarm.startAnother("c3");
+    await clock.advance(timeoutMs / limits.leaderBeatsPerTimeout); // c2 says what it holds
+    swarm.hub.cut(whole);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    await clock.advance(2 * timeoutMs - limits.pulseMs);
+    expect(roleOf(short)).toBe("standing-by");
+    await clock.advance(2 * timeoutMs);
+    expect(roleOf(short)).toBe("leading");
+    swarm.hub.heal(whole);
+  });
+
+  it("does not believe for ever who says that it holds more", async () => {
+    const standby = await swarm.startAnother("c2");
+    const liar = { id: "c9", term: 1e9, idx: 1e12, leading: false };
+    swarm.client.transport.publish(subjects.coordinator, encode(liar));
+    first.setCutOff(true);
+    await clock.advance(limits.announcementTimeouts * timeoutMs);
+    expect(roleOf(standby)).toBe("standing-by");
+    await clock.advance(2 * timeoutMs);
+    expect(roleOf(standby)).toBe("leading");
+  });
+
+  it("halts where it went on differently", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    await submit("t2");
+    first.setCutOff(true);
+    store.loseTail(2);
+    for (const text of ["x", "y"]) store.insertRival(Buffer.from(text)); // as long as before
+    await clock.advance(2 * timeoutMs);
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+  });
+});
+
+describe("a coordinator that starts", () => {
+  it("does not lead at once where another is there that holds more", async () => {
+    await submit("t1");
+    await swarm.coordinator.stop();
+    const ended = store.lastSeq; // its goodbye
+    const second = await swarm.startAnother("c2");
+    await second.whenLeading();
+    await submit("t2");
+    store.loseTail(store.lastSeq - ended);
+    const third = await swarm.startAnother("c3");
+    expect(roleOf(third)).toBe("standing-by");
+    await clock.advance(timeoutMs);
+    expect([roleOf(second), roleOf(third)]).toEqual(["leading", "standing-by"]);
+    expect(swarm.watched.settled().state.taskById.size).toBe(2);
+  });
+});

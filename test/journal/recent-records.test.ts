@@ -1,0 +1,51 @@
+// What is kept of a journal's newest records, and for how long.
+
+import { describe, expect, it } from "vitest";
+import { RecentRecords } from "../../src/journal/recent-records.ts";
+import { limits } from "../../src/limits.ts";
+
+const aRecord = (seq: number, text = `record ${seq}`) => ({ seq, bytes: Buffer.from(text) });
+
+function kept(recent: RecentRecords): number[] {
+  return Array.from({ length: recent.lastSeq }, (_, at) => at + 1).filter((seq) => recent.at(seq));
+}
+
+describe("recent records", () => {
+  it("are none at first", () => {
+    const recent = new RecentRecords();
+    expect([recent.lastSeq, recent.at(0), recent.at(1)]).toEqual([0, undefined, undefined]);
+  });
+
+  it("are kept for so long, the last one for good", () => {
+    const recent = new RecentRecords();
+    recent.add(aRecord(1), 0);
+    recent.add(aRecord(2), 1_000);
+    recent.add(aRecord(3), limits.recentRecordsMs);
+    expect(kept(recent)).toEqual([1, 2, 3]);
+    recent.add(aRecord(4), limits.recentRecordsMs + 1);
+    expect(kept(recent)).toEqual([2, 3, 4]);
+    recent.add(aRecord(5), 10 * limits.recentRecordsMs);
+    expect(kept(recent)).toEqual([5]);
+    expect(recent.bytes).toBe(aRecord(5).bytes.length);
+  });
+
+  it("are kept up to so many bytes", () => {
+    const recent = new RecentRecords();
+    const bytes = Buffer.alloc(1024 * 1024);
+    for (let seq = 1; seq <= 100; seq += 1) recent.add({ seq, bytes }, 0);
+    expect(recent.bytes).toBe(limits.recentRecordsBytes);
+    expect(recent.at(100 - 64)).toBeUndefined();
+    expect(recent.at(100 - 63)?.bytes === bytes).toBe(true);
+  });
+
+  it("stay when they are read again, and go when others stand in their place", () => {
+    const recent = new RecentRecords();
+    for (const seq of [5, 6, 7]) recent.add(aRecord(seq), 0);
+    recent.add(aRecord(5), 1);
+    expect(kept(recent)).toEqual([5, 6, 7]);
+    recent.add(aRecord(6, "another"), 1);
+    expect(kept(recent)).toEqual([6]);
+    recent.add(aRecord(9), 1);
+    expect(kept(recent)).toEqual([9]);
+  });
+});

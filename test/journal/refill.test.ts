@@ -1,0 +1,90 @@
+// Putting back what a journal lost of its end: byte for byte, by several at once, and not onto what went on
+// differently.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { type MemoryJournalFaults, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { RecentRecords } from "../../src/journal/recent-records.ts";
+import { refill } from "../../src/journal/refill.ts";
+
+let store: MemoryJournalStore;
+let recent: RecentRecords;
+
+beforeEach(() => {
+  store = new MemoryJournalStore();
+  recent = new RecentRecords();
+  for (const text of ["a", "b", "c", "d", "e"]) store.insertRival(Buffer.from(text));
+  for (const seq of [2, 3, 4, 5]) recent.add(recordAt(seq), 0);
+});
+
+function recordAt(seq: number) {
+  return store.at(seq) ?? expect.fail(`record ${seq} is there`);
+}
+
+const texts = () =>
+  Array.from({ length: store.lastSeq }, (_, at) => Buffer.from(recordAt(at + 1).bytes).toString()).join("");
+
+describe("a journal that lost its end", () => {
+  it("is whole when nothing is missing, or when it went on", async () => {
+    expect(await refill(store.open(), recent)).toEqual({ kind: "whole" });
+    store.insertRival(Buffer.from("f"));
+    expect(await refill(store.open(), recent)).toEqual({ kind: "whole" });
+    expect(texts()).toBe("abcdef");
+  });
+
+  it("has it again", async () => {
+    store.loseTail(3);
+    expect(await refill(store.open(), recent)).toEqual({ kind: "refilled", records: 3 });
+    expect(texts()).toBe("abcde");
+  });
+
+  it("has it once, though several put it back at the same time", async () => {
+    store.loseTail(3);
+    const all = await Promise.all([1, 2, 3].map(() => refill(store.open(), recent)));
+    expect(all.every(({ kind }) => kind === "refilled" || kind === "whole")).toBe(true);
+    expect(texts()).toBe("abcde");
+  });
+
+  it("may have lost all of it", async () => {
+    const all = new RecentRecords();
+    for (const seq of [1, 2, 3, 4, 5]) all.add(recordAt(seq), 0);
+    store.loseTail(5);
+    expect(await refill(store.open(), recent)).toEqual({ kind: "not-held", lastSeq: 0 });
+    expect(store.lastSeq).toBe(0);
+    expect(await refill(store.open(), all)).toEqual({ kind: "refilled", records: 5 });
+    expect(texts()).toBe("abcde");
+  });
+
+  it("stays as it is where what is missing is held no more", async () => {
+    store.loseTail(4);
+    expect(await refill(store.open(), recent)).toEqual({ kind: "not-held", lastSeq: 1 });
+    expect(texts()).toBe("a");
+  });
+
+  it("stays as it is where it went on differently", async () => {
+    store.loseTail(3);
+    store.insertRival(Buffer.from("x"));
+    await expect(refill(store.open(), recent)).rejects.toThrow(/record 3 is not what stood there/);
+    expect(texts()).toBe("abx");
+  });
+
+  it("is found out to go on differently while it is put back", async () => {
+    store.loseTail(3);
+    const faults: MemoryJournalFaults = {
+      onRequest: ({ expectedSeq }) => {
+        if (expectedSeq === 3) store.insertRival(Buffer.from("x"));
+        return "deliver";
+      },
+    };
+    await expect(refill(store.open(faults), recent)).rejects.toThrow(/record 4 is not what stood there/);
+    expect(texts()).toBe("abcx");
+  });
+
+  it("has a part of it where an append fails, and the rest the next time", async () => {
+    store.loseTail(3);
+    const journal = store.open({ onRequest: ({ expectedSeq }) => (expectedSeq === 3 ? "lose" : "deliver") });
+    expect(await refill(journal, recent)).toMatchObject({ kind: "unfinished" });
+    expect(texts()).toBe("abc");
+    expect(await refill(store.open(), recent)).toEqual({ kind: "refilled", records: 2 });
+    expect(texts()).toBe("abcde");
+  });
+});
