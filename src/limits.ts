@@ -172,6 +172,11 @@ export const limits = {
   agentDrainLookMs: 2_000,
   /** Progress of an agent's attempts is passed on so often; in between the newest report waits. */
   progressMs: 250,
+  /** Of the reports that agents send, those a leader listens to, a second for each place: the SDK's, and as many again
+   *  for one whose timers are late. */
+  progressPerPlaceMax: 8,
+  /** An agent that goes on reporting too often is told of in the log once in a while, not each second. */
+  progressFloodQuietMs: 60_000,
   /** Assignment numbers an agent takes note of beyond the first that is missing: what a leader may have sent
    *  in the two heartbeats until it notices, at 30,000 a second. */
   assignmentsAheadMax: 65_536,

@@ -44,6 +44,7 @@ import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
+import { ProgressGate } from "./progress-gate.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
@@ -97,6 +98,7 @@ export class Leader {
   readonly #requests: Requests;
   readonly #victory: Victory;
   readonly #onEnd: (end: LeaderEnd) => void;
+  readonly #progressGate: ProgressGate;
   readonly #jitter = () => this.#deps.random.next();
 
   /** Batches in flight, oldest first. */
@@ -140,6 +142,7 @@ export class Leader {
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
     this.presences = new Presences(clock);
+    this.#progressGate = new ProgressGate(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
     this.reader = new JournalReader(journal, replay.places);
     const awaiting = new Awaiting();
@@ -150,6 +153,7 @@ export class Leader {
       term: this.term,
       state: this.#state,
       presences: this.presences,
+      progressGate: this.#progressGate,
       awaiting,
       outbox: this.#outbox,
       reader: this.reader,
@@ -380,6 +384,7 @@ export class Leader {
       this.#own.push(...overdue, ...this.#refusals.take(now), ...this.#beat(now));
     }
     this.presences.sweep(this.#state);
+    this.#progressGate.sweep(this.#state);
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     this.#deps.room.look();

@@ -20,6 +20,7 @@ import type { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Presences } from "./presence.ts";
+import type { ProgressGate } from "./progress-gate.ts";
 import type { RefusalTally } from "./refusal-tally.ts";
 import type { AwaitRequest, DropReason, RequestTarget } from "./requests.ts";
 
@@ -31,6 +32,7 @@ export interface DeskDeps {
   readonly logger: Logger;
   readonly room: JournalRoom;
   readonly presences: Presences;
+  readonly progressGate: ProgressGate;
   readonly awaiting: Awaiting;
   readonly outbox: Outbox;
   readonly reader: JournalReader;
@@ -105,6 +107,18 @@ export class RequestDesk implements RequestTarget {
         tell(this, commit);
       },
     });
+  }
+
+  hearsProgress(agent: AgentId): boolean {
+    const row = this.#deps.state.agentById.get(agent);
+    if (row?.online !== true) return false;
+    const admission = this.#deps.progressGate.admit(row);
+    if (admission === "dropped-first")
+      this.#deps.logger.warn(
+        { agent },
+        "an agent reports progress too often: what is too much is not listened to",
+      );
+    return admission === "heard";
   }
 
   progress(agent: AgentId, report: Progress): void {

@@ -55,6 +55,8 @@ export interface RequestTarget {
   closedReason(): "journal-full" | undefined;
   /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
   mayRefuse(): boolean;
+  /** Whether one more report is listened to: asked before it is read. */
+  hearsProgress(agent: AgentId): boolean;
   progress(agent: AgentId, report: Progress): void;
   /** Asks for outcomes of tasks: those that ended and those that live. */
   await(entry: AwaitRequest): boolean;
@@ -73,7 +75,12 @@ export interface AwaitRequest {
 }
 
 /** Why a message was dropped without an answer. */
-export type DropReason = "reply-not-an-inbox" | "no-reply" | "unknown-subject" | "invalid-publish";
+export type DropReason =
+  | "reply-not-an-inbox"
+  | "no-reply"
+  | "unknown-subject"
+  | "invalid-publish"
+  | "too-much-progress";
 
 export class Requests {
   readonly #prefix: string;
@@ -214,6 +221,7 @@ export class Requests {
   }
 
   #progress(agent: AgentId, message: Message): void {
+    if (!this.#target.hearsProgress(agent)) return this.#target.count("too-much-progress");
     const report = decode(message.data, progressSchema);
     if (!report.ok) return this.#refuseMaybe(message, report);
     this.#target.progress(agent, report.value);

@@ -72,10 +72,9 @@ describe("an attempt", () => {
     for (let refusals = 0; refusals < limits.infrastructureFailuresMax; refusals += 1) {
       await agent.report(await agent.assignment(), "infrastructure", { error: "quota" });
       expect(await state("t1")).toBe("delayed");
-      await agent.beat([], refusals + 1);
       while ((await state("t1")) === "delayed") {
-        await clock.advance(limits.heartbeatMs);
         await agent.beat([], refusals + 1);
+        await clock.advance(limits.heartbeatMs);
       }
     }
     await agent.report(await agent.assignment(), "infrastructure", { error: "quota" });

@@ -1,0 +1,149 @@
+// What one agent that reports progress 10,000 times a second does to everybody else's tasks: their p99, from submit to
+// result, with the flood over without it. Within a round a second with and a second without take turns, so that whatever
+// else the machine does meets both alike. Real processes on a real nats-server.
+//
+//   npm run bench:progress-flood                     seven rounds; exits 1 where the median ratio is above 2
+//   npm run bench:progress-flood -- --rate 50000     a worse agent
+
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { connect, type Swarm } from "waggledance";
+import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "7" },
+    /** Seconds of a round with the flood, and as many without. */
+    seconds: { type: "string", default: "5" },
+    /** Progress messages a second. */
+    rate: { type: "string", default: "10000" },
+    /** Tasks of the others a second. */
+    tasks: { type: "string", default: "200" },
+    require: { type: "string", default: "2" },
+  },
+});
+const seconds = Number(values.seconds);
+const children: ChildProcess[] = [];
+
+async function startProcess(name: string, url: string): Promise<ChildProcess> {
+  const file = fileURLToPath(new URL(`./processes/${name}.ts`, import.meta.url));
+  const child = fork(file, [url], { execArgv: ["--import", "tsx"] });
+  children.push(child);
+  await once(child, "message");
+  return child;
+}
+
+/** The command itself, as compiled. */
+async function startCoordinator(url: string): Promise<void> {
+  const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
+  const child = spawn(process.execPath, [launcher, "up", "--nats", url, "--swarm", "bench"], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  children.push(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on("data", (said: Buffer) => said.includes("leading") && resolve());
+    child.once("exit", () =>
+      reject(new Error("the coordinator ended before it led: run npm run build first")),
+    );
+  });
+}
+
+/** A second of tasks at a steady rate, whether or not those before have ended. @returns each one's time, ms */
+async function latencies(swarm: Swarm): Promise<number[]> {
+  const took: number[] = [];
+  const running: Promise<void>[] = [];
+  const startedAt = performance.now();
+  const stepMs = 1_000 / Number(values.tasks);
+  const one = async () => {
+    const from = performance.now();
+    const handle = await swarm.submit({ kind: "noop", payload: "x" });
+    await handle.result();
+    took.push(performance.now() - from);
+  };
+  for (let n = 0; n * stepMs < 1_000; n += 1) {
+    const waitMs = startedAt + n * stepMs - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    running.push(one());
+  }
+  await Promise.all(running);
+  return took;
+}
+
+interface Round {
+  /** Ms, ascending. */
+  readonly calm: readonly number[];
+  readonly flooded: readonly number[];
+  /** Reports a second that reached whoever awaits the flooding agent's task. */
+  readonly passedOnASecond: number;
+}
+
+async function takeTurns(swarm: Swarm, flooding: ChildProcess): Promise<Round> {
+  const calm: number[] = [];
+  const flooded: number[] = [];
+  const before = await setRate(flooding, 0);
+  for (let second = 0; second < seconds; second += 1) {
+    calm.push(...(await latencies(swarm)));
+    await setRate(flooding, Number(values.rate));
+    flooded.push(...(await latencies(swarm)));
+    await setRate(flooding, 0);
+  }
+  const passedOnASecond = ((await setRate(flooding, 0)) - before) / seconds;
+  const ascending = (a: number, b: number) => a - b;
+  return { calm: calm.sort(ascending), flooded: flooded.sort(ascending), passedOnASecond };
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** @returns reports that were passed on to whoever awaits the task, so far */
+async function setRate(flooding: ChildProcess, ratePerSecond: number): Promise<number> {
+  flooding.send({ ratePerSecond });
+  const [{ passedOn }] = (await once(flooding, "message")) as [{ passedOn: number }];
+  return passedOn;
+}
+
+async function main(): Promise<number> {
+  const binary = findNatsServers()[0]?.path;
+  if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
+  const server = await startNatsServer({ binary, jetstream: true });
+  try {
+    await startCoordinator(server.url);
+    await startProcess("noop-agent", server.url);
+    const flooding = await startProcess("flooding-agent", server.url);
+    const swarm = await connect({ nats: server.url, swarm: "bench" });
+    await latencies(swarm); // warm up
+    const ratios: number[] = [];
+    for (let round = 1; round <= Number(values.rounds); round += 1) {
+      const { calm, flooded, passedOnASecond } = await takeTurns(swarm, flooding);
+      const [calmP99, floodedP99] = [quantile(calm, 0.99), quantile(flooded, 0.99)];
+      ratios.push(floodedP99 / calmP99);
+      console.log(
+        `round ${round}: p50 ${quantile(calm, 0.5).toFixed(1)} → ${quantile(flooded, 0.5).toFixed(1)} ms, ` +
+          `p99 ${calmP99.toFixed(1)} → ${floodedP99.toFixed(1)} ms, ratio ${(floodedP99 / calmP99).toFixed(2)}, ` +
+          `${passedOnASecond.toFixed(0)} reports/s passed on`,
+      );
+    }
+    await swarm.close();
+    return conclude(ratios);
+  } finally {
+    for (const child of children) child.kill("SIGKILL");
+    await server.stop();
+  }
+}
+
+function conclude(ratios: readonly number[]): number {
+  const sorted = [...ratios].sort((a, b) => a - b);
+  const median = quantile(sorted, 0.5);
+  const spread = `${sorted[0]?.toFixed(2)}–${sorted.at(-1)?.toFixed(2)}`;
+  console.log(
+    `others' p99 with ${values.rate} reports/s over without: median ${median.toFixed(2)} (${spread}, ${ratios.length} rounds)`,
+  );
+  if (median <= Number(values.require)) return 0;
+  console.error(`the median ratio is above ${values.require}`);
+  return 1;
+}
+
+process.exitCode = await main();
