@@ -97,6 +97,8 @@ function sentence(event: Event): string {
       return "the swarm goes on";
     case "TasksRefused":
       return `${event.count} ${event.count === 1 ? "task" : "tasks"} of ${event.project} refused: ${event.reason.replaceAll("-", " ")}`;
+    case "AuditTrimmed":
+      return `the record begins at batch ${event.firstIdx} from now on: ${trimReasons[event.reason]}`;
     default:
       return unknownEvent(event);
   }
@@ -165,6 +167,13 @@ function turnOf({ project, user }: TurnBases): string {
 function scoreOf({ score }: CandidateTerms): string {
   return score.toFixed(2);
 }
+
+const trimReasons = {
+  retention: "it was kept for as long as asked",
+  "storage-short": "there was no room for more",
+  hole: "the journal lost records",
+  "tail-lost": "the journal lost its end",
+} as const;
 
 const slotWaitEnds = {
   aborted: "aborted",

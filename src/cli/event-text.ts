@@ -34,5 +34,6 @@ const toneByType: Readonly<Record<string, "green" | "red" | "yellow" | "cyan" | 
   AgentSuspended: "yellow",
   BudgetExceeded: "yellow",
   TasksRefused: "red",
+  AuditTrimmed: "yellow",
   TermStarted: "cyan",
 };

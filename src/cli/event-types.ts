@@ -46,6 +46,7 @@ const known: Readonly<Record<EventType, true>> = {
   SlotWaitEnded: true,
   AlphaTuned: true,
   TasksRefused: true,
+  AuditTrimmed: true,
 };
 
 export const eventTypes = Object.keys(known) as readonly EventType[];

@@ -18,6 +18,9 @@ import type { SwarmId, Term } from "../ids.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { RecentRecords } from "../journal/recent-records.ts";
 import { Replay, type Verdict } from "../journal/replay.ts";
+import { readManifests } from "../journal/snapshot/manifests.ts";
+import { readToEnd, restore } from "../journal/snapshot/restore.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { coordinatorBeatSchema } from "../protocol/schemas.ts";
@@ -39,6 +42,8 @@ export interface CoordinatorOptions {
   readonly swarm: SwarmId;
   readonly transport: Transport;
   readonly journal: Journal;
+  /** Beside the journal; absent where there are none, and the journal is read from its first record. */
+  readonly snapshots?: SnapshotStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -162,10 +167,12 @@ class RunningCoordinator implements Coordinator {
 
   // --- following ----------------------------------------------------------------------------------
 
-  /** Reads the journal to where it ends now. */
+  /** Folds anew, from the newest snapshot to where the journal ends now. */
   async #catchUp(): Promise<void> {
-    for await (const record of this.#options.journal.replay(this.#replay.position.seq + 1))
-      this.#take(record);
+    const restored = await restore(this.#options);
+    this.#replay = restored.replay;
+    await readToEnd(this.#options, this.#replay.position.seq, (record) => this.#take(record));
+    restored.requireWhole();
   }
 
   #take(record: JournalRecord): Verdict {
@@ -208,7 +215,7 @@ class RunningCoordinator implements Coordinator {
         onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
         onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
         onTime: () => this.#runFor(),
-        onHalted: (cause) => this.#halt(cause),
+        onHalted: (cause) => void this.#foldAnewOrHalt(cause),
       },
     );
   }
@@ -218,6 +225,7 @@ class RunningCoordinator implements Coordinator {
     const verdict = this.#take(record);
     this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
     if (verdict.kind === "dead") tellDead(this.#options.logger, record, verdict.reason);
+    if (verdict.kind === "dead" && verdict.reason === "broken-chain") void this.#lookBehind(record);
     return verdict;
   }
 
@@ -297,6 +305,39 @@ class RunningCoordinator implements Coordinator {
     } catch (cause) {
       this.#halt(cause);
     }
+  }
+
+  /** What stood where we were is purged or lost: where a snapshot reaches further than we have read, we go on from it. */
+  async #foldAnewOrHalt(cause: unknown): Promise<void> {
+    try {
+      if (!(await this.#isOvertaken())) return this.#halt(cause);
+    } catch {
+      return this.#halt(cause); // the snapshots cannot be reached either: the first fault says more
+    }
+    this.#options.logger.warn(
+      { err: cause },
+      "the journal cannot be read on: beginning anew at the newest snapshot",
+    );
+    await this.#foldAnew();
+  }
+
+  async #isOvertaken(): Promise<boolean> {
+    const { snapshots, logger } = this.#options;
+    const [furthest] = snapshots === undefined ? [] : await readManifests(snapshots, logger);
+    return furthest !== undefined && furthest.manifest.position.idx > this.#replay.position.idx;
+  }
+
+  /** Batches may have been lost for good before this record, and a snapshot been written in their place. */
+  async #lookBehind(record: JournalRecord): Promise<void> {
+    const standby = this.#standby;
+    const isOvertaken = await this.#isOvertaken().catch(() => false); // asked again at the next such record
+    if (!isOvertaken || standby === undefined || standby !== this.#standby) return;
+    standby.end();
+    this.#options.logger.warn(
+      { seq: record.seq },
+      "a snapshot reaches further than what was read: beginning anew there",
+    );
+    await this.#foldAnew();
   }
 
   // --- other coordinators -------------------------------------------------------------------------

@@ -80,6 +80,11 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "TermEnded":
     case "TasksRefused":
       return;
+    case "AuditTrimmed":
+      assert(event.firstIdx > state.auditFirstIdx, "the audit's beginning only moves on");
+      assert(event.firstIdx <= context.idx, "what is yet to come is not trimmed");
+      state.auditFirstIdx = event.firstIdx;
+      return;
     case "TaskSubmitted":
       return submitRow(state, event.task, event.hash, context);
     case "TaskReleased":

@@ -6,6 +6,7 @@ import type {
   AgentId,
   AssignmentNumber,
   AttemptNumber,
+  BatchIndex,
   Incarnation,
   Kind,
   ProjectId,
@@ -23,6 +24,7 @@ import type {
   SlotReleaseReason,
   SlotWaitEndReason,
   TaskSpec,
+  TrimReason,
 } from "./event.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 
@@ -149,6 +151,8 @@ export type Command =
       readonly reason: RefusalReason;
       readonly count: number;
     }
+  /** Idempotent: the audit's beginning only moves on. */
+  | { readonly type: "TrimAudit"; readonly firstIdx: BatchIndex; readonly reason: TrimReason }
   | SettingsCommand;
 
 /** What an operator sets. */

@@ -74,6 +74,8 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
         reason: command.reason,
         count: command.count,
       });
+    case "TrimAudit":
+      return decideTrim(state, command);
     case "SetPolicy":
     case "SetProject":
     case "RemoveProject":
@@ -92,6 +94,11 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
 
 function decided(event: Event): Decision {
   return { events: [event], reply: { kind: "ok" } };
+}
+
+function decideTrim(state: SwarmState, command: Extract<Command, { type: "TrimAudit" }>): Decision {
+  const { firstIdx, reason } = command;
+  return firstIdx > state.auditFirstIdx ? decided({ type: "AuditTrimmed", firstIdx, reason }) : NOTHING;
 }
 
 function decideSubmit(state: SwarmState, command: Extract<Command, { type: "SubmitTask" }>): Decision {

@@ -6,6 +6,7 @@ import type {
   AgentId,
   AssignmentNumber,
   AttemptNumber,
+  BatchIndex,
   Incarnation,
   Instant,
   Kind,
@@ -289,7 +290,14 @@ export type Event =
       readonly project: ProjectId;
       readonly reason: RefusalReason;
       readonly count: number;
-    };
+    }
+  // the journal itself
+  /** Batches before `firstIdx` are no longer to be had: they are removed once this is committed, or are lost. */
+  | { readonly type: "AuditTrimmed"; readonly firstIdx: BatchIndex; readonly reason: TrimReason };
+
+/** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `hole`: the journal
+ *  lost records within · `tail-lost`: the journal lost its end, and nobody held it any more. */
+export type TrimReason = "retention" | "storage-short" | "hole" | "tail-lost";
 
 /** The bounds on what waits. */
 export type QueueBound =

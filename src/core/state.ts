@@ -381,6 +381,8 @@ export interface SwarmState {
   leaderTimeoutMs: number;
   /** Of the last applied batch; 0 before the first. */
   idx: BatchIndex;
+  /** The first batch that is kept to be read; 1 until the audit was trimmed. */
+  auditFirstIdx: BatchIndex;
   at: Instant;
   /** Units of work completed. */
   tick: number;
@@ -463,6 +465,7 @@ export function emptyState(): SwarmState {
     leader: "",
     leaderTimeoutMs: 0,
     idx: 0 as BatchIndex,
+    auditFirstIdx: 1 as BatchIndex,
     at: 0 as Instant,
     tick: 0,
     submissions: 0,

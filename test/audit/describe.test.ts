@@ -43,6 +43,7 @@ describe("a line", () => {
     ["a1 joined: count, digest; max concurrent 4", samples.AgentJoined],
     ["a1 was not heard from and counts as lost", samples.AgentLeft],
     ["3 tasks of acme refused: project queue full", samples.TasksRefused],
+    ["the record begins at batch 40 from now on: it was kept for as long as asked", samples.AuditTrimmed],
   ])("reads %j", (line, event) => {
     expect(describeEvent(event)).toBe(line);
   });

@@ -7,6 +7,7 @@ import {
   agentId,
   assignmentNumber,
   attemptNumber,
+  batchIndex,
   incarnation,
   instant,
   kind,
@@ -183,6 +184,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     reason: "uneven-waits",
     measured: 0.71,
   },
+  AuditTrimmed: { type: "AuditTrimmed", firstIdx: batchIndex(40), reason: "retention" },
   TasksRefused: { type: "TasksRefused", project: projectId("acme"), reason: "project-queue-full", count: 3 },
 };
 

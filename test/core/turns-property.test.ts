@@ -33,6 +33,7 @@ const eventTypes: readonly EventType[] = [
   "AgentSuspended",
   "AgentForgotten",
   "TasksRefused",
+  "AuditTrimmed",
   "PolicyChanged",
   "ProjectConfigured",
   "ProjectRemoved",

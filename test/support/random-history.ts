@@ -9,6 +9,7 @@ import {
   agentId,
   assignmentNumber,
   attemptNumber,
+  batchIndex,
   incarnation,
   instant,
   kind,
@@ -51,6 +52,7 @@ const wishes = [
   "stall",
   "refusals",
   "renew",
+  "trim",
   "set",
   "set",
 ] as const;
@@ -137,6 +139,12 @@ export class Model {
           project: projectId("p0"),
           reason: "inbox-full",
           count: number + 1,
+        };
+      case "trim":
+        return {
+          type: "TrimAudit",
+          firstIdx: batchIndex(1 + (detail % Math.max(1, turns.state.idx))),
+          reason: "retention",
         };
       case "renew":
         return { type: "RenewTerm" };

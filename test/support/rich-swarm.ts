@@ -5,6 +5,7 @@ import type { AgentRow } from "../../src/core/state.ts";
 import {
   agentId,
   assignmentNumber,
+  batchIndex,
   incarnation,
   instant,
   kind,
@@ -151,7 +152,11 @@ function work(turns: SlotTurns): void {
   turns.turn({ type: "MarkUnresponsive", agent: agentId("a3"), incarnation: incarnation("a3-1") });
   turns.turn({ type: "DrainAgent", agent: agentId("a2") }, { type: "Pause", project: projectId("p") });
   turns.pass(5_100);
-  turns.turn({ type: "StartTerm", term: term(2), leader: "c2", timeoutMs: 1_000 }, { type: "Pause" });
+  turns.turn(
+    { type: "StartTerm", term: term(2), leader: "c2", timeoutMs: 1_000 },
+    { type: "TrimAudit", firstIdx: batchIndex(3), reason: "retention" },
+    { type: "Pause" },
+  );
 }
 
 /** A heartbeat: all that was assigned is there, but for so many. */

@@ -8,7 +8,7 @@ import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { makeSnapshot } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
-import { replayAll } from "../../src/journal/snapshot/restore.ts";
+import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
 
 const alien = Buffer.from("somebody else's");
 
@@ -37,8 +37,11 @@ export class StoredHistory {
   }
 
   /** As a coordinator that starts. */
-  restart(): Promise<Replay> {
-    return replayAll(this.#deps());
+  async restart(): Promise<Replay> {
+    const { replay, requireWhole } = await restore(this.#deps());
+    await readToEnd(this.#deps(), replay.position.seq, (record) => replay.take(record));
+    requireWhole();
+    return replay;
   }
 
   #deps() {

@@ -10,7 +10,7 @@ import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./v
 export const snapshotVersion = 1;
 
 export function headerRow(state: SwarmState): Row {
-  const { term, leader, leaderTimeoutMs, idx, at, virtualTime } = state;
+  const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, virtualTime } = state;
   const { tick, submissions, assignments, joins, orders, timersEver, acquisitions } = state;
   const ever = { tick, submissions, assignments, joins, orders, timersEver, acquisitions };
   const ended = endedCountFields(state.counts);
@@ -18,7 +18,10 @@ export function headerRow(state: SwarmState): Row {
   const ledger = ledgerFields(state.ledger);
   const version = snapshotVersion;
   const office = { term, leader, leaderTimeoutMs };
-  return ["snapshot", { version, ...office, idx, at, ever, virtualTime, isPaused, policy, ended, ledger }];
+  return [
+    "snapshot",
+    { version, ...office, idx, auditFirstIdx, at, ever, virtualTime, isPaused, policy, ended, ledger },
+  ];
 }
 
 /** @returns a state with nothing in its maps yet */
@@ -31,6 +34,7 @@ export function readHeader(fields: Fields): SwarmState {
   state.leader = fields.text("leader", { mayBeEmpty: true });
   state.leaderTimeoutMs = fields.whole("leaderTimeoutMs");
   state.idx = fields.whole("idx");
+  state.auditFirstIdx = fields.whole("auditFirstIdx", { min: 1 });
   state.at = fields.whole("at");
   state.virtualTime = fields.amount("virtualTime");
   state.isPaused = fields.flag("isPaused");

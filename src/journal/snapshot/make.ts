@@ -17,9 +17,9 @@ export async function makeSnapshot(
   deps: RestoreDeps & { readonly snapshots: SnapshotStore },
   untilSeq: number,
 ): Promise<Manifest> {
-  const restored = await restore(deps);
-  await readToEnd(restored.replay, deps, untilSeq);
-  const made = await writeUnlessThere(restored.replay, deps);
+  const { replay } = await restore(deps);
+  await readToEnd(deps, replay.position.seq, (record) => replay.take(record), untilSeq);
+  const made = await writeUnlessThere(replay, deps);
   await removeOldSnapshots(deps.snapshots, made.position.journal, deps.logger);
   return made;
 }

@@ -19,7 +19,7 @@ import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
-import type { Journal } from "../journal.ts";
+import type { Journal, JournalRecord } from "../journal.ts";
 import { Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
@@ -28,8 +28,8 @@ import { readManifests } from "./manifests.ts";
 
 export interface RestoreDeps {
   readonly journal: Journal;
-  /** Undefined: there are none, and the journal is read from its first record. */
-  readonly snapshots: SnapshotStore | undefined;
+  /** Absent where there are none, and the journal is read from its first record. */
+  readonly snapshots?: SnapshotStore;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -60,25 +60,18 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
   return { replay, manifest: undefined, requireWhole: () => requireWhole(replay, manifests) };
 }
 
-/** Restores, and reads the journal to where it ends then. @throws UnreachableError, JournalDamagedError */
-export async function replayAll(deps: RestoreDeps): Promise<Replay> {
-  const restored = await restore(deps);
-  await readToEnd(restored.replay, deps);
-  restored.requireWhole();
-  return restored.replay;
-}
-
-/** Reads a journal on to where it ends, or to a record, in slices of `limits.snapshotSliceMs`.
- *  @throws UnreachableError, JournalDamagedError */
+/** Gives every record behind `seq` to `take`, to where the journal ends or to the record `untilSeq`, in slices of
+ *  `limits.snapshotSliceMs`. @throws UnreachableError, JournalDamagedError, and what `take` throws */
 export async function readToEnd(
-  replay: Replay,
   { journal, clock }: { readonly journal: Journal; readonly clock: Clock },
+  seq: number,
+  take: (record: JournalRecord) => void,
   untilSeq = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const slices = new Slices(clock, limits.snapshotSliceMs);
-  if (replay.position.seq >= untilSeq) return;
-  for await (const record of journal.replay(replay.position.seq + 1)) {
-    replay.take(record);
+  if (seq >= untilSeq) return;
+  for await (const record of journal.replay(seq + 1)) {
+    take(record);
     if (record.seq >= untilSeq) return;
     if (slices.isOver) await slices.pause();
   }
