@@ -392,6 +392,9 @@ export const limits = {
   journalBytesFallbacks: [1024 ** 3, 128 * 1024 ** 2],
   /** The largest record a file journal takes: what a server's max payload is there. */
   journalRecordBytesMax: 8 * 1024 ** 2,
+  /** A segment of a file journal that has so much is followed by a new one: opening reads no more than the last one,
+   *  and purging frees whole ones. */
+  journalSegmentBytes: 64 * 1024 ** 2,
   /** A file journal is read through a window of this size… */
   journalReadWindowBytes: 1024 * 1024,
   /** …and one record of it through a smaller one, as big as what lies between two known places. */

@@ -16,7 +16,7 @@ import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import type { Check } from "./doctor-check.ts";
-import { checkFileJournal } from "./doctor-journal.ts";
+import { checkJournalFolder } from "./doctor-journal.ts";
 import { exitCodeOf, exitCodes } from "./exit-code.ts";
 import { counted, formatBytes } from "./format.ts";
 import { journalFolder } from "./run-coordinator.ts";
@@ -201,7 +201,7 @@ function mayHaveFileJournal(broker: FoundBroker | undefined, { settings }: VerbC
 }
 
 async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check> {
-  const check = await checkFileJournal(journalFolder(settings));
+  const check = await checkJournalFolder(journalFolder(settings));
   if (check !== undefined) yield check;
 }
 

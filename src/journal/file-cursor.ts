@@ -1,27 +1,36 @@
-// A place between two records of a journal's file, moving towards its end. Checks each record again as it is
-// read: a disk may forget what it held when the journal was opened.
+// A place between two records of a segment, moving towards its end. Checks each record as it is read: a segment may
+// never have been read since it was written, and a disk may forget. What it comes by, the segment's index learns.
 
 import { JournalDamagedError } from "../errors.ts";
 import type { JournalFile } from "./file-handle.ts";
+import type { FileIndex, Place } from "./file-index.ts";
 import { isBodyOf, parseRecordHead, RECORD_HEAD_BYTES, type RecordHead } from "./file-record.ts";
 import { FileWindow } from "./file-window.ts";
 import type { JournalRecord } from "./journal.ts";
 
-/** Where a record begins. */
-export interface Place {
-  readonly seq: number;
-  readonly offset: number;
+export interface CursorOptions {
+  readonly file: JournalFile;
+  /** Of the file, for errors. */
+  readonly name: string;
+  readonly index: FileIndex;
+  readonly windowBytes: number;
+  /** Where it begins. */
+  readonly place: Place;
 }
 
 export class FileCursor {
   readonly #window: FileWindow;
+  readonly #name: string;
+  readonly #index: FileIndex;
   #seq: number;
   #offset: number;
 
-  constructor(file: JournalFile, windowBytes: number, { seq, offset }: Place) {
+  constructor({ file, name, index, windowBytes, place }: CursorOptions) {
     this.#window = new FileWindow(file, windowBytes);
-    this.#seq = seq;
-    this.#offset = offset;
+    this.#name = name;
+    this.#index = index;
+    this.#seq = place.seq;
+    this.#offset = place.offset;
   }
 
   /** Of the record that `next` reads. */
@@ -52,13 +61,14 @@ export class FileCursor {
   }
 
   #pass(head: RecordHead): void {
+    this.#index.add({ seq: this.#seq, offset: this.#offset });
     this.#seq += 1;
     this.#offset += RECORD_HEAD_BYTES + head.length;
   }
 
   #rotten(): JournalDamagedError {
     return new JournalDamagedError(
-      `journal.log is damaged: record ${this.#seq} at byte ${this.#offset} was whole when it was written and does ` +
+      `${this.#name} is damaged: record ${this.#seq} at byte ${this.#offset} was whole when it was written and does ` +
         "not match its checksum any more; restore the file from a backup",
     );
   }

@@ -2,7 +2,7 @@
 // comes, one behind the other, and what each of them is answered. Pure; file.ts writes it.
 
 import { limits } from "../limits.ts";
-import type { Place } from "./file-cursor.ts";
+import type { Place } from "./file-index.ts";
 import { encodeRecordHead, RECORD_HEAD_BYTES } from "./file-record.ts";
 import type { AppendOutcome } from "./journal.ts";
 
@@ -15,7 +15,11 @@ export interface Append {
 /** Where the journal ends and how far it may grow. */
 export interface Room {
   readonly lastSeq: number;
+  /** Of the last segment. */
   readonly end: number;
+  /** Bytes of the segments before it. */
+  readonly sealedBytes: number;
+  /** Of all segments. */
   readonly bytesMax: number;
 }
 
@@ -24,7 +28,7 @@ export interface Group {
   readonly answers: readonly (readonly [Append, AppendOutcome])[];
   readonly parts: readonly Uint8Array[];
   readonly places: readonly Place[];
-  /** Where the journal ends after the write. */
+  /** Where the last segment ends after the write. */
   readonly end: number;
 }
 
@@ -36,7 +40,8 @@ export function cutGroup(appends: readonly Append[], room: Room): Group {
   for (const append of appends) {
     const seq = room.lastSeq + places.length + 1;
     const endAfter = end + RECORD_HEAD_BYTES + append.bytes.length;
-    const outcome = outcomeOf(append, { seq, endAfter, bytesMax: room.bytesMax });
+    const bytesAfter = room.sealedBytes + endAfter;
+    const outcome = outcomeOf(append, { seq, bytesAfter, bytesMax: room.bytesMax });
     answers.push([append, outcome]);
     if (outcome.kind !== "stored") continue;
     parts.push(encodeRecordHead({ seq, unsynced: places.length, body: append.bytes }), append.bytes);
@@ -48,7 +53,7 @@ export function cutGroup(appends: readonly Append[], room: Room): Group {
 
 function outcomeOf(
   { bytes, expectedSeq }: Append,
-  at: { seq: number; endAfter: number; bytesMax: number },
+  at: { seq: number; bytesAfter: number; bytesMax: number },
 ): AppendOutcome {
   if (expectedSeq !== at.seq - 1) return { kind: "refused" };
   if (bytes.length > limits.journalRecordBytesMax) {
@@ -57,8 +62,8 @@ function outcomeOf(
       message: `a record of ${bytes.length} bytes is larger than a journal's file takes`,
     };
   }
-  if (at.endAfter > at.bytesMax) {
-    return { kind: "full", message: `the journal's file would exceed its ${at.bytesMax} bytes` };
+  if (at.bytesAfter > at.bytesMax) {
+    return { kind: "full", message: `the journal's files would exceed their ${at.bytesMax} bytes` };
   }
   return { kind: "stored", seq: at.seq };
 }

@@ -1,4 +1,4 @@
-// The file under the file journal, as little of it as is needed: a port, so that tests can let the disk
+// A file under the file journal, as little of it as is needed: a port, so that tests can let the disk
 // run full or break, and count what is synced.
 
 import { type FileHandle, open } from "node:fs/promises";
@@ -17,9 +17,13 @@ export interface JournalFile {
   close(): Promise<void>;
 }
 
-/** Creates the file if it is missing, readable by this user only. */
-export async function openJournalFile(path: string): Promise<JournalFile> {
-  return new DiskFile(await openOrCreate(path));
+/** `write` creates the file if it is missing, readable by this user only; `read` takes what is there. */
+export type FileAccess = "write" | "read";
+
+export type OpenJournalFile = (path: string, access: FileAccess) => Promise<JournalFile>;
+
+export async function openJournalFile(path: string, access: FileAccess): Promise<JournalFile> {
+  return new DiskFile(access === "read" ? await open(path, "r") : await openOrCreate(path));
 }
 
 async function openOrCreate(path: string): Promise<FileHandle> {

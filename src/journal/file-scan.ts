@@ -1,5 +1,5 @@
-// Reads `journal.log` from its beginning when it is opened: is every record whole, and if not, was the tail
-// torn by a crash or was the journal damaged?
+// Reads a segment of a file journal from its beginning: is every record whole, and if not, was the tail torn by a
+// crash or was the journal damaged?
 //
 // A crash tears only what was not yet synced, and nobody was promised that: it may be cut. So a broken record
 // is damage if a later record says that it had been on the disk (`unsynced` in file-record.ts), and otherwise
@@ -9,53 +9,39 @@ import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { JournalFile } from "./file-handle.ts";
 import { FileIndex } from "./file-index.ts";
-import {
-  FILE_HEADER_BYTES,
-  faultOfFileHeader,
-  isBodyOf,
-  parseRecordHead,
-  peekSeq,
-  RECORD_HEAD_BYTES,
-  type RecordHead,
-} from "./file-record.ts";
+import { isBodyOf, parseRecordHead, peekSeq, RECORD_HEAD_BYTES, type RecordHead } from "./file-record.ts";
+import type { SegmentPlan } from "./file-segment.ts";
 import { FileWindow } from "./file-window.ts";
 
 export interface Scan {
   readonly index: FileIndex;
-  /** 0 when empty. */
+  /** `firstSeq - 1` when empty. */
   readonly lastSeq: number;
   /** Where the next record goes; what is behind it in the file is a torn tail. */
   readonly end: number;
 }
 
 /** @throws JournalDamagedError naming record and position */
-export async function scanJournalFile(file: JournalFile, size: number): Promise<Scan> {
+export async function scanSegment(
+  file: JournalFile,
+  { name, firstSeq, start, size }: SegmentPlan,
+): Promise<Scan> {
   const window = new FileWindow(file, limits.journalReadWindowBytes);
-  await checkFileHeader(window, size);
-
   const index = new FileIndex();
-  let end = FILE_HEADER_BYTES;
-  let seq = 1;
+  let end = start;
+  let seq = firstSeq;
   for (; end < size; seq++) {
     const head = await wholeRecordAt(window, end, size);
+    const place = { name, seq, offset: end, size };
     if (head === undefined) {
-      await requireTornTail(window, { seq, offset: end, size });
+      await requireTornTail(window, place);
       break;
     }
-    if (head.seq !== seq) throw outOfOrderError(head.seq, { seq, offset: end });
+    if (head.seq !== seq) throw outOfOrderError(head.seq, place);
     index.add({ seq, offset: end });
     end += RECORD_HEAD_BYTES + head.length;
   }
   return { index, lastSeq: seq - 1, end };
-}
-
-async function checkFileHeader(window: FileWindow, size: number): Promise<void> {
-  const header = await window.view(0, { length: FILE_HEADER_BYTES, end: size });
-  const fault = faultOfFileHeader(header);
-  if (fault === undefined) return;
-  throw new JournalDamagedError(
-    `journal.log cannot be read: ${fault}; restore it from a backup or move it away`,
-  );
 }
 
 async function wholeRecordAt(
@@ -70,6 +56,8 @@ async function wholeRecordAt(
 }
 
 interface Break {
+  /** Of the file. */
+  readonly name: string;
   /** Of the record that is broken. */
   readonly seq: number;
   readonly offset: number;
@@ -105,19 +93,20 @@ function provesSynced(later: RecordHead, seq: number): boolean {
   return later.seq > seq && later.seq - 1 - later.unsynced >= seq;
 }
 
-function damagedError({ seq, offset }: Break, laterSeq: number, laterOffset: number): JournalDamagedError {
+function damagedError(
+  { name, seq, offset }: Break,
+  laterSeq: number,
+  laterOffset: number,
+): JournalDamagedError {
   return new JournalDamagedError(
-    `journal.log is damaged: record ${seq} at byte ${offset} does not match its checksum, and record ` +
+    `${name} is damaged: record ${seq} at byte ${offset} does not match its checksum, and record ` +
       `${laterSeq} at byte ${laterOffset} was written when it did; restore the file from a backup`,
   );
 }
 
-function outOfOrderError(
-  found: number,
-  { seq, offset }: { seq: number; offset: number },
-): JournalDamagedError {
+function outOfOrderError(found: number, { name, seq, offset }: Break): JournalDamagedError {
   return new JournalDamagedError(
-    `journal.log is damaged: record ${found} stands at byte ${offset}, where record ${seq} belongs; restore ` +
+    `${name} is damaged: record ${found} stands at byte ${offset}, where record ${seq} belongs; restore ` +
       "the file from a backup",
   );
 }

@@ -46,6 +46,9 @@ export interface JournalUsage {
   readonly bytesMax: number | undefined;
 }
 
+/** What is needed to read a journal up to some record. */
+export type JournalReader = Pick<Journal, "position" | "read" | "replay" | "close">;
+
 export interface Journal {
   readonly durability: Durability;
   /** Whether a second coordinator may stand by on this journal. */

@@ -231,7 +231,7 @@ describe("without a broker", () => {
     for (const seq of [0, 1, 2]) await journal.append(Buffer.from(`record ${seq}`), seq);
     await journal.close();
     const healthy = await runIn(aShell({ cwd }), "doctor");
-    expect(healthy.stdout).toMatch(/^ok +journal .*3 records, .* all whole$/m);
+    expect(healthy.stdout).toMatch(/^ok +journal .*3 records in 1 file, .* all whole$/m);
     expect(healthy.code).toBe(3);
 
     const bytes = readFileSync(path);

@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { type FileJournalOptions, openFileJournal } from "../../src/journal/file.ts";
-import { type JournalFile, openJournalFile } from "../../src/journal/file-handle.ts";
+import { type JournalFile, type OpenJournalFile, openJournalFile } from "../../src/journal/file-handle.ts";
 import { FILE_HEADER_BYTES, RECORD_HEAD_BYTES } from "../../src/journal/file-record.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { describeJournal } from "./conformance.ts";
@@ -184,7 +184,7 @@ describe("a damaged file journal", () => {
   it("is found out while it is read, too", async () => {
     const journal = await openFileJournal({ folder });
     await fill(journal, 3);
-    const handle = await openJournalFile(path);
+    const handle = await openJournalFile(path, "write");
     await handle.write([bytesOf("X")], endOf([8, 8], 2) + RECORD_HEAD_BYTES);
     await handle.close();
     await expect(tell(journal.replay(1))).rejects.toThrow(JournalDamagedError);
@@ -204,7 +204,7 @@ class FaultyDisk {
   gate: Promise<void> | undefined;
 
   get options(): FileJournalOptions {
-    return { folder, openFile: async (file) => this.#wrap(await openJournalFile(file)) };
+    return { folder, openFile: async (file, access) => this.#wrap(await openJournalFile(file, access)) };
   }
 
   #wrap(file: JournalFile): JournalFile {
@@ -330,8 +330,8 @@ describe("a file journal on a disk", () => {
     for (const seq of range(1, 20)) await journal.append(noise(100_000, seq), seq - 1);
     await journal.close();
     let bytesRead = 0;
-    const counting = async (file: string): Promise<JournalFile> => {
-      const inner = await openJournalFile(file);
+    const counting: OpenJournalFile = async (file, access) => {
+      const inner = await openJournalFile(file, access);
       return {
         size: () => inner.size(),
         write: (parts, position) => inner.write(parts, position),
