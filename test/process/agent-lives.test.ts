@@ -54,7 +54,7 @@ async function journaled<Type extends Event["type"]>(type: Type): Promise<Extrac
 }
 
 async function untilRunning(...ids: string[]): Promise<void> {
-  for await (const { event } of swarm.events({ from: "start" })) {
+  for await (const { event } of swarm.events({ from: "start", follow: true })) {
     if (event.type !== "AssignmentsConfirmed") continue;
     const states = await Promise.all(ids.map(async (id) => (await swarm.story(id)).status.state));
     if (states.every((state) => state === "running")) return;

@@ -1,0 +1,26 @@
+// Many agents in one process, each over a connection of its own. They join when a line arrives on standard input.
+// argv: the server, a prefix for ids, how many. Says `connected`, `joined` when all have, `ended <id> <code>` for any.
+
+import { once } from "node:events";
+import { startAgent } from "../../dist/src/agent/agent.js";
+import { connectNats } from "../../dist/src/transport/nats.js";
+
+const [url, prefix, count] = process.argv.slice(2);
+const say = (text) => process.stdout.write(`${text}\n`);
+const handler = ({ payload }) => new Promise((resolve) => setTimeout(() => resolve("done"), Number(payload)));
+const transports = await Promise.all(
+  Array.from({ length: Number(count) }, () => connectNats({ urls: [url], name: "herd" })),
+);
+say("connected");
+await once(process.stdin, "data");
+await Promise.all(
+  transports.map(async (transport, n) => {
+    const options = { id: `${prefix}${n}`, kinds: ["herd"], handler };
+    const agent = await startAgent(options, {
+      swarm: "default",
+      connection: { kind: "transport", transport },
+    });
+    void agent.closed.then((error) => say(`ended ${agent.id} ${error?.code ?? "as asked"}`));
+  }),
+);
+say("joined");

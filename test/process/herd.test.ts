@@ -1,0 +1,123 @@
+// Two hundred agents that join in one moment, and that lose the server in one moment: nobody is taken for dead, and
+// what runs goes on.
+
+import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import type { Event } from "../../src/core/event.ts";
+import { limits } from "../../src/limits.ts";
+import { connectNats } from "../../src/transport/nats.ts";
+import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const AGENTS = 200;
+const PROCESSES = 4;
+const [binary] = natsServersFor("a herd of agents");
+const agentsFile = fileURLToPath(new URL("./herd-agents.mjs", import.meta.url));
+
+let server: RunningNatsServer;
+let workplace: Workplace;
+let swarm: Swarm;
+let herds: RunningWaggle[];
+
+beforeEach(async () => {
+  server = await startNatsServer({ binary: binary?.path ?? "", jetstream: true });
+  workplace = await Workplace.make();
+  await workplace.start("up", "--nats", server.url).says("leading");
+  swarm = await connect({ nats: server.url });
+  herds = Array.from({ length: PROCESSES }, (_, n) => {
+    const args = [agentsFile, server.url, `h${n}-`, String(AGENTS / PROCESSES)];
+    return new RunningWaggle(spawn(process.execPath, args));
+  });
+  await Promise.all(herds.map((herd) => herd.says("connected")));
+});
+afterEach(async () => {
+  await Promise.all(herds.map((herd) => herd.kill("SIGKILL")));
+  await swarm.close();
+  await workplace.clear();
+  await server.stop();
+});
+
+/** Lets all agents join at once. @returns how long it took until the last had, ms */
+async function join(): Promise<number> {
+  const startedAt = performance.now();
+  for (const herd of herds) herd.child.stdin?.write("go\n");
+  await Promise.all(herds.map((herd) => herd.says("joined")));
+  return performance.now() - startedAt;
+}
+
+async function journaled(type: Event["type"]): Promise<{ event: Event; at: number }[]> {
+  const found: { event: Event; at: number }[] = [];
+  for await (const { event, at } of swarm.events({ from: "start", follow: false }))
+    if (event.type === type) found.push({ event, at: Number(at) });
+  return found;
+}
+
+/** Starts a task on each agent. */
+async function occupyAll(ms: number) {
+  const tasks = await Promise.all(
+    Array.from({ length: AGENTS }, (_, n) =>
+      swarm.submit({ id: `t${n}`, kind: "herd", payload: String(ms) }),
+    ),
+  );
+  for await (const { event } of swarm.events({ from: "start", follow: true })) {
+    if (event.type !== "AssignmentsConfirmed") continue;
+    const { tasks: counts } = await swarm.status();
+    if (counts["running"] === AGENTS) return tasks;
+  }
+  throw new Error("the events ended");
+}
+
+/** Resolves when each agent has beaten once more, by its own word on the wire. */
+async function allBeat(): Promise<void> {
+  const transport = await connectNats({ urls: [server.url], name: "watching" });
+  const heard = new Set<string>();
+  await new Promise<void>((resolve) => {
+    transport.subscribe("waggle.v1.default.agent.*.heartbeat", ({ subject }) => {
+      heard.add(subject);
+      if (heard.size === AGENTS) resolve();
+    });
+  });
+  await transport.close();
+}
+
+describe.skipIf(binary === undefined)(`${AGENTS} agents`, () => {
+  it("join in one second, and reconnect after the server was killed, without one false death", async () => {
+    const joinMs = await join();
+    const at = (await journaled("AgentJoined")).map(({ at: joinedAt }) => joinedAt);
+    const spanMs = Math.max(...at) - Math.min(...at);
+    expect(at).toHaveLength(AGENTS);
+
+    const tasks = await occupyAll(25_000);
+    await server.restart();
+    const backAt = performance.now();
+    await allBeat();
+    const reconnectMs = performance.now() - backAt;
+    const outcomes = await Promise.all(tasks.map((task) => task.outcome()));
+    console.log(
+      `${AGENTS} agents joined within ${Math.round(spanMs)} ms (all knew after ${Math.round(joinMs)} ms); ` +
+        `after a restart of the server all were heard again within ${Math.round(reconnectMs)} ms`,
+    );
+    expect(outcomes.filter(({ state, attempts }) => state === "completed" && attempts === 1)).toHaveLength(
+      AGENTS,
+    );
+    expect(await journaled("AgentLeft")).toEqual([]);
+    expect(await journaled("AgentUnresponsive")).toEqual([]);
+    expect(herds.map(({ said }) => said).join("")).not.toContain("ended");
+  });
+
+  it("outlive a server that is away for longer than H: none is dead, and none has to join again", async () => {
+    await join();
+    await server.kill("SIGKILL");
+    await sleep(limits.agentLostMs + 3_000);
+    await server.restart();
+    await sleep(limits.agentLostMs + 2_000);
+    await allBeat();
+    expect(await journaled("AgentLeft")).toEqual([]);
+    expect(await journaled("AgentJoined")).toHaveLength(AGENTS);
+    expect(herds.map(({ said }) => said).join("")).not.toContain("ended");
+  });
+});
