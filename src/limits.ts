@@ -88,6 +88,8 @@ export const limits = {
   /** …and before one that found no room is. */
   journalFullRetryMs: 1_000,
 
+  /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it, too. */
+  streamMissingMs: 5_000,
   /** What a coordinator keeps of the journal's newest records, to append again what a power failure took: longer than
    *  servers wait by default until they sync (2 min), and as much as a process can spare. */
   recentRecordsMs: 5 * 60_000,

@@ -34,10 +34,10 @@ export async function openNatsJournal(options: NatsJournalOptions): Promise<Jour
   const wanted = { ...options, purpose: "journal" } as const;
   const wire = await openWire(options);
   try {
-    const { config } = await openStream(wire, wanted);
+    const { config, created } = await openStream(wire, wanted);
     const subject = subjectsOf(wanted.swarm).journal;
     const replicas = Number(config["num_replicas"]);
-    return new StreamJournal({ wire, stream: streamNameOf(wanted), subject, replicas });
+    return new StreamJournal({ wire, stream: streamNameOf(wanted), subject, replicas, created });
   } catch (error) {
     await wire.close();
     throw error;

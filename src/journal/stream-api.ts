@@ -7,6 +7,7 @@ import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { RequestFailure } from "../transport/transport.ts";
 import type { JournalRecord } from "./journal.ts";
+import type { StreamIdentity } from "./stream-identity.ts";
 import type { StreamWire } from "./stream-wire.ts";
 
 /** The server said no. `errCode` is JetStream's own. */
@@ -36,6 +37,8 @@ export interface StreamReport {
   /** Fewer than the sequences from first to last where records were lost. */
   readonly records: number;
   readonly bytes: number;
+  /** When the stream was created, in the server's words. */
+  readonly created: string;
   readonly config: Readonly<Record<string, unknown>>;
 }
 
@@ -48,6 +51,7 @@ type ApiError = z.infer<typeof errorSchema>;
 const refusalSchema = z.object({ error: errorSchema });
 const reportSchema = z.object({
   config: z.record(z.string(), z.unknown()),
+  created: z.string(),
   state: z.object({
     first_seq: z.number(),
     last_seq: z.number(),
@@ -68,18 +72,26 @@ export class StreamApi {
   readonly stream: string;
   readonly #wire: StreamWire;
   readonly #timeoutMs: number;
+  readonly #identity: StreamIdentity | undefined;
 
-  constructor(wire: StreamWire, stream: string, timeoutMs: number = limits.appendTimeoutMs) {
+  /** @param identity with it, a stream that is gone or another one is a JournalDamagedError of every question */
+  constructor(
+    wire: StreamWire,
+    stream: string,
+    { timeoutMs = limits.appendTimeoutMs, identity }: { timeoutMs?: number; identity?: StreamIdentity } = {},
+  ) {
     this.#wire = wire;
     this.stream = stream;
     this.#timeoutMs = timeoutMs;
+    this.#identity = identity;
   }
 
   /** @throws StreamApiError, UnreachableError */
   async info(): Promise<StreamReport> {
-    const { config, state } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
+    const { config, created, state } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
+    this.#identity?.described(created);
     const { first_seq, last_seq, messages, bytes } = state;
-    return { firstSeq: first_seq, lastSeq: last_seq, records: messages, bytes, config };
+    return { firstSeq: first_seq, lastSeq: last_seq, records: messages, bytes, created, config };
   }
 
   /** Removes every record below `seq`. @throws StreamApiError, UnreachableError */
@@ -155,7 +167,15 @@ export class StreamApi {
     const timeoutMs = this.#timeoutMs;
     const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
     if (outcome.kind !== "answered") throw unansweredError(outcome.kind, timeoutMs);
-    return parseAnswer(decoder.decode(outcome.data), schema);
+    try {
+      const answer = parseAnswer(decoder.decode(outcome.data), schema);
+      this.#identity?.answered();
+      return answer;
+    } catch (error) {
+      const isMissing = error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
+      if (isMissing) this.#identity?.missing();
+      throw error;
+    }
   }
 }
 

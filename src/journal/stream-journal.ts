@@ -14,6 +14,7 @@ import type {
 } from "./journal.ts";
 import { StreamApi, unansweredError } from "./stream-api.ts";
 import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-append.ts";
+import { StreamIdentity } from "./stream-identity.ts";
 import type { StreamAccess } from "./stream-pull.ts";
 import { readStream } from "./stream-reader.ts";
 import type { StreamWire } from "./stream-wire.ts";
@@ -25,6 +26,8 @@ export interface StreamJournalOptions {
   readonly subject: string;
   /** As read back from the server. */
   readonly replicas: number;
+  /** When the stream was created, as read back. Undefined: not known yet. */
+  readonly created?: string;
   /** Default: the system's. */
   readonly clock?: Clock;
   readonly random?: Random;
@@ -41,9 +44,11 @@ export class StreamJournal implements Journal {
   constructor(options: StreamJournalOptions) {
     const { wire, stream, subject, replicas, clock = systemClock, random = systemRandom } = options;
     this.durability = durabilityOf(replicas);
-    this.#access = { wire, api: new StreamApi(wire, stream, limits.journalAskMs), subject, clock, random };
+    const identity = new StreamIdentity(stream, options.created, clock);
+    const api = new StreamApi(wire, stream, { timeoutMs: limits.journalAskMs, identity });
+    this.#access = { wire, api, subject, clock, random };
     this.#wire = wire;
-    this.#api = new StreamApi(wire, stream);
+    this.#api = new StreamApi(wire, stream, { identity });
   }
 
   async position(): Promise<JournalPosition> {

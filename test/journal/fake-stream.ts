@@ -29,6 +29,8 @@ export class FakeStream implements StreamWire {
   lastSeq = 0;
   /** Below which sequence each purge was to remove. */
   readonly purges: number[] = [];
+  /** Undefined: there is no such stream. */
+  created: string | undefined = "2026-11-21T20:00:00Z";
   /** How consumers were created: by which sequence each began. */
   readonly begun: number[] = [];
   /** Deliveries that are lost on the way, by sequence; each is lost once. */
@@ -70,7 +72,9 @@ export class FakeStream implements StreamWire {
       case "STREAM.INFO": {
         const { firstSeq, lastSeq, records } = this;
         const state = { first_seq: firstSeq, last_seq: lastSeq, messages: records.size, bytes: 0 };
-        return answered({ config: {}, state });
+        if (this.created === undefined)
+          return answered({ error: { err_code: 10059, description: "stream not found" } });
+        return answered({ config: {}, created: this.created, state });
       }
       case "STREAM.PURGE": {
         this.purges.push(body.seq);

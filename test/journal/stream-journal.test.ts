@@ -2,9 +2,10 @@
 // order, or with an error that names what is missing.
 
 import { describe, expect, it } from "vitest";
-import { JournalDamagedError } from "../../src/errors.ts";
+import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { StreamJournal } from "../../src/journal/stream-journal.ts";
 import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { FAKE_SUBJECT, FakeStream } from "./fake-stream.ts";
 import { bytesOf, Follower, range, tell, toldOf } from "./records.ts";
 
@@ -12,7 +13,13 @@ function aStream(lastSeq: number) {
   const stream = new FakeStream();
   for (const seq of range(1, lastSeq)) stream.put(bytesOf(`record ${seq}`));
   const options = { wire: stream, stream: "STREAM", subject: FAKE_SUBJECT, replicas: 1 };
-  return { stream, journal: new StreamJournal(options) };
+  const clock = new ManualClock();
+  return {
+    stream,
+    clock,
+    journal: new StreamJournal(options),
+    timed: new StreamJournal({ ...options, clock }),
+  };
 }
 
 function putMore(stream: FakeStream, count: number): void {
@@ -171,5 +178,32 @@ describe("reading a stream", () => {
       expect(stream.delivered - taken).toBeLessThanOrEqual(heldMax);
     }
     expect(taken).toBe(40);
+  });
+});
+
+describe("a stream that is another one", () => {
+  it("is damage, whoever asks: it was deleted and made again", async () => {
+    const { stream, journal } = aStream(3);
+    await journal.position();
+    const follower = new Follower(journal);
+    await follower.hasRead(3);
+    stream.created = "2026-11-21T21:00:00Z";
+    await expect(journal.position()).rejects.toThrow(/made again.*Stop all coordinators/s);
+    await expect(journal.usage()).rejects.toBeInstanceOf(JournalDamagedError);
+    await expect(tell(journal.replay(1))).rejects.toBeInstanceOf(JournalDamagedError);
+    stream.say({ code: 409, description: "Consumer Deleted" });
+    await expect(follower.ended).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  it("is gone only when that was said for long enough, without a word to the contrary", async () => {
+    const { stream, clock, timed } = aStream(3);
+    await timed.position();
+    stream.created = undefined;
+    await expect(timed.position()).rejects.toBeInstanceOf(UnreachableError);
+    await clock.advance(limits.streamMissingMs - 1);
+    await timed.read(1);
+    await expect(timed.position()).rejects.toBeInstanceOf(UnreachableError);
+    await clock.advance(limits.streamMissingMs);
+    await expect(timed.position()).rejects.toThrow(/is gone.*Stop all coordinators/s);
   });
 });

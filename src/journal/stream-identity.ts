@@ -1,0 +1,51 @@
+// Whether the stream is still the one that was opened. One that was deleted, or made again under the same name, is
+// another journal: whoever goes on with it appends to what nobody else knows, so whoever sees it halts.
+//
+// "Not found" proves nothing by itself: servers that fail over may not know their streams yet. Said for long enough,
+// without a word to the contrary, it is meant.
+
+import type { Clock } from "../clock.ts";
+import { JournalDamagedError } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+export class StreamIdentity {
+  readonly #stream: string;
+  readonly #clock: Clock;
+  /** As the server tells it; undefined until it did. */
+  #created: string | undefined;
+  #missingSinceMonotonicMs: number | undefined;
+
+  /** @param created when the stream was created, as the server told whoever opened it; undefined: the first word counts */
+  constructor(stream: string, created: string | undefined, clock: Clock) {
+    this.#stream = stream;
+    this.#created = created;
+    this.#clock = clock;
+  }
+
+  /** The server knows the stream. */
+  answered(): void {
+    this.#missingSinceMonotonicMs = undefined;
+  }
+
+  /** It says when it was created. @throws JournalDamagedError when that is another stream */
+  described(created: string): void {
+    this.#created ??= created;
+    if (created === this.#created) return;
+    throw new JournalDamagedError(
+      `the stream ${this.#stream} was deleted and made again while this coordinator ran (created ${created}, before ` +
+        `${this.#created}): the journal is lost. Stop all coordinators; put the stream back from a backup, or start them ` +
+        "again to begin with what is there now",
+    );
+  }
+
+  /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs` */
+  missing(): void {
+    const now = this.#clock.monotonicMs();
+    this.#missingSinceMonotonicMs ??= now;
+    if (now - this.#missingSinceMonotonicMs < limits.streamMissingMs) return;
+    throw new JournalDamagedError(
+      `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. Stop all coordinators; ` +
+        "put the stream back from a backup, or start them again to begin a new journal",
+    );
+  }
+}
