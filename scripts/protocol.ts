@@ -94,6 +94,14 @@ const messages: readonly WireMessage[] = [
     answer: schemas.okResponseSchema,
   },
   {
+    name: "transfer",
+    subject: "operator.transfer",
+    direction: "receive",
+    summary: "Let another coordinator lead.",
+    schema: schemas.transferRequestSchema,
+    answer: schemas.okResponseSchema,
+  },
+  {
     name: "policy",
     subject: "operator.policy",
     direction: "receive",

@@ -21,7 +21,15 @@ export type { AskOptions } from "./client/asker.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export { LossError } from "./client/loss-error.ts";
-export type { KindPatch, Pause, Setting, SettingsOptions, SwarmOperations } from "./client/operations.ts";
+export type {
+  KindPatch,
+  Lead,
+  Pause,
+  Setting,
+  SettingsOptions,
+  SwarmOperations,
+  TransferOptions,
+} from "./client/operations.ts";
 export type { WrapOptions } from "./client/slot-agent.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";

@@ -17,6 +17,8 @@ export const limits = {
   subjectTokenCharactersMax: 64,
   /** Of the path that a refusal names as the wrong field: it may hold the sender's own text. */
   errorFieldCharactersMax: 200,
+  /** Of the name that a coordinator gives itself. */
+  coordinatorIdCharactersMax: 128,
   /** Labels of an agent, and characters of each. */
   labelsMax: 32,
   /** Kinds one agent may declare. */

@@ -16,7 +16,7 @@ function sentence(event: Event): string {
     case "TermRenewed":
       return "the leader is alive";
     case "TermEnded":
-      return "the leader stepped down";
+      return event.to === undefined ? "the leader stepped down" : `the leader stepped down for ${event.to}`;
     case "TaskSubmitted":
       return `${event.task.id} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
     case "TaskReleased":

@@ -69,6 +69,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_UNKNOWN_AGENT":
     case "WAGGLE_UNKNOWN_PROJECT":
     case "WAGGLE_CONFLICT":
+    case "WAGGLE_NO_STANDBY":
     case "WAGGLE_UNKNOWN_RESOURCE":
     case "WAGGLE_ABOVE_CAPACITY":
     case "WAGGLE_ACQUIRE_ORDER":

@@ -12,6 +12,7 @@ import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
 import { explainCommand } from "./explain.ts";
 import { kindCommand } from "./kind.ts";
+import { leaderCommand } from "./leader.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { planCommand } from "./plan.ts";
 import { policyCommand } from "./policy.ts";
@@ -61,6 +62,7 @@ const verbs: readonly ((program: Program) => Command)[] = [
   rateCommand,
   pauseCommand,
   resumeCommand,
+  leaderCommand,
   downCommand,
   doctorCommand,
   simulateCommand,

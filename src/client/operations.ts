@@ -14,7 +14,7 @@ import type {
 import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
-import { okResponseSchema } from "../protocol/schemas.ts";
+import { okResponseSchema, statusResponseSchema, transferRequestSchema } from "../protocol/schemas.ts";
 import {
   budgetSchema,
   kindAnswerSchema,
@@ -112,6 +112,22 @@ export interface SwarmOperations {
   /** The agent finishes what it runs and is given nothing new. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
   drain(agent: string, options?: AskOptions): Promise<void>;
   undrain(agent: string, options?: AskOptions): Promise<void>;
+
+  /** Lets another coordinator lead: the one named, or any that stands by. What was asked before is finished first, and
+   *  nothing is lost. Resolves when the next one leads.
+   *  @throws WaggleError `WAGGLE_NO_STANDBY` when nobody could, or not the one named: nothing was changed */
+  transferLead(options?: TransferOptions): Promise<Lead>;
+}
+
+export interface TransferOptions extends AskOptions {
+  /** Id of the coordinator that is to lead. */
+  readonly to?: string;
+}
+
+/** Who leads since when. */
+export interface Lead {
+  readonly leader: string;
+  readonly term: number;
 }
 
 /** Of the swarm where no project is named. */
@@ -202,6 +218,28 @@ export class Operations implements SwarmOperations {
 
   async undrain(agent: string, options?: AskOptions): Promise<void> {
     await this.#tellAgent("undrain", agent, options);
+  }
+
+  async transferLead({ to, ...options }: TransferOptions = {}): Promise<Lead> {
+    const before = await this.#lead(options);
+    if (before.leader === to) return before;
+    const message = checked({ v: 1, of: before.term, to }, transferRequestSchema);
+    const subject = this.#subjects.operator("transfer");
+    const question = { kind: "deed", subject, schema: okResponseSchema, message } as const;
+    const answer = await this.#asker.ask(question, options);
+    if (!answer.ok) throw errorFrom(answer);
+    for (;;) {
+      const now = await this.#lead(options);
+      if (now.term > before.term) return now;
+    }
+  }
+
+  /** Who leads, by whoever answers: standbys take their time, so this is no busy loop. */
+  async #lead(options: AskOptions): Promise<Lead> {
+    const subject = this.#subjects.query(NO_PROJECT, "status");
+    const schema = statusResponseSchema;
+    const answer = await this.#asker.ask({ kind: "query", subject, schema, message: { v: 1 } }, options);
+    return { leader: answer.leader, term: answer.term };
   }
 
   async #tellAgent(verb: "drain" | "undrain", agent: string, options?: AskOptions): Promise<void> {

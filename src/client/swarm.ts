@@ -339,6 +339,7 @@ export class SwarmClient implements Swarm {
   readonly resume: Swarm["resume"] = (...asked) => this.#operations.resume(...asked);
   readonly drain: Swarm["drain"] = (...asked) => this.#operations.drain(...asked);
   readonly undrain: Swarm["undrain"] = (...asked) => this.#operations.undrain(...asked);
+  readonly transferLead: Swarm["transferLead"] = (options) => this.#operations.transferLead(options);
 
   close(): Promise<void> {
     this.#closing ??= this.#close();

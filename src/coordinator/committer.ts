@@ -105,6 +105,11 @@ export class Committer {
     return this.#entries.length;
   }
 
+  /** Of the last committed batch's record, or of a dead one behind it. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
   get hasRoom(): boolean {
     return !this.#isOver && this.#entries.length < limits.batchesInFlightMax;
   }

@@ -270,10 +270,12 @@ class RunningCoordinator implements Coordinator {
       room: this.#room,
       recent: this.#recent,
       timing: this.#timing,
+      standbys: () => this.#announcements.standbys(this.#lately),
     };
     this.#leader = new Leader(deps, this.#replay, victory, (end) => this.#leaderEnded(end));
     this.#options.logger.info({ term: this.#leader.term }, "leading");
     this.#leader.begin();
+    this.#announce();
     this.#role.next("leading");
   }
 
@@ -289,11 +291,23 @@ class RunningCoordinator implements Coordinator {
     this.#leader = undefined;
     if (end.kind === "halted") return this.#halt(end.error);
     if (end.kind === "ended" || this.#isStopping) return this.#end(undefined);
-    this.#options.logger.warn("deposed: another coordinator leads");
     this.#leadershipSignal({ type: "DEPOSED" });
     this.#signal({ type: "DEPOSED" });
     this.#role.next("standing-by");
-    void this.#foldAnew();
+    if (end.kind === "deposed") {
+      this.#options.logger.warn("deposed: another coordinator leads");
+      void this.#foldAnew();
+    } else {
+      this.#options.logger.info("handed over: standing by");
+      this.#replay = new Replay(end.folded);
+      this.#announce();
+      this.#standBy();
+    }
+  }
+
+  /** Coordinators that were heard within T are there. */
+  get #lately() {
+    return { now: this.#options.clock.monotonicMs(), withinMs: this.#followedTiming.timeoutMs };
   }
 
   /** The speculative state is thrown away and folded anew from the journal. */
@@ -344,9 +358,12 @@ class RunningCoordinator implements Coordinator {
 
   /** Says who is here, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
-    const { transport, clock } = this.#options;
-    transport.publish(this.#subjects.coordinator, this.#announcement());
-    this.#cancelBeat = clock.after(this.#followedTiming.beatMs, () => this.#beat());
+    this.#announce();
+    this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
+  }
+
+  #announce(): void {
+    this.#options.transport.publish(this.#subjects.coordinator, this.#announcement());
   }
 
   #announcement(): Uint8Array {

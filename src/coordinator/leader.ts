@@ -18,6 +18,7 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
+import type { EventType } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, WaggleError } from "../errors.ts";
@@ -25,8 +26,9 @@ import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts"
 import { encodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import type { ChainTail, DeadReason, Replay } from "../journal/replay.ts";
+import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import type { CodedError } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { Planner } from "../scheduling/planner.ts";
 import { Wake } from "../scheduling/wake.ts";
@@ -37,11 +39,13 @@ import type { Victory } from "./campaign.ts";
 import { Committer, type PendingBatch } from "./committer.ts";
 import { tellDead } from "./dead-records.ts";
 import { EventPublisher } from "./event-publisher.ts";
+import { whyNotTo } from "./hand-over.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
+import type { TransferRequest } from "./operator-requests.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
 import { ProgressGate } from "./progress-gate.ts";
@@ -63,10 +67,14 @@ export interface LeaderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Ids of the coordinators that stand by, as far as they were heard lately. */
+  readonly standbys: () => readonly string[];
 }
 
 export type LeaderEnd =
   | { readonly kind: "deposed" }
+  /** It stepped down for another; `folded` is the journal up to and with its `TermEnded`. */
+  | { readonly kind: "handed-over"; readonly folded: Folded }
   | { readonly kind: "ended" }
   | { readonly kind: "halted"; readonly error: WaggleError };
 
@@ -109,6 +117,8 @@ export class Leader {
   #provenMonotonicMs: number;
   #lastAppendMonotonicMs: number;
   #phase: "leading" | "ending" | "over" = "leading";
+  /** Once it steps down for another. */
+  #transfer: TransferRequest | undefined;
   #isTurnScheduled = false;
   /** Entries that wait for their turn or for their commit. */
   #unanswered = 0;
@@ -160,6 +170,7 @@ export class Leader {
       refusals: this.#refusals,
       enqueue: (entry) => this.enqueue(entry),
       isTrusted: () => this.#isTrusted(),
+      transfer: (request) => this.#takeTransfer(request),
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
     const { position } = replay;
@@ -225,6 +236,28 @@ export class Leader {
     this.#phase = "ending";
     this.#unsubscribe();
     this.#scheduleTurn();
+  }
+
+  /** Decided behind what came before it, answered with the end of the term. */
+  #takeTransfer(request: TransferRequest): boolean {
+    const { of, to, answer } = request;
+    let refusal: CodedError | undefined;
+    let isDone = false;
+    return this.enqueue({
+      commands: [],
+      replies: [],
+      look: () => {
+        isDone = of < this.term || to === this.#deps.id;
+        refusal = isDone ? undefined : whyNotTo(to, this.#deps.standbys());
+        if (isDone || refusal !== undefined) return;
+        this.#transfer ??= request;
+        this.end();
+      },
+      finish: (commit) => {
+        if (refusal !== undefined) answer(refusal);
+        else if (isDone) answer({ ok: true, ...commit });
+      },
+    });
   }
 
   /** Ends at once, leaving what is in flight as it is. */
@@ -352,7 +385,7 @@ export class Leader {
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
     this.monitor.committed(held.turn.recorded);
-    if (this.#phase === "ending" && this.#isEndTerm(held)) this.#finish({ kind: "ended" });
+    if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
     else this.#scheduleTurn();
   }
 
@@ -362,7 +395,21 @@ export class Leader {
   }
 
   #endTerm(): void {
-    this.#appendTurn({ last: { type: "EndTerm" } });
+    const to = this.#transfer?.to;
+    this.#appendTurn({ last: { type: "EndTerm", ...(to === undefined ? {} : { to }) } });
+  }
+
+  #hasEnded(): void {
+    if (this.#transfer === undefined) return this.#finish({ kind: "ended" });
+    this.#transfer.answer({ ok: true, ...this.committed });
+    this.#finish({ kind: "handed-over", folded: this.#folded("TermEnded") });
+  }
+
+  /** The journal up to the newest batch, while none is in flight. */
+  #folded(lastEventType: EventType): Folded {
+    const { places, deadRecords } = this.#replay;
+    const position = { ...this.#tail, seq: this.#committer.lastSeq };
+    return { state: this.#state, position, lastEventType, places, deadRecords };
   }
 
   #isEndTerm(held: Held): boolean {

@@ -4,7 +4,7 @@
 import type { z } from "zod";
 import type { Command, Reply } from "../core/command.ts";
 import { type Decoded, decode, encode, invalid } from "../protocol/codec.ts";
-import { agentRequestSchema, type CodedError } from "../protocol/schemas.ts";
+import { agentRequestSchema, type CodedError, transferRequestSchema } from "../protocol/schemas.ts";
 import {
   kindRequestSchema,
   pauseRequestSchema,
@@ -23,11 +23,22 @@ export interface OperatorEdge {
   /** Answers with a refusal, and counts it. */
   refuse(reply: string, error: CodedError): void;
   send(subject: string, message: Uint8Array): void;
+  transfer(request: TransferRequest): void;
+}
+
+export interface TransferRequest {
+  /** The term that is to end. */
+  readonly of: number;
+  /** Who is to lead; undefined: any that stands by. */
+  readonly to: string | undefined;
+  /** Called once, if at all, when the term has ended, or with why it does not. */
+  answer(message: object): void;
 }
 
 /** Takes one message of `verb`, to be answered on `reply`. */
 export function takeOperator(verb: string, data: Uint8Array, reply: string, edge: OperatorEdge): void {
   if (!isOperatorVerb(verb)) return edge.refuse(reply, invalid(`operator: there is no verb ${verb}`));
+  if (verb === "transfer") return takeTransfer(data, reply, edge);
   const command = commandOf[verb](data);
   if (!command.ok) return edge.refuse(reply, command);
   edge.enqueue(reply, {
@@ -39,29 +50,37 @@ export function takeOperator(verb: string, data: Uint8Array, reply: string, edge
   });
 }
 
-const commandOf: Readonly<Record<OperatorVerb, (data: Uint8Array) => Decoded<Command>>> = {
-  drain: reading(agentRequestSchema, ({ agent }) => ({ type: "DrainAgent", agent })),
-  undrain: reading(agentRequestSchema, ({ agent }) => ({ type: "UndrainAgent", agent })),
-  policy: reading(policyRequestSchema, ({ v: _, ...patch }) => ({ type: "SetPolicy", patch })),
-  project: reading(projectRequestSchema, ({ v: _, project, remove, ...patch }) =>
-    remove === true ? { type: "RemoveProject", project } : { type: "SetProject", project, patch },
-  ),
-  kind: reading(kindRequestSchema, ({ v: _, kind, ...patch }) => ({ type: "SetKind", kind, patch })),
-  resource: reading(resourceRequestSchema, ({ v: _, resource, remove, ...patch }) =>
-    remove === true ? { type: "RemoveResource", resource } : { type: "SetResource", resource, patch },
-  ),
-  rate: reading(rateRequestSchema, ({ v: _, type, remove, ...patch }) =>
-    remove === true ? { type: "RemoveRate", agentType: type } : { type: "SetRate", agentType: type, patch },
-  ),
-  pause: reading(pauseRequestSchema, ({ project }) => ({
-    type: "Pause",
-    ...(project === undefined ? {} : { project }),
-  })),
-  resume: reading(pauseRequestSchema, ({ project }) => ({
-    type: "Resume",
-    ...(project === undefined ? {} : { project }),
-  })),
-};
+function takeTransfer(data: Uint8Array, reply: string, edge: OperatorEdge): void {
+  const request = decode(data, transferRequestSchema);
+  if (!request.ok) return edge.refuse(reply, request);
+  const { of, to } = request.value;
+  edge.transfer({ of, to, answer: (message) => edge.send(reply, encode(message)) });
+}
+
+const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8Array) => Decoded<Command>>> =
+  {
+    drain: reading(agentRequestSchema, ({ agent }) => ({ type: "DrainAgent", agent })),
+    undrain: reading(agentRequestSchema, ({ agent }) => ({ type: "UndrainAgent", agent })),
+    policy: reading(policyRequestSchema, ({ v: _, ...patch }) => ({ type: "SetPolicy", patch })),
+    project: reading(projectRequestSchema, ({ v: _, project, remove, ...patch }) =>
+      remove === true ? { type: "RemoveProject", project } : { type: "SetProject", project, patch },
+    ),
+    kind: reading(kindRequestSchema, ({ v: _, kind, ...patch }) => ({ type: "SetKind", kind, patch })),
+    resource: reading(resourceRequestSchema, ({ v: _, resource, remove, ...patch }) =>
+      remove === true ? { type: "RemoveResource", resource } : { type: "SetResource", resource, patch },
+    ),
+    rate: reading(rateRequestSchema, ({ v: _, type, remove, ...patch }) =>
+      remove === true ? { type: "RemoveRate", agentType: type } : { type: "SetRate", agentType: type, patch },
+    ),
+    pause: reading(pauseRequestSchema, ({ project }) => ({
+      type: "Pause",
+      ...(project === undefined ? {} : { project }),
+    })),
+    resume: reading(pauseRequestSchema, ({ project }) => ({
+      type: "Resume",
+      ...(project === undefined ? {} : { project }),
+    })),
+  };
 
 function reading<Schema extends z.ZodType>(schema: Schema, toCommand: (request: z.infer<Schema>) => Command) {
   return (data: Uint8Array): Decoded<Command> => {

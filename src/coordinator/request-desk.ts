@@ -18,6 +18,7 @@ import { sendable } from "./fitting.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 import type { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import type { TransferRequest } from "./operator-requests.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Presences } from "./presence.ts";
 import type { ProgressGate } from "./progress-gate.ts";
@@ -39,6 +40,8 @@ export interface DeskDeps {
   readonly refusals: RefusalTally;
   /** Puts an entry before the next turn. @returns false when there is no room */
   readonly enqueue: (entry: InboxEntry) => boolean;
+  /** Lets another coordinator lead. @returns false when there is no room */
+  readonly transfer: (request: TransferRequest) => boolean;
   /** Whether something definite may be said without a commit. */
   readonly isTrusted: () => boolean;
 }
@@ -163,6 +166,10 @@ export class RequestDesk implements RequestTarget {
         );
       },
     });
+  }
+
+  transfer(request: TransferRequest): boolean {
+    return this.#deps.transfer(request);
   }
 
   awaitOutcome(task: TaskId, inboxToken: string): void {

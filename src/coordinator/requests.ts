@@ -40,7 +40,7 @@ import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message } from "../transport/transport.ts";
 import { backpressure, cancelAnswer, codedError, resultAnswer, submitAnswer } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
-import { takeOperator } from "./operator-requests.ts";
+import { type TransferRequest, takeOperator } from "./operator-requests.ts";
 import { SlotRequests } from "./slot-requests.ts";
 import { contentHash, taskSpec } from "./task-spec.ts";
 
@@ -60,6 +60,8 @@ export interface RequestTarget {
   progress(agent: AgentId, report: Progress): void;
   /** Asks for outcomes of tasks: those that ended and those that live. */
   await(entry: AwaitRequest): boolean;
+  /** Lets another coordinator lead. @returns false when the inbox is full */
+  transfer(request: TransferRequest): boolean;
   awaitOutcome(task: TaskId, inboxToken: string): void;
   send(subject: string, message: Uint8Array): void;
   count(what: DropReason | "invalid" | "refused" | "unanswered"): void;
@@ -330,6 +332,10 @@ export class Requests {
       enqueue: (to, entry) => this.#enqueue(to, undefined, entry),
       refuse: (to, error) => this.#refuse(to, error),
       send: (to, answer) => this.#target.send(to, answer),
+      transfer: (request) => {
+        if (!this.#target.transfer(request))
+          this.#refuse(reply, backpressure("inbox-full", limits.retryAfterMs));
+      },
     });
   }
 

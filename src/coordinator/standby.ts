@@ -3,7 +3,7 @@
 // Silence is timed on our own monotonic clock, from the last record that was read, and starts anew when our own loop
 // stalled or the wire was away: a standby must not take its own deafness for the leader's. What ends it:
 //
-//   the term ended of its own accord                     → campaign at once, unless it was ours, or another is to lead
+//   the term ended of its own accord                     → campaign at once, unless another is named to lead
 //   silence ─ the journal goes on                        → read on
 //           ├ it is shorter than what we hold            → put back what it lost, then campaign
 //           ├ another coordinator holds more than we do  → wait: it will put that back
@@ -99,7 +99,8 @@ export class Standby {
   /** Whether the leader stepped down in this batch, and we may follow. */
   #isOurTurn(batch: Batch): boolean {
     const last = batch.events.at(-1);
-    return last?.type === "TermEnded" && this.#isAhead();
+    const isForUs = last?.type === "TermEnded" && (last.to === undefined || last.to === this.#deps.id);
+    return isForUs && this.#isAhead();
   }
 
   #heard(): void {

@@ -65,7 +65,8 @@ export type Command =
       readonly timeoutMs: number;
     }
   | { readonly type: "RenewTerm" }
-  | { readonly type: "EndTerm" }
+  /** `to`: the coordinator that is to lead next; absent when any may. */
+  | { readonly type: "EndTerm"; readonly to?: string }
   | {
       readonly type: "SubmitTask";
       readonly task: TaskSpec;

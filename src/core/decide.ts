@@ -38,7 +38,7 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "RenewTerm":
       return decided({ type: "TermRenewed" });
     case "EndTerm":
-      return decided({ type: "TermEnded" });
+      return decided({ type: "TermEnded", ...(command.to === undefined ? {} : { to: command.to }) });
     case "SubmitTask":
       return decideSubmit(state, command);
     case "CancelTask":

@@ -101,8 +101,9 @@ export type Event =
       readonly timeoutMs: number;
     }
   | { readonly type: "TermRenewed" }
-  /** The leader stepped down of its own accord: a standby need not wait for its silence. */
-  | { readonly type: "TermEnded" }
+  /** The leader stepped down of its own accord: a standby need not wait for its silence; where one is named, only that
+   *  one need not. */
+  | { readonly type: "TermEnded"; readonly to?: string }
   // tasks
   | { readonly type: "TaskSubmitted"; readonly task: TaskSpec; readonly hash: string }
   | { readonly type: "TaskReleased"; readonly task: TaskId }

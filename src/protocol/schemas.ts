@@ -218,6 +218,15 @@ export const resultRequestSchema = z.object({
 // --- operator → leader ------------------------------------------------------------------------------
 
 export const agentRequestSchema = z.object({ v: version, agent: agentIdSchema });
+const coordinatorIdSchema = z.string().min(1).max(limits.coordinatorIdCharactersMax);
+
+/** Another coordinator is to lead: `to`, or any that stands by. `of` is the term that is to end; a later one that has
+ *  begun meanwhile goes on, so that the request may be repeated. */
+export const transferRequestSchema = z.object({
+  v: version,
+  of: z.int().min(1),
+  to: coordinatorIdSchema.optional(),
+});
 
 // --- queries: anyone → any coordinator --------------------------------------------------------------
 

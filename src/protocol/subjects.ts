@@ -25,6 +25,7 @@ const operatorVerbs = [
   "rate",
   "pause",
   "resume",
+  "transfer",
 ] as const;
 export type OperatorVerb = (typeof operatorVerbs)[number];
 

@@ -1,0 +1,57 @@
+// `waggle leader transfer`: lets another coordinator lead, before maintenance of the machine that leads now.
+
+import { Command } from "commander";
+import { duration } from "../audit/describe.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function leaderCommand(program: Program): Command {
+  return new Command("leader")
+    .summary("let another coordinator lead")
+    .description("What concerns the coordinator that leads; `waggle status` says which one that is.")
+    .addCommand(transferCommand(program))
+    .addHelpText("after", examples);
+}
+
+interface TransferFlags {
+  readonly to?: string;
+}
+
+function transferCommand(program: Program): Command {
+  return new Command("transfer")
+    .summary("hand the lead over to a coordinator that stands by")
+    .description(
+      "The leader finishes what it was asked, steps down, and stands by; another takes over at once. No task is lost or " +
+        "run twice for it. Refused where no other coordinator stands by.",
+    )
+    .option("--to <id>", "the coordinator that is to lead; without it any that stands by")
+    .addHelpText("after", examples)
+    .action((flags: TransferFlags, command: Command) =>
+      runVerb(program, command, (context) => transfer(context, flags)),
+    );
+}
+
+const examples = `
+Examples:
+  $ waggle leader transfer
+  $ waggle leader transfer --to db2-k3xw`;
+
+async function transfer(context: VerbContext, { to }: TransferFlags): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    const before = await ask(context, (options) => swarm.status(options));
+    const startedMs = performance.now();
+    const lead = await ask(context, (options) =>
+      swarm.transferLead({ ...options, ...(to === undefined ? {} : { to }) }),
+    );
+    const tookMs = Math.round(performance.now() - startedMs);
+    const isSame = lead.leader === before.leader;
+    context.output.datum({ ...lead, from: before.leader, tookMs }, () =>
+      isSame
+        ? `${lead.leader} leads${to === lead.leader ? " already" : " again: nobody took over"}`
+        : `${lead.leader} leads in place of ${before.leader} (term ${lead.term}, after ${duration(tookMs)})`,
+    );
+    return isSame && to !== lead.leader ? exitCodes.unexpected : exitCodes.ok;
+  });
+}

@@ -1,0 +1,169 @@
+// Stepping down for another: who leads next, what is finished first, what is refused, and that the one that stepped
+// down stands by warm.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { HeldJournal } from "../support/held-journal.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+const timeoutMs = limits.leaderTimeoutMs;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let first: HeldJournal;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  first = new HeldJournal(store);
+  const random = { ...systemRandom, next: () => 0 };
+  swarm = await startTestSwarm({ clock, store, journal: first.journal, random });
+});
+afterEach(async () => {
+  first.release();
+  const stopped = swarm.stop();
+  await clock.advance(limits.handOverMs);
+  await stopped;
+});
+
+const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
+const transfer = (more: object = {}) => swarm.client.ask(subjects.operator("transfer"), { of: 1, ...more });
+
+function roleOf(coordinator: Coordinator): Role {
+  let present: Role = "stopped";
+  coordinator.role$.subscribe((role) => {
+    present = role;
+  });
+  return present;
+}
+
+/** Standbys, heard by the leader. */
+async function standbys(...ids: string[]): Promise<Coordinator[]> {
+  const all: Coordinator[] = [];
+  for (const id of ids) all.push(await swarm.startAnother(id));
+  await clock.settle();
+  return all;
+}
+
+describe("a leader that hands over", () => {
+  it("to any that stands by is followed at once, and stands by itself", async () => {
+    const [second] = await standbys("c2");
+    expect(await transfer()).toMatchObject({ ok: true, term: 1 });
+    await clock.settle();
+    expect(second && roleOf(second)).toBe("leading");
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    expect(clock.monotonicMs()).toBe(0);
+    expect(await submit("t1")).toMatchObject({ term: 2, answers: [{ ok: true }] });
+  });
+
+  it("to one that is named leaves it to that one, and nobody snatches it back", async () => {
+    const [second, third] = await standbys("c2", "c3");
+    await transfer({ to: "c3" });
+    await clock.advance(3 * timeoutMs);
+    expect([second, third].map((each) => each && roleOf(each))).toEqual(["standing-by", "leading"]);
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    expect(swarm.watched.settled().state).toMatchObject({ term: 2, leader: "c3" });
+  });
+
+  it("finishes first what it was asked before, and loses nothing", async () => {
+    const agent = await swarm.agent("a1");
+    await submit("t0");
+    const assignment = await agent.assignment();
+    await standbys("c2");
+    first.hold();
+    const accepted = submit("t1");
+    await clock.settle();
+    const handed = transfer();
+    await clock.settle();
+    first.release();
+    expect(await accepted).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await handed).toMatchObject({ ok: true, term: 1 });
+    await clock.settle();
+    expect((await agent.complete(assignment)).answers).toEqual([{ ok: true, status: "ok" }]);
+    expect(swarm.watched.settled().state.endedById.has("t0" as never)).toBe(true);
+    expect(swarm.watched.replay.state.taskById.has("t1" as never)).toBe(true);
+  });
+
+  it("goes on from the state that it had: it is taken back, and replay agrees", async () => {
+    const [second] = await standbys("c2");
+    await submit("t1");
+    await transfer();
+    await clock.settle();
+    await submit("t2");
+    await clock.settle();
+    expect(await transfer({ of: 2, to: "c1" })).toMatchObject({ ok: true, term: 2 });
+    await clock.settle();
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    expect(second && roleOf(second)).toBe("standing-by");
+    expect(await submit("t1")).toMatchObject({ term: 3, answers: [{ ok: true, duplicate: true }] });
+    expect(await swarm.client.status()).toMatchObject({ tasks: { queued: 2 }, leader: "c1" });
+  });
+
+  it("leads again after T of silence when the one that was to lead is gone", async () => {
+    const away = store.open();
+    await swarm.startAnother("c2", away);
+    away.setCutOff(true);
+    await transfer({ to: "c2" });
+    await clock.advance(timeoutMs - limits.pulseMs);
+    expect(roleOf(swarm.coordinator)).toBe("standing-by");
+    await clock.advance(2 * limits.pulseMs);
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    expect(swarm.watched.settled().state).toMatchObject({ term: 2, leader: "c1" });
+  });
+});
+
+describe("a hand-over is refused", () => {
+  it("when nobody stands by, or has not been heard for T", async () => {
+    const refusal = { ok: false, code: "WAGGLE_NO_STANDBY", message: expect.stringContaining("waggle up") };
+    expect(await transfer()).toMatchObject(refusal);
+    await standbys("c2");
+    swarm.hub.cut(swarm.transportById.get("c2") ?? expect.fail("c2 has a connection"));
+    await clock.advance(timeoutMs + limits.pulseMs);
+    expect(await transfer()).toMatchObject(refusal);
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    expect(await submit("t1")).toMatchObject({ term: 1 });
+  });
+
+  it("when the one that is named does not stand by, saying who does", async () => {
+    await standbys("c2", "c3");
+    expect(await transfer({ to: "c9" })).toMatchObject({
+      ok: false,
+      code: "WAGGLE_NO_STANDBY",
+      field: "to",
+      message: expect.stringContaining("c2, c3"),
+    });
+  });
+
+  it("when it does not parse", async () => {
+    for (const wrong of [{ of: undefined }, { to: "" }, { to: 7 }])
+      expect(await transfer(wrong)).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE" });
+  });
+});
+
+describe("a hand-over that was done", () => {
+  it("is not done again: a later term goes on, and so does one of whom it is asked for himself", async () => {
+    await standbys("c2");
+    expect(await transfer({ to: "c1" })).toMatchObject({ ok: true, term: 1 });
+    expect(roleOf(swarm.coordinator)).toBe("leading");
+    await transfer();
+    await clock.settle();
+    expect(await transfer()).toMatchObject({ ok: true, term: 2 });
+    await clock.settle();
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
+  });
+
+  it("is answered by nobody when the leader was deposed meanwhile: nothing definite is known", async () => {
+    await standbys("c2");
+    first.journal.setCutOff(true);
+    const unanswered = expect(transfer()).rejects.toThrow(/timeout/);
+    await clock.advance(2 * timeoutMs);
+    await unanswered;
+    first.journal.setCutOff(false);
+    await clock.advance(limits.appendRetryMs);
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
+  });
+});
