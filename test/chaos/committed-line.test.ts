@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { batchIndex, instant, type Term } from "../../src/ids.ts";
+import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
+import type { JournalRecord } from "../../src/journal/journal.ts";
+import { committedLine } from "./committed-line.ts";
+
+describe("the committed line", () => {
+  it("is the chain behind the last record, whatever sequences they stand under", () => {
+    const [a, b, c] = chain(3);
+    const moved = { seq: 9, bytes: bytesOf(c) };
+    expect(idxOf(committedLine([at(1, a), at(2, b), moved]))).toEqual([1, 2, 3]);
+  });
+
+  it("leaves out what no chain leads to: a rival's second batch, an alien record", () => {
+    const [a, b, c] = chain(3);
+    const orphan = batch(3, "no such hash");
+    const alien = { seq: 3, bytes: new TextEncoder().encode("hello") };
+    expect(idxOf(committedLine([at(1, a), at(2, b), at(3, orphan), alien]))).toEqual([1, 2]);
+    expect(idxOf(committedLine([at(1, a), at(2, b), at(3, orphan), at(4, c)]))).toEqual([1, 2, 3]);
+  });
+
+  it("takes from a witness what the log no longer has", () => {
+    const [a, b, c] = chain(3);
+    const witness = [at(1, a), at(2, b)];
+    expect(idxOf(committedLine([...witness, at(1, a), at(3, c)]))).toEqual([1, 2, 3]);
+  });
+
+  it("fails where the chain cannot be followed to its beginning", () => {
+    const [, b, c] = chain(3);
+    expect(() => committedLine([at(2, b), at(3, c)])).toThrow("none has a whole chain");
+    expect(committedLine([])).toEqual([]);
+  });
+});
+
+function chain(length: number): Uint8Array[] {
+  const all: Uint8Array[] = [];
+  for (let idx = 1; idx <= length; idx += 1) {
+    const last = all.at(-1);
+    all.push(batch(idx, last === undefined ? "" : hashOf(last)));
+  }
+  return all;
+}
+
+function batch(idx: number, prev: string): Uint8Array {
+  const header = { journal: "j", term: 1 as Term, idx: batchIndex(idx), prev, at: instant(idx) };
+  return encodeBatch(header, ['{"type":"TermRenewed"}']);
+}
+
+function at(seq: number, bytes: Uint8Array | undefined): JournalRecord {
+  return { seq, bytes: bytesOf(bytes) };
+}
+
+function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
+  if (bytes === undefined) throw new Error("the chain is shorter");
+  return bytes;
+}
+
+function idxOf(line: readonly JournalRecord[]): number[] {
+  return line.map(({ bytes }) => (JSON.parse(Buffer.from(bytes).toString()) as { idx: number }).idx);
+}

@@ -1,0 +1,89 @@
+// Damage to the store of a nats-server that does not run: what a power failure or a bad disk leaves of it.
+// Knows of the store's layout only where a stream's messages are: `jetstream/<account>/streams/<stream>/msgs/*.blk`.
+
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Random } from "../../src/sim/random.ts";
+
+export type Damage = "truncate" | "flip" | "drop-index";
+
+/** A sentence for the log: what was done to which file. @throws Error when the stream has no messages there */
+export function damageStream(storeFolder: string, stream: string, damage: Damage, random: Random): string {
+  const blocks = blocksOf(storeFolder, stream);
+  const last = blocks.at(-1);
+  if (last === undefined) throw new Error(`${storeFolder} has no messages of ${stream}`);
+  switch (damage) {
+    case "truncate": {
+      const { size } = statSync(last);
+      const bytes = Math.min(size, 1 + random.below(Math.min(size, 64 * 1024)));
+      truncateSync(last, size - bytes);
+      dropIndices(storeFolder, stream);
+      return `cut ${bytes} bytes off the end of ${last}`;
+    }
+    case "flip": {
+      const file = random.pick(blocks);
+      const offset = flipBits(file, random);
+      dropIndices(storeFolder, stream);
+      return `flipped a bit at ${offset} of ${file}`;
+    }
+    case "drop-index":
+      dropIndices(storeFolder, stream);
+      return `removed the indices of ${stream}`;
+  }
+}
+
+/** Files that hold the stream's messages, oldest first. */
+export function blocksOf(storeFolder: string, stream: string): string[] {
+  const folder = messagesFolder(storeFolder, stream);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".blk"))
+    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+    .map((name) => join(folder, name));
+}
+
+/** Without them the server reads the messages themselves, and finds what is wrong with them. */
+function dropIndices(storeFolder: string, stream: string): void {
+  const folder = messagesFolder(storeFolder, stream);
+  for (const name of readdirSync(folder))
+    if (!name.endsWith(".blk")) rmSync(join(folder, name), { recursive: true });
+}
+
+/** @returns the byte's offset */
+function flipBits(file: string, random: Random): number {
+  const { size } = statSync(file);
+  if (size === 0) throw new Error(`${file} is empty`);
+  const offset = random.below(size);
+  const open = openSync(file, "r+");
+  try {
+    const byte = Buffer.alloc(1);
+    readSync(open, byte, 0, 1, offset);
+    byte[0] = (byte[0] ?? 0) ^ (1 << random.below(8));
+    writeSync(open, byte, 0, 1, offset);
+  } finally {
+    closeSync(open);
+  }
+  return offset;
+}
+
+function messagesFolder(storeFolder: string, stream: string): string {
+  const accounts = join(storeFolder, "jetstream");
+  for (const account of readdirSync(accounts)) {
+    const folder = join(accounts, account, "streams", stream, "msgs");
+    try {
+      readdirSync(folder);
+      return folder;
+    } catch {
+      // not this account's: there may be several, and files beside them
+    }
+  }
+  throw new Error(`${accounts} has no stream ${stream}`);
+}

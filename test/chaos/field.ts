@@ -1,0 +1,247 @@
+// One swarm on servers of its own choice, under load, with the means of a nemesis: what a round of a part works on.
+// Knows who leads, what was seen in the journal, and waits until things are as a round needs them.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { swarmId } from "../../src/ids.ts";
+import type { Observation } from "../../src/sim/history/observation.ts";
+import { Random } from "../../src/sim/random.ts";
+import { connectNats } from "../../src/transport/nats.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { committedLine } from "./committed-line.ts";
+import type { Fault } from "./figures.ts";
+import { readHistory } from "./history-file.ts";
+import { monotonicMs } from "./monotonic.ts";
+import { TcpProxy } from "./proxy.ts";
+import type { Servers } from "./servers.ts";
+import { StreamAdmin } from "./stream-admin.ts";
+import { type Member, SwarmProcesses } from "./swarm-processes.ts";
+import { readLog, type SeenEvent, Witness } from "./witness.ts";
+
+const POLL_MS = 20;
+const RESTART_MS = 1_000;
+const KEPT_MS = 5 * 60_000;
+
+export interface FieldPlan {
+  readonly swarm: string;
+  readonly folder: string;
+  readonly seed: string;
+  readonly servers: Servers;
+  readonly leaderTimeoutMs: number;
+  readonly coordinators: number;
+  readonly agents: number;
+  readonly clients: number;
+  readonly ratePerSecond: number;
+  readonly payloadBytes: number;
+  /** Of so many tasks one is recorded, and where not each is, the witness keeps minutes instead of all. */
+  readonly recordsEvery: number;
+  /** Whether every party has a proxy of its own before each server. */
+  readonly hasProxies: boolean;
+  /** Of the journal's stream, when it is to be created small. */
+  readonly bytesMax?: number;
+}
+
+export class Field {
+  readonly plan: FieldPlan;
+  readonly random: Random;
+  readonly processes: SwarmProcesses;
+  readonly admin: StreamAdmin;
+  readonly faults: Fault[] = [];
+  /** What was done, in order, for whoever reads a failure. */
+  readonly log: string[] = [];
+  readonly #transport: Transport;
+  readonly #proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>;
+  readonly #startedMs = monotonicMs();
+  readonly #supervised = new Set<Member>();
+  #witness: Witness | undefined;
+  #supervising: NodeJS.Timeout | undefined;
+
+  private constructor(
+    plan: FieldPlan,
+    transport: Transport,
+    proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>,
+  ) {
+    this.plan = plan;
+    this.random = new Random(plan.seed);
+    this.#transport = transport;
+    this.#proxiesByParty = proxiesByParty;
+    this.admin = new StreamAdmin(transport, swarmId(plan.swarm));
+    const { leaderTimeoutMs, servers, ...rest } = plan;
+    const urlsFor = (party: string) => proxiesByParty.get(party)?.map(({ url }) => url) ?? servers.urls;
+    const leaderTimeout = `${leaderTimeoutMs}ms`;
+    const replicas = servers.members.length;
+    this.processes = new SwarmProcesses({ ...rest, leaderTimeout, replicas, urlsFor }, transport);
+  }
+
+  /** Resolves when the swarm leads, agents serve and tasks are accepted. */
+  static async open(plan: FieldPlan): Promise<Field> {
+    mkdirSync(plan.folder, { recursive: true });
+    const transport = await connectNats({ urls: plan.servers.urls, name: "chaos" });
+    const field = new Field(plan, transport, plan.hasProxies ? await proxiesFor(plan) : new Map());
+    try {
+      await field.#start();
+      return field;
+    } catch (error) {
+      await field.close();
+      throw error;
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { bytesMax } = this.plan;
+    if (bytesMax !== undefined) await this.admin.create({ bytesMax });
+    const [first, ...others] = this.processes.coordinators;
+    first?.start();
+    await this.until("a coordinator leads", () => this.processes.leader() !== undefined, 40_000);
+    this.#witness = new Witness({
+      urls: this.plan.servers.urls,
+      swarm: this.plan.swarm,
+      keptMs: this.plan.recordsEvery === 1 ? Number.POSITIVE_INFINITY : KEPT_MS,
+    });
+    for (const member of [...others, ...this.processes.agents, ...this.processes.clients]) member.start();
+    for (const member of this.processes.coordinators) this.#supervised.add(member);
+    this.#supervising = setInterval(() => this.#supervise(), RESTART_MS);
+    await this.accepted(monotonicMs());
+  }
+
+  get witness(): Witness {
+    if (this.#witness === undefined) throw new Error("the field is not open");
+    return this.#witness;
+  }
+
+  note(sentence: string): void {
+    this.log.push(`${((monotonicMs() - this.#startedMs) / 1_000).toFixed(3)} s  ${sentence}`);
+  }
+
+  /** Begins a fault that is measured. */
+  mark(fault: Omit<Fault, "atMs">): Fault {
+    const marked = { ...fault, atMs: monotonicMs() };
+    this.faults.push(marked);
+    this.note(fault.figure);
+    return marked;
+  }
+
+  /** The coordinator that leads, as soon as one does. */
+  async leader(): Promise<{ readonly member: Member; readonly term: number }> {
+    const isThere = () => this.processes.leader() !== undefined;
+    await this.until("a coordinator leads", isThere, 60_000);
+    return this.processes.leader() as { member: Member; term: number };
+  }
+
+  /** A member that was killed starts again, by hand instead of by its supervisor. */
+  async killed(member: Member, whileDown: () => Promise<unknown>): Promise<void> {
+    this.#supervised.delete(member);
+    await member.kill();
+    try {
+      await whileDown();
+    } finally {
+      member.start();
+      this.#supervised.add(member);
+    }
+  }
+
+  /** A task was accepted after a moment, in a later term than one, as the journal says. */
+  async accepted(sinceMs: number, { afterTerm = 0, withinMs = 60_000 } = {}): Promise<void> {
+    const isSo = () => {
+      for (const { event, term } of this.witness.eventsSince(sinceMs))
+        if (event.type === "TaskSubmitted" && term > afterTerm) return true;
+      return false;
+    };
+    await this.until("a task is accepted", isSo, withinMs);
+  }
+
+  /** @throws Error that says what did not come about */
+  async until(what: string, isSo: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
+    const giveUpMs = monotonicMs() + withinMs;
+    while (!(await isSo())) {
+      if (monotonicMs() > giveUpMs)
+        throw new StuckError(`after ${withinMs / 1_000} s it is still not so that ${what}`);
+      await pause(POLL_MS);
+    }
+  }
+
+  async between(fromMs: number, toMs: number): Promise<void> {
+    await pause(fromMs + this.random.fraction() * (toMs - fromMs));
+  }
+
+  /** Of one party: everything between it and the servers. */
+  proxiesOf(party: string): readonly TcpProxy[] {
+    return this.#proxiesByParty.get(party) ?? [];
+  }
+
+  heal(): void {
+    for (const proxy of [...this.#proxiesByParty.values()].flat()) proxy.heal();
+    for (const member of this.processes.all) member.signal("SIGCONT");
+  }
+
+  /** Everything is healed, nothing new is submitted, and what is open has its time to end. */
+  async quiesce(withinMs: number): Promise<void> {
+    this.heal();
+    if (this.plan.bytesMax !== undefined) await this.admin.setBytesMax(8 * this.plan.bytesMax);
+    for (const client of this.processes.clients) client.order({ type: "stop-submitting" });
+    await pause(500);
+    await this.until("no task is open", () => this.processes.counts.open === 0, withinMs);
+  }
+
+  /** What was observed and what the journal holds; ends the clients and agents, so that their records are whole. */
+  async collect(): Promise<{
+    readonly observations: readonly Observation[];
+    readonly seen: readonly SeenEvent[];
+    readonly line: ReturnType<typeof committedLine>;
+  }> {
+    const log = await readLog(this.plan.servers.urls, this.plan.swarm);
+    const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
+    const line = committedLine([...this.witness.seen, ...log]);
+    return { observations: readHistory(this.plan.folder), seen, line };
+  }
+
+  async endParties(): Promise<void> {
+    clearInterval(this.#supervising);
+    await this.processes.end();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#supervising);
+    await this.processes.end();
+    await this.#witness?.stop();
+    await this.admin.remove();
+    await this.#transport.close();
+    await Promise.all([...this.#proxiesByParty.values()].flat().map((proxy) => proxy.close()));
+  }
+
+  /** As whatever runs coordinators does: one that ended is started again. */
+  #supervise(): void {
+    for (const member of this.#supervised) {
+      if (member.isRunning) continue;
+      this.note(
+        `${member.name} had ended and is started again: ${member.log.slice(-3).join(" | ").slice(0, 600)}`,
+      );
+      member.start();
+    }
+  }
+}
+
+/** The swarm did not come back: a finding, not a fault of the tool. */
+export class StuckError extends Error {
+  override readonly name = "StuckError";
+}
+
+async function proxiesFor(plan: FieldPlan): Promise<Map<string, readonly TcpProxy[]>> {
+  const parties = (["coordinator", "agent", "client"] as const).flatMap((prefix) =>
+    Array.from({ length: plan[`${prefix}s`] }, (_, n) => `${prefix}${n + 1}`),
+  );
+  const proxies = new Map<string, readonly TcpProxy[]>();
+  for (const party of parties) {
+    const targets = plan.servers.members.map(({ port }) => ({ host: "127.0.0.1", port }));
+    proxies.set(party, await Promise.all(targets.map((target) => TcpProxy.start(target))));
+  }
+  return proxies;
+}
+
+export function legFolder(root: string, part: string, leg: number): string {
+  return join(root, part, `leg-${leg}`);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

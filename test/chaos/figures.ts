@@ -1,0 +1,112 @@
+// Figures of recovery from a recorded history: how long after a fault a task was accepted again, or the work of a dead
+// agent given to others. Taken from what clients heard and the journal says, not from what the nemesis thinks.
+
+import type { Event } from "../../src/core/event.ts";
+import type { Observation } from "../../src/sim/history/observation.ts";
+import type { SeenEvent } from "./witness.ts";
+
+/** What a fault is measured by. */
+export type Figure =
+  | "leader killed → next accept"
+  | "leader stopped → next accept"
+  | "stream leader killed → next accept"
+  | "stream leader stopped → next accept"
+  | "store damaged → next accept"
+  | "cut off → next accept"
+  | "room again → next accept"
+  | "agent killed → reassigned";
+
+export interface Fault {
+  readonly figure: Figure;
+  readonly atMs: number;
+  /** Of the leader then; a new one must answer. Absent where the same may. */
+  readonly endedTerm?: number;
+  /** The dead one. */
+  readonly agent?: string;
+}
+
+export type Recoveries = Partial<Record<Figure, number[]>>;
+
+/** ms for each fault; infinite where nothing followed. */
+export function recoveriesOf(
+  faults: readonly Fault[],
+  observations: readonly Observation[],
+  seen: readonly SeenEvent[],
+): Recoveries {
+  const accepts = acceptsOf(observations);
+  const recoveries: Recoveries = {};
+  for (const fault of faults) {
+    const endMs =
+      fault.agent === undefined ? nextAccept(fault, accepts) : reassigned(fault.agent, fault.atMs, seen);
+    const figures = recoveries[fault.figure] ?? [];
+    recoveries[fault.figure] = figures;
+    if (endMs !== undefined) figures.push(endMs - fault.atMs);
+  }
+  return recoveries;
+}
+
+interface Accept {
+  readonly sentMs: number;
+  readonly heardMs: number;
+  readonly term: number;
+}
+
+function acceptsOf(observations: readonly Observation[]): Accept[] {
+  const accepts = observations.flatMap((observed): Accept[] => {
+    if (observed.kind !== "submit" || observed.answer !== "accepted") return [];
+    const { sentMs, heardMs = Number.POSITIVE_INFINITY, at } = observed;
+    return [{ sentMs, heardMs, term: at?.term ?? 0 }];
+  });
+  return accepts.sort((a, b) => a.heardMs - b.heardMs);
+}
+
+function nextAccept({ atMs, endedTerm }: Fault, accepts: readonly Accept[]): number {
+  const isNext = ({ sentMs, heardMs, term }: Accept) =>
+    endedTerm === undefined ? sentMs >= atMs : heardMs >= atMs && term > endedTerm;
+  return accepts.find(isNext)?.heardMs ?? Number.POSITIVE_INFINITY;
+}
+
+/** When the last of what the agent had open was given to another, or ended otherwise. Undefined: it had nothing. */
+function reassigned(agent: string, atMs: number, seen: readonly SeenEvent[]): number | undefined {
+  const open = new Set<string>();
+  let last: number | undefined;
+  for (const { seenMs, event } of seen) {
+    if (seenMs < atMs) follow(open, agent, event);
+    else if (open.size > 0 && isElsewhere(open, agent, event)) last = seenMs;
+    if (seenMs >= atMs && open.size === 0) return last;
+  }
+  return open.size === 0 ? last : Number.POSITIVE_INFINITY;
+}
+
+/** Tasks that an agent has open after some events, as far as these tell. */
+export function openAt(agent: string, seen: Iterable<SeenEvent>): ReadonlySet<string> {
+  const open = new Set<string>();
+  for (const { event } of seen) follow(open, agent, event);
+  return open;
+}
+
+function follow(open: Set<string>, agent: string, event: Event): void {
+  if (event.type === "TaskAssigned" && event.agent === agent) open.add(event.task);
+  else if (closing.has(event.type) && "task" in event) open.delete(event.task as string);
+}
+
+/** Whether the event gives one of the open tasks a new place, or ends it. */
+function isElsewhere(open: Set<string>, agent: string, event: Event): boolean {
+  if (event.type === "TaskAssigned") return event.agent !== agent && open.delete(event.task);
+  return ending.has(event.type) && "task" in event && open.delete(event.task as string);
+}
+
+const ending: ReadonlySet<Event["type"]> = new Set([
+  "TaskCompleted",
+  "TaskFailed",
+  "TaskDeadLettered",
+  "TaskCancelled",
+  "TaskExpired",
+]);
+const closing: ReadonlySet<Event["type"]> = new Set([...ending, "AttemptFailed"]);
+
+/** @param fraction 0.5 for the median */
+export function quantile(values: readonly number[], fraction: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;
+}

@@ -1,0 +1,50 @@
+// Observations as JSON lines in a file: written by processes that may be killed at any moment, read when all is over.
+
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Observation } from "../../src/sim/history/observation.ts";
+
+const FLUSH_MS = 50;
+const SUFFIX = ".history.ndjson";
+
+export function historyFile(folder: string, party: string): string {
+  return join(folder, `${party}${SUFFIX}`);
+}
+
+/** Keeps observations for a moment and appends them. What a killed process had not appended is not judged. */
+export class HistoryWriter {
+  readonly #file: string;
+  readonly #recordsEvery: number;
+  #lines: string[] = [];
+
+  /** @param recordsEvery of so many tasks one is recorded: those whose number, the last in the id, is a multiple */
+  constructor(file: string, recordsEvery: number) {
+    this.#file = file;
+    this.#recordsEvery = recordsEvery;
+    setInterval(() => this.flush(), FLUSH_MS).unref();
+  }
+
+  readonly record = (observation: Observation): void => {
+    const task = observation.kind === "told" ? observation.outcome.task : observation.task;
+    const number = Number(task.slice(task.lastIndexOf("-") + 1));
+    if (number % this.#recordsEvery !== 0) return;
+    this.#lines.push(`${JSON.stringify(observation)}\n`);
+  };
+
+  flush(): void {
+    if (this.#lines.length === 0) return;
+    appendFileSync(this.#file, this.#lines.join(""));
+    this.#lines = [];
+  }
+}
+
+/** Of all parties. A last line that a killed process did not finish is left out. */
+export function readHistory(folder: string): Observation[] {
+  const files = readdirSync(folder).filter((name) => name.endsWith(SUFFIX));
+  return files.flatMap((name) =>
+    readFileSync(join(folder, name), "utf8")
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Observation),
+  );
+}

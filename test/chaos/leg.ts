@@ -1,0 +1,122 @@
+// One leg: some rounds of a part on one swarm, then peace, then judgement. What it finds is a value; what it found
+// wrong it leaves in its folder, with everything needed to look into it.
+
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkHistory } from "../../src/sim/history/check-history.ts";
+import type { Violation } from "../../src/sim/history/violation.ts";
+import { Field, type FieldPlan, StuckError } from "./field.ts";
+import { type Recoveries, recoveriesOf } from "./figures.ts";
+import type { Part } from "./parts.ts";
+import { type MemoryRow, MemorySampler } from "./soak.ts";
+
+const QUIET_MS = 90_000;
+const SHOWN_MAX = 20;
+
+export interface LegResult {
+  readonly rounds: number;
+  readonly accepted: number;
+  readonly batches: number;
+  readonly observations: number;
+  readonly recoveries: Recoveries;
+  readonly violations: readonly Violation[];
+  /** Why the swarm did not come back, if so. */
+  readonly stuck: string | undefined;
+  readonly troubles: readonly string[];
+  /** Where the part samples it. */
+  readonly memory: readonly MemoryRow[];
+}
+
+export interface LegOptions {
+  readonly part: Part;
+  readonly plan: FieldPlan;
+  readonly firstRound: number;
+  readonly rounds: number;
+  /** Also of a leg that found nothing. */
+  readonly keepsEvidence: boolean;
+  readonly onRound: (round: number) => void;
+  /** Ends the leg before its next round. */
+  readonly signal: AbortSignal;
+}
+
+export async function runLeg(options: LegOptions): Promise<LegResult> {
+  const { plan } = options;
+  rmSync(plan.folder, { recursive: true, force: true });
+  mkdirSync(plan.folder, { recursive: true });
+  const field = await Field.open(plan);
+  try {
+    const sampler = options.part.samplesMemory === true ? new MemorySampler(field) : undefined;
+    const { rounds, stuck } = await runRounds(field, options);
+    const result = { ...(await judge(field, rounds, stuck)), memory: sampler?.stop() ?? [] };
+    const isClean = result.violations.length === 0 && result.stuck === undefined;
+    if (!isClean || options.keepsEvidence) keepEvidence(field, result);
+    else rmSync(plan.folder, { recursive: true, force: true });
+    return result;
+  } finally {
+    await field.close();
+  }
+}
+
+async function runRounds(field: Field, { part, firstRound, rounds, onRound, signal }: LegOptions) {
+  let done = 0;
+  try {
+    for (; done < rounds && !signal.aborted; done += 1) {
+      field.note(`round ${firstRound + done}`);
+      await part.round(field, done);
+      onRound(firstRound + done + 1);
+    }
+    field.note("peace");
+    await field.quiesce(QUIET_MS);
+    return { rounds: done, stuck: undefined };
+  } catch (error) {
+    if (!(error instanceof StuckError)) throw error;
+    field.note(`stuck: ${error.message}`);
+    return { rounds: done, stuck: `round ${firstRound + done}: ${error.message}` };
+  }
+}
+
+async function judge(
+  field: Field,
+  rounds: number,
+  stuck: string | undefined,
+): Promise<Omit<LegResult, "memory">> {
+  const { accepted } = field.processes.counts;
+  const troubles = [...field.processes.troubles];
+  field.heal();
+  await field.endParties();
+  const { observations, seen, line } = await field.collect();
+  const readings = field.witness.readings();
+  const isWhole = stuck === undefined;
+  const history = { observations, readings, journal: line };
+  return {
+    rounds,
+    accepted,
+    batches: line.length,
+    observations: observations.length,
+    recoveries: recoveriesOf(field.faults, observations, seen),
+    violations: checkHistory(history, { mustAllHaveEnded: isWhole }),
+    stuck,
+    troubles,
+  };
+}
+
+function keepEvidence(field: Field, result: LegResult): void {
+  const { folder } = field.plan;
+  writeFileSync(join(folder, "steps.log"), `${field.log.join("\n")}\n`);
+  writeFileSync(join(folder, "result.json"), JSON.stringify(result, undefined, 2));
+  const batches = field.witness.seen.map(({ seq, seenMs, batch }) => JSON.stringify({ seq, seenMs, batch }));
+  writeFileSync(join(folder, "journal.ndjson"), `${batches.join("\n")}\n`);
+  for (const { name, log } of field.processes.all)
+    writeFileSync(join(folder, `${name}.log`), `${log.join("\n")}\n`);
+  for (const server of field.plan.servers.members)
+    writeFileSync(join(folder, `server-${server.name}.log`), server.log());
+}
+
+/** For people: the first of them, and how many there are. */
+export function shownViolations({ violations, stuck }: LegResult): string[] {
+  const lines = violations
+    .slice(0, SHOWN_MAX)
+    .map(({ promise, checker, sentence }) => `${promise} ${checker}: ${sentence}`);
+  if (violations.length > SHOWN_MAX) lines.push(`… and ${violations.length - SHOWN_MAX} more`);
+  return stuck === undefined ? lines : [`stuck: ${stuck}`, ...lines];
+}

@@ -1,0 +1,210 @@
+// `npm run chaos`: real coordinators, agents, clients and nats-servers under load, struck by faults round after round;
+// what they were told is recorded and judged against the journal. Not the simulator (src/sim/fault), which draws more
+// faults in less time, of what it knows; this one meets what the real things do.
+//   npm run chaos -- --part leader-kills --server 2.10 --rounds 200
+//   npm run chaos -- --part stream-leader --leader-timeout 3000
+//   npm run chaos -- --part soak --minutes 60
+//   npm run chaos -- --short          a few rounds of each part, within five minutes, for CI
+//   npm run chaos -- --list           the parts
+//   npm run chaos -- --keep …         leave the records of clean legs in .chaos/ too
+// Figures are kept in .chaos/, so a part that was stopped goes on where it was; --fresh begins it anew, --report
+// writes them into docs/reliability.md. Ends with 1 when anything was found.
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
+import { type FieldPlan, legFolder } from "./field.ts";
+import { runLeg, shownViolations } from "./leg.ts";
+import { type Part, parts } from "./parts.ts";
+import { Progress } from "./progress.ts";
+import { tablesOf, writeReport } from "./report.ts";
+import { type Servers, startServers } from "./servers.ts";
+import { type PartTally, Tally } from "./tally.ts";
+
+const ROOT = ".chaos";
+const PAGE = "docs/reliability.md";
+
+const { values } = parseArgs({
+  options: {
+    part: { type: "string", multiple: true },
+    server: { type: "string" },
+    rounds: { type: "string" },
+    minutes: { type: "string" },
+    rate: { type: "string" },
+    "leader-timeout": { type: "string", default: "1000" },
+    seed: { type: "string", default: "1" },
+    short: { type: "boolean", default: false },
+    fresh: { type: "boolean", default: false },
+    keep: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    report: { type: "boolean", default: false },
+  },
+});
+
+const leaderTimeoutMs = Number(values["leader-timeout"]);
+const interrupted = new AbortController();
+process.on("SIGINT", () => {
+  if (interrupted.signal.aborted) process.exit(130);
+  console.error("\nending after this round; once more ends at once");
+  interrupted.abort();
+});
+
+/** In the short form: how many rounds of each, so that all fit five minutes. */
+const shortRounds: Readonly<Record<string, number>> = {
+  "leader-kills": 4,
+  "leader-stops": 2,
+  "agent-kills": 1,
+  "stream-leader": 2,
+  network: 3,
+  "disk-full": 1,
+};
+
+/** What is asked for is not there. */
+class UsageError extends Error {}
+
+async function main(): Promise<number> {
+  if (values.list) return list();
+  const tally = new Tally(join(ROOT, values.short ? "short.json" : "tally.json"));
+  if (values.report) return report(tally);
+  let found = 0;
+  for (const part of chosenParts()) {
+    for (const server of chosenServers(part)) {
+      if (interrupted.signal.aborted) break;
+      found += await runPart(part, server, tally);
+    }
+  }
+  console.log(`\n${tablesOf(tally.all)}`);
+  return found === 0 ? 0 : 1;
+}
+
+/** @returns how many legs found something */
+async function runPart(part: Part, server: NatsServerBinary, tally: Tally): Promise<number> {
+  const key = { part: part.name, server: server.version, leaderTimeoutMs };
+  if (values.fresh || values.short) tally.forget(tally.of(key));
+  const partTally = tally.of(key);
+  const rounds = roundsOf(part);
+  const progress = new Progress(`${part.name} on ${server.version}`, rounds, partTally.rounds);
+  const servers = await startServers(server.path, part.servers);
+  let found = 0;
+  try {
+    while (partTally.rounds < rounds && !interrupted.signal.aborted) {
+      const isBad = await runOneLeg(part, servers, { tally, partTally, rounds, progress });
+      if (isBad) found += 1;
+    }
+  } finally {
+    progress.stop();
+    await servers.stop();
+  }
+  return found;
+}
+
+interface LegContext {
+  readonly tally: Tally;
+  readonly partTally: PartTally;
+  readonly rounds: number;
+  readonly progress: Progress;
+}
+
+/** @returns whether it found something */
+async function runOneLeg(
+  part: Part,
+  servers: Servers,
+  { tally, partTally, rounds, progress }: LegContext,
+): Promise<boolean> {
+  const leg = partTally.legs + 1;
+  const result = await runLeg({
+    part,
+    plan: planOf(part, servers, leg),
+    firstRound: partTally.rounds,
+    rounds: Math.min(part.roundsPerLeg, rounds - partTally.rounds),
+    onRound: (round) => progress.at(round),
+    keepsEvidence: values.keep,
+    signal: interrupted.signal,
+  });
+  tally.add(partTally, result);
+  const shown = shownViolations(result);
+  for (const sentence of result.troubles) progress.say(`  ${sentence}`);
+  for (const sentence of shown) progress.say(`  ${sentence}`);
+  if (shown.length > 0) progress.say(`  see ${legFolder(ROOT, part.name, leg)}`);
+  if (result.stuck !== undefined && result.rounds === 0)
+    throw new Error("not one round came to its end: giving up");
+  return shown.length > 0;
+}
+
+function planOf(part: Part, servers: Servers, leg: number): FieldPlan {
+  return {
+    swarm: `chaos-${process.pid}-${leg}`,
+    folder: legFolder(ROOT, part.name, leg),
+    seed: `${values.seed}/${part.name}/${leg}`,
+    servers,
+    leaderTimeoutMs,
+    coordinators: 3,
+    agents: 3,
+    clients: 2,
+    ratePerSecond: Number(values.rate ?? part.ratePerSecond ?? 100),
+    payloadBytes: part.payloadBytes ?? 100,
+    recordsEvery: part.recordsEvery ?? 1,
+    hasProxies: part.hasProxies === true,
+    ...(part.bytesMax === undefined ? {} : { bytesMax: part.bytesMax }),
+  };
+}
+
+function chosenParts(): readonly Part[] {
+  const wanted = values.part ?? (values.short ? Object.keys(shortRounds) : parts.map(({ name }) => name));
+  return wanted.map((name) => {
+    const part = parts.find((each) => each.name === name);
+    if (part === undefined) throw new UsageError(`no part is called ${name}; there are ${names()}`);
+    return part;
+  });
+}
+
+function roundsOf(part: Part): number {
+  const said = values.rounds ?? values.minutes;
+  if (said !== undefined) return Number(said);
+  return values.short ? (shortRounds[part.name] ?? 1) : part.rounds;
+}
+
+/** In the short form one: the oldest alone, the newest of three. */
+function chosenServers({ servers }: Part): readonly NatsServerBinary[] {
+  const found = [...findNatsServers()].sort((a, b) =>
+    a.version.localeCompare(b.version, "en", { numeric: true }),
+  );
+  const { server: wanted } = values;
+  const chosen =
+    wanted === undefined ? found : found.filter(({ version }) => `${version}.`.startsWith(`${wanted}.`));
+  if (chosen.length === 0) {
+    const there = found.map(({ version }) => version).join(", ") || "none";
+    throw new UsageError(
+      `no nats-server ${wanted ?? ""}: there is ${there}; name more in WAGGLE_NATS_SERVERS`,
+    );
+  }
+  return values.short ? chosen.slice(servers === 1 ? 0 : -1).slice(0, 1) : chosen;
+}
+
+function list(): number {
+  for (const { name, about, rounds, servers } of parts)
+    console.log(
+      `${name.padEnd(14)} ${about} (${rounds} rounds, ${servers === 1 ? "one server" : "three servers"})`,
+    );
+  return 0;
+}
+
+function report(tally: Tally): number {
+  writeReport(PAGE, tally.all);
+  console.log(`${PAGE} holds the figures of ${tally.all.length} parts`);
+  return 0;
+}
+
+function names(): string {
+  return parts.map(({ name }) => name).join(", ");
+}
+
+if (values.short) rmSync(join(ROOT, "short.json"), { force: true });
+try {
+  process.exit(await main());
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(error.message);
+  process.exit(2);
+}

@@ -1,0 +1,238 @@
+// The parts of `npm run chaos`: each one sort of fault, repeated round by round on a swarm under load. A round leaves
+// everything as it found it: whatever it killed runs again, whatever it cut is healed, tasks are accepted.
+
+import { swarmId } from "../../src/ids.ts";
+import { streamNameOf } from "../../src/journal/stream-settings.ts";
+import { type Damage, damageStream } from "./damage.ts";
+import type { Field } from "./field.ts";
+import { openAt } from "./figures.ts";
+import { monotonicMs } from "./monotonic.ts";
+import type { Direction } from "./proxy.ts";
+import type { ServerLife } from "./servers.ts";
+import { soakMinute } from "./soak.ts";
+
+export interface Part {
+  readonly name: string;
+  readonly about: string;
+  readonly servers: 1 | 3;
+  /** All in all, and on one swarm before its history is judged and another begins. */
+  readonly rounds: number;
+  readonly roundsPerLeg: number;
+  readonly hasProxies?: true;
+  readonly bytesMax?: number;
+  /** Tasks a second; default 100. */
+  readonly ratePerSecond?: number;
+  readonly payloadBytes?: number;
+  readonly samplesMemory?: true;
+  /** Of so many tasks one is recorded; default each. */
+  readonly recordsEvery?: number;
+  readonly round: (field: Field, round: number) => Promise<void>;
+}
+
+/** Longer than any attempt runs. */
+const RECENT_MS = 1_000;
+/** Of the stream that is to be full: small enough to fill in half a minute. */
+const FIRST_ROOM = 8 * 1024 * 1024;
+const MORE_ROOM = 4 * 1024 * 1024;
+/** From where on tasks are refused; results and terms go on, and fill a little more. */
+const SHORT_SHARE = 0.85;
+
+export const parts: readonly Part[] = [
+  {
+    name: "leader-kills",
+    about: "kill -9 of the coordinator that leads",
+    servers: 1,
+    rounds: 200,
+    roundsPerLeg: 20,
+    round: killLeader,
+  },
+  {
+    name: "leader-stops",
+    about: "SIGSTOP of the coordinator that leads for one to three T, then SIGCONT",
+    servers: 1,
+    rounds: 60,
+    roundsPerLeg: 12,
+    round: stopLeader,
+  },
+  {
+    name: "agent-kills",
+    about: "kill -9 of an agent that has work",
+    servers: 1,
+    rounds: 40,
+    roundsPerLeg: 8,
+    round: killAgent,
+  },
+  {
+    name: "stream-leader",
+    about: "kill -9 or SIGSTOP of the server that leads the journal's stream, of three with replicas",
+    servers: 3,
+    rounds: 60,
+    roundsPerLeg: 6,
+    round: strikeStreamLeader,
+  },
+  {
+    name: "network",
+    about: "connections reset, refused, or stalled in one direction, of coordinators, agents and clients",
+    servers: 1,
+    rounds: 100,
+    roundsPerLeg: 12,
+    hasProxies: true,
+    round: cutOff,
+  },
+  {
+    name: "network-3",
+    about: "the same, and whole servers out of reach, of three with replicas",
+    servers: 3,
+    rounds: 60,
+    roundsPerLeg: 8,
+    hasProxies: true,
+    round: cutOff,
+  },
+  {
+    name: "store-damage",
+    about:
+      "the server killed, its store cut short or a bit in it flipped, and started again, coordinators alive",
+    servers: 1,
+    rounds: 50,
+    roundsPerLeg: 5,
+    round: damageStore,
+  },
+  {
+    name: "disk-full",
+    about: "the journal's stream reaches its bound, and is given more",
+    servers: 1,
+    rounds: 20,
+    roundsPerLeg: 4,
+    bytesMax: FIRST_ROOM,
+    ratePerSecond: 150,
+    payloadBytes: 1_500,
+    round: fillUp,
+  },
+  {
+    name: "soak",
+    about: "an hour at 200 tasks a second with a fault a minute; a round is a minute; memory is sampled",
+    servers: 1,
+    rounds: 60,
+    roundsPerLeg: Number.POSITIVE_INFINITY,
+    hasProxies: true,
+    ratePerSecond: 200,
+    samplesMemory: true,
+    recordsEvery: 10,
+    round: soakMinute,
+  },
+];
+
+async function killLeader(field: Field): Promise<void> {
+  const { member, term } = await field.leader();
+  const { atMs } = field.mark({ figure: "leader killed → next accept", endedTerm: term });
+  await field.killed(member, () => field.accepted(atMs, { afterTerm: term }));
+  await field.between(1_000, 2_500);
+}
+
+async function stopLeader(field: Field): Promise<void> {
+  const { member, term } = await field.leader();
+  const { leaderTimeoutMs } = field.plan;
+  const { atMs } = field.mark({ figure: "leader stopped → next accept", endedTerm: term });
+  member.signal("SIGSTOP");
+  await field.accepted(atMs, { afterTerm: term });
+  await field.between(0, 2 * leaderTimeoutMs);
+  member.signal("SIGCONT");
+  await field.between(500, 1_500);
+}
+
+async function killAgent(field: Field): Promise<void> {
+  const agent = field.random.pick(field.processes.agents);
+  const isBusy = () => openAt(agent.name, field.witness.eventsSince(monotonicMs() - RECENT_MS)).size > 2;
+  await field.until(`${agent.name} has work`, isBusy, 30_000);
+  field.mark({ figure: "agent killed → reassigned", agent: agent.name });
+  await agent.kill();
+  const goneMs = monotonicMs();
+  const hasLeft = () => {
+    for (const { event } of field.witness.eventsSince(goneMs))
+      if (event.type === "AgentLeft" && event.agent === agent.name) return true;
+    return false;
+  };
+  await field.until(`${agent.name} is given up`, hasLeft, 30_000);
+  await field.between(500, 1_000);
+  agent.start();
+  await field.between(2_000, 3_000);
+}
+
+async function strikeStreamLeader(field: Field, round: number): Promise<void> {
+  const server = await streamLeader(field);
+  const isKill = round % 2 === 0;
+  const figure = `stream leader ${isKill ? "killed" : "stopped"} → next accept` as const;
+  const { atMs } = field.mark({ figure });
+  await server.kill(isKill ? "SIGKILL" : "SIGSTOP");
+  await field.accepted(atMs);
+  await field.between(0, 3_000);
+  if (isKill) await server.restart();
+  else await server.kill("SIGCONT");
+  await field.until("all servers are up to date", () => field.admin.isWhole(), 60_000);
+  await field.accepted(monotonicMs());
+}
+
+async function streamLeader(field: Field): Promise<ServerLife> {
+  let name: string | undefined;
+  const isKnown = async () => {
+    name = await field.admin.leader();
+    return name !== undefined;
+  };
+  await field.until("the stream has a leader", isKnown, 60_000);
+  const server = field.plan.servers.members.find((member) => member.name === name);
+  if (server === undefined) throw new Error(`no server is called ${name}`);
+  return server;
+}
+
+/** Some parties, some of their ways, in one of four manners. */
+async function cutOff(field: Field): Promise<void> {
+  const { random, processes } = field;
+  const manner = random.pick(["cut", "up", "down", "both"] as const);
+  const isServerGone = field.plan.servers.members.length > 1 && random.chance(0.3);
+  const place = random.below(field.plan.servers.members.length);
+  const parties = isServerGone ? processes.all : processes.all.filter(() => random.chance(0.3));
+  const leader = processes.leader()?.member;
+  const struck = parties.length > 0 || leader === undefined ? parties : [leader];
+  const proxies = struck.flatMap(({ name }) => {
+    const all = field.proxiesOf(name);
+    return isServerGone ? all.slice(place, place + 1) : all;
+  });
+  field.note(
+    `${manner} of ${isServerGone ? `server ${place + 1} for all` : struck.map(({ name }) => name).join(", ")}`,
+  );
+  const directions: readonly Direction[] =
+    manner === "both" ? ["up", "down"] : manner === "cut" ? [] : [manner];
+  for (const proxy of proxies) {
+    if (manner === "cut") proxy.cut();
+    for (const direction of directions) proxy.stall(direction);
+  }
+  await field.between(200, 3 * field.plan.leaderTimeoutMs);
+  field.mark({ figure: "cut off → next accept" });
+  field.heal();
+  await field.accepted(monotonicMs());
+  await field.between(500, 1_500);
+}
+
+async function damageStore(field: Field): Promise<void> {
+  const [server] = field.plan.servers.members;
+  if (server === undefined) throw new Error("there is no server");
+  const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
+  await server.kill("SIGKILL");
+  const stream = streamNameOf({ swarm: swarmId(field.plan.swarm), purpose: "journal" });
+  field.note(damageStream(server.storeDir, stream, damage, field.random));
+  field.mark({ figure: "store damaged → next accept" });
+  await server.restart();
+  await field.accepted(monotonicMs(), { withinMs: 90_000 });
+  await field.between(2_000, 4_000);
+}
+
+/** Each round with a little more; at the end there is as much as what is still open can need. */
+async function fillUp(field: Field, round: number): Promise<void> {
+  const bytesMax = FIRST_ROOM + round * MORE_ROOM;
+  const isShort = async () => (await field.admin.bytes()) > SHORT_SHARE * bytesMax;
+  await field.until("the journal is short of room", isShort, 120_000);
+  await field.between(3_000, 6_000);
+  await field.admin.setBytesMax(bytesMax + MORE_ROOM);
+  const { atMs } = field.mark({ figure: "room again → next accept" });
+  await field.accepted(atMs);
+}

@@ -1,0 +1,54 @@
+// An agent as a process of its own, recorded: echoes payloads after a moment, and sometimes fails. A killed one is
+// started again by its parent under the same id. It ends when it is told to.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { startAgent } from "../../../src/agent/agent.ts";
+import { InfrastructureError } from "../../../src/agent/handler.ts";
+import { swarmId } from "../../../src/ids.ts";
+import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
+import { Random } from "../../../src/sim/random.ts";
+import { connectNats } from "../../../src/transport/nats.ts";
+import { HistoryWriter } from "../history-file.ts";
+import { monotonicMs } from "../monotonic.ts";
+import type { ClientOrders, ProcessStart } from "./start.ts";
+
+/** Long enough that an agent that is killed has something open. */
+const HANDLER_MS_MAX = 250;
+/** Of attempts. */
+const shares = { refused: 0.01, failed: 0.01 } as const;
+
+const start = JSON.parse(process.argv[2] ?? "{}") as ProcessStart;
+const writer = new HistoryWriter(start.historyFile, start.recordsEvery);
+const random = new Random(`${start.seed}/${start.party}/${process.pid}`);
+const inner = await connectNats({ urls: start.urls, name: start.party });
+const transport = new RecordingTransport(inner, {
+  party: start.party,
+  swarm: swarmId(start.swarm),
+  now: monotonicMs,
+  record: writer.record,
+});
+process.on("message", (order: ClientOrders) => {
+  if (order.type !== "end") return;
+  writer.flush();
+  process.exit(0);
+});
+process.once("disconnect", () => process.exit(1));
+const agent = await startAgent(
+  {
+    id: start.party,
+    kinds: ["chaos"],
+    maxConcurrent: 24,
+    handler: async (task) => {
+      await sleep(random.fraction() * HANDLER_MS_MAX);
+      const draw = random.fraction();
+      if (draw < shares.refused) throw new InfrastructureError("by chance");
+      if (draw < shares.refused + shares.failed) throw new Error("by chance");
+      return task.payload;
+    },
+  },
+  { swarm: swarmId(start.swarm), connection: { kind: "transport", transport } },
+);
+process.send?.({ type: "ready" });
+const ended = await agent.closed;
+process.send?.({ type: "trouble", sentence: `agent ${start.party} ended: ${String(ended)}` });
+writer.flush();

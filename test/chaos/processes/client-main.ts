@@ -1,0 +1,131 @@
+// A client as a process of its own: submits at a steady rate, now and then asks, cancels and submits again, waits for
+// every outcome, and records all of it. Told by its parent to stop submitting; ends when it is told to.
+
+import { connect } from "../../../src/client/connect.ts";
+import type { Swarm } from "../../../src/client/swarm.ts";
+import type { TaskHandle } from "../../../src/client/task-handle.ts";
+import { NO_PROJECT, swarmId } from "../../../src/ids.ts";
+import { encode } from "../../../src/protocol/codec.ts";
+import { subjectsOf } from "../../../src/protocol/subjects.ts";
+import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
+import { Random } from "../../../src/sim/random.ts";
+import { connectNats } from "../../../src/transport/nats.ts";
+import { HistoryWriter } from "../history-file.ts";
+import { monotonicMs } from "../monotonic.ts";
+import type { ClientOrders, ClientReport, ProcessStart } from "./start.ts";
+
+const TICK_MS = 20;
+const QUERY_MS = 5_000;
+/** Of submitted tasks. */
+const shares = { asked: 0.1, cancelled: 0.03, repeated: 0.03, conflicting: 0.01 } as const;
+
+class Load {
+  readonly #swarm: Swarm;
+  readonly #start: ProcessStart;
+  readonly #random: Random;
+  readonly counts = { accepted: 0, ended: 0, unknown: 0, refused: 0 };
+  readonly #open = new Set<Promise<void>>();
+  #sequence = 0;
+  #owed = 0;
+  isStopped = false;
+
+  constructor(swarm: Swarm, start: ProcessStart) {
+    this.#swarm = swarm;
+    this.#start = start;
+    this.#random = new Random(`${start.seed}/${start.party}`);
+  }
+
+  get open(): number {
+    return this.#open.size;
+  }
+
+  tick(): void {
+    if (this.isStopped || this.open >= this.#start.openMax) return;
+    this.#owed += (this.#start.ratePerSecond * TICK_MS) / 1_000;
+    for (; this.#owed >= 1; this.#owed -= 1) {
+      const life = this.#one().finally(() => this.#open.delete(life));
+      this.#open.add(life);
+    }
+  }
+
+  async #one(): Promise<void> {
+    this.#sequence += 1;
+    const id = `${this.#start.party}-${process.pid}-${this.#sequence}`;
+    const request = { id, kind: "chaos", payload: `${id} ${"x".repeat(this.#start.payloadBytes)}` };
+    const handle = await this.#submit(request);
+    if (handle === undefined) return;
+    this.counts.accepted += 1;
+    await this.#meddle(handle, request);
+    await this.#outcome(handle);
+  }
+
+  /** Undefined: refused or unknown, which the record judges. */
+  async #submit(request: { id: string; kind: string; payload: string }): Promise<TaskHandle | undefined> {
+    try {
+      return await this.#swarm.submit(request, { retry: true });
+    } catch (error) {
+      const isUnknown = (error as { code?: string }).code === "WAGGLE_OUTCOME_UNKNOWN";
+      this.counts[isUnknown ? "unknown" : "refused"] += 1;
+      return undefined;
+    }
+  }
+
+  async #meddle(handle: TaskHandle, request: { id: string; kind: string; payload: string }): Promise<void> {
+    const draw = this.#random.fraction();
+    const { asked, cancelled, repeated, conflicting } = shares;
+    // Whatever these answer, or fail to, is on the record; a failure to ask is none of the tasks'.
+    const ignored = () => undefined;
+    if (draw < asked) await this.#query(handle.id);
+    else if (draw < asked + cancelled) await handle.cancel().catch(ignored);
+    else if (draw < asked + cancelled + repeated) await this.#swarm.submit(request).catch(ignored);
+    else if (draw < asked + cancelled + repeated + conflicting)
+      await this.#swarm.submit({ ...request, payload: "another" }).catch(ignored);
+  }
+
+  /** As others would who look it up: any coordinator may answer. */
+  async #query(task: string): Promise<void> {
+    const subject = subjectsOf(swarmId(this.#start.swarm)).query(NO_PROJECT, "task");
+    await transport.request(subject, encode({ v: 1, task }), { timeoutMs: QUERY_MS });
+  }
+
+  async #outcome(handle: TaskHandle): Promise<void> {
+    for (;;) {
+      try {
+        await handle.outcome();
+        this.counts.ended += 1;
+        return;
+      } catch (error) {
+        tell({ type: "trouble", sentence: `${handle.id}: ${String(error)}` });
+        if ((error as { code?: string }).code !== "WAGGLE_UNREACHABLE") return;
+      }
+    }
+  }
+}
+
+function tell(report: ClientReport): void {
+  process.send?.(report);
+}
+
+const start = JSON.parse(process.argv[2] ?? "{}") as ProcessStart;
+const writer = new HistoryWriter(start.historyFile, start.recordsEvery);
+const inner = await connectNats({ urls: start.urls, name: start.party });
+const transport = new RecordingTransport(inner, {
+  party: start.party,
+  swarm: swarmId(start.swarm),
+  now: monotonicMs,
+  record: writer.record,
+});
+const swarm = await connect({ transport, swarm: start.swarm });
+swarm.losses$.subscribe((loss) => tell({ type: "trouble", sentence: String(loss) }));
+const load = new Load(swarm, start);
+setInterval(() => load.tick(), TICK_MS);
+setInterval(() => tell({ type: "counts", ...load.counts, open: load.open }), 250);
+process.on("message", (order: ClientOrders) => {
+  if (order.type === "stop-submitting") load.isStopped = true;
+  if (order.type === "end") {
+    writer.flush();
+    process.exit(0);
+  }
+});
+process.once("disconnect", () => process.exit(1));
+tell({ type: "ready" });

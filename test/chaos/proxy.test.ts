@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { TcpProxy } from "./proxy.ts";
+
+let server: Server;
+let accepted: Socket[];
+let proxy: TcpProxy;
+const parties: Socket[] = [];
+
+beforeEach(async () => {
+  accepted = [];
+  server = createServer((socket) => {
+    socket.on("error", () => undefined); // reset on purpose
+    accepted.push(socket);
+    server.emit("accepted");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  proxy = await TcpProxy.start({ host: "127.0.0.1", port: (server.address() as AddressInfo).port });
+});
+
+afterEach(async () => {
+  for (const party of parties.splice(0)) party.destroy();
+  await proxy.close();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+describe("a proxy", () => {
+  it("passes bytes both ways", async () => {
+    const { party, peer } = await open();
+    expect(await said(party, peer, "hello")).toBe("hello");
+    expect(await said(peer, party, "welcome")).toBe("welcome");
+  });
+
+  it("holds back one direction alone, and delivers late what it held", async () => {
+    const { party, peer } = await open();
+    proxy.stall("up");
+    const late = said(party, peer, "late");
+    expect(await said(peer, party, "in time")).toBe("in time");
+    expect(peer.bytesRead).toBe(0);
+    proxy.heal();
+    expect(await late).toBe("late");
+  });
+
+  it("holds back connections that are made while it does", async () => {
+    proxy.stall("down");
+    const { party, peer } = await open();
+    const late = said(peer, party, "late");
+    expect(await said(party, peer, "in time")).toBe("in time");
+    expect(party.bytesRead).toBe(0);
+    proxy.heal();
+    expect(await late).toBe("late");
+  });
+
+  it("resets what is open when it is cut, and what comes until it is healed", async () => {
+    const { party, peer } = await open();
+    const ends = [closing(party), closing(peer)];
+    proxy.cut();
+    await Promise.all(ends);
+    expect(proxy.connections).toBe(0);
+    await closing(dial());
+    proxy.heal();
+    const again = await open();
+    expect(await said(again.party, again.peer, "again")).toBe("again");
+  });
+});
+
+/** `once` would reject with the error that comes before. */
+function closing(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once("close", () => resolve()));
+}
+
+function dial(): Socket {
+  const party = connect(proxy.port, "127.0.0.1");
+  party.on("error", () => undefined); // reset on purpose
+  parties.push(party);
+  return party;
+}
+
+async function open(): Promise<{ party: Socket; peer: Socket }> {
+  const arrived = once(server, "accepted");
+  const party = dial();
+  await arrived;
+  return { party, peer: accepted.at(-1) as Socket };
+}
+
+async function said(from: Socket, to: Socket, text: string): Promise<string> {
+  const heard = once(to, "data");
+  from.write(text);
+  const [bytes] = (await heard) as [Buffer];
+  return bytes.toString();
+}

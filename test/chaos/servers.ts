@@ -1,0 +1,64 @@
+// The nats-servers of a run: one, or three with routes that keep replicas. Built on what the tests start servers with;
+// adds what a cluster needs and who leads a stream there.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+
+export interface ServerLife extends RunningNatsServer {
+  /** As it calls itself: `s1`. */
+  readonly name: string;
+}
+
+export interface Servers {
+  readonly members: readonly ServerLife[];
+  readonly urls: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Resolves when all take connections; JetStream of three is ready a moment later. @param count 1 or 3 */
+export async function startServers(binary: string, count: number): Promise<Servers> {
+  const folder = mkdtempSync(join(tmpdir(), "waggle-chaos-"));
+  const clientPorts = await freePorts(count);
+  const routePorts = await freePorts(count);
+  const members = await Promise.all(
+    clientPorts.map(async (port, place): Promise<ServerLife> => {
+      const name = `s${place + 1}`;
+      const extraConfig = count === 1 ? "" : clusterConfig(name, routePorts[place] ?? 0, routePorts);
+      const storeDir = join(folder, name);
+      const server = await startNatsServer({ binary, jetstream: true, port, storeDir, extraConfig });
+      // Not a copy: its pid changes with its lives.
+      return Object.assign(server, { name });
+    }),
+  );
+  return {
+    members,
+    urls: members.map(({ url }) => url),
+    stop: async () => {
+      await Promise.all(members.map((member) => member.stop()));
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** Without advertising, parties know no way to a server but the one they were given, which may be a proxy. */
+function clusterConfig(name: string, routePort: number, routePorts: readonly number[]): string {
+  const routes = routePorts.map((port) => `nats://127.0.0.1:${port}`).join(", ");
+  return `server_name: ${name}
+cluster { name: chaos, host: 127.0.0.1, port: ${routePort}, no_advertise: true, routes: [${routes}] }`;
+}
+
+/** Ports that nobody listens on just now. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports: number[] = [];
+  for (const server of servers) {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (address !== null && typeof address !== "string") ports.push(address.port);
+  }
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

@@ -1,0 +1,218 @@
+// The processes of one swarm under test: coordinators, clients and agents, each startable again after it was killed;
+// and who leads, as the coordinators themselves say.
+
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { swarmId } from "../../src/ids.ts";
+import { decode } from "../../src/protocol/codec.ts";
+import { coordinatorBeatSchema } from "../../src/protocol/schemas.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { historyFile } from "./history-file.ts";
+import { monotonicMs } from "./monotonic.ts";
+import type { ClientOrders, ClientReport, ProcessStart } from "./processes/start.ts";
+
+const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
+const LOG_LINES_KEPT = 200;
+
+/** One process under one name, over its lives. */
+export class Member {
+  readonly name: string;
+  readonly #spawn: () => ChildProcess;
+  readonly #onSaid: (line: string) => void;
+  readonly log: string[] = [];
+  child: ChildProcess | undefined;
+
+  constructor(name: string, start: () => ChildProcess, onSaid: (line: string) => void = () => undefined) {
+    this.name = name;
+    this.#spawn = start;
+    this.#onSaid = onSaid;
+  }
+
+  get isRunning(): boolean {
+    return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  start(): ChildProcess {
+    const child = this.#spawn();
+    this.child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8");
+      stream?.on("data", (text: string) => this.#said(text));
+    }
+    return child;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child?.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    if (this.child === undefined || !this.isRunning) return;
+    const ended = once(this.child, "exit");
+    this.child.kill("SIGKILL");
+    await ended;
+  }
+
+  order(order: ClientOrders): void {
+    if (this.child?.connected === true) this.child.send(order);
+  }
+
+  #said(text: string): void {
+    for (const line of text.split("\n")) {
+      if (line === "") continue;
+      this.log.push(line);
+      this.#onSaid(line);
+    }
+    if (this.log.length > 2 * LOG_LINES_KEPT) this.log.splice(0, this.log.length - LOG_LINES_KEPT);
+  }
+}
+
+export interface SwarmPlan {
+  readonly swarm: string;
+  readonly folder: string;
+  readonly seed: string;
+  /** How each party reaches the servers. */
+  readonly urlsFor: (party: string) => readonly string[];
+  readonly coordinators: number;
+  readonly agents: number;
+  readonly clients: number;
+  readonly ratePerSecond: number;
+  readonly payloadBytes: number;
+  readonly recordsEvery: number;
+  /** `1s`, as the flag takes it. */
+  readonly leaderTimeout: string;
+  readonly replicas: number;
+}
+
+export interface ClientCounts {
+  readonly accepted: number;
+  readonly ended: number;
+  readonly unknown: number;
+  readonly refused: number;
+  readonly open: number;
+}
+
+export class SwarmProcesses {
+  readonly coordinators: readonly Member[];
+  readonly agents: readonly Member[];
+  readonly clients: readonly Member[];
+  /** What parties found worth saying: losses, fenced agents. */
+  readonly troubles: string[] = [];
+  readonly #plan: SwarmPlan;
+  readonly #coordinatorById = new Map<string, Member>();
+  readonly #countsByClient = new Map<string, ClientCounts>();
+  #leader: { readonly id: string; readonly term: number; readonly heardMs: number } | undefined;
+
+  constructor(plan: SwarmPlan, transport: Transport) {
+    this.#plan = plan;
+    const named = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
+    this.coordinators = named("coordinator", plan.coordinators).map((name) => this.#coordinator(name));
+    this.agents = named("agent", plan.agents).map((name) => this.#party(name, "agent-main", 0));
+    const share = plan.ratePerSecond / Math.max(1, plan.clients);
+    this.clients = named("client", plan.clients).map((name) => this.#party(name, "client-main", share));
+    transport.subscribe(subjectsOf(swarmId(plan.swarm)).coordinator, ({ data }) => this.#beat(data));
+  }
+
+  get all(): readonly Member[] {
+    return [...this.coordinators, ...this.agents, ...this.clients];
+  }
+
+  /** Whoever said last that it leads, in the highest term, if it lives and said so within `withinMs`. */
+  leader(withinMs = 2_000): { readonly member: Member; readonly term: number } | undefined {
+    if (this.#leader === undefined || monotonicMs() - this.#leader.heardMs > withinMs) return undefined;
+    const member = this.#coordinatorById.get(this.#leader.id);
+    return member?.isRunning === true ? { member, term: this.#leader.term } : undefined;
+  }
+
+  get counts(): ClientCounts {
+    const sum = { accepted: 0, ended: 0, unknown: 0, refused: 0, open: 0 };
+    for (const counts of this.#countsByClient.values())
+      for (const key of Object.keys(sum) as (keyof ClientCounts)[]) sum[key] += counts[key];
+    return sum;
+  }
+
+  async end(): Promise<void> {
+    for (const member of [...this.clients, ...this.agents]) {
+      member.signal("SIGCONT");
+      member.order({ type: "end" });
+    }
+    await Promise.all([...this.clients, ...this.agents].map((member) => endedWithin(member, 2_000)));
+    for (const member of this.coordinators) {
+      member.signal("SIGCONT");
+      member.signal("SIGTERM");
+    }
+    await Promise.all(this.coordinators.map((member) => endedWithin(member, 5_000)));
+  }
+
+  #coordinator(name: string): Member {
+    const { swarm, leaderTimeout, replicas, urlsFor } = this.#plan;
+    const member: Member = new Member(
+      name,
+      () => {
+        const flags = ["--nats", urlsFor(name).join(","), "--swarm", swarm, "--json"];
+        const more = ["--leader-timeout", leaderTimeout, "--replicas", String(replicas)];
+        return spawn(process.execPath, [launcher, "up", ...flags, ...more], {
+          cwd: this.#plan.folder,
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+      },
+      (line) => this.#noteCoordinator(member, line),
+    );
+    return member;
+  }
+
+  /** Each life of a coordinator names itself anew. */
+  #noteCoordinator(member: Member, line: string): void {
+    if (!line.startsWith("{")) return;
+    try {
+      const said = JSON.parse(line) as { type?: string; coordinator?: string };
+      if (said.type === "journal" && said.coordinator !== undefined)
+        this.#coordinatorById.set(said.coordinator, member);
+    } catch {
+      // half a line: a process was killed while it wrote
+    }
+  }
+
+  #party(name: string, main: string, ratePerSecond: number): Member {
+    const { swarm, folder, seed, urlsFor, payloadBytes, recordsEvery } = this.#plan;
+    return new Member(name, () => {
+      const start: ProcessStart = {
+        party: name,
+        urls: urlsFor(name),
+        swarm,
+        seed,
+        historyFile: historyFile(folder, name),
+        ratePerSecond,
+        openMax: 2_000,
+        payloadBytes,
+        recordsEvery,
+      };
+      const file = fileURLToPath(new URL(`./processes/${main}.ts`, import.meta.url));
+      const child = fork(file, [JSON.stringify(start)], { execArgv: ["--import", "tsx"], silent: true });
+      child.on("message", (report: ClientReport) => this.#heard(name, report));
+      return child;
+    });
+  }
+
+  #heard(name: string, report: ClientReport): void {
+    if (report.type === "trouble") this.troubles.push(`${name}: ${report.sentence}`);
+    if (report.type === "counts") this.#countsByClient.set(name, report);
+  }
+
+  #beat(bytes: Uint8Array): void {
+    const beat = decode(bytes, coordinatorBeatSchema);
+    if (!beat.ok || !beat.value.leading || beat.value.term < (this.#leader?.term ?? 0)) return;
+    this.#leader = { id: beat.value.id, term: beat.value.term, heardMs: monotonicMs() };
+  }
+}
+
+async function endedWithin(member: Member, ms: number): Promise<void> {
+  if (member.child === undefined || !member.isRunning) return;
+  const ended = once(member.child, "exit");
+  const timer = setTimeout(() => member.signal("SIGKILL"), ms);
+  await ended;
+  clearTimeout(timer);
+}

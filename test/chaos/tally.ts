@@ -1,0 +1,93 @@
+// What was found so far, part by part and server by server: kept in a file, so that a part may be stopped and gone on
+// with, and the report be written from all of them.
+
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { PromiseNumber } from "../../src/sim/history/violation.ts";
+import type { Figure } from "./figures.ts";
+import type { LegResult } from "./leg.ts";
+import type { MemoryRow } from "./soak.ts";
+
+export interface PartTally {
+  readonly part: string;
+  /** Version of the nats-server. */
+  readonly server: string;
+  readonly leaderTimeoutMs: number;
+  rounds: number;
+  legs: number;
+  accepted: number;
+  batches: number;
+  observations: number;
+  stuck: number;
+  violationsByPromise: Partial<Record<PromiseNumber, number>>;
+  /** ms. */
+  recoveries: Partial<Record<Figure, number[]>>;
+  /** Of the last leg that sampled it. */
+  memory: readonly MemoryRow[];
+}
+
+export class Tally {
+  readonly #file: string;
+  readonly #parts: PartTally[];
+
+  constructor(file: string) {
+    this.#file = file;
+    this.#parts = read(file);
+  }
+
+  get all(): readonly PartTally[] {
+    return this.#parts;
+  }
+
+  /** That of one part on one server; begun where there is none. */
+  of(key: Pick<PartTally, "part" | "server" | "leaderTimeoutMs">): PartTally {
+    const isIt = (tally: PartTally) =>
+      tally.part === key.part && tally.server === key.server && tally.leaderTimeoutMs === key.leaderTimeoutMs;
+    const found = this.#parts.find(isIt);
+    if (found !== undefined) return found;
+    const counts = { rounds: 0, legs: 0, accepted: 0, batches: 0, observations: 0, stuck: 0 };
+    const begun: PartTally = { ...key, ...counts, violationsByPromise: {}, recoveries: {}, memory: [] };
+    this.#parts.push(begun);
+    return begun;
+  }
+
+  forget(tally: PartTally): void {
+    this.#parts.splice(this.#parts.indexOf(tally), 1);
+    this.#save();
+  }
+
+  add(tally: PartTally, leg: LegResult): void {
+    tally.rounds += leg.rounds;
+    tally.legs += 1;
+    tally.accepted += leg.accepted;
+    tally.batches += leg.batches;
+    tally.observations += leg.observations;
+    tally.stuck += leg.stuck === undefined ? 0 : 1;
+    for (const { promise } of leg.violations)
+      tally.violationsByPromise[promise] = (tally.violationsByPromise[promise] ?? 0) + 1;
+    for (const [figure, times] of Object.entries(leg.recoveries) as [Figure, number[]][])
+      tally.recoveries[figure] = [...(tally.recoveries[figure] ?? []), ...times.map(finite)];
+    if (leg.memory.length > 0) tally.memory = leg.memory;
+    this.#save();
+  }
+
+  #save(): void {
+    mkdirSync(dirname(this.#file), { recursive: true });
+    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#parts, undefined, 1));
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+}
+
+/** JSON has no infinity: an hour stands for never. */
+function finite(ms: number): number {
+  return Number.isFinite(ms) ? Math.round(ms) : 3_600_000;
+}
+
+function read(file: string): PartTally[] {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as PartTally[];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,140 @@
+// Follows the journal from outside and keeps every record with the moment it was seen: what recovery is timed by, what
+// readers must agree on, and what is left of batches that a damaged store lost. Starts anew where reading breaks off.
+
+import type { Event } from "../../src/core/event.ts";
+import { batchIndex, swarmId, type Term } from "../../src/ids.ts";
+import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
+import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
+import { openNatsJournal } from "../../src/journal/nats.ts";
+import { type ChainTail, deathOf } from "../../src/journal/replay.ts";
+import type { Reading } from "../../src/sim/history/observation.ts";
+import { monotonicMs } from "./monotonic.ts";
+
+const PAUSE_MS = 500;
+
+interface Seen extends JournalRecord {
+  readonly seenMs: number;
+  /** Undefined: alien. */
+  readonly batch: Batch | undefined;
+}
+
+export interface SeenEvent {
+  readonly seenMs: number;
+  readonly term: Term;
+  readonly event: Event;
+}
+
+export interface WitnessOptions {
+  readonly urls: readonly string[];
+  readonly swarm: string;
+  /** How long a record is kept, ms. */
+  readonly keptMs: number;
+}
+
+export class Witness {
+  seen: Seen[] = [];
+  /** Why reading broke off, each time. */
+  readonly interruptions: string[] = [];
+  readonly #options: WitnessOptions;
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+    this.#done = this.#watch();
+  }
+
+  /** Events seen from a moment on, in order. */
+  *eventsSince(sinceMs: number): Generator<SeenEvent> {
+    for (let at = this.#firstSince(sinceMs); at < this.seen.length; at += 1) {
+      const { batch, seenMs } = this.seen[at] as Seen;
+      for (const event of batch?.events ?? []) yield { seenMs, term: batch?.term ?? (0 as Term), event };
+    }
+  }
+
+  /** What it held for each place as it read; dead records are nobody's. */
+  readings(): Reading[] {
+    if (Number.isFinite(this.#options.keptMs)) return []; // what is kept has no beginning to judge from
+    let tail: ChainTail = { idx: batchIndex(0), term: 0 as Term, hash: "", journal: "" };
+    const readings: Reading[] = [];
+    for (const { bytes, batch } of this.seen) {
+      if (batch === undefined || deathOf(batch, tail) !== undefined) continue;
+      tail = { ...batch, hash: hashOf(bytes) };
+      readings.push({ reader: "witness", idx: batch.idx, hash: tail.hash });
+    }
+    return readings;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.interruptions.push(String(error));
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { urls, swarm } = this.#options;
+    const journal = await openJournal(urls, swarm, signal);
+    try {
+      const { firstSeq } = await journal.position();
+      const next = (this.seen.at(-1)?.seq ?? 0) + 1;
+      const fromSeq = this.interruptions.length === 0 ? next : Math.max(1, firstSeq);
+      for await (const record of journal.follow(fromSeq, signal)) this.#see(record);
+    } finally {
+      await journal.close();
+    }
+  }
+
+  #see(record: JournalRecord): void {
+    const seenMs = monotonicMs();
+    this.seen.push({ ...record, seenMs, batch: decodeBatch(record.bytes) });
+    const { keptMs } = this.#options;
+    const isOld = seenMs - (this.seen[0]?.seenMs ?? seenMs) > 2 * keptMs;
+    if (isOld) this.seen = this.seen.slice(this.#firstSince(seenMs - keptMs));
+  }
+
+  #firstSince(sinceMs: number): number {
+    let at = this.seen.length;
+    while (at > 0 && (this.seen[at - 1] as Seen).seenMs >= sinceMs) at -= 1;
+    return at;
+  }
+}
+
+/** All records that stand in the log now; holes are left out. */
+export async function readLog(urls: readonly string[], swarm: string): Promise<JournalRecord[]> {
+  const journal = await openJournal(urls, swarm, new AbortController().signal);
+  try {
+    const { firstSeq, lastSeq, missing } = await journal.position();
+    if (missing === 0) return await collect(journal.replay(Math.max(1, firstSeq)));
+    const records: JournalRecord[] = [];
+    for (let seq = firstSeq; seq <= lastSeq; seq += 1) {
+      const record = await journal.read(seq);
+      if (record !== undefined) records.push(record);
+    }
+    return records;
+  } finally {
+    await journal.close();
+  }
+}
+
+async function collect(records: AsyncIterable<JournalRecord>): Promise<JournalRecord[]> {
+  const all: JournalRecord[] = [];
+  for await (const record of records) all.push(record);
+  return all;
+}
+
+async function openJournal(urls: readonly string[], swarm: string, signal: AbortSignal): Promise<Journal> {
+  const connection = { urls, name: "chaos witness", signal };
+  return await openNatsJournal({ connection, swarm: swarmId(swarm), create: false, signal });
+}
