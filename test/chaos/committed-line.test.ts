@@ -1,3 +1,5 @@
+// The line of batches from what was seen: whole chains, rivals, holes.
+
 import { describe, expect, it } from "vitest";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
 import { encodeBatch, hashOf } from "../../src/journal/batch.ts";

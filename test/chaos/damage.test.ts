@@ -1,3 +1,5 @@
+// What damage does to files, and that real servers keep their messages where it looks.
+
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +55,7 @@ it.each(natsServersFor("store damage"))(
   async ({ path }) => {
     const server = await startNatsServer({ binary: path, jetstream: true, storeDir: join(store, "real") });
     try {
-        const connection = await connect({ servers: server.url });
+      const connection = await connect({ servers: server.url });
       const create = { name: "S", subjects: ["s"], storage: "file", num_replicas: 1 };
       await connection.request("$JS.API.STREAM.CREATE.S", JSON.stringify(create));
       for (let n = 0; n < 20; n += 1) await connection.request("s", "x".repeat(200));

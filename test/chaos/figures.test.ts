@@ -1,3 +1,5 @@
+// Times of recovery from what was heard and seen.
+
 import { describe, expect, it } from "vitest";
 import type { Event } from "../../src/core/event.ts";
 import type { Term } from "../../src/ids.ts";

@@ -1,3 +1,5 @@
+// The proxy between real sockets: passing, holding back, cutting, healing.
+
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
