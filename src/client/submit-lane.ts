@@ -41,6 +41,7 @@ export class SubmitLane {
   #queue: readonly Submission[] = [];
   #arrived: Submission[] = [];
   readonly #inFlight = new Set<readonly Submission[]>();
+  #hurry = new AbortController();
   /** Tasks for which there was no room, until they are tried again. */
   readonly #turnedAway = new Map<readonly Submission[], () => void>();
   #failures = 0;
@@ -58,6 +59,12 @@ export class SubmitLane {
   add(submission: Submission): void {
     this.#arrived.push(submission);
     this.#schedule();
+  }
+
+  /** Somebody else leads now: what the one before has not answered is asked again at once. */
+  hurry(): void {
+    this.#hurry.abort();
+    this.#hurry = new AbortController();
   }
 
   close(): void {
@@ -124,8 +131,9 @@ export class SubmitLane {
   async #exchange(message: readonly Submission[]): Promise<void> {
     this.#inFlight.add(message);
     for (const submission of message) submission.sent();
+    const { signal: hurry } = this.#hurry;
     try {
-      this.#settle(message, await this.#ask(message));
+      this.#settle(message, await this.#ask(message, hurry), hurry);
     } catch (error) {
       for (const submission of message) submission.refuse(error); // larger than the server takes
     }
@@ -133,18 +141,18 @@ export class SubmitLane {
     this.#schedule();
   }
 
-  async #ask(message: readonly Submission[]): Promise<MessageAnswer> {
+  async #ask(message: readonly Submission[], hurry: AbortSignal): Promise<MessageAnswer> {
     const { asker, clock } = this.#deps;
     const bytes = Buffer.from(`${this.#head}${message.map(({ task }) => task.json).join(",")}]}`);
     const giveUpAtMs = message.reduce((latest, submission) => Math.max(latest, submission.giveUpAtMs), 0);
     const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
     const question = { kind: "deed", subject: this.#subject, schema: submitResponseSchema } as const;
-    const answer = await asker.once(question, bytes, { timeoutMs });
+    const answer = await asker.once(question, bytes, { timeoutMs, signal: hurry });
     if (answer.kind !== "answered" || answer.value.answers.length === message.length) return answer;
     return { kind: "unknown", why: `${message.length} tasks got ${answer.value.answers.length} answers` };
   }
 
-  #settle(message: readonly Submission[], answer: MessageAnswer): void {
+  #settle(message: readonly Submission[], answer: MessageAnswer, hurry: AbortSignal): void {
     switch (answer.kind) {
       case "answered":
         this.#failures = 0;
@@ -166,7 +174,7 @@ export class SubmitLane {
       case "unknown":
         for (const submission of message) submission.doubted(answer.why);
         this.#sendAgain(message);
-        this.#pause();
+        if (!hurry.aborted) this.#pause();
     }
   }
 

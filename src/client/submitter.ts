@@ -7,6 +7,7 @@
 import type { Aborts } from "../abort.ts";
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Horizon } from "./horizon.ts";
 import { Submission, type SubmitAck } from "./submission.ts";
 import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
 import type { PreparedTask } from "./task-request.ts";
@@ -20,6 +21,7 @@ export interface SubmitTerms extends Omit<LaneTerms, "project"> {
 
 export interface SubmitterDeps extends SubmitLaneDeps {
   readonly aborts: Aborts;
+  readonly horizon: Horizon;
 }
 
 /** What a message holds besides its tasks. */
@@ -28,10 +30,14 @@ const ENVELOPE_BYTES = 256;
 export class Submitter {
   readonly #deps: SubmitterDeps;
   readonly #laneByKey = new Map<string, SubmitLane>();
+  readonly #stopListening: () => void;
+  #term: number;
   #pending = 0;
 
   constructor(deps: SubmitterDeps) {
     this.#deps = deps;
+    this.#term = deps.horizon.term;
+    this.#stopListening = deps.horizon.onTerm((term) => this.#noteTerm(term));
   }
 
   /** Resolves after the commit.
@@ -63,8 +69,16 @@ export class Submitter {
 
   /** What is under way ends: unknown if it was sent, undone if it was not. */
   close(): void {
+    this.#stopListening();
     for (const lane of this.#laneByKey.values()) lane.close();
     this.#laneByKey.clear();
+  }
+
+  /** Learning of the first leader changes nothing: it may be the one that was asked. */
+  #noteTerm(term: number): void {
+    const isChange = this.#term > 0;
+    this.#term = term;
+    if (isChange) for (const lane of this.#laneByKey.values()) lane.hurry();
   }
 
   #laneOf(task: PreparedTask, { notify, failFast }: SubmitTerms): SubmitLane {

@@ -165,6 +165,23 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
+  it("asks a new leader at once what the one before has not answered, and not when it hears of its first", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => "silence"; // stopped or cut off, and still subscribed
+    const submitted = watch(swarm.submit(aTask()));
+    await settled();
+    leader.beat();
+    await settled();
+    expect(leader.of("submit")).toHaveLength(1);
+    leader.script = () => undefined;
+    leader.term = 2;
+    leader.beat();
+    await settled();
+    expect(leader.of("submit")).toHaveLength(2);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+  });
+
   it("does not trust an answer with the wrong number of items", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
