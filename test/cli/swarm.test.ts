@@ -345,7 +345,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       await first.says("leading");
       expect(first.said).toMatch(/^broker +nats-server [\d.]+ with JetStream/m);
       const second = workplace.start("up");
-      await second.says("standing by: it waits to see whether another coordinator leads (up to 6");
+      await second.says("standing by: it waits to see whether another coordinator leads (up to 4");
       expect(second.said).not.toContain("standing by: another coordinator leads");
       await second.says("standing by: another coordinator leads");
 
