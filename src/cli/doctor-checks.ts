@@ -11,7 +11,7 @@ import { SwarmClient } from "../client/swarm.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import { WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
-import { inspectNatsJournal, openNatsJournal } from "../journal/nats.ts";
+import { inspectNatsStreams, openNatsJournal } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
@@ -169,7 +169,7 @@ async function* checkJournal(
 ): AsyncGenerator<Check> {
   const name = "stream";
   try {
-    const checks = await inspectNatsJournal({ connection, swarm: swarmId(settings.swarm), signal });
+    const checks = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
     const wrong = checks.filter(({ ok }) => !ok);
     const isMissing = wrong.some(({ setting }) => setting === "stream");
     if (wrong.length === 0)

@@ -20,7 +20,7 @@ import type { Journal } from "./journal.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
 import { StreamJournal } from "./stream-journal.ts";
 import { inspectStream, type OpeningOptions, type OpeningWire, openStream } from "./stream-opening.ts";
-import { type SettingCheck, streamNameOf } from "./stream-settings.ts";
+import { checkMaxPayload, missingStreamCheck, type SettingCheck, streamNameOf } from "./stream-settings.ts";
 import { StreamSnapshotStore } from "./stream-snapshots.ts";
 import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream-wire.ts";
 
@@ -61,14 +61,22 @@ export async function openNatsSnapshots(options: NatsJournalOptions): Promise<Sn
   }
 }
 
-/** Every setting of the journal's stream with what is wanted and found, for `waggle doctor`. Changes nothing.
- *  @throws UnreachableError; BrokerError where JetStream is off */
-export async function inspectNatsJournal(
+/** Every setting of the journal's stream, and of its snapshots' where there is one, with what is wanted and found, for
+ *  `waggle doctor`. Changes nothing. @throws UnreachableError; BrokerError where JetStream is off */
+export async function inspectNatsStreams(
   options: Omit<NatsJournalOptions, "create">,
 ): Promise<readonly SettingCheck[]> {
   const wire = await openWire(options);
   try {
-    return await inspectStream(wire, { ...options, purpose: "journal" });
+    const wanted = { ...options, purpose: "journal" } as const;
+    const { swarm, signal } = options;
+    const journal = (await inspectStream(wire, wanted)) ?? [missingStreamCheck(wanted)];
+    const snapshots = await inspectStream(wire, {
+      swarm,
+      purpose: "snapshots",
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return [...journal, ...(snapshots ?? []), checkMaxPayload(wire.maxPayloadBytes)];
   } finally {
     await wire.close();
   }

@@ -37,24 +37,20 @@ export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Pro
   const found = await findStream(wire, api, wanted);
   if (found === undefined && !wanted.create) throw settingsError(wanted, [missingStreamCheck(wanted)]);
   const report = found ?? (await createStream(wire, api, wanted));
-  const wrong = checksOf(wire, report, wanted).filter(({ ok }) => !ok);
+  const checks = [...checkStreamSettings(report.config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
+  const wrong = checks.filter(({ ok }) => !ok);
   if (wrong.length > 0) throw settingsError(wanted, wrong);
   return report;
 }
 
-/** Every setting with what is wanted and found. Changes nothing.
+/** Every setting with what is wanted and found; undefined where there is no stream. Changes nothing.
  *  @throws UnreachableError; BrokerError where JetStream is off */
 export async function inspectStream(
   wire: OpeningWire,
   wanted: Omit<OpeningOptions, "create">,
-): Promise<readonly SettingCheck[]> {
+): Promise<readonly SettingCheck[] | undefined> {
   const found = await findStream(wire, new StreamApi(wire, streamNameOf(wanted)), wanted);
-  if (found === undefined) return [missingStreamCheck(wanted), checkMaxPayload(wire.maxPayloadBytes)];
-  return checksOf(wire, found, wanted);
-}
-
-function checksOf(wire: StreamWire, { config }: StreamReport, wanted: WantedStream): SettingCheck[] {
-  return [...checkStreamSettings(config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
+  return found === undefined ? undefined : checkStreamSettings(found.config, wanted);
 }
 
 /** Undefined when there is none. */

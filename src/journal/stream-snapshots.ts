@@ -97,6 +97,13 @@ export class StreamSnapshotStore implements SnapshotStore {
   }
 
   async #ask(subject: string, bytes: Uint8Array): Promise<PutOutcome> {
+    const { maxPayloadBytes } = this.#wire;
+    if (bytes.length > maxPayloadBytes) {
+      return {
+        kind: "full",
+        message: `the server takes ${maxPayloadBytes} bytes at most, not ${bytes.length}`,
+      };
+    }
     const timeoutMs = limits.appendTimeoutMs;
     const answer = await this.#wire.ask(subject, bytes, { timeoutMs });
     return answer.kind === "answered"

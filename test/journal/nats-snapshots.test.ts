@@ -4,7 +4,12 @@ import { randomUUID } from "node:crypto";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { swarmId } from "../../src/ids.ts";
-import { type NatsJournalOptions, openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
+import {
+  inspectNatsStreams,
+  type NatsJournalOptions,
+  openNatsJournal,
+  openNatsSnapshots,
+} from "../../src/journal/nats.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { bytesOf, noise } from "./records.ts";
 import { describeSnapshotStore } from "./snapshot-conformance.ts";
@@ -76,6 +81,21 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
       await expect(openNatsSnapshots(options)).rejects.toThrow(
         new RegExp(`${name} cannot be this swarm's snapshot store. max_age is 3600000000000, wanted 0`),
       );
+    });
+
+    it("are looked at with the journal, once there are any", async () => {
+      const options = optionsFor(server);
+      await (await openNatsJournal(options)).close();
+      const before = await inspectNatsStreams(options);
+      await (await openNatsSnapshots(options)).close();
+      const name = `WAGGLE_${options.swarm}_SNAP`;
+      const { config } = await callApi(`STREAM.INFO.${name}`);
+      await callApi(`STREAM.UPDATE.${name}`, { ...config, max_msgs: 7 });
+      const after = await inspectNatsStreams(options);
+      expect(after.length).toBeGreaterThan(before.length);
+      const wrong = after.filter(({ ok }) => !ok);
+      expect(wrong).toMatchObject([{ setting: "max_msgs", found: "7" }]);
+      expect(wrong[0]?.advice).toContain(name);
     });
 
     it("say that there is no stream to who may only read", async () => {

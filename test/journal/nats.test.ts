@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BrokerError, JournalDamagedError } from "../../src/errors.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
-import { inspectNatsJournal, type NatsJournalOptions, openNatsJournal } from "../../src/journal/nats.ts";
+import { inspectNatsStreams, type NatsJournalOptions, openNatsJournal } from "../../src/journal/nats.ts";
 import { streamConfigOf } from "../../src/journal/stream-settings.ts";
 import { limits } from "../../src/limits.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
@@ -79,7 +79,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const journal = await openNatsJournal(options);
         expect(journal.durability.class).toBe("page-cache");
         await journal.close();
-        const checks = await inspectNatsJournal(options);
+        const checks = await inspectNatsStreams(options);
         expect(checks.filter(({ ok }) => !ok)).toEqual([]);
         expect(checks.find(({ setting }) => setting === "max_bytes")?.found).toBe(String(64 * MEBIBYTE));
         const { config } = await callApi(connection, `STREAM.INFO.WAGGLE_${options.swarm}`);
@@ -125,7 +125,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const opening = openNatsJournal(options);
         await expect(opening).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
         await expect(opening).rejects.toThrow(sentence);
-        const checks = await inspectNatsJournal(options);
+        const checks = await inspectNatsStreams(options);
         expect(checks.filter(({ ok }) => !ok).map((check) => check.setting)).toEqual([setting]);
         await callApi(connection, `STREAM.DELETE.${name}`);
       });
@@ -159,7 +159,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const options = optionsFor(server, { create: false });
         await expect(openNatsJournal(options)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
         await expect(openNatsJournal(options)).rejects.toThrow("start a coordinator of this swarm");
-        expect((await inspectNatsJournal(options))[0]).toMatchObject({
+        expect((await inspectNatsStreams(options))[0]).toMatchObject({
           setting: "stream",
           found: "none",
           ok: false,

@@ -38,7 +38,7 @@ class World {
     return this.#server.stream(name) as SimStream;
   }
 
-  open(): StreamSnapshotStore {
+  open(maxPayloadBytes: number = limits.maxPayloadBytesDefault): StreamSnapshotStore {
     const wire = new SimStreamWire({
       server: this.#server,
       line: {
@@ -47,7 +47,7 @@ class World {
         onStatus: () => () => undefined,
       },
       clock: systemClock,
-      maxPayloadBytes: limits.maxPayloadBytesDefault,
+      maxPayloadBytes,
     });
     return new StreamSnapshotStore({ wire, stream: name, subjects: subjectsOf(wanted.swarm) });
   }
@@ -83,6 +83,15 @@ describe("snapshots in a stream, under faults", () => {
       message: expect.stringContaining("maximum bytes exceeded"),
     });
     expect(world.stream.lastSeq).toBe(0);
+  });
+
+  it("do not send what the server would cut the connection for", async () => {
+    const world = new World();
+    const store = world.open(1_000);
+    await expect(store.putChunk(new Uint8Array(1_001))).rejects.toThrow(
+      "the server takes 1000 bytes at most",
+    );
+    expect(await store.putChunk(new Uint8Array(1_000))).toBe(1);
   });
 
   it("ask again what is not answered", async () => {
