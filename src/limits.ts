@@ -454,6 +454,23 @@ export const limits = {
   snapshotChunkBytesMax: 512 * 1024,
   /** The newest, and the one before it for when the newest cannot be read. */
   snapshotsKept: 2,
+  /** A snapshot is due after so many events: a restart takes at most 10 s for a million, of which half are left for what
+   *  comes while it is made, and for a newest snapshot that cannot be read. */
+  snapshotEvents: 500_000,
+  /** …or so many bytes of journal, however few events: what a disk or a wire gives in some seconds. */
+  snapshotBytes: 512 * 1024 ** 2,
+  /** …or this share of the room that the journal has, so that a small one can be purged in time. */
+  snapshotJournalShare: 1 / 8,
+  /** …or so long after the last: what is older than the audit's retention goes, also where little happens. */
+  snapshotMs: 24 * 3_600_000,
+  /** While the journal is short of room, so often: each lets go what stands before the one before it. */
+  snapshotShortMs: 30_000,
+  /** A snapshot that failed is tried again after so long; doubles. */
+  snapshotRetryMs: 5_000,
+  snapshotRetryMsMax: 300_000,
+  /** What is kept of the journal for those who read it, unless an operator says otherwise. */
+  auditRetentionMs: 7 * 24 * 3_600_000,
+  auditRetentionBytes: 10 * 1024 ** 3,
   /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the one
    *  line or record that comes then does not raise it. */
   snapshotSliceMs: 12,

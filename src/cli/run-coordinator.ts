@@ -9,11 +9,14 @@ import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
+import { type JournalPlace, ThreadSnapshotter } from "../coordinator/thread-snapshotter.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { openFileJournal } from "../journal/file.ts";
+import { openFileSnapshots } from "../journal/file-snapshots.ts";
 import type { Journal } from "../journal/journal.ts";
-import { openNatsJournal } from "../journal/nats.ts";
+import { openNatsJournal, openNatsSnapshots } from "../journal/nats.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import { logStatus } from "../transport/status-log.ts";
 
@@ -57,11 +60,13 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   logStatus(transport, { address: broker.address, log: logger });
   const closing: (() => Promise<void>)[] = [() => transport.close()];
   try {
-    const { journal, recovery } = await openJournal(deps, broker, {
+    const { journal, recovery, openSnapshots, place } = await openJournal(deps, broker, {
       ...connection,
       name: `waggle journal ${id}`,
     });
     closing.unshift(() => journal.close());
+    const snapshots = await openSnapshots();
+    closing.unshift(() => snapshots.close());
     const coordinator = await startCoordinator({
       id,
       swarm: swarmId(settings.swarm),
@@ -70,6 +75,12 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       clock: systemClock,
       random: systemRandom,
       logger,
+      compaction: {
+        snapshots,
+        snapshotter: new ThreadSnapshotter(place, logger),
+        retention: settings.retention,
+        ...snapshotPace(env),
+      },
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
     });
     closing.unshift(() => coordinator.stop());
@@ -92,8 +103,18 @@ function coordinatorName(): string {
   return `${host}-${systemRandom.id(4)}`;
 }
 
+/** For tests, which cannot wait for as many events as usual. */
+function snapshotPace({ WAGGLE_SNAPSHOT_EVENTS: events }: RunCoordinatorDeps["env"]): {
+  everyEvents?: number;
+} {
+  return events === undefined ? {} : { everyEvents: Number(events) };
+}
+
 interface OpenedJournal {
   readonly journal: Journal;
+  readonly openSnapshots: () => Promise<SnapshotStore>;
+  /** For the thread that makes snapshots. */
+  readonly place: JournalPlace;
   readonly recovery: string | undefined;
 }
 
@@ -104,14 +125,12 @@ async function openJournal(
 ): Promise<OpenedJournal> {
   const swarm = swarmId(settings.swarm);
   if (broker.kind !== "development") {
+    const wanted = { connection, swarm, replicas: settings.replicas, create: true, signal };
+    const { signal: _, onError: __, ...plainConnection } = connection;
     return {
-      journal: await openNatsJournal({
-        connection,
-        swarm,
-        replicas: settings.replicas,
-        create: true,
-        signal,
-      }),
+      journal: await openNatsJournal(wanted),
+      openSnapshots: () => openNatsSnapshots(wanted),
+      place: { kind: "stream", connection: plainConnection, swarm },
       recovery: undefined,
     };
   }
@@ -119,11 +138,18 @@ async function openJournal(
     const sentence = `replicas: the development broker keeps the journal in a file of this machine, so there are no ${settings.replicas} copies; name a cluster of NATS servers with --nats`;
     throw new InvalidConfigError(sentence, { field: "replicas" });
   }
-  const journal = await openFileJournal({ folder: journalFolder(settings) });
+  const folder = journalFolder(settings);
+  const snapshotFolder = join(folder, "snapshots");
+  const journal = await openFileJournal({ folder });
+  const opened = {
+    journal,
+    openSnapshots: () => openFileSnapshots(snapshotFolder),
+    place: { kind: "file", folder, snapshotFolder },
+  } as const;
   const { recovered } = journal;
-  if (recovered === undefined) return { journal, recovery: undefined };
+  if (recovered === undefined) return { ...opened, recovery: undefined };
   const recovery = `the last life ended while writing: ${recovered.cutBytes} bytes of a record that nobody was told of were cut off`;
-  return { journal, recovery };
+  return { ...opened, recovery };
 }
 
 /** One folder a swarm: swarms of one data folder share a broker, not a journal. */

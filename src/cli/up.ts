@@ -28,6 +28,11 @@ export function upCommand(program: Program): Command {
       "--replicas <n>",
       "on how many servers JetStream keeps the journal, where it is created now; default 1",
     )
+    .option(
+      "--retain <how much>",
+      "how much of the journal is kept to be read: a duration, a size, or the less of both; default 7d,10GiB",
+      (said: string, before: string | undefined) => (before === undefined ? said : `${before},${said}`),
+    )
     .addHelpText("after", examples)
     .action((_: unknown, command: Command) =>
       runVerb(program, command, up, { logLevel: "info", logIsData: true }),
@@ -42,6 +47,7 @@ Examples:
   $ waggle up --nats nats://127.0.0.1:4222 --swarm acme
   $ waggle up --leader-timeout 1s
   $ waggle up --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3
+  $ waggle up --retain 30d --retain 100GiB
   $ waggle up --json > up.ndjson`;
 
 async function up(context: VerbContext): Promise<ExitCode> {

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { durationIn } from "./duration.ts";
+import { retentionIn } from "./retention.ts";
 
 const subjectToken = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -");
 
@@ -74,6 +75,16 @@ export const configSchema = z
       .refine((replicas) => replicasChoices.has(String(replicas)), replicasSentence)
       .optional()
       .describe("On how many servers JetStream keeps the journal, when up creates it: 1 to 5. Default: 1."),
+    retain: z
+      .string()
+      .refine(
+        (text) => retentionIn(text) !== undefined,
+        "must be a duration, a size, or both with a comma: 7d, 10GiB, 7d,10GiB",
+      )
+      .optional()
+      .describe(
+        "How much of the journal is kept to be read: so long, so much, or the less of both. Default: 7d,10GiB.",
+      ),
     logLevel: z
       .enum(logLevels)
       .optional()

@@ -9,6 +9,7 @@ import { dirname, resolve } from "node:path";
 import { InvalidConfigError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { durationIn } from "./duration.ts";
+import { defaultRetention, type Retention, retentionIn } from "./retention.ts";
 import { type Config, configSchema, type LogLevel } from "./schema.ts";
 
 export const CONFIG_FILE = "waggle.config.json";
@@ -34,6 +35,8 @@ export interface Settings {
   readonly leaderTimeoutMs: number | undefined;
   /** Of the journal's stream; undefined: 1 when it is created, any number when it is there. */
   readonly replicas: number | undefined;
+  /** What a coordinator keeps of the journal to be read. */
+  readonly retention: Retention;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -53,6 +56,7 @@ export interface SettingNames {
   readonly dataFolder?: string;
   readonly leaderTimeout?: string;
   readonly replicas?: string;
+  readonly retain?: string;
   readonly logLevel?: string;
 }
 
@@ -77,6 +81,7 @@ export const environmentVariables = {
   dataFolder: "WAGGLE_DATA_FOLDER",
   leaderTimeout: "WAGGLE_LEADER_TIMEOUT",
   replicas: "WAGGLE_REPLICAS",
+  retain: "WAGGLE_RETAIN",
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
@@ -102,13 +107,13 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
 }
 
 /** What concerns whoever runs a coordinator. */
-type CoordinatorsOwn = "leaderTimeoutMs" | "replicas";
+type CoordinatorsOwn = "leaderTimeoutMs" | "replicas" | "retention";
 
 /** Of a program: it leads nothing, logs as it likes, and may be nobody's in particular.
  *  @throws InvalidConfigError naming the option or the variable that is wrong */
 export function programSettings(sources: ProgramSources): Omit<SaidSettings, CoordinatorsOwn | "logLevel"> {
   const { values, ...environment } = environmentLayer(sources);
-  const { leaderTimeout: _, replicas: __, logLevel: ___, ...read } = values;
+  const { leaderTimeout: _, replicas: __, retain: ___, logLevel: ____, ...read } = values;
   const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
   return settingsOf([options, { ...environment, values: read }], sources.cwd);
 }
@@ -132,6 +137,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     dataFolder: path("dataFolder") ?? resolve(cwd, ".waggle"),
     leaderTimeoutMs: durationIn(text("leaderTimeout") ?? ""),
     replicas: numberOf(layers, "replicas"),
+    retention: retentionIn(text("retain") ?? "") ?? defaultRetention,
     logLevel: text("logLevel") as LogLevel | undefined,
   };
 }
@@ -295,5 +301,6 @@ const checkedBy: Partial<Record<SettingName, (typeof shape)[keyof typeof shape]>
   dataFolder: shape.dataFolder,
   leaderTimeout: shape.leaderTimeout,
   replicas: shape.replicas,
+  retain: shape.retain,
   logLevel: shape.logLevel,
 };

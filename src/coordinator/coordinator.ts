@@ -28,6 +28,7 @@ import { isInbox, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { Campaign, type Victory } from "./campaign.ts";
+import type { Compaction } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
 import { JournalRoom } from "./journal-room.ts";
@@ -42,8 +43,9 @@ export interface CoordinatorOptions {
   readonly swarm: SwarmId;
   readonly transport: Transport;
   readonly journal: Journal;
-  /** Beside the journal; absent where there are none, and the journal is read from its first record. */
-  readonly snapshots?: SnapshotStore;
+  /** Snapshots beside the journal, and how it is kept short by them. Absent where there are none: the journal is read from
+   *  its first record, and grows. */
+  readonly compaction?: Compaction;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -169,7 +171,8 @@ class RunningCoordinator implements Coordinator {
 
   /** Folds anew, from the newest snapshot to where the journal ends now. */
   async #catchUp(): Promise<void> {
-    const restored = await restore(this.#options);
+    const { journal, clock, logger } = this.#options;
+    const restored = await restore({ journal, clock, logger, ...this.#snapshots });
     this.#replay = restored.replay;
     await readToEnd(this.#options, this.#replay.position.seq, (record) => this.#take(record));
     restored.requireWhole();
@@ -335,9 +338,14 @@ class RunningCoordinator implements Coordinator {
     await this.#foldAnew();
   }
 
+  get #snapshots(): { readonly snapshots?: SnapshotStore } {
+    const { compaction } = this.#options;
+    return compaction === undefined ? {} : { snapshots: compaction.snapshots };
+  }
+
   async #isOvertaken(): Promise<boolean> {
-    const { snapshots, logger } = this.#options;
-    const [furthest] = snapshots === undefined ? [] : await readManifests(snapshots, logger);
+    const { snapshots } = this.#snapshots;
+    const [furthest] = snapshots === undefined ? [] : await readManifests(snapshots, this.#options.logger);
     return furthest !== undefined && furthest.manifest.position.idx > this.#replay.position.idx;
   }
 

@@ -40,6 +40,12 @@ export class JournalRoom {
     );
   }
 
+  /** Asks at once: much has changed. */
+  lookAgain(): void {
+    this.#askedMonotonicMs = Number.NEGATIVE_INFINITY;
+    this.look();
+  }
+
   #heard(usage: JournalUsage): void {
     this.#usage = usage;
     const isShort = usage.bytesMax !== undefined && usage.bytes > usage.bytesMax * limits.journalFullShare;

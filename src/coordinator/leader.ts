@@ -37,6 +37,7 @@ import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
 import { Committer, type PendingBatch } from "./committer.ts";
+import { type Compaction, type CompactionStatus, Compactor } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { whyNotTo } from "./hand-over.ts";
@@ -63,6 +64,8 @@ export interface LeaderDeps {
   readonly journal: Journal;
   readonly recent: RecentRecords;
   readonly room: JournalRoom;
+  /** Absent where the journal is never cut. */
+  readonly compaction?: Compaction;
   /** Journal time before this term. */
   readonly clock: Clock;
   readonly random: Random;
@@ -103,6 +106,7 @@ export class Leader {
   readonly #committer: Committer;
   readonly #outbox: Outbox;
   readonly #publisher: EventPublisher;
+  readonly #compactor: Compactor | undefined;
   readonly #requests: Requests;
   readonly #victory: Victory;
   readonly #onEnd: (end: LeaderEnd) => void;
@@ -173,6 +177,7 @@ export class Leader {
       transfer: (request) => this.#takeTransfer(request),
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
+    this.#compactor = this.#startCompactor();
     const { position } = replay;
     this.#committer = new Committer(
       { journal, clock, position, recent: deps.recent },
@@ -201,6 +206,11 @@ export class Leader {
     );
     this.#pulse();
     this.#scheduleTurn();
+  }
+
+  /** Of the journal's snapshots; undefined where there are none. */
+  get compaction(): CompactionStatus | undefined {
+    return this.#compactor?.status;
   }
 
   get state(): SwarmState {
@@ -385,8 +395,26 @@ export class Leader {
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
     this.monitor.committed(held.turn.recorded);
+    this.#compactCommitted(held, { seq, bytes: batch.bytes.length });
     if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
     else this.#scheduleTurn();
+  }
+
+  #startCompactor(): Compactor | undefined {
+    const { compaction } = this.#deps;
+    if (compaction === undefined) return undefined;
+    const { position, state, tail, places } = this.#replay;
+    const start = { seq: position.seq, idx: position.idx, at: state.at, tail, firstIdx: state.auditFirstIdx };
+    return new Compactor({ ...this.#deps, ...compaction, places }, start, (command) => {
+      this.#own.push(command);
+      this.#scheduleTurn();
+    });
+  }
+
+  #compactCommitted({ turn }: Held, { seq, bytes }: { readonly seq: number; readonly bytes: number }): void {
+    this.#compactor?.committed(seq, turn.recorded.length, bytes);
+    for (const { event } of turn.recorded)
+      if (event.type === "AuditTrimmed") this.#compactor?.trimmed(event.firstIdx);
   }
 
   #answer(entries: readonly InboxEntry[]): void {
@@ -435,6 +463,7 @@ export class Leader {
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     this.#deps.room.look();
+    this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
   }
 
@@ -506,6 +535,7 @@ export class Leader {
     this.#phase = "over";
     this.#unsubscribe();
     this.#cancelPulse?.();
+    this.#compactor?.end();
     this.#cancelDue?.();
     this.#committer.stop();
     this.#onEnd(end);

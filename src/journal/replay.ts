@@ -60,12 +60,23 @@ export interface Folded {
   readonly deadRecords: number;
 }
 
+/** What was read since a replay began. */
+export interface Tail {
+  /** The batch behind which it began. */
+  readonly fromIdx: BatchIndex;
+  readonly events: number;
+  readonly bytes: number;
+}
+
 /** Folds records, in order, into a state of its own. */
 export class Replay implements Folded {
   readonly state: SwarmState;
   readonly places: BatchPlaces;
   lastEventType: EventType | undefined;
   deadRecords: number;
+  readonly #fromIdx: BatchIndex;
+  #tailEvents = 0;
+  #tailBytes = 0;
   #seq: number;
   #hash: string;
   #journal: string;
@@ -76,6 +87,7 @@ export class Replay implements Folded {
     this.places = from?.places ?? new BatchPlaces();
     this.lastEventType = from?.lastEventType;
     this.deadRecords = from?.deadRecords ?? 0;
+    this.#fromIdx = this.state.idx;
     this.#seq = from?.position.seq ?? 0;
     this.#hash = from?.position.hash ?? "";
     this.#journal = from?.position.journal ?? "";
@@ -89,6 +101,10 @@ export class Replay implements Folded {
       hash: this.#hash,
       journal: this.#journal,
     };
+  }
+
+  get tail(): Tail {
+    return { fromIdx: this.#fromIdx, events: this.#tailEvents, bytes: this.#tailBytes };
   }
 
   /** Applies a record, or finds it dead.
@@ -131,6 +147,8 @@ export class Replay implements Folded {
       );
     }
     this.places.add(idx, record.seq);
+    this.#tailEvents += batch.events.length;
+    this.#tailBytes += record.bytes.length;
     this.#hash = hashOf(record.bytes);
     this.lastEventType = batch.events.at(-1)?.type;
     this.#journal = batch.journal;

@@ -63,6 +63,24 @@ describe("settings", () => {
       );
   });
 
+  it("keep so long, so much, or the less of both of the journal", () => {
+    const forever = Number.POSITIVE_INFINITY;
+    expect(settings({}).retention).toEqual({ ageMs: 7 * 86_400_000, bytes: 10 * 1024 ** 3 });
+    expect(settings({ flags: { retain: "1d" } }).retention).toEqual({ ageMs: 86_400_000, bytes: forever });
+    expect(settings({ env: { WAGGLE_RETAIN: "1.5GiB" } }).retention).toEqual({
+      ageMs: forever,
+      bytes: 1.5 * 1024 ** 3,
+    });
+    expect(settings({ cwd: aFolder({ retain: "30d, 2TB" }) }).retention).toEqual({
+      ageMs: 30 * 86_400_000,
+      bytes: 2e12,
+    });
+    for (const wrong of ["", "7", "7d,8d", "1GiB,2GiB", "much", "7d,"])
+      expect(errorOf({ cwd: aFolder({ retain: wrong }) }).message).toContain(
+        "must be a duration, a size, or both with a comma: 7d, 10GiB, 7d,10GiB",
+      );
+  });
+
   it("take on how many servers the journal is kept from a flag, a variable or the file", () => {
     expect(settings({ flags: { replicas: "3" } }).replicas).toBe(3);
     expect(settings({ env: { WAGGLE_REPLICAS: "5" } }).replicas).toBe(5);

@@ -6,8 +6,9 @@ import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
 import { Replay } from "../../src/journal/replay.ts";
-import { makeSnapshot } from "../../src/journal/snapshot/make.ts";
+import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
+import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
 
 const alien = Buffer.from("somebody else's");
@@ -32,8 +33,25 @@ export class StoredHistory {
   }
 
   /** Made of what the journal holds up to a record, by default the last. */
-  snapshot(untilSeq = this.journal.lastSeq): Promise<Manifest> {
-    return makeSnapshot(this.#deps(), untilSeq);
+  async snapshot(untilSeq = this.journal.lastSeq, order: Partial<SnapshotOrder> = {}): Promise<Manifest> {
+    await this.make(untilSeq, order);
+    const deps = this.#deps();
+    const [furthest] = await readManifests(deps.snapshots, deps.logger);
+    if (furthest === undefined) throw new Error("no snapshot was made");
+    return furthest.manifest;
+  }
+
+  make(untilSeq = this.journal.lastSeq, order: Partial<SnapshotOrder> = {}): Promise<SnapshotMade> {
+    const all = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+    const now = this.whole.state.at;
+    return makeSnapshot(this.#deps(), {
+      untilSeq,
+      retention: all,
+      now,
+      journalBytes: 0,
+      isShort: false,
+      ...order,
+    });
   }
 
   /** As a coordinator that starts. */

@@ -3,6 +3,7 @@
 
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
+import type { Compaction } from "../../src/coordinator/compactor.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
@@ -45,6 +46,8 @@ export interface TestSwarmOptions {
   readonly journal?: Journal;
   readonly logger?: Logger;
   /** Of the first coordinator. */
+  /** Of each coordinator, by its way to the journal; default: none. */
+  readonly compaction?: (journal: Journal) => Compaction;
   readonly leaderTimeoutMs?: number;
 }
 
@@ -81,6 +84,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       clock: swarmClock,
       random,
       logger,
+      ...(options.compaction === undefined ? {} : { compaction: options.compaction(journal) }),
       ...more,
     };
     const coordinator = await startCoordinator(deps);

@@ -27,6 +27,11 @@ export interface Manifest {
   readonly chunks: readonly ChunkRef[];
 }
 
+/** Of the state that a snapshot holds, in bytes. */
+export function sizeOf({ chunks }: Manifest): number {
+  return chunks.reduce((sum, [, bytes]) => sum + bytes, 0);
+}
+
 /** The hash of the rest, a line break, and the rest. */
 export function encodeManifest(manifest: Manifest): Uint8Array {
   const { position, ...rest } = manifest;

@@ -1,10 +1,14 @@
 // The manifests of a store that can be read, and which snapshots are kept.
 
-import type { Logger } from "pino";
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { decodeManifest, type Manifest } from "./manifest.ts";
+
+/** The part of a logger that snapshots need. */
+export interface SnapshotLog {
+  error(fields: object, text: string): void;
+}
 
 export interface PlacedManifest {
   readonly place: number;
@@ -15,7 +19,7 @@ export interface PlacedManifest {
  *  cannot be read is said in the log. @throws UnreachableError */
 export async function readManifests(
   store: SnapshotStore,
-  logger: Logger,
+  logger: SnapshotLog,
 ): Promise<readonly PlacedManifest[]> {
   const found: PlacedManifest[] = [];
   for (const { place, bytes } of await store.manifests()) {
@@ -30,17 +34,18 @@ export async function readManifests(
 }
 
 /** Removes all snapshots of a journal but the `limits.snapshotsKept` that reach furthest, and what lies between them.
- *  @throws UnreachableError */
+ *  @returns those that are kept, the furthest first @throws UnreachableError */
 export async function removeOldSnapshots(
   store: SnapshotStore,
   journal: string,
-  logger: Logger,
-): Promise<void> {
+  logger: SnapshotLog,
+): Promise<readonly Manifest[]> {
   const ours = (await readManifests(store, logger)).filter(
     ({ manifest }) => manifest.position.journal === journal,
   );
   const kept = ours.slice(0, limits.snapshotsKept);
   if (kept.length === limits.snapshotsKept) await store.removeBelow(Math.min(...kept.map(firstPlaceOf)));
+  return kept.map(({ manifest }) => manifest);
 }
 
 function firstPlaceOf({ place, manifest }: PlacedManifest): number {

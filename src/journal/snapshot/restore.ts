@@ -10,7 +10,6 @@
 // ends before the newest snapshot goes on, or that is another one: JournalDamagedError, for what would be appended
 // now would stand where the next reader does not look.
 
-import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import { StateDecoder } from "../../core/snapshot/decode.ts";
 import { JournalDamagedError } from "../../errors.ts";
@@ -19,19 +18,19 @@ import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
-import type { Journal, JournalRecord } from "../journal.ts";
+import type { JournalReader, JournalRecord } from "../journal.ts";
 import { Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
 import type { ChunkRef, Manifest } from "./manifest.ts";
-import { readManifests } from "./manifests.ts";
+import { readManifests, type SnapshotLog } from "./manifests.ts";
 
 export interface RestoreDeps {
-  readonly journal: Journal;
+  readonly journal: JournalReader;
   /** Absent where there are none, and the journal is read from its first record. */
   readonly snapshots?: SnapshotStore;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly logger: SnapshotLog;
 }
 
 export interface Restored {
@@ -63,7 +62,7 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
 /** Gives every record behind `seq` to `take`, to where the journal ends or to the record `untilSeq`, in slices of
  *  `limits.snapshotSliceMs`. @throws UnreachableError, JournalDamagedError, and what `take` throws */
 export async function readToEnd(
-  { journal, clock }: { readonly journal: Journal; readonly clock: Clock },
+  { journal, clock }: { readonly journal: JournalReader; readonly clock: Clock },
   seq: number,
   take: (record: JournalRecord) => void,
   untilSeq = Number.POSITIVE_INFINITY,
@@ -80,7 +79,7 @@ export async function readToEnd(
 interface ReadDeps {
   readonly snapshots: SnapshotStore;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly logger: SnapshotLog;
 }
 
 async function readOrPassOver(manifest: Manifest, deps: ReadDeps): Promise<Replay | undefined> {
@@ -129,7 +128,7 @@ const advice =
   "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both";
 
 /** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it. */
-async function requireContinued(journal: Journal, { position }: Manifest): Promise<void> {
+async function requireContinued(journal: JournalReader, { position }: Manifest): Promise<void> {
   const { firstSeq, lastSeq } = await journal.position();
   const snapshot = `the snapshot of batch ${position.idx} goes on behind record ${position.seq}`;
   if (lastSeq < position.seq)
@@ -146,7 +145,7 @@ async function requireContinued(journal: Journal, { position }: Manifest): Promi
     throw new JournalDamagedError(`this is not the journal whose snapshots these are. ${advice}`);
 }
 
-async function requireBeginning(journal: Journal): Promise<void> {
+async function requireBeginning(journal: JournalReader): Promise<void> {
   const { firstSeq } = await journal.position();
   if (firstSeq > 1)
     throw new JournalDamagedError(

@@ -13,19 +13,18 @@
 //   damaged, reading halts (restore.ts) and loses nothing silently.
 // - A failure leaves the state as it was: call again.
 
-import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import type { Manifest } from "./manifest.ts";
-import { removeOldSnapshots } from "./manifests.ts";
+import { removeOldSnapshots, type SnapshotLog } from "./manifests.ts";
 import { writeSnapshot } from "./write.ts";
 
 /** Resolves when the snapshot is durable and was read back.
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function snapshotNow(
   folded: Folded,
-  deps: { readonly store: SnapshotStore; readonly clock: Clock; readonly logger: Logger },
+  deps: { readonly store: SnapshotStore; readonly clock: Clock; readonly logger: SnapshotLog },
 ): Promise<Manifest> {
   const manifest = await writeSnapshot(folded, deps);
   await removeOldSnapshots(deps.store, manifest.position.journal, deps.logger);

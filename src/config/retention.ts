@@ -1,0 +1,43 @@
+// How much of the journal is kept to be read, as people write it: `7d`, `10GiB`, or both with a comma.
+
+import { limits } from "../limits.ts";
+import { durationIn } from "./duration.ts";
+
+/** What is not said is infinite. */
+export interface Retention {
+  readonly ageMs: number;
+  readonly bytes: number;
+}
+
+const unitsBytes: Readonly<Record<string, number>> = {
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  TiB: 1024 ** 4,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+};
+
+const SIZE = /^(\d+(?:\.\d+)?)\s?([KMGT]i?B)$/;
+
+export const defaultRetention: Retention = {
+  ageMs: limits.auditRetentionMs,
+  bytes: limits.auditRetentionBytes,
+};
+
+/** Undefined when it is none: each part a duration or a size, no sort twice. What is not said is without a bound. */
+export function retentionIn(text: string): Retention | undefined {
+  const parts = text.split(",").map((part) => part.trim());
+  const ages = parts.map(durationIn).filter((ms) => ms !== undefined);
+  const sizes = parts.map(bytesIn).filter((bytes) => bytes !== undefined);
+  if (ages.length + sizes.length !== parts.length || ages.length > 1 || sizes.length > 1) return undefined;
+  return { ageMs: ages[0] ?? Number.POSITIVE_INFINITY, bytes: sizes[0] ?? Number.POSITIVE_INFINITY };
+}
+
+function bytesIn(text: string): number | undefined {
+  const [, amount, unit = ""] = SIZE.exec(text) ?? [];
+  const size = unitsBytes[unit];
+  return size === undefined ? undefined : Math.round(Number(amount) * size);
+}

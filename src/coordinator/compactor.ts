@@ -1,0 +1,220 @@
+// Keeps the journal of one term short: has snapshots made when they are due, and lets go what two of them stand behind.
+//
+//   due ── made off the loop (snapshotter.ts) ── AuditTrimmed committed ── journal purged
+//
+// A snapshot is due after so many events or bytes, after a day, or while the journal is short of room (limits.ts). What
+// may go is found by whoever made it. The rule: first it stands on the record that batches will be gone, then they go;
+// and they go only while a snapshot reaches as far.
+//
+// Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
+// this. A leader that takes over begins the purge anew that the one before did not end.
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import type { Command } from "../core/command.ts";
+import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
+import type { BatchPlaces } from "../journal/batch-places.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Tail } from "../journal/replay.ts";
+import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
+import { readManifests } from "../journal/snapshot/manifests.ts";
+import type { Retention } from "../journal/snapshot/trim.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { limits } from "../limits.ts";
+import type { JournalRoom } from "./journal-room.ts";
+import type { Snapshotter } from "./snapshotter.ts";
+
+export interface Compaction {
+  readonly snapshots: SnapshotStore;
+  readonly snapshotter: Snapshotter;
+  readonly retention: Retention;
+  /** After so many events a snapshot is due. Default `limits.snapshotEvents`. */
+  readonly everyEvents?: number;
+}
+
+export interface CompactorDeps extends Compaction {
+  readonly journal: Journal;
+  readonly room: JournalRoom;
+  readonly places: BatchPlaces;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface CompactionStatus {
+  /** The newest snapshot, as far as this leader knows. */
+  readonly newest: SnapshotFacts | undefined;
+  /** Why the last one could not be made, until one is. */
+  readonly failure: string | undefined;
+}
+
+/** What was committed since the newest snapshot, or since the making of one began. */
+interface Backlog {
+  events: number;
+  bytes: number;
+}
+
+export class Compactor {
+  readonly #deps: CompactorDeps;
+  /** Asks for a command in the next turn. */
+  readonly #ask: (command: Command) => void;
+  readonly #ending = new AbortController();
+  #newest: SnapshotFacts | undefined;
+  #failure: string | undefined;
+  #backlog: Backlog = { events: 0, bytes: 0 };
+  #committedSeq: number;
+  /** Journal time from which the age of what has no snapshot counts. */
+  #sinceAt: Instant;
+  #isBusy = true;
+  #retryMonotonicMs = 0;
+  #retryMs: number = limits.snapshotRetryMs;
+  #shortMonotonicMs = Number.NEGATIVE_INFINITY;
+  /** The first batch that is to be kept, while what stands before it is not purged yet. */
+  #purgeTo: BatchIndex | undefined;
+  #isPurging = false;
+
+  /** @param start.seq of the last committed record · @param start.firstIdx where the audit begins, on record */
+  constructor(
+    deps: CompactorDeps,
+    start: {
+      readonly seq: number;
+      readonly at: Instant;
+      readonly idx: BatchIndex;
+      readonly tail: Tail;
+      readonly firstIdx: BatchIndex;
+    },
+    ask: (command: Command) => void,
+  ) {
+    this.#deps = deps;
+    this.#ask = ask;
+    this.#committedSeq = start.seq;
+    this.#sinceAt = start.at;
+    this.#purgeTo = start.firstIdx > 1 ? start.firstIdx : undefined;
+    void this.#begin(start.tail, start.idx);
+  }
+
+  get status(): CompactionStatus {
+    return { newest: this.#newest, failure: this.#failure };
+  }
+
+  /** Takes note of a batch. */
+  committed(seq: number, events: number, bytes: number): void {
+    this.#committedSeq = seq;
+    this.#backlog.events += events;
+    this.#backlog.bytes += bytes;
+  }
+
+  /** Batches before `firstIdx` are gone, on the record: now they may go. */
+  trimmed(firstIdx: BatchIndex): void {
+    this.#purgeTo = firstIdx;
+    void this.#purge();
+  }
+
+  /** Looks whether something is due. @param at journal time */
+  look(at: Instant): void {
+    if (this.#purgeTo !== undefined) void this.#purge();
+    if (this.#isBusy || this.#now < this.#retryMonotonicMs || !this.#isDue(at)) return;
+    void this.#make(at);
+  }
+
+  /** The term is over: what is being made is given up. */
+  end(): void {
+    this.#ending.abort();
+  }
+
+  get #now(): number {
+    return this.#deps.clock.monotonicMs();
+  }
+
+  /** Of what was read since the replay began, as much counts as lies behind the newest snapshot. */
+  async #begin({ fromIdx, events, bytes }: Tail, idx: BatchIndex): Promise<void> {
+    try {
+      const [furthest] = await readManifests(this.#deps.snapshots, this.#deps.logger);
+      if (furthest !== undefined) this.#newest = factsOf(furthest.manifest);
+    } catch (cause) {
+      this.#deps.logger.warn({ err: cause }, "the snapshots cannot be reached");
+    }
+    const behind = idx - Math.max(this.#newest?.idx ?? 0, fromIdx);
+    const share = behind <= 0 ? 0 : behind / (idx - fromIdx);
+    this.#backlog.events += Math.round(events * share);
+    this.#backlog.bytes += Math.round(bytes * share);
+    this.#isBusy = false;
+  }
+
+  #isDue(at: Instant): boolean {
+    const { room, everyEvents = limits.snapshotEvents } = this.#deps;
+    const { events, bytes } = this.#backlog;
+    if (events === 0) return false;
+    const bytesMax = (room.usage.bytesMax ?? Number.POSITIVE_INFINITY) * limits.snapshotJournalShare;
+    const isOld = at - (this.#newest?.at ?? this.#sinceAt) >= limits.snapshotMs;
+    const isShort = room.isShort && this.#now - this.#shortMonotonicMs >= limits.snapshotShortMs;
+    return events >= everyEvents || bytes >= Math.min(limits.snapshotBytes, bytesMax) || isOld || isShort;
+  }
+
+  async #make(at: Instant): Promise<void> {
+    const { snapshotter, retention, room, logger } = this.#deps;
+    const before = { ...this.#backlog };
+    const startedMs = this.#now;
+    const isShort = room.isShort;
+    const order = {
+      untilSeq: this.#committedSeq,
+      retention,
+      now: at,
+      journalBytes: room.usage.bytes,
+      isShort,
+    };
+    this.#isBusy = true;
+    if (isShort) this.#shortMonotonicMs = startedMs;
+    try {
+      const made = await snapshotter.make(order, this.#ending.signal);
+      if (this.#ending.signal.aborted) return;
+      const { idx, bytes } = made;
+      logger.info({ idx, bytes, tookMs: Math.round(this.#now - startedMs) }, "a snapshot was made");
+      this.#made(made, before);
+    } catch (cause) {
+      if (!this.#ending.signal.aborted) this.#failed(cause);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #made({ trim, ...newest }: SnapshotMade, before: Backlog): void {
+    this.#newest = newest;
+    this.#failure = undefined;
+    this.#retryMs = limits.snapshotRetryMs;
+    this.#backlog.events -= before.events;
+    this.#backlog.bytes -= before.bytes;
+    if (trim !== undefined) this.#ask({ type: "TrimAudit", ...trim });
+  }
+
+  #failed(cause: unknown): void {
+    this.#failure = cause instanceof Error ? cause.message : String(cause);
+    this.#retryMonotonicMs = this.#now + this.#retryMs;
+    this.#deps.logger.error(
+      { err: cause, retryMs: this.#retryMs },
+      "a snapshot could not be made: it is tried again; until then a restart takes longer and the journal grows",
+    );
+    this.#retryMs = Math.min(this.#retryMs * 2, limits.snapshotRetryMsMax);
+  }
+
+  async #purge(): Promise<void> {
+    const firstIdx = this.#purgeTo;
+    const seq = firstIdx && this.#deps.places.seqOf(firstIdx);
+    if (this.#isPurging || seq === undefined || this.#now < this.#retryMonotonicMs) return;
+    this.#isPurging = true;
+    const { journal, snapshots, logger, room } = this.#deps;
+    try {
+      const [furthest] = await readManifests(snapshots, logger);
+      if (furthest === undefined || furthest.manifest.position.seq < seq - 1)
+        throw new Error(`no snapshot that can be read reaches batch ${batchIndex((firstIdx ?? 1) - 1)}`);
+      await journal.purgeBelow(seq);
+      logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
+      if (this.#purgeTo === firstIdx) this.#purgeTo = undefined;
+      room.lookAgain();
+    } catch (cause) {
+      this.#retryMonotonicMs = this.#now + limits.snapshotRetryMs;
+      logger.warn({ err: cause, firstIdx }, "the journal could not be purged: it is tried again");
+    } finally {
+      this.#isPurging = false;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+// Snapshots made in a thread of the process (snapshot-thread.ts), which opens the journal and the snapshots by itself, ends
+// with each snapshot, and takes its memory with it. Its failure, whatever it is, is an error here and nothing else.
+// Node 20 loads no TypeScript in a thread, so it is always the compiled entry that runs, found by the package's own name.
+
+import { createRequire } from "node:module";
+import { getHeapStatistics } from "node:v8";
+import { Worker } from "node:worker_threads";
+import type { Logger } from "pino";
+import { WaggleError, type WaggleErrorCode } from "../errors.ts";
+import type { SnapshotMade, SnapshotOrder } from "../journal/snapshot/make.ts";
+import type { NatsOptions } from "../transport/nats.ts";
+import type { Snapshotter } from "./snapshotter.ts";
+
+/** Where the journal and its snapshots are; plain values, for they are copied. */
+export type JournalPlace =
+  | {
+      readonly kind: "stream";
+      readonly connection: Omit<NatsOptions, "signal" | "onError">;
+      readonly swarm: string;
+    }
+  | { readonly kind: "file"; readonly folder: string; readonly snapshotFolder: string };
+
+export interface ThreadOrder {
+  readonly place: JournalPlace;
+  readonly order: SnapshotOrder;
+}
+
+export type ThreadWord =
+  | { readonly type: "made"; readonly made: SnapshotMade }
+  | { readonly type: "failed"; readonly code: WaggleErrorCode; readonly message: string }
+  | { readonly type: "log"; readonly fields: object; readonly text: string };
+
+export class ThreadSnapshotter implements Snapshotter {
+  readonly #place: JournalPlace;
+  readonly #logger: Logger;
+
+  constructor(place: JournalPlace, logger: Logger) {
+    this.#place = place;
+    this.#logger = logger;
+  }
+
+  make(order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotMade> {
+    signal.throwIfAborted();
+    const workerData: ThreadOrder = { place: this.#place, order };
+    const thread = new Worker(createRequire(import.meta.url).resolve("waggledance/snapshot-thread"), {
+      workerData,
+      name: "waggle-snapshot",
+      execArgv: [],
+      // As much as this thread may have, whose state the other one holds a second time.
+      resourceLimits: { maxOldGenerationSizeMb: Math.floor(getHeapStatistics().heap_size_limit / 1024 ** 2) },
+    });
+    const stop = () => void thread.terminate();
+    signal.addEventListener("abort", stop, { once: true });
+    return new Promise<SnapshotMade>((resolve, reject) => {
+      thread.on("message", (word: ThreadWord) => {
+        if (word.type === "made") resolve(word.made);
+        else if (word.type === "failed") reject(new WaggleError(word.code, word.message));
+        else this.#logger.error(word.fields, word.text);
+      });
+      thread.once("error", reject);
+      thread.once("exit", (code) => reject(ended(`exit ${code}`)));
+    }).finally(() => signal.removeEventListener("abort", stop));
+  }
+}
+
+function ended(why: string): WaggleError {
+  return new WaggleError("WAGGLE_INVARIANT", `the thread that makes snapshots ended without one: ${why}`);
+}

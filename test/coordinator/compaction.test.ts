@@ -1,0 +1,150 @@
+// Snapshots and purges while a swarm works: made when they are due, never at the leader's cost, and whoever starts, stands
+// by or was deposed goes on from them.
+
+import { afterEach, describe, expect, it } from "vitest";
+import type { Compaction } from "../../src/coordinator/compactor.ts";
+import { type Snapshotter, snapshotterHere } from "../../src/coordinator/snapshotter.ts";
+import type { Journal } from "../../src/journal/journal.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
+import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
+import { limits } from "../../src/limits.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { keptLog } from "../support/kept-log.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { silentLogger, startTestSwarm, type TestSwarm, type TestSwarmOptions } from "../support/swarm.ts";
+
+const nothing = { ageMs: 0, bytes: 0 };
+const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+
+class CompactedSwarm {
+  readonly clock = new ManualClock();
+  readonly journal: MemoryJournalStore;
+  readonly snapshots = new MemorySnapshots();
+  /** Fails so many times before it works. */
+  failures = 0;
+  swarm!: TestSwarm;
+  #tasks = 0;
+
+  constructor(bytesMax?: number) {
+    this.journal = new MemoryJournalStore(bytesMax === undefined ? {} : { bytesMax });
+  }
+
+  async start(retention = nothing, options: TestSwarmOptions = {}): Promise<this> {
+    const compaction = (journal: Journal): Compaction => {
+      const snapshots = this.snapshots.open();
+      const here = snapshotterHere({ journal, snapshots, clock: this.clock, logger: silentLogger });
+      const snapshotter: Snapshotter = {
+        make: async (order, signal) => {
+          this.failures -= 1;
+          if (this.failures >= 0) throw new Error("the thread died");
+          return await here.make(order, signal);
+        },
+      };
+      return { snapshots, snapshotter, retention, everyEvents: 10 };
+    };
+    const { clock, journal: store } = this;
+    this.swarm = await startTestSwarm({ clock, store, compaction, ...options });
+    return this;
+  }
+
+  /** So many batches of a task each, and time for what they are the reason of. */
+  async work(batches: number, payload = "x"): Promise<void> {
+    for (let batch = 0; batch < batches; batch += 1) {
+      this.#tasks += 1;
+      const answer = await this.swarm.client.submit([{ id: `t${this.#tasks}`, kind: "k", payload }]);
+      expect(answer).toMatchObject({ answers: [{ ok: true }] });
+      this.swarm.watched.settled(); // before it is purged
+    }
+    await this.clock.advance(limits.pulseMs * 3);
+  }
+
+  async restarted() {
+    const deps = {
+      journal: this.journal.open(),
+      snapshots: this.snapshots.open(),
+      clock: this.clock,
+      logger: silentLogger,
+    };
+    const { replay, requireWhole } = await restore(deps);
+    await readToEnd(deps, replay.position.seq, (record) => replay.take(record));
+    requireWhole();
+    return replay;
+  }
+}
+
+let compacted: CompactedSwarm | undefined;
+afterEach(async () => {
+  await compacted?.swarm.stop();
+  compacted = undefined;
+});
+
+describe("a leader's journal", () => {
+  it("is purged to the older of two snapshots, and a restart finds all", async () => {
+    compacted = await new CompactedSwarm().start();
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    const { journal, swarm } = compacted;
+    const whole = swarm.watched.settled();
+    expect(journal.firstSeq).toBeGreaterThan(20);
+    expect(whole.state.auditFirstIdx).toBe(journal.firstSeq);
+    const replay = await compacted.restarted();
+    expect(fingerprint(replay.state)).toBe(fingerprint(whole.state));
+    expect(replay.tail.events).toBeLessThan(20);
+  });
+
+  it("is kept for as long as was asked, whatever snapshots there are", async () => {
+    compacted = await new CompactedSwarm().start(everything);
+    for (let round = 0; round < 3; round += 1) await compacted.work(12);
+    expect(compacted.snapshots.places("manifest")).toHaveLength(2);
+    expect(compacted.journal.firstSeq).toBe(1);
+  });
+
+  it("gives up what was to be kept where room is short, says so, and takes tasks again", async () => {
+    compacted = await new CompactedSwarm(200_000).start(everything);
+    let refused = 0;
+    for (let batch = 0; batch < 60; batch += 1) {
+      const task = { id: `b${batch}`, kind: "k", payload: "x".repeat(10_000) };
+      const answer = await compacted.swarm.client.submit([task]);
+      if (answer.answers?.[0]?.ok !== true) refused += 1;
+      compacted.swarm.watched.settled();
+      await compacted.clock.advance(limits.journalUsageMs);
+    }
+    expect(refused).toBeLessThan(60);
+    const { state } = compacted.swarm.watched.settled();
+    expect(state.auditFirstIdx).toBeGreaterThan(1);
+    expect(state.taskById.size).toBeGreaterThan(30);
+  });
+
+  it("goes on while snapshots fail, which is said and tried again ever later", async () => {
+    const log = keptLog();
+    compacted = await new CompactedSwarm().start(nothing, { logger: log.logger });
+    compacted.failures = 2;
+    await compacted.work(12);
+    expect(log.lines.filter(({ msg }) => msg.includes("could not be made"))).toHaveLength(1);
+    await compacted.clock.advance(limits.snapshotRetryMs);
+    expect(compacted.snapshots.places("manifest")).toHaveLength(0);
+    await compacted.clock.advance(limits.snapshotRetryMs * 2);
+    expect(compacted.snapshots.places("manifest")).toHaveLength(1);
+    await compacted.work(1);
+  });
+});
+
+describe("a coordinator that stands by", () => {
+  it("begins anew at the newest snapshot when its place was purged away", async () => {
+    compacted = await new CompactedSwarm().start();
+    await compacted.work(12);
+    const { swarm, clock, journal } = compacted;
+    const way = journal.open();
+    const standby = await swarm.startAnother("c2", way);
+    way.setCutOff(true);
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    way.setCutOff(false);
+    await clock.advance(limits.leaderTimeoutMs);
+    await swarm.coordinator.stop();
+    await clock.advance(limits.leaderTimeoutMs * 3);
+    await standby.whenLeading();
+    await compacted.work(1);
+    const { state } = swarm.watched.settled();
+    expect(state.taskById.size).toBe(61);
+  });
+});
