@@ -487,6 +487,50 @@ describe("a result", () => {
   });
 });
 
+describe("a result an hour late", () => {
+  /** A first agent that fell silent in the middle of t1, and a second that has it now. */
+  async function handedOn() {
+    const slow = await swarm.agent("a1");
+    await swarm.client.submit([{ id: "t1", kind: "count", timeoutMs: 24 * 3_600_000 }]);
+    const late = await slow.assignment();
+    await slow.beat(held("t1"), 1);
+    const quick = await swarm.agent("a2");
+    const assignment = await passTime(quick, limits.agentLostMs + 1_000).then(() => quick.assignment());
+    return { slow, quick, late, assignment };
+  }
+
+  /** Time in which one agent beats and the others are silent. */
+  async function passTime(beating: WireAgent, ms: number, seen = 0) {
+    for (let passed = 0; passed < ms; passed += 2_000) {
+      await clock.advance(2_000);
+      await beating.beat(seen === 0 ? [] : [{ task: "t1", attempt: 2 }], seen);
+    }
+  }
+
+  it("is stale when another completed the task, and changes nothing", async () => {
+    const { slow, quick, late, assignment } = await handedOn();
+    await quick.complete(assignment, "first");
+    await passTime(quick, 3_600_000);
+    expect((await slow.complete(late, "second")).answers).toEqual([{ ok: true, status: "stale" }]);
+    const { answers } = await swarm.client.ask(subjects.project("default", "await"), {
+      tasks: ["t1"],
+      notify: "me",
+    });
+    expect(answers).toMatchObject([{ outcome: { result: "first", agent: "a2", attempts: 2 } }]);
+    expect(await statusOf("a1")).toMatchObject({ status: "offline", completed: 0 });
+  });
+
+  it("is stale while another runs the task, which goes on; so is one in the name of the agent's next life", async () => {
+    const { slow, quick, late, assignment } = await handedOn();
+    await passTime(quick, 3_600_000, 1);
+    expect((await slow.complete(late, "second")).answers).toEqual([{ ok: true, status: "stale" }]);
+    const reborn = await swarm.agent("a1", { incarnation: "a1-2" });
+    expect((await reborn.complete(late, "second")).answers).toEqual([{ ok: true, status: "stale" }]);
+    expect(await task("t1")).toMatchObject({ state: "running", attempts: 2 });
+    expect((await quick.complete(assignment, "first")).answers).toEqual([{ ok: true, status: "ok" }]);
+  });
+});
+
 describe("an agent that fails what others do well", () => {
   it("is suspended, waits out its back-off, and is probed with one task", async () => {
     const [bad, good] = [
