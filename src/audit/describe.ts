@@ -45,6 +45,8 @@ function sentence(event: Event): string {
       return `${event.agent} joined: ${describeAgent(event)}`;
     case "AssignmentsConfirmed":
       return `${event.agent} has received its assignments up to number ${event.upTo}`;
+    case "AgentFoundAhead":
+      return `${event.agent} has seen assignments up to number ${event.upTo} that the journal does not know: the journal lost its end`;
     case "AgentLeft":
       return `${event.agent} ${departures[event.reason]}`;
     case "AgentDrained":

@@ -20,6 +20,7 @@ const known: Readonly<Record<EventType, true>> = {
   BudgetExceeded: true,
   AgentJoined: true,
   AssignmentsConfirmed: true,
+  AgentFoundAhead: true,
   AgentLeft: true,
   AgentDrained: true,
   AgentUndrained: true,

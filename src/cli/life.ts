@@ -52,6 +52,7 @@ function isTrouble(event: Event): boolean {
 }
 
 const troubles: ReadonlySet<string> = new Set([
+  "AgentFoundAhead",
   "AgentUnresponsive",
   "AgentSuspended",
   "BudgetExceeded",

@@ -3,6 +3,7 @@
 
 import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
+import { isAheadOfJournal } from "../core/decide-agent.ts";
 import type { AgentRow, OpenAttempt, SwarmState } from "../core/state.ts";
 import { type AgentId, attemptKey, type Incarnation } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -218,6 +219,7 @@ function noteMissing(presence: Presence, missing: readonly OpenAttempt[]): void 
 /** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no
  *  attempt is not asked for. */
 function agrees(row: AgentRow, { held, seen, draining }: Heartbeat): boolean {
+  if (isAheadOfJournal(row, seen)) return false;
   if (row.unresponsive && seen >= row.lastNumber) return false;
   if (draining === true && !row.draining) return false;
   const holds = new Set(held.map(attemptKey));

@@ -1,7 +1,7 @@
 // How an agent's row changes: its lives, the attempts that occupy its places, what was learnt of it.
 
 import { assert } from "../assert.ts";
-import type { AgentId, Instant, Kind, TaskId } from "../ids.ts";
+import type { AgentId, AssignmentNumber, Instant, Kind, TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { emptyRecord, recordOutcome } from "../scheduling/success-rate.ts";
 import type { EventOf } from "./event.ts";
@@ -57,6 +57,12 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
     kind: "forget",
     agent: row.id,
   });
+}
+
+/** The next assignment is numbered after `upTo`. */
+export function passOver(row: AgentRow, upTo: AssignmentNumber): void {
+  assert(row.online && upTo > row.lastNumber, `agent ${row.id} is ahead of its assignments`);
+  row.lastNumber = upTo;
 }
 
 export function forgetRow(state: SwarmState, id: AgentId): void {

@@ -20,6 +20,7 @@ import {
   learn,
   leaveRow,
   openAttempt,
+  passOver,
   releaseAttempt,
 } from "./agent-rows.ts";
 import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } from "./budget-rows.ts";
@@ -108,6 +109,8 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return joinRow(state, event, context);
     case "AssignmentsConfirmed":
       return confirm(state, event);
+    case "AgentFoundAhead":
+      return passOver(agentOf(state, event.agent), event.upTo);
     case "AgentLeft":
       return leaveRow(state, event, context);
     case "AgentDrained":

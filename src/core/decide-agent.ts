@@ -62,7 +62,7 @@ export function decideReconcile(
 ): Decision {
   const row = online(state, command.agent, command.incarnation);
   if (row === undefined) return answered({ kind: "none" });
-  const events: Event[] = [...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)];
+  const events: Event[] = [...arrivals(row, command.seen), ...lostAttempts(state, row, command, at)];
   // Before it is responsive again, or what it has let go could be granted to it.
   const slots = reconcileSlots(state, row.id, command.slots ?? noSlots);
   events.push(...slots.events);
@@ -148,7 +148,7 @@ function newLife(command: JoinAgent): Reply {
 
 function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instant): Decision {
   return {
-    events: [joined(command), ...confirmations(row, command.seen), ...lostAttempts(state, row, command, at)],
+    events: [joined(command), ...arrivals(row, command.seen), ...lostAttempts(state, row, command, at)],
     reply: { kind: "joined", resumed: true, unknownAttempts: unknownAttempts(state, row, command.held) },
   };
 }
@@ -175,10 +175,22 @@ function endLife(
   return { events, isComplete };
 }
 
-function confirmations(row: AgentRow, seen: AgentRow["lastNumber"]): Event[] {
+/** Whether an agent has seen assignments that were lost with the journal's end. One that claims more than can have been
+ *  under way is not believed. */
+export function isAheadOfJournal({ lastNumber }: AgentRow, seen: number): boolean {
+  return seen > lastNumber && seen - lastNumber <= limits.assignmentsAheadMax;
+}
+
+/** What has reached the agent. Numbers that it knows and the journal does not are passed over: under one of them the
+ *  agent would take the next assignment for one that it had before. */
+function arrivals(row: AgentRow, seen: AgentRow["lastNumber"]): Event[] {
   if (seen <= row.confirmedNumber) return [];
-  const upTo = assignmentNumber(Math.min(seen, row.lastNumber));
-  return upTo > row.confirmedNumber ? [{ type: "AssignmentsConfirmed", agent: row.id, upTo }] : [];
+  const isAhead = isAheadOfJournal(row, seen);
+  const upTo = assignmentNumber(isAhead ? seen : Math.min(seen, row.lastNumber));
+  return [
+    ...(isAhead ? [{ type: "AgentFoundAhead", agent: row.id, upTo } as const] : []),
+    ...(upTo > row.confirmedNumber ? [{ type: "AssignmentsConfirmed", agent: row.id, upTo } as const] : []),
+  ];
 }
 
 function lostAttempts(

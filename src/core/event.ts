@@ -217,6 +217,9 @@ export type Event =
     }
   /** Every assignment up to `upTo` has reached the agent: its attempts are running. */
   | { readonly type: "AssignmentsConfirmed"; readonly agent: AgentId; readonly upTo: AssignmentNumber }
+  /** It has seen assignments up to `upTo` of which the journal knows nothing: the journal has lost its end. Their
+   *  numbers are passed over. */
+  | { readonly type: "AgentFoundAhead"; readonly agent: AgentId; readonly upTo: AssignmentNumber }
   /** Follows the closing of all its attempts. `fenced`: a later join of the same id took its place. */
   | {
       readonly type: "AgentLeft";

@@ -92,6 +92,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   AttemptReleased: { type: "AttemptReleased", ...attempt, reason: "confirmed" },
   AgentJoined: { type: "AgentJoined", ...life, kinds: [kind("count"), kind("digest")], maxConcurrent: 4 },
   AssignmentsConfirmed: { type: "AssignmentsConfirmed", agent: agentId("a1"), upTo: assignmentNumber(7) },
+  AgentFoundAhead: { type: "AgentFoundAhead", agent: agentId("a1"), upTo: assignmentNumber(9) },
   AgentLeft: { type: "AgentLeft", ...life, reason: "lapsed" },
   AgentDrained: { type: "AgentDrained", agent: agentId("a1") },
   AgentUndrained: { type: "AgentUndrained", agent: agentId("a1") },

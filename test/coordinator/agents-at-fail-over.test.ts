@@ -182,6 +182,35 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
   });
 });
 
+describe("a journal that lost its end with all who remembered it", () => {
+  it("is told by the agent that has seen more: what it ran is stopped, what it is given next is started", async () => {
+    await joined();
+    await submit("t1");
+    await clock.advance(limits.heartbeatMs);
+    await clock.advance(limits.heartbeatMs);
+    const known = store.lastSeq;
+    await submit("t2", "t3");
+    await clock.advance(limits.heartbeatMs);
+    expect(starts).toEqual(["t1#1", "t2#1", "t3#1"]);
+    for (const id of ["c1", "c2"]) swarm.hub.cut(swarm.transportById.get(id) as Transport);
+    first.journal.setCutOff(true);
+    second.setCutOff(true);
+    store.loseTail(store.lastSeq - known);
+    await swarm.startAnother("c3");
+    await clock.advance(3 * limits.leaderTimeoutMs);
+    await submit("t4");
+    await clock.advance(3 * limits.heartbeatMs);
+    expect(aborts.sort()).toEqual(["t2#1", "t3#1"]);
+    await end("t2");
+    await end("t3");
+    await submit("t5");
+    await clock.advance(3 * limits.heartbeatMs);
+    expect(starts.slice(3)).toEqual(["t4#1", "t5#1"]);
+    expect(events("AgentFoundAhead")).toMatchObject([{ agent: "a1", upTo: 3 }]);
+    expect(events("AgentLeft")).toEqual([]);
+  });
+});
+
 describe("two leaders", () => {
   /** Everything the first leader said to the agent, to be said again. */
   function wordsTo(agent: string, tap: WireTap): Buffer[] {

@@ -76,6 +76,7 @@ const illegal: readonly (readonly [string, Event])[] = [
     "a confirmation of what was not sent",
     { type: "AssignmentsConfirmed", agent: a1, upTo: assignmentNumber(2) },
   ],
+  ["an agent ahead by nothing", { type: "AgentFoundAhead", agent: a1, upTo: assignmentNumber(1) }],
   ["an agent forgotten while it is there", { type: "AgentForgotten", agent: a1 }],
   [
     "a place freed that was not revoked",

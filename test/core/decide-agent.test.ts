@@ -138,17 +138,29 @@ describe("a heartbeat", () => {
     expect(reply).toEqual({ kind: "reconciled", unknown: held("t7") });
   });
 
-  it("that claims to have seen more than was sent confirms what was sent", () => {
-    const turns = busy(2);
-    turns.turn(reconcile(1_000, "t1", "t2"));
-    expect(turns.agent("a1").confirmedNumber).toBe(2);
-  });
-
   it("of another life is nothing", () => {
     const turns = busy(1);
     const before = fingerprint(turns.state);
     turns.turn({ ...reconcile(1), incarnation: incarnation("a1-0") });
     expect(fingerprint(turns.state)).toBe(before);
+  });
+
+  it("passes over numbers that the agent has seen and the journal does not know", () => {
+    const turns = busy(2, { maxConcurrent: 4 });
+    const [reply] = turns.turn(reconcile(5, "t1", "t2", "t9"));
+    expect(reply).toMatchObject({ kind: "reconciled", unknown: held("t9") });
+    expect(turns.agent("a1")).toMatchObject({ lastNumber: 5, confirmedNumber: 5 });
+    expect([...turns.agent("a1").open.values()].map(({ state }) => state)).toEqual(["running", "running"]);
+    turns.turn(submit({ id: taskId("t3") }));
+    expect([...turns.agent("a1").open.keys()]).toEqual([1, 2, 6]);
+  });
+
+  it("does not believe an agent that claims to have seen more than can have been under way", () => {
+    const turns = busy(1, { maxConcurrent: 4 });
+    turns.turn(reconcile(Number.MAX_SAFE_INTEGER, "t1"));
+    expect(turns.agent("a1")).toMatchObject({ lastNumber: 1, confirmedNumber: 1 });
+    turns.turn(submit({ id: taskId("t2") }));
+    expect([...turns.agent("a1").open.keys()]).toEqual([1, 2]);
   });
 
   it("brings an unresponsive agent back when it has seen everything", () => {
