@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { swarmId } from "../../src/ids.ts";
 import {
   inspectNatsStreams,
@@ -10,6 +10,7 @@ import {
   openNatsJournal,
   openNatsSnapshots,
 } from "../../src/journal/nats.ts";
+import { type Servers, startServers } from "../chaos/servers.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { bytesOf, noise } from "./records.ts";
 import { describeSnapshotStore } from "./snapshot-conformance.ts";
@@ -134,5 +135,47 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
         await own.stop();
       }
     });
+
+    it("have as many replicas as their journal, and outlive the server that leads their stream", async () => {
+      const servers = await startServers(path, 3);
+      try {
+        const { swarm } = optionsFor(server);
+        const options = {
+          connection: { urls: servers.urls, name: "snapshot test" },
+          swarm,
+          bytesMax: 64 * MEBIBYTE,
+          create: true,
+        };
+        // A cluster takes its time to find itself.
+        const opening = () => openNatsJournal({ ...options, replicas: 3 });
+        const journal = await vi.waitFor(opening, { timeout: 40_000 });
+        const store = await openNatsSnapshots(options);
+        const first = await store.putChunk(bytesOf("first"));
+        const leading = await leaderOf(servers, `WAGGLE_${swarm}_SNAP`);
+        expect(leading.replicas).toBe(3);
+        await leading.member.kill("SIGKILL");
+        const second = await store.putChunk(bytesOf("second"));
+        expect(second).toBeGreaterThan(first);
+        expect(await store.chunk(first)).toEqual(bytesOf("first"));
+        expect(await store.chunk(second)).toEqual(bytesOf("second"));
+        await store.close();
+        await journal.close();
+      } finally {
+        await servers.stop();
+      }
+    });
   });
+}
+
+async function leaderOf({ members, urls }: Servers, stream: string) {
+  const connection = await connect({ servers: [...urls] });
+  const answer = await connection.request(`$JS.API.STREAM.INFO.${stream}`, "", { timeout: 5_000 });
+  const { cluster, config } = answer.json<{
+    readonly cluster: { readonly leader: string };
+    readonly config: { readonly num_replicas: number };
+  }>();
+  await connection.close();
+  const member = members.find(({ name }) => name === cluster.leader);
+  if (member === undefined) throw new Error(`nobody leads ${stream}`);
+  return { member, replicas: config.num_replicas };
 }
