@@ -424,6 +424,9 @@ export const limits = {
   journalOpenMs: 10_000,
   /** …and before a replay gives up, which has more to lose. */
   journalSilenceMsMax: 30_000,
+  /** A record that is not found between others is gone when it is not found for so long: a server that has just
+   *  taken over may not know what it has. */
+  journalHoleMs: 3_000,
   /** Interruptions of a journal (dead records, records lost for good) across which it is known where each batch
    *  stands: each is 24 bytes in a snapshot's manifest, which must fit one message. */
   journalRunsMax: 4_096,
@@ -523,6 +526,12 @@ export const limits = {
   // --- simulations ----------------------------------------------------------------------------
   /** Seeds of one command: an interval narrows with the root of their number, nobody needs more. */
   simulationSeedsMax: 10_000,
+  /** Highest seed of the fault simulator: they are written in commands. */
+  tortureSeedMax: 1_000_000_000,
+  /** A week, which is what `--minutes` may ask for. */
+  tortureMinutesMax: 7 * 24 * 60,
+  /** More threads than any machine has cores. */
+  tortureThreadsMax: 1_024,
   /** A trace is read into memory: about ten million requests. */
   simulationTraceBytes: 512 * 1024 * 1024,
   /** What is done by then shows no bar. */

@@ -7,9 +7,11 @@
 // lies before the stream's first, and anything else is a hole, which is damage.
 //
 // A stream that is shorter than it was is waited for before it is judged: coordinators append again what it
-// lost, and a server that has just taken over may not know its newest records yet.
+// lost, and a server that has just taken over may not know its newest records yet. For the same reason a hole is
+// believed only when it is found for `limits.journalHoleMs`.
 
 import { UnreachableError, type WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { holeError, purgedError, rewrittenError, shrunkError } from "./faults.ts";
 import type { JournalRecord } from "./journal.ts";
 import { Retry } from "./retry.ts";
@@ -35,10 +37,15 @@ export async function* readStream(
   const retry = new Retry({ ...reading, clock }, (listener) => access.wire.onStatus(listener));
   let nextSeq = reading.fromSeq;
   let previous: JournalRecord | undefined;
+  let holeSinceMs: number | undefined;
 
   while (nextSeq <= untilSeq && !signal.aborted) {
     const beginning = await beginPull(access, { nextSeq, untilSeq, hasRead: previous !== undefined });
-    if (beginning.kind === "not-yet") {
+    if (beginning.kind === "hole") {
+      holeSinceMs ??= clock.monotonicMs();
+      if (clock.monotonicMs() - holeSinceMs >= limits.journalHoleMs) throw beginning.reason;
+    } else holeSinceMs = undefined;
+    if (beginning.kind !== "begun") {
       await retry.pause(beginning.reason);
       continue;
     }
@@ -70,7 +77,9 @@ interface Place {
 
 type Beginning =
   | { readonly kind: "begun"; readonly pull: StreamPull }
-  | { readonly kind: "not-yet"; readonly reason: WaggleError };
+  | { readonly kind: "not-yet"; readonly reason: WaggleError }
+  /** The next record is not there, and later ones are, as far as the server knows now. */
+  | { readonly kind: "hole"; readonly reason: WaggleError };
 
 /** @throws JournalDamagedError */
 async function beginPull(access: StreamAccess, { nextSeq, untilSeq, hasRead }: Place): Promise<Beginning> {
@@ -78,7 +87,8 @@ async function beginPull(access: StreamAccess, { nextSeq, untilSeq, hasRead }: P
     const { firstSeq, lastSeq } = await access.api.info();
     if (nextSeq <= lastSeq) {
       if (nextSeq < firstSeq) throw purgedError(nextSeq, firstSeq);
-      if ((await access.api.read(nextSeq)) === undefined) throw holeError(nextSeq, lastSeq);
+      if ((await access.api.read(nextSeq)) === undefined)
+        return { kind: "hole", reason: holeError(nextSeq, lastSeq) };
     }
     if (Number.isFinite(untilSeq) && lastSeq < untilSeq) {
       return { kind: "not-yet", reason: shrunkError(lastSeq, untilSeq) };

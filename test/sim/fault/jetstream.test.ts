@@ -132,6 +132,15 @@ describe("the simulated JetStream's faults", () => {
     await expect(tell(journal.replay(1))).rejects.toBeInstanceOf(JournalDamagedError);
   });
 
+  it("what only a stale answer does not find is no hole", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 5);
+    world.questionFates = ["answer", "answer", { staleBy: 5 }];
+    expect(await tell(journal.replay(1))).toEqual(toldOf(1, 5));
+    expect(world.questionFates).toEqual([]);
+  });
+
   it("an intruder's record takes a place", async () => {
     const world = new World();
     const journal = world.open();
