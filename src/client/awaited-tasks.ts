@@ -172,8 +172,9 @@ export class AwaitedTasks {
     const { clock, random } = this.#deps;
     for (let failures = 0; this.#toAsk.size > 0 && !this.#closed.signal.aborted; ) {
       const tasks = this.#takeMessage();
+      const accepted = new Set(tasks.filter(({ acceptedAt }) => acceptedAt !== undefined));
       const answer = await this.#ask(tasks);
-      const waitMs = this.#settle(tasks, answer);
+      const waitMs = this.#settle(tasks, answer, accepted);
       if (waitMs === undefined) failures = 0;
       else {
         failures += 1;
@@ -207,8 +208,13 @@ export class AwaitedTasks {
     return await asker.once({ kind: "deed", subject, schema: awaitResponseSchema }, bytes, options);
   }
 
-  /** @returns how long to wait before asking about these again, ms; undefined when that is not needed */
-  #settle(tasks: readonly AwaitedTask[], answer: AwaitAnswers): number | undefined {
+  /** @param accepted those of the tasks that were known to be accepted when the leader was asked
+   *  @returns how long to wait before asking about these again, ms; undefined when that is not needed */
+  #settle(
+    tasks: readonly AwaitedTask[],
+    answer: AwaitAnswers,
+    accepted: ReadonlySet<AwaitedTask>,
+  ): number | undefined {
     if (answer.kind === "no-leader" || answer.kind === "unknown") return 0;
     if (answer.kind === "refused") {
       if (answer.refusal.code === "WAGGLE_BACKPRESSURE")
@@ -218,7 +224,10 @@ export class AwaitedTasks {
     }
     let waitMs: number | undefined;
     for (const [place, task] of tasks.entries()) {
-      const own = this.#settleOne(task, answer.value.answers[place], answer.value);
+      const item = answer.value.answers[place];
+      // Accepted meanwhile: the leader may have looked before it was.
+      const isTooEarly = isUnknownTask(item) && task.acceptedAt !== undefined && !accepted.has(task);
+      const own = isTooEarly ? 0 : this.#settleOne(task, item, answer.value);
       if (own !== undefined) waitMs = Math.max(waitMs ?? 0, own);
     }
     return waitMs;
@@ -286,6 +295,10 @@ export class AwaitedTasks {
     this.#startAsking();
     if (this.#taskById.size > 0) this.#scheduleSweep();
   }
+}
+
+function isUnknownTask(answer: AwaitAnswer | undefined): boolean {
+  return answer?.ok === false && answer.code === "WAGGLE_UNKNOWN_TASK";
 }
 
 type AwaitAnswers = Answer<Position & { readonly answers: readonly AwaitAnswer[] }>;

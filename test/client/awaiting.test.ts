@@ -220,6 +220,26 @@ describe("loss", () => {
     await expect(lost.outcome()).rejects.toBeInstanceOf(LossError);
   });
 
+  it("is not taken from an answer that was asked for before the task was accepted", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    let answerFirst: (answer: object) => void = () => undefined;
+    const held = new Promise<object>((resolve) => {
+      answerFirst = resolve;
+    });
+    leader.script = ({ verb }) => (verb === "await" && leader.of("await").length === 1 ? held : undefined);
+    const asked = watch(swarm.task("t1").outcome());
+    await clock.advance(1);
+    await swarm.submit({ ...aTask(), id: "t1" });
+    const unknown = { ok: false, code: "WAGGLE_UNKNOWN_TASK", message: "no task t1" };
+    answerFirst({ term: 1, idx: 2, answers: [unknown] });
+    await clock.advance(100);
+    expect(leader.of("await").length).toBeGreaterThan(1);
+    leader.end("t1");
+    await clock.advance(100);
+    expect(asked).toMatchObject({ state: "fulfilled" });
+  });
+
   it("is not taken from an old leader, who may not have read of the task yet", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start(2);

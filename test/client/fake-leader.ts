@@ -27,8 +27,9 @@ export class FakeLeader {
   idx = 1;
   readonly asked: AskedFor[] = [];
   readonly tasks = new Map<string, FakeTask>();
-  /** Looked at first; what it leaves undefined is answered as a leader would, `silence` is not answered. */
-  script: (asked: AskedFor) => object | "silence" | undefined = () => undefined;
+  /** Looked at first; what it leaves undefined is answered as a leader would, `silence` is not answered, and a
+   *  promise when it resolves. */
+  script: (asked: AskedFor) => object | Promise<object> | "silence" | undefined = () => undefined;
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   #subscriptions: Subscription[] = [];
@@ -85,8 +86,10 @@ export class FakeLeader {
     const asked = { verb: verb.join("."), project, body };
     this.asked.push(asked);
     const answer = this.script(asked) ?? this.#answer(asked);
-    if (answer === "silence" || message.reply === undefined) return;
-    this.#transport.publish(message.reply, encode(answer));
+    const { reply } = message;
+    if (answer === "silence" || reply === undefined) return;
+    if (answer instanceof Promise) void answer.then((late) => this.#transport.publish(reply, encode(late)));
+    else this.#transport.publish(reply, encode(answer));
   }
 
   #answer({ verb, body }: AskedFor): object {
