@@ -13,6 +13,7 @@ import { createActor } from "xstate";
 import { type CoordinatorSignal, coordinatorMachine } from "../../machines/coordinator.ts";
 import { type LeadershipSignal, leadershipMachine } from "../../machines/leadership.ts";
 import type { Clock, Random } from "../clock.ts";
+import type { SwarmState } from "../core/state.ts";
 import { WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
@@ -60,6 +61,9 @@ export interface Coordinator {
   readonly role$: Observable<Role>;
   /** After that much silence of the leader it campaigns, ms: T of the term that it follows, and the jitter. */
   readonly silenceMsMax: number;
+  /** What it has made of the journal, for checkers: not to be changed, and good until it goes on. Undefined while
+   *  batches of its own are in flight, which the state contains. */
+  readonly settledState: SwarmState | undefined;
   /** Resolves with the term when it leads; at once when it does. Rejects when it ends before it ever led. */
   whenLeading(): Promise<Term>;
   /** Resolves when it has ended: with the reason when it halted, undefined when it was stopped. */
@@ -120,6 +124,11 @@ class RunningCoordinator implements Coordinator {
 
   get role$(): Observable<Role> {
     return this.#role.asObservable();
+  }
+
+  get settledState(): SwarmState | undefined {
+    if (this.#leader === undefined) return this.#replay.state;
+    return this.#leader.isSettled ? this.#leader.state : undefined;
   }
 
   get silenceMsMax(): number {
@@ -423,7 +432,8 @@ class RunningCoordinator implements Coordinator {
     this.#cancelBeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     if (error === undefined) {
-      this.#signal({ type: "HANDED_OVER" });
+      // Who was not leading had nothing to hand over, and has stopped already.
+      if (this.#life.getSnapshot().status === "active") this.#signal({ type: "HANDED_OVER" });
       this.#role.next("stopped");
     }
     this.#role.complete();

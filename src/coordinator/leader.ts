@@ -217,6 +217,11 @@ export class Leader {
     return this.#state;
   }
 
+  /** Whether all that the state contains is committed. */
+  get isSettled(): boolean {
+    return this.#held.length === 0;
+  }
+
   get committed(): Commit {
     return { term: this.term, idx: this.#committedIdx };
   }
