@@ -72,6 +72,12 @@ export class RecordingTransport implements Transport {
     return outcome;
   }
 
+  /** Notes a copy of a request that the network made: without an answer, whatever becomes of it. */
+  noteCopy(subject: string, payload: Uint8Array): void {
+    const { now, party, record } = this.#recorder;
+    for (const observed of this.#askedIn(subject, payload, { party, sentMs: now() })) record(observed);
+  }
+
   subscribe(subject: string, handler: (message: Message) => void, options?: SubscribeOptions): Subscription {
     const noting = (message: Message) => {
       this.#note(message);
