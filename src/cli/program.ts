@@ -23,6 +23,7 @@ import { simulateCommand } from "./simulate.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
 import { taskCommand } from "./task.ts";
+import { tortureCommand } from "./torture.ts";
 import { upCommand } from "./up.ts";
 import type { Program } from "./verb.ts";
 import { packageVersion } from "./version.ts";
@@ -66,6 +67,7 @@ const verbs: readonly ((program: Program) => Command)[] = [
   downCommand,
   doctorCommand,
   simulateCommand,
+  tortureCommand,
 ];
 
 function globalOptions(): Option[] {

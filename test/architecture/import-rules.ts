@@ -41,7 +41,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "src/audit": ["src/core", "src/scheduling", "src/protocol", "src/transport", "src/journal"],
   "src/metrics": ["src/core", "src/protocol", "src/transport", "src/journal", "src/audit"],
   "src/dashboard": ["src/core", "src/protocol", "src/client", "src/audit", "src/metrics"],
-  "src/sim": ["src/core", "src/scheduling", "machines", "src/protocol", "src/transport", "src/journal"],
+  "src/sim": [
+    "src/core",
+    "src/scheduling",
+    "machines",
+    "src/protocol",
+    "src/transport",
+    "src/journal",
+    "src/coordinator",
+    "src/agent",
+    "src/client",
+  ],
 };
 
 /** The CLI puts the parts together and is imported by nobody; the public names come from the SDK's side. */

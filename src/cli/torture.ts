@@ -1,0 +1,151 @@
+// `waggle torture`: runs a swarm of the production code through faults in virtual time, one seed after another, and
+// says what broke. Not here: what goes wrong and what must hold (src/sim/fault).
+
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { limits } from "../limits.ts";
+import { faultKinds } from "../sim/fault/fault.ts";
+import { planOf, type SeedReport, type SeedRequest } from "../sim/fault/run-seed.ts";
+import { runSeeds } from "../sim/fault/seed-threads.ts";
+import { shrink } from "../sim/fault/shrink.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { counted } from "./format.ts";
+import { showProgress } from "./progress-bar.ts";
+import { seedRange } from "./simulate/request.ts";
+import { commandOf, failureText, summaryOf, summaryText } from "./torture/report-text.ts";
+import {
+  countOf,
+  faultList,
+  requestsOf,
+  type SeedTerms,
+  scheduledSeed,
+  type TortureFlags,
+  termsOf,
+  threadsOf,
+} from "./torture/request.ts";
+import { noteSeed, readState } from "./torture/state-file.ts";
+import { UsageError } from "./usage-error.ts";
+import { numberBetween, parseDuration, wholeNumber } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function tortureCommand(program: Program): Command {
+  return new Command("torture")
+    .summary("run a simulated swarm through faults, and check that it keeps its promises")
+    .description(
+      "Runs the production coordinator, agents and clients in virtual time over a simulated network and journal, " +
+        "with faults drawn from a seed, and checks every invariant after every batch and what everybody was told at " +
+        "the end. The same seed takes the same course on every machine.",
+    )
+    .option("--seed <n>", "run one seed", wholeNumber(0, limits.tortureSeedMax))
+    .option("--seeds <seeds>", "how many, from 0, or a range like 100..299; default 20", seedRange)
+    .option("--minutes <m>", "go on with new seeds for so long", numberBetween(0, limits.tortureMinutesMax))
+    .option("--for <duration>", "virtual time of each seed until everything heals; default 2m", parseDuration)
+    .option("--without <faults>", "leave out faults, with commas between; all: no faults", faultList)
+    .option("--shrink", "make the first seed that fails small, and write it to torture-<seed>.json")
+    .option("--schedule <file>", "run what --shrink wrote")
+    .option("--state <file>", "keep what was run, and go on from there")
+    .option("--threads <n>", "seeds at once; default: one a core", wholeNumber(1, limits.tortureThreadsMax))
+    .addHelpText("after", examples)
+    .action((flags: TortureFlags, command: Command) =>
+      runVerb(program, command, (context) => torture(context, flags)),
+    );
+}
+
+const examples = `
+Faults:
+${Object.entries(faultKinds)
+  .map(([kind, what]) => `  ${kind.padEnd(15)} ${what}`)
+  .join("\n")}
+
+With --json: one object a seed, {seed, findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences},
+then one for the run. Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
+
+Examples:
+  $ waggle torture                                   20 seeds of 2 virtual minutes
+  $ waggle torture --seed 11                         one seed; what it prints repeats a failure
+  $ waggle torture --seed 11 --shrink                the few faults that it takes
+  $ waggle torture --seeds 0..1999 --for 10m --state torture.ndjson
+  $ waggle torture --minutes 30 --without pause,slow`;
+
+async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitCode> {
+  const { shell, output } = context;
+  if (flags.schedule !== undefined) {
+    const request = scheduledSeed(flags, flags.schedule, shell);
+    return await runAndReport({ requests: [request], count: 1, terms: request, before: [] }, flags, context);
+  }
+  const terms = termsOf(flags);
+  const before = flags.state === undefined ? [] : readState(resolve(shell.cwd, flags.state), terms);
+  if (before.length > 0) output.note(`${counted(before.length, "seed")} of ${flags.state} are not run again`);
+  const known = new Set(before.map(({ seed }) => seed));
+  const count = countOf(flags, known);
+  const requests = requestsOf(flags, terms, known);
+  return await runAndReport({ requests, count, terms, before }, flags, context);
+}
+
+interface Run {
+  readonly requests: Iterable<SeedRequest>;
+  /** Of `requests`; undefined: for as long as there is time. */
+  readonly count: number | undefined;
+  readonly terms: SeedTerms & Partial<SeedRequest>;
+  /** Seeds of earlier runs, which count. */
+  readonly before: readonly SeedReport[];
+}
+
+async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext): Promise<ExitCode> {
+  const { output, shell, signal } = context;
+  const { terms, count } = run;
+  const reports = [...run.before];
+  const progress = showProgress(output, { name: "torture", unit: "seeds" });
+  const show = () => {
+    const done = reports.length - run.before.length;
+    progress.at(done, count ?? done + 1);
+  };
+  show();
+  const onDone = (report: SeedReport) => {
+    reports.push(report);
+    if (flags.state !== undefined) noteSeed(resolve(shell.cwd, flags.state), terms, report);
+    const command =
+      flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
+    const { schedule } = planOf({ ...terms, seed: report.seed });
+    if (output.json || report.findings.length > 0)
+      output.datum(report, () => failureText(report, { schedule, command, view: output }));
+    show();
+  };
+  const threads = threadsOf(flags, count);
+  await runSeeds(run.requests, { signal, threads, onDone }).finally(() => progress.stop());
+  const summary = summaryOf(reports, terms);
+  output.datum(summary, () => summaryText(summary, output));
+  const [failed] = summary.failed;
+  if (flags.shrink === true && failed !== undefined) await shrinkAndTell({ ...terms, seed: failed }, context);
+  return failed === undefined && summary.neverReached.length === 0 ? exitCodes.ok : exitCodes.unexpected;
+}
+
+async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: VerbContext): Promise<void> {
+  const progress = showProgress(output, { name: "shrinking", unit: "attempts" });
+  const shrunk = await shrink(request, {
+    signal,
+    onTried: ({ tried }) => progress.at(tried, tried + 1),
+  }).finally(() => progress.stop());
+  if (shrunk === undefined) return;
+  const file = `torture-${request.seed}.json`;
+  const { schedule, deeds } = shrunk.request;
+  try {
+    writeFileSync(resolve(shell.cwd, file), `${JSON.stringify(shrunk.request, undefined, 1)}\n`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`cannot write ${file}: ${reason}`, { cause: error });
+  }
+  const command = scheduleCommand(file);
+  output.datum({ shrunk: shrunk.request, findings: shrunk.report.findings }, () =>
+    [
+      "",
+      `shrunk to ${counted(schedule.length, "fault")} and ${counted(deeds.length, "deed")}`,
+      failureText(shrunk.report, { schedule, command, view: output }),
+    ].join("\n"),
+  );
+}
+
+function scheduleCommand(file: string): string {
+  return `waggle torture --schedule ${file}`;
+}

@@ -1,0 +1,98 @@
+// What a run of the fault simulator found, in words: each seed that failed with what happens in it and how to run it
+// again, and the run as a whole.
+
+import { duration } from "../../audit/describe.ts";
+import { type Fault, faultText } from "../../sim/fault/fault.ts";
+import { type Occurrence, occurrenceNames } from "../../sim/fault/occurrences.ts";
+import type { SeedReport } from "../../sim/fault/run-seed.ts";
+import { counted, formatCount } from "../format.ts";
+import type { Output } from "../output.ts";
+import type { SeedTerms } from "./request.ts";
+
+type View = Pick<Output, "colors">;
+
+/** Findings of one seed that are shown: the first is the cause, or near it. */
+const FINDINGS_SHOWN = 5;
+/** A run of so many seeds has met everything, or does not test what it says. */
+const LONG_RUN_SEEDS = 200;
+const LONG_SEED_MS = 60_000;
+
+export interface RunSummary {
+  readonly seeds: number;
+  readonly failed: readonly number[];
+  readonly virtualMs: number;
+  /** Of all threads together. */
+  readonly realMs: number;
+  readonly events: number;
+  readonly batches: number;
+  readonly tasks: number;
+  readonly occurrences: Partial<Record<Occurrence, number>>;
+  /** Of a long run with every fault; else empty. */
+  readonly neverReached: readonly Occurrence[];
+}
+
+export function summaryOf(reports: readonly SeedReport[], terms: SeedTerms): RunSummary {
+  const sum = (of: (report: SeedReport) => number) =>
+    reports.reduce((total, report) => total + of(report), 0);
+  const occurrences: Partial<Record<Occurrence, number>> = {};
+  for (const name of occurrenceNames) {
+    const count = sum((report) => report.occurrences[name] ?? 0);
+    if (count > 0) occurrences[name] = count;
+  }
+  const isLong =
+    reports.length >= LONG_RUN_SEEDS && terms.forMs >= LONG_SEED_MS && terms.without.length === 0;
+  return {
+    seeds: reports.length,
+    failed: reports.filter(({ findings }) => findings.length > 0).map(({ seed }) => seed),
+    virtualMs: sum(({ virtualMs }) => virtualMs),
+    realMs: sum(({ realMs }) => realMs),
+    events: sum(({ events }) => events),
+    batches: sum(({ batches }) => batches),
+    tasks: sum(({ tasks }) => tasks),
+    occurrences,
+    neverReached: isLong ? occurrenceNames.filter((name) => occurrences[name] === undefined) : [],
+  };
+}
+
+/** The command that runs a seed again. */
+export function commandOf(seed: number, { forMs, without }: SeedTerms): string {
+  const faults = without.length === 0 ? "" : ` --without ${without.join(",")}`;
+  return `waggle torture --seed ${seed} --for ${forMs / 1_000}s${faults}`;
+}
+
+export function failureText(
+  report: SeedReport,
+  { schedule, command, view }: { schedule: readonly Fault[]; command: string; view: View },
+): string {
+  const { colors } = view;
+  const { seed, findings, virtualMs } = report;
+  const more = findings.length - FINDINGS_SHOWN;
+  return [
+    colors.red(`seed ${seed} failed after ${(virtualMs / 1_000).toFixed(3)} s of virtual time`),
+    ...findings.slice(0, FINDINGS_SHOWN).map(({ check, sentence }) => `  ${colors.bold(check)}: ${sentence}`),
+    ...(more > 0 ? [`  and ${counted(more, "finding")} more`] : []),
+    "  faults",
+    ...schedule.map((fault) => `    ${faultText(fault)}`),
+    `  again    ${command}`,
+  ].join("\n");
+}
+
+export function summaryText(summary: RunSummary, { colors }: View): string {
+  const { seeds, failed, virtualMs, realMs, events, batches, tasks, occurrences, neverReached } = summary;
+  const speed = realMs === 0 ? 0 : virtualMs / realMs;
+  const width = Math.max(...occurrenceNames.map(({ length }) => length));
+  const reached = Object.entries(occurrences).map(
+    ([name, count]) => `  ${name.padEnd(width)}  ${formatCount(count)}`,
+  );
+  return [
+    failed.length === 0
+      ? colors.green(`${counted(seeds, "seed")}, none failed`)
+      : colors.red(`${counted(seeds, "seed")}, ${failed.length} failed: ${failed.join(", ")}`),
+    `${duration(virtualMs)} of virtual time, ${Math.round(speed)} × real time a core: ` +
+      `${counted(tasks, "task")}, ${formatCount(batches)} batches, ${counted(events, "event")}`,
+    ...(reached.length === 0 ? [] : ["", "reached", ...reached]),
+    ...(neverReached.length === 0
+      ? []
+      : ["", colors.red(`never reached, though so many seeds should: ${neverReached.join(", ")}`)]),
+  ].join("\n");
+}

@@ -1,0 +1,114 @@
+// What was asked of `waggle torture`, as values; each refusal says what would do.
+
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { InvalidArgumentError } from "commander";
+import { limits } from "../../limits.ts";
+import { type FaultKind, faultKinds, isFaultKind } from "../../sim/fault/fault.ts";
+import type { SeedRequest } from "../../sim/fault/run-seed.ts";
+import type { Shell } from "../shell.ts";
+import { UsageError } from "../usage-error.ts";
+
+export interface TortureFlags {
+  readonly seed?: number;
+  readonly seeds?: readonly number[];
+  readonly minutes?: number;
+  readonly for?: number;
+  readonly without?: readonly FaultKind[];
+  readonly shrink?: boolean;
+  readonly schedule?: string;
+  readonly state?: string;
+  readonly threads?: number;
+}
+
+/** What every seed of one command has in common. */
+export type SeedTerms = Pick<SeedRequest, "forMs" | "without">;
+
+/** A few seeds show that it works; they take about a minute. */
+const SEEDS_DEFAULT = 20;
+/** Long enough for several leaders, short enough for many seeds. */
+const FOR_MS_DEFAULT = 120_000;
+
+/** `--without loss,pause`. @throws InvalidArgumentError */
+export function faultList(text: string, before: readonly FaultKind[] | undefined): readonly FaultKind[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.length === 1 && names[0] === "all") return Object.keys(faultKinds) as FaultKind[];
+  const kinds = names.filter(isFaultKind);
+  const unknown = names.find((name) => !isFaultKind(name));
+  if (unknown === undefined) return [...(before ?? []), ...kinds];
+  throw new InvalidArgumentError(
+    `there is no fault '${unknown}'; there are ${Object.keys(faultKinds).join(", ")}.`,
+  );
+}
+
+export function termsOf({ for: forMs = FOR_MS_DEFAULT, without = [] }: TortureFlags): SeedTerms {
+  return { forMs, without: [...new Set(without)].sort() };
+}
+
+/** @param count of seeds; undefined: as many as there is time for */
+export function threadsOf(
+  { threads = availableParallelism() }: TortureFlags,
+  count: number | undefined,
+): number {
+  return Math.max(1, Math.min(threads, count ?? threads));
+}
+
+/** How many seeds are left to run; undefined where time decides. */
+export function countOf(flags: TortureFlags, known: ReadonlySet<number>): number | undefined {
+  return flags.minutes === undefined
+    ? [...seedsOf(flags)].filter((seed) => !known.has(seed)).length
+    : undefined;
+}
+
+/** The seeds that are not known, in order, for as long as there is time. @throws UsageError where flags contradict */
+export function requestsOf(
+  flags: TortureFlags,
+  terms: SeedTerms,
+  known: ReadonlySet<number>,
+): Iterable<SeedRequest> {
+  if ([flags.seed, flags.seeds, flags.minutes].filter((given) => given !== undefined).length > 1)
+    throw new UsageError(
+      "--seed runs one seed, --seeds several, --minutes as many as fit: give one of the three",
+    );
+  return untilTime(flags, terms, known);
+}
+
+function* untilTime(
+  flags: TortureFlags,
+  terms: SeedTerms,
+  known: ReadonlySet<number>,
+): Generator<SeedRequest> {
+  const minutes = flags.minutes ?? Number.POSITIVE_INFINITY;
+  const endMs = performance.now() + minutes * 60_000;
+  for (const seed of seedsOf(flags)) {
+    if (performance.now() >= endMs) return;
+    if (!known.has(seed)) yield { ...terms, seed };
+  }
+}
+
+function seedsOf({ seed, seeds, minutes }: TortureFlags): Iterable<number> {
+  if (seed !== undefined) return [seed];
+  if (minutes !== undefined) return everySeed();
+  return seeds ?? Array.from({ length: SEEDS_DEFAULT }, (_, at) => at);
+}
+
+function* everySeed(): Generator<number> {
+  for (let seed = 0; seed <= limits.tortureSeedMax; seed += 1) yield seed;
+}
+
+/** A seed with the faults and deeds of a file that `--shrink` wrote. @throws UsageError */
+export function scheduledSeed(flags: TortureFlags, file: string, { cwd }: Shell): SeedRequest {
+  const { seed, seeds, minutes, state } = flags;
+  if ([seed, seeds, minutes, state].some((given) => given !== undefined))
+    throw new UsageError("--schedule says which seed: leave out --seed, --seeds, --minutes and --state");
+  try {
+    const value = JSON.parse(readFileSync(resolve(cwd, file), "utf8")) as SeedRequest;
+    if (typeof value.seed === "number" && Array.isArray(value.schedule) && Array.isArray(value.deeds))
+      return value;
+    throw new Error("it is not what `waggle torture --shrink` writes");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`cannot use ${file}: ${reason}`, { field: "schedule", cause: error });
+  }
+}

@@ -1,0 +1,44 @@
+// Which seeds were run already, so that a long run can be interrupted and gone on with: one JSON line a seed, written
+// as it ends. A line that was cut off by a crash is a seed to run again.
+
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import type { SeedReport } from "../../sim/fault/run-seed.ts";
+import { UsageError } from "../usage-error.ts";
+import type { SeedTerms } from "./request.ts";
+
+type Line = SeedTerms & SeedReport;
+
+/** What stands in the file; nothing where there is none. @throws UsageError where its seeds ran on other terms */
+export function readState(path: string, terms: SeedTerms): SeedReport[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, "utf8").split("\n").flatMap(parsed);
+  const other = lines.find((line) => !isSame(line, terms));
+  if (other === undefined) return lines;
+  throw new UsageError(
+    `${path} holds seeds of ${other.forMs / 1_000} s${other.without.length === 0 ? "" : ` without ${other.without.join(",")}`}; ` +
+      "name another file, or the same --for and --without",
+    { field: "state" },
+  );
+}
+
+/** @throws UsageError where it cannot be written */
+export function noteSeed(path: string, terms: SeedTerms, report: SeedReport): void {
+  try {
+    appendFileSync(path, `${JSON.stringify({ ...terms, ...report })}\n`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`cannot write ${path}: ${reason}`, { field: "state", cause: error });
+  }
+}
+
+function parsed(text: string): Line[] {
+  try {
+    return text === "" ? [] : [JSON.parse(text) as Line];
+  } catch {
+    return []; // cut off: that seed runs again
+  }
+}
+
+function isSame(line: SeedTerms, terms: SeedTerms): boolean {
+  return line.forMs === terms.forMs && line.without.join() === terms.without.join();
+}

@@ -1,0 +1,173 @@
+// A simulated machine that runs an agent: the production session and runner, with handlers that do what their task
+// orders and what the agent's character adds. It is started again when it has ended.
+
+import { type Agent, startAgent } from "../../agent/agent.ts";
+import {
+  type Handler,
+  type HandlerContext,
+  type HandlerTask,
+  InfrastructureError,
+  InvalidInputError,
+} from "../../agent/handler.ts";
+import { WaggleError } from "../../errors.ts";
+import type { Random } from "../random.ts";
+import type { Habitat } from "./habitat.ts";
+import type { Life, MachineClock } from "./life.ts";
+import { type Orders, ordersOf } from "./payload.ts";
+import type { Character } from "./workload.ts";
+
+/** How long it takes to be started again after it ended of its own accord, ms. */
+const RESTART_MS = 1_000;
+/** What a handler takes once all is well, ms. */
+const HEALED_MS = 10;
+/** Longest that a handler waits for slots, ms. */
+const ACQUIRE_MS = 20_000;
+
+export class AgentParty {
+  readonly id: string;
+  readonly machine: MachineClock;
+  readonly #character: Character;
+  readonly #habitat: Habitat;
+  readonly #random: Random;
+  readonly #lives = new Set<Life>();
+  /** Handlers that listen to nobody: freed when all is well. */
+  readonly #deaf = new Set<() => void>();
+
+  constructor(character: Character, habitat: Habitat, random: Random) {
+    this.id = character.id;
+    this.#character = character;
+    this.#habitat = habitat;
+    this.#random = random;
+    this.machine = habitat.newMachine(character.id);
+  }
+
+  /** The newest; undefined while none runs. */
+  get life(): Life | undefined {
+    return [...this.#lives].at(-1);
+  }
+
+  /** Unless it runs. */
+  start(): void {
+    if (this.#lives.size === 0) this.startTwin();
+  }
+
+  /** Another process under the same id, whether or not one runs. */
+  startTwin(): void {
+    const life = this.#habitat.newLife(this.id, this.machine);
+    this.#lives.add(life);
+    const { id, kinds, role, type, maxConcurrent, prefetch } = this.#character;
+    const { clock, random } = life;
+    const { swarm, logger } = this.#habitat;
+    const options = {
+      ...{ id, kinds, maxConcurrent, prefetch },
+      ...(role === undefined ? {} : { role }),
+      ...(type === undefined ? {} : { type }),
+      handler: this.#handler(life),
+    };
+    const transport = this.#habitat.newConnection(this.id, life);
+    startAgent(options, { swarm, connection: { kind: "transport", transport }, clock, random, logger }).then(
+      (agent) => this.#joined(agent, life),
+      (error) => this.#ended(life, error),
+    );
+  }
+
+  crash(forMs: number): void {
+    for (const life of [...this.#lives]) this.#end(life, forMs);
+  }
+
+  /** Everything that hangs goes on. */
+  heal(): void {
+    for (const wake of [...this.#deaf]) wake();
+  }
+
+  #joined(agent: Agent, life: Life): void {
+    void agent.closed.then((error) => this.#ended(life, error));
+  }
+
+  #ended(life: Life, error: unknown): void {
+    if (error instanceof WaggleError && error.code === "WAGGLE_FENCED")
+      this.#habitat.occurrences.note("agent-fenced");
+    else if (error !== undefined && !(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
+    else if (error instanceof WaggleError && error.code !== "WAGGLE_UNREACHABLE")
+      this.#habitat.found("agents-go-on", `${this.id} ended: ${error.message}`);
+    this.#end(life, RESTART_MS);
+  }
+
+  #end(life: Life, forMs: number): void {
+    life.kill();
+    this.#lives.delete(life);
+    this.#habitat.engine.after(forMs, "start", () => this.start());
+  }
+
+  #handler(life: Life): Handler {
+    return async (task, context) => {
+      const orders = ordersOf(task.payload);
+      if (orders.tokens !== undefined) context.reportTokens(orders.tokens);
+      if (this.#habitat.hasHealed) {
+        await this.#wait(life, HEALED_MS, context);
+        return `done ${task.id}`;
+      }
+      if (orders.acquires === undefined) return await this.#obey(orders, task, context, life);
+      const slot = await context.acquire(orders.acquires, { timeoutMs: ACQUIRE_MS });
+      try {
+        return await this.#obey(orders, task, context, life);
+      } finally {
+        if (this.#random.chance(0.8)) await slot.release(); // the others are forgotten
+      }
+    };
+  }
+
+  async #obey(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
+    const ms = orders.ms * this.#character.slowness;
+    if (orders.reportsProgress) {
+      await this.#wait(life, ms / 2, context);
+      context.progress(0.5, "half");
+    }
+    await this.#wait(life, orders.reportsProgress ? ms / 2 : ms, context);
+    context.signal.throwIfAborted();
+    if (this.#random.chance(this.#character.failShare) && !this.#habitat.hasHealed)
+      throw new Error("out of luck");
+    return await this.#verdict(orders, task, context, life);
+  }
+
+  async #verdict(
+    { does, times = 0 }: Orders,
+    task: HandlerTask,
+    context: HandlerContext,
+    life: Life,
+  ): Promise<string> {
+    const isDue = task.attempt <= times;
+    if (does === "fail" && isDue) throw new Error("as ordered");
+    if (does === "infrastructure" && isDue) throw new InfrastructureError("as ordered");
+    if (does === "invalid") throw new InvalidInputError("as ordered");
+    if (does === "kill") life.after(0, "poison", () => this.crash(RESTART_MS));
+    if (does === "hang" || does === "kill") await this.#hang(context, context.signal);
+    if (does === "deaf") await this.#hang(context, undefined);
+    return `done ${task.id}`;
+  }
+
+  /** Until all is well, or `signal` aborts. */
+  async #hang(context: HandlerContext, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#habitat.hasHealed) return;
+    await new Promise<void>((resolve) => {
+      this.#deaf.add(resolve);
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+    });
+    context.signal.throwIfAborted();
+  }
+
+  async #wait(life: Life, ms: number, { signal }: HandlerContext): Promise<void> {
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const cancel = life.clock.after(ms, resolve);
+      signal.addEventListener(
+        "abort",
+        () => {
+          cancel();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+}

@@ -1,0 +1,180 @@
+// A simulated program that uses the swarm: does what the workload says it does, keeps what it was told, and, started
+// again after a crash, does again what it does not know the outcome of, or has forgotten it.
+
+import type { Agent } from "../../agent/agent.ts";
+import { connect } from "../../client/connect.ts";
+import type { Swarm } from "../../client/swarm.ts";
+import type { TaskHandle } from "../../client/task-handle.ts";
+import type { TaskRequest } from "../../client/task-request.ts";
+import { WaggleError } from "../../errors.ts";
+import type { Habitat } from "./habitat.ts";
+import type { Life, MachineClock } from "./life.ts";
+import type { ClientCharacter, Deed } from "./workload.ts";
+
+/** Longest that it waits for slots, ms. */
+const ACQUIRE_MS = 15_000;
+
+export class ClientParty {
+  readonly id: string;
+  readonly machine: MachineClock;
+  /** Tasks that it knows to be accepted. */
+  readonly accepted = new Set<string>();
+  /** Tasks whose end it still waits for. */
+  readonly awaited = new Set<string>();
+  readonly #character: ClientCharacter;
+  readonly #habitat: Habitat;
+  /** Begun, and their outcome not known. */
+  readonly #open = new Set<Deed>();
+  #life: Life | undefined;
+  #swarm: Swarm | undefined;
+  #agent: Promise<Agent> | undefined;
+
+  constructor(character: ClientCharacter, habitat: Habitat) {
+    this.id = character.id;
+    this.#character = character;
+    this.#habitat = habitat;
+    this.machine = habitat.newMachine(character.id);
+  }
+
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  start(): void {
+    if (this.#life !== undefined) return;
+    const life = this.#habitat.newLife(this.id, this.machine);
+    this.#life = life;
+    const { project, user } = this.#character;
+    const { swarm, logger } = this.#habitat;
+    const { clock, random } = life;
+    const transport = this.#habitat.newConnection(this.id, life);
+    connect({ transport, swarm, project, user, clock, random, logger }).then(
+      (connected) => {
+        this.#swarm = connected;
+        for (const deed of [...this.#open]) this.#begin(deed);
+      },
+      (error) => this.#habitat.escaped(this.id, error),
+    );
+  }
+
+  crash(forMs: number): void {
+    if (this.#life === undefined) return;
+    this.#life.kill();
+    this.#life = undefined;
+    this.#swarm = undefined;
+    this.#agent = undefined;
+    this.awaited.clear();
+    if (!this.#character.remembers) this.#open.clear();
+    this.#habitat.engine.after(forMs, "start", () => this.start());
+  }
+
+  /** Does it now, or when it runs again. */
+  do(deed: Deed): void {
+    this.#open.add(deed);
+    this.#begin(deed);
+  }
+
+  #begin(deed: Deed): void {
+    const swarm = this.#swarm;
+    const life = this.#life;
+    if (swarm === undefined || life === undefined) return;
+    life.after(0, deed.does, () => {
+      this.#carryOut(deed, swarm).then(
+        () => this.#open.delete(deed),
+        (error: unknown) => {
+          this.#open.delete(deed);
+          if (!(error instanceof WaggleError)) this.#habitat.escaped(`${this.id} ${deed.does}`, error);
+        },
+      );
+    });
+  }
+
+  async #carryOut(deed: Deed, swarm: Swarm): Promise<unknown> {
+    switch (deed.does) {
+      case "submit":
+        return await this.#submit(deed.tasks, swarm);
+      case "cancel":
+        return await swarm.cancel(deed.task, { project: deed.project });
+      case "query":
+        return await swarm.task(deed.task, { project: deed.project }).outcome({ timeoutMs: 1 });
+      case "await":
+        return await swarm.task(deed.task, { project: deed.project }).outcome({ timeoutMs: ACQUIRE_MS });
+      case "pause":
+        return await swarm.pause(deed.project);
+      case "resume":
+        return await swarm.resume(deed.project);
+      case "drain":
+        return await swarm.drain(deed.agent);
+      case "undrain":
+        return await swarm.undrain(deed.agent);
+      case "set-project":
+        return await swarm.setProject(deed.project, deed.patch);
+      case "set-kind":
+        return await swarm.setKind(deed.kind, deed.patch);
+      case "set-policy":
+        return await swarm.setPolicy(deed.patch);
+      case "set-rate":
+        return await swarm.setRate(deed.type, deed.patch);
+      case "set-resource":
+        return await swarm.setResource(deed.resource, { slots: deed.slots });
+      case "acquire":
+        return await this.#acquire(deed.resources, deed.holdMs, swarm);
+    }
+  }
+
+  async #submit(tasks: readonly TaskRequest[], swarm: Swarm): Promise<void> {
+    const [first] = tasks;
+    if (first !== undefined && tasks.length === 1) return this.#keep(await this.#untilKnown(first, swarm));
+    for await (const outcome of swarm.submitMany(tasks)) {
+      if (outcome.ok) this.#keep(outcome.handle);
+      else if (outcome.error.code === "WAGGLE_OUTCOME_UNKNOWN") {
+        this.#habitat.occurrences.note("submit-unknown");
+        this.#keep(await this.#untilKnown(outcome.task, swarm));
+      }
+    }
+  }
+
+  /** An unknown outcome is asked again, with the same id. */
+  async #untilKnown(task: TaskRequest, swarm: Swarm): Promise<TaskHandle> {
+    for (;;) {
+      try {
+        return await swarm.submit(task);
+      } catch (error) {
+        if (!(error instanceof WaggleError) || error.code !== "WAGGLE_OUTCOME_UNKNOWN") throw error;
+        this.#habitat.occurrences.note("submit-unknown");
+      }
+    }
+  }
+
+  #keep(handle: TaskHandle): void {
+    this.accepted.add(handle.id);
+    this.awaited.add(handle.id);
+    if (handle.ack?.duplicate === true) this.#habitat.occurrences.note("submit-repeated-and-known");
+    handle.outcome().then(
+      () => this.awaited.delete(handle.id),
+      (error: unknown) => {
+        this.awaited.delete(handle.id);
+        this.#habitat.found(
+          "accepted-tasks-end",
+          `${this.id} waits for ${handle.id} and is told: ${String(error)}`,
+        );
+      },
+    );
+  }
+
+  /** As an agent that runs no tasks, under an id that no machine's name is in. */
+  async #acquire(resources: readonly string[], holdMs: number, swarm: Swarm): Promise<void> {
+    const life = this.#life;
+    this.#agent ??= swarm.agent({ id: `${this.id}-slots`, kinds: [], handler: () => undefined });
+    const agent = await this.#agent.catch((error: unknown) => {
+      this.#agent = undefined;
+      throw error;
+    });
+    const slot = await agent.acquire(resources, {
+      timeoutMs: ACQUIRE_MS,
+      holder: `h${this.#habitat.engine.events}`,
+    });
+    await new Promise<void>((resolve) => void life?.clock.after(holdMs, resolve));
+    await slot.release();
+  }
+}

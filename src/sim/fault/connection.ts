@@ -1,0 +1,241 @@
+// One life's connection to the simulated server: the transport that production code is given. It behaves as a
+// connection to NATS does: publishes may be lost, subscriptions may not while the connection lasts, and when it
+// breaks everything open ends as `disconnected` and it tries again by itself.
+
+import { InvalidMessageError, UnreachableError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { KeptPublishes } from "../../transport/kept-publishes.ts";
+import { ended, OpenRequests } from "../../transport/open-requests.ts";
+import { checkOutgoing, checkSubject } from "../../transport/outgoing.ts";
+import { type Interest, isValidPattern } from "../../transport/subject-index.ts";
+import type {
+  ConnectionStatus,
+  Message,
+  RequestOptions,
+  RequestOutcome,
+  SubscribeOptions,
+  Subscription,
+  Transport,
+} from "../../transport/transport.ts";
+import type { Engine } from "./engine.ts";
+import type { Life } from "./life.ts";
+import type { Link } from "./link.ts";
+import type { Server, Subscriber } from "./server.ts";
+
+interface Deps {
+  readonly engine: Engine;
+  readonly life: Life;
+  readonly link: Link;
+  readonly server: Server;
+  /** How long the server takes to notice that the life has ended, ms. */
+  readonly lingerMs: number;
+}
+
+export class Connection implements Transport {
+  readonly inboxPrefix = "_INBOX";
+  readonly maxPayloadBytes = limits.maxPayloadBytesDefault;
+  /** Told of a request that the network delivers a second time. */
+  onCopy: ((message: Message) => void) | undefined;
+  readonly #deps: Deps;
+  readonly #inbox: string;
+  readonly #requests: OpenRequests;
+  readonly #kept = new KeptPublishes();
+  readonly #subscriptions = new Set<LiveSubscription>();
+  readonly #listeners = new Set<(status: ConnectionStatus) => void>();
+  readonly #flushes = new Set<(error: Error) => void>();
+  #status: ConnectionStatus = "connected";
+  /** Counts the connections made, so that what was on its way over a broken one is lost with it. */
+  #epoch = 1;
+  #hasInbox = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#inbox = `${this.inboxPrefix}.${deps.life.random.id(12)}`;
+    this.#requests = new OpenRequests(deps.life.clock);
+    deps.life.onEnd(() => this.#vanish());
+  }
+
+  publish(subject: string, data: Uint8Array, reply?: string): void {
+    checkOutgoing(subject, data, this.maxPayloadBytes);
+    if (reply !== undefined) checkSubject(reply);
+    if (this.#status === "connected") this.#send({ subject, data, reply });
+    else if (this.#status === "reconnecting") this.#kept.keep({ subject, data, reply });
+  }
+
+  async request(subject: string, data: Uint8Array, options: RequestOptions): Promise<RequestOutcome> {
+    checkOutgoing(subject, data, this.maxPayloadBytes);
+    if (this.#status !== "connected") return ended.disconnected;
+    if (options.signal?.aborted) return ended.timeout;
+    this.#openInbox();
+    const { token, outcome } = this.#requests.open(options);
+    this.#send({ subject, data, reply: `${this.#inbox}.${token}` }, () =>
+      this.#requests.settle(token, ended["no-responders"]),
+    );
+    return await outcome;
+  }
+
+  subscribe(
+    subject: string,
+    handler: (message: Message) => void,
+    options: SubscribeOptions = {},
+  ): Subscription {
+    if (!isValidPattern(subject)) throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
+    const subscription = new LiveSubscription(this, subject, handler, options.queue);
+    if (this.#status !== "closed") this.#subscriptions.add(subscription);
+    if (this.#status === "connected") this.#announce(subscription);
+    return {
+      unsubscribe: () => {
+        if (!this.#subscriptions.delete(subscription)) return;
+        subscription.isActive = false;
+        this.#deps.link.carrySurely("up", () => this.#deps.server.remove(subscription.interest));
+      },
+    };
+  }
+
+  onStatus(listener: (status: ConnectionStatus) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  status(): ConnectionStatus {
+    return this.#status;
+  }
+
+  async flush(): Promise<void> {
+    if (this.#status !== "connected") throw new UnreachableError(`cannot flush while ${this.#status}`);
+    const { link, life } = this.#deps;
+    await new Promise<void>((resolve, reject) => {
+      this.#flushes.add(reject);
+      link.carrySurely("up", () =>
+        link.carrySurely(
+          "down",
+          () => {
+            this.#flushes.delete(reject);
+            resolve();
+          },
+          life,
+        ),
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#status !== "closed") this.#break("closed");
+  }
+
+  /** The connection breaks, and is made again as soon as the link allows. */
+  lose(): void {
+    if (this.#status !== "connected") return;
+    this.#deps.life.after(0, "lost", () => {
+      if (this.#status !== "connected") return;
+      this.#break("reconnecting");
+      this.#tryAgain(limits.reconnectMs);
+    });
+  }
+
+  /** A message for a subscription leaves the server. */
+  bring(subscription: LiveSubscription, message: Message): void {
+    const epoch = this.#epoch;
+    const { link, life } = this.#deps;
+    if (life.hasEnded) return;
+    link.carry(
+      "down",
+      () => {
+        if (epoch === this.#epoch && subscription.isActive) subscription.receive(message);
+      },
+      life,
+    );
+  }
+
+  #send(message: Message, onNobody?: () => void): void {
+    const { link, server, life } = this.#deps;
+    let copies = 0;
+    link.carry("up", () => {
+      copies += 1;
+      if (copies > 1 && message.reply !== undefined) this.onCopy?.(message);
+      const isHeard = server.route(message);
+      if (!isHeard && onNobody !== undefined) link.carry("down", onNobody, life);
+    });
+  }
+
+  #tryAgain(ms: number): void {
+    const { life, link } = this.#deps;
+    life.after(ms * (0.5 + life.random.next() / 2), "reconnect", () => {
+      if (this.#status !== "reconnecting") return;
+      if (link.isDown) return this.#tryAgain(Math.min(limits.reconnectMsMax, 2 * ms));
+      this.#epoch += 1;
+      this.#status = "connected";
+      for (const subscription of this.#subscriptions) this.#announce(subscription);
+      for (const { subject, data, reply } of this.#kept.take()) this.#send({ subject, data, reply });
+      this.#tell();
+    });
+  }
+
+  #break(status: "reconnecting" | "closed"): void {
+    this.#status = status;
+    this.#epoch += 1;
+    for (const { interest } of this.#subscriptions) this.#deps.server.remove(interest);
+    if (status === "closed") this.#subscriptions.clear();
+    this.#requests.settleAll("disconnected");
+    for (const reject of this.#flushes) reject(new UnreachableError("the connection was lost"));
+    this.#flushes.clear();
+    this.#tell();
+  }
+
+  /** The server notices at once, or takes its time: meanwhile it believes that somebody listens. */
+  #vanish(): void {
+    const { engine, server, lingerMs } = this.#deps;
+    const subscriptions = [...this.#subscriptions];
+    this.#requests.settleAll("disconnected"); // heard by the recorder alone
+    for (const subscription of subscriptions) subscription.isActive = false;
+    engine.after(lingerMs, "gone", () => {
+      for (const { interest } of subscriptions) server.remove(interest);
+    });
+  }
+
+  #announce(subscription: LiveSubscription): void {
+    const epoch = this.#epoch;
+    this.#deps.link.carrySurely("up", () => {
+      if (epoch === this.#epoch && subscription.isActive) this.#deps.server.add(subscription.interest);
+    });
+  }
+
+  #openInbox(): void {
+    if (this.#hasInbox) return;
+    this.#hasInbox = true;
+    this.subscribe(`${this.#inbox}.*`, ({ subject, data }) => {
+      this.#requests.settle(subject.slice(this.#inbox.length + 1), { kind: "answered", data });
+    });
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener(this.#status);
+  }
+}
+
+class LiveSubscription implements Subscriber {
+  readonly interest: Interest<Subscriber>;
+  isActive = true;
+  readonly #connection: Connection;
+  readonly #handler: (message: Message) => void;
+
+  constructor(
+    connection: Connection,
+    pattern: string,
+    handler: (message: Message) => void,
+    queue: string | undefined,
+  ) {
+    this.interest = { pattern, queue, subscriber: this };
+    this.#connection = connection;
+    this.#handler = handler;
+  }
+
+  deliver(message: Message): void {
+    this.#connection.bring(this, message);
+  }
+
+  /** What the handler throws ends the seed: no handler may. */
+  receive(message: Message): void {
+    this.#handler(message);
+  }
+}

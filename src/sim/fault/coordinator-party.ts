@@ -1,0 +1,114 @@
+// A simulated machine that runs a coordinator, and starts it again when it has ended, as an operator's tools would.
+
+import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
+import type { WaggleError } from "../../errors.ts";
+import { stateFingerprint } from "../history/check-readings.ts";
+import type { Habitat } from "./habitat.ts";
+import type { Life, MachineClock } from "./life.ts";
+import type { SimJournal } from "./sim-journal.ts";
+
+/** How long it takes to be started again after it ended of its own accord, ms. */
+const RESTART_MS = 1_000;
+
+export class CoordinatorParty {
+  readonly id: string;
+  readonly machine: MachineClock;
+  readonly #habitat: Habitat;
+  #life: Life | undefined;
+  #journal: SimJournal | undefined;
+  #coordinator: Coordinator | undefined;
+  #isLeading = false;
+  #restartMs = RESTART_MS;
+
+  constructor(id: string, habitat: Habitat) {
+    this.id = id;
+    this.#habitat = habitat;
+    this.machine = habitat.newMachine(id);
+  }
+
+  /** Undefined while it does not run. */
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  get coordinator(): Coordinator | undefined {
+    return this.#coordinator;
+  }
+
+  get isLeading(): boolean {
+    return this.#isLeading;
+  }
+
+  start(): void {
+    if (this.#life !== undefined) return;
+    const { swarm, logger } = this.#habitat;
+    const life = this.#habitat.newLife(this.id, this.machine);
+    const journal = this.#habitat.newJournal(this.id, life);
+    this.#life = life;
+    this.#journal = journal;
+    this.#restartMs = RESTART_MS;
+    const transport = this.#habitat.newConnection(this.id, life);
+    const { clock, random } = life;
+    startCoordinator({ id: this.id, swarm, transport, journal, clock, random, logger }).then(
+      (coordinator) => this.#runs(coordinator),
+      (error) => this.#ended(error),
+    );
+  }
+
+  crash(forMs: number): void {
+    if (this.#life === undefined) return;
+    if (this.#isLeading && (this.#journal?.inFlight ?? 0) > 0)
+      this.#habitat.occurrences.note("leader-killed-with-batches-in-flight");
+    this.#end(forMs);
+  }
+
+  /** Asked to end, as by SIGTERM. */
+  stop(forMs: number): void {
+    const coordinator = this.#coordinator;
+    this.#restartMs = forMs;
+    // Asked within its life, so that one that is killed meanwhile does nothing.
+    if (coordinator !== undefined) this.#life?.after(0, "stop", () => void coordinator.stop());
+  }
+
+  /** Notes what it has made of the journal, unless it is busy. */
+  read(): void {
+    const state = this.#coordinator?.settledState;
+    if (state === undefined || state.idx === 0) return;
+    const reader = this.#isLeading ? `leader ${this.id}` : `standby ${this.id}`;
+    this.#habitat.readings.push({ reader, idx: state.idx, state: stateFingerprint(state) });
+  }
+
+  #runs(coordinator: Coordinator): void {
+    this.#coordinator = coordinator;
+    coordinator.role$.subscribe((role) => this.#became(role));
+    void coordinator.closed.then((error) => this.#ended(error));
+  }
+
+  #became(role: string): void {
+    const wasLeading = this.#isLeading;
+    this.#isLeading = role === "leading";
+    if (!wasLeading || role !== "standing-by") return;
+    this.#habitat.occurrences.note("deposed");
+    if ((this.#journal?.inFlight ?? 0) > 0) this.#habitat.occurrences.note("deposed-with-batches-in-flight");
+  }
+
+  /** It ended by itself, or never came to run. */
+  #ended(error: WaggleError | undefined): void {
+    if (error !== undefined && error.code !== "WAGGLE_UNREACHABLE")
+      this.#habitat.found("coordinators-go-on", `${this.id} halted: ${textOf(error)}`);
+    this.#end(this.#restartMs);
+  }
+
+  #end(forMs: number): void {
+    this.#life?.kill();
+    this.#life = undefined;
+    this.#coordinator = undefined;
+    this.#isLeading = false;
+    this.#habitat.engine.after(forMs, "start", () => this.start());
+  }
+}
+
+function textOf(error: WaggleError): string {
+  const { cause } = error;
+  return cause instanceof Error ? `${error.message} (${cause.stack ?? cause.message})` : error.message;
+}

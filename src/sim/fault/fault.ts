@@ -1,0 +1,63 @@
+// What may go wrong in a seed, as data: a schedule of faults can be printed, repeated and made smaller. Not here: which
+// faults a seed meets (schedule.ts), what they do (nemesis.ts).
+
+/** Every kind of fault with one line on what it does. The names are what `--without` takes. */
+export const faultKinds = {
+  delay: "messages of one party take long, with a heavy tail",
+  loss: "messages of one party are lost",
+  duplicate: "messages of one party arrive twice, the second up to 5 s later",
+  reorder: "messages of one party overtake each other",
+  cut: "one party hears nothing, or is not heard, and is not told",
+  clog: "nothing of one party arrives, then all of it does",
+  disconnect: "one party's connection breaks and cannot be made again",
+  "server-restart": "every connection breaks, and the journal is away",
+  crash: "a process ends where it stands and is started again",
+  pause: "a process stands still and goes on",
+  slow: "everything that a process does takes long",
+  "clock-jump": "a wall clock jumps by an hour or a day",
+  twin: "a second process starts under an agent's id",
+  transfer: "a coordinator is told to stop, hands over, and is started again",
+  "ack-lost": "appends are stored and not acknowledged",
+  "append-late": "appends are stored long after they were sent, and not acknowledged",
+  "append-dropped": "appends are lost",
+  "false-refusal": "appends are refused for a record that is not there",
+  "false-duplicate": "appends are called duplicates and not stored",
+  "stale-read": "the journal is read as it was some records ago: what it has is not found",
+  full: "the journal has no room",
+  "journal-away": "nobody answers for the journal",
+  alien: "somebody else writes into the journal",
+} as const;
+export type FaultKind = keyof typeof faultKinds;
+
+export interface Fault {
+  readonly kind: FaultKind;
+  /** When it begins and how long it lasts, virtual ms. */
+  readonly atMs: number;
+  readonly forMs: number;
+  /** The party it happens to, `c1/journal` for a coordinator's way to the journal; absent: the server. */
+  readonly of?: string;
+  /** Of messages, appends or reads, in (0, 1]. */
+  readonly share?: number;
+  /** How late, how slow, how far: ms. */
+  readonly ms?: number;
+  readonly direction?: "up" | "down";
+}
+
+export function isFaultKind(name: string): name is FaultKind {
+  return Object.hasOwn(faultKinds, name);
+}
+
+/** One line for people: `at 12.3 s for 4.0 s: pause c2`. */
+export function faultText({ kind, atMs, forMs, of, share, ms, direction }: Fault): string {
+  const details = [
+    of ?? "",
+    direction ?? "",
+    share === undefined ? "" : `${Math.round(share * 100)} %`,
+    ms === undefined ? "" : `${Math.round(ms)} ms`,
+  ].filter((detail) => detail !== "");
+  return `at ${seconds(atMs)} for ${seconds(forMs)}: ${[kind, ...details].join(" ")}`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(3)} s`;
+}

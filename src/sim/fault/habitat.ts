@@ -1,0 +1,156 @@
+// What the simulated parties share: time, wires, the server and its journal, and where a run's findings go.
+
+import { type Logger, pino } from "pino";
+import { type SwarmId, swarmId } from "../../ids.ts";
+import { streamConfigOf, streamNameOf } from "../../journal/stream-settings.ts";
+import { subjectsOf } from "../../protocol/subjects.ts";
+import type { Transport } from "../../transport/transport.ts";
+import type { Observation, Reading } from "../history/observation.ts";
+import type { Random } from "../random.ts";
+import { Connection } from "./connection.ts";
+import { Engine } from "./engine.ts";
+import { SimJetStream, type SimStream } from "./jetstream.ts";
+import { JournalFates } from "./journal-fates.ts";
+import { Life, type MachineClock, WALL_START_MS } from "./life.ts";
+import { LifeRecorder } from "./life-recorder.ts";
+import { Link } from "./link.ts";
+import { Occurrences } from "./occurrences.ts";
+import { Server } from "./server.ts";
+import { SimJournal } from "./sim-journal.ts";
+
+/** Something that must not be. */
+export interface Finding {
+  /** Which check found it. */
+  readonly check: string;
+  readonly sentence: string;
+  /** When, virtual ms. */
+  readonly atMs: number;
+}
+
+/** How long a server goes on believing in a process that was killed, at most, ms. */
+const LINGER_MS = 5_000;
+/** How far apart two monotonic clocks may drift: a share. */
+const DRIFT = 0.01;
+/** How far wall clocks differ to begin with, at most, ms. */
+const SKEW_MS = 3_000;
+
+/** The limits of one journal in a simulation, bytes. */
+const JOURNAL_BYTES = 2 ** 30;
+
+export class Habitat {
+  readonly engine = new Engine();
+  readonly server = new Server();
+  readonly occurrences = new Occurrences();
+  readonly findings: Finding[] = [];
+  /** What parties asked and were told. */
+  readonly history: Observation[] = [];
+  /** What coordinators made of the journal. */
+  readonly readings: Reading[] = [];
+  readonly swarm: SwarmId = swarmId("torture");
+  readonly fates: JournalFates;
+  readonly jetStream: SimJetStream;
+  readonly logger: Logger = pino({ level: "silent" });
+  readonly #streamId = { swarm: this.swarm, purpose: "journal" } as const;
+  readonly #random: Random;
+  readonly #linkByName = new Map<string, Link>();
+  readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
+  #livesEver = 0;
+  /** Nothing goes wrong any more: handlers do what they should. */
+  hasHealed = false;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.fates = new JournalFates(random.split("fates"), this.occurrences);
+    const clock = {
+      now: () => WALL_START_MS + Math.floor(this.engine.nowMs),
+      monotonicMs: () => this.engine.nowMs,
+      after: (ms: number, run: () => void) => this.engine.after(ms, "server", run),
+      soon: (run: () => void) => void this.engine.after(0, "server", run),
+    };
+    this.jetStream = new SimJetStream(clock, this.fates);
+    const config = streamConfigOf({ ...this.#streamId, bytesMax: JOURNAL_BYTES });
+    const question = `$JS.API.STREAM.CREATE.${streamNameOf(this.#streamId)}`;
+    this.jetStream.handle(question, Buffer.from(JSON.stringify(config)), {}, () => undefined);
+  }
+
+  get stream(): SimStream {
+    return this.jetStream.stream(streamNameOf(this.#streamId)) as SimStream;
+  }
+
+  links(): Iterable<Link> {
+    return this.#linkByName.values();
+  }
+
+  newMachine(name: string): MachineClock {
+    const random = this.#random.split(`machine/${name}`);
+    return {
+      wallSkewMs: Math.round(SKEW_MS * (2 * random.fraction() - 1)),
+      rate: 1 + DRIFT * (2 * random.fraction() - 1),
+    };
+  }
+
+  newLife(party: string, machine: MachineClock): Life {
+    this.#livesEver += 1;
+    const name = `${party}.${this.#livesEver}`;
+    return new Life(name, this.engine, machine, this.#random.split(`life/${name}`));
+  }
+
+  newConnection(party: string, life: Life): Transport {
+    const { engine, server, swarm } = this;
+    const lingerMs = this.#random.chance(0.5) ? 0 : LINGER_MS * this.#random.fraction();
+    const connection = new Connection({ engine, server, life, link: this.linkOf(party), lingerMs });
+    this.#keep(party, connection, life);
+    const recorder = {
+      party: life.name,
+      swarm,
+      now: () => engine.nowMs,
+      record: (observation: Observation) => this.#observed(observation),
+    };
+    const recording = new LifeRecorder(connection, recorder, life);
+    connection.onCopy = ({ subject, data }) => recording.noteCopy(subject, data);
+    return recording;
+  }
+
+  newJournal(party: string, life: Life): SimJournal {
+    const name = `${party}/journal`;
+    const subject = subjectsOf(this.swarm).journal;
+    const { jetStream: server, stream, occurrences } = this;
+    const journal = new SimJournal({ life, link: this.linkOf(name), server, stream, subject, occurrences });
+    this.#keep(name, journal.line, life);
+    return journal;
+  }
+
+  disconnect(link: string): void {
+    for (const connection of this.#connectionsByLink.get(link) ?? []) connection.lose();
+  }
+
+  linkOf(name: string): Link {
+    const known = this.#linkByName.get(name);
+    if (known !== undefined) return known;
+    const link = new Link(name, this.engine, this.#random.split(`link/${name}`));
+    this.#linkByName.set(name, link);
+    return link;
+  }
+
+  found(check: string, sentence: string): void {
+    this.findings.push({ check, sentence, atMs: this.engine.nowMs });
+  }
+
+  /** What production code let escape: always a finding. */
+  escaped(party: string, error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.found("nothing-escapes", `${party}: ${text}`);
+  }
+
+  #observed(observation: Observation): void {
+    this.history.push(observation);
+    if (observation.kind === "result" && observation.answer === "stale")
+      this.occurrences.note("stale-result");
+  }
+
+  #keep(link: string, connection: { lose(): void }, life: Life): void {
+    const connections = this.#connectionsByLink.get(link) ?? new Set();
+    this.#connectionsByLink.set(link, connections.add(connection));
+    life.onEnd(() => connections.delete(connection));
+  }
+}

@@ -1,0 +1,61 @@
+// What the faults in effect make of each append and each question to the simulated JetStream.
+
+import type { Random } from "../random.ts";
+import type { PublishFate, QuestionFate, StreamFates } from "./jetstream.ts";
+import type { Occurrences } from "./occurrences.ts";
+
+/** What goes wrong at present; shares are of appends or questions, in [0, 1]. */
+export interface JournalCondition {
+  readonly droppedShare: number;
+  readonly ackLostShare: number;
+  readonly lateShare: number;
+  readonly lateMs: number;
+  readonly falseRefusalShare: number;
+  readonly falseDuplicateShare: number;
+  readonly staleShare: number;
+  readonly isFull: boolean;
+  /** Nobody answers. */
+  readonly isAway: boolean;
+}
+
+/** By how many records a stale answer is behind, at most. */
+const STALE_RECORDS = 8;
+
+export class JournalFates implements StreamFates {
+  condition: JournalCondition | undefined;
+  readonly #random: Random;
+  readonly #occurrences: Occurrences;
+
+  constructor(random: Random, occurrences: Occurrences) {
+    this.#random = random;
+    this.#occurrences = occurrences;
+  }
+
+  onPublish(): PublishFate {
+    const { condition } = this;
+    if (condition === undefined) return "store";
+    if (condition.isAway) return this.#random.chance(0.5) ? "nobody" : "off";
+    if (condition.isFull) {
+      this.#occurrences.note("storage-full");
+      return "full";
+    }
+    if (this.#random.chance(condition.droppedShare)) return "drop";
+    if (this.#random.chance(condition.falseRefusalShare)) {
+      this.#occurrences.note("refused-with-an-uncommitted-number");
+      return "refuse-uncommitted";
+    }
+    if (this.#random.chance(condition.falseDuplicateShare)) return "false-duplicate";
+    if (this.#random.chance(condition.lateShare))
+      return { lateMs: this.#random.exponential(condition.lateMs) };
+    return this.#random.chance(condition.ackLostShare) ? "store-unheard" : "store";
+  }
+
+  onQuestion(): QuestionFate {
+    const { condition } = this;
+    if (condition === undefined) return "answer";
+    if (condition.isAway) return this.#random.chance(0.5) ? "nobody" : "off";
+    if (!this.#random.chance(condition.staleShare)) return "answer";
+    this.#occurrences.note("stale-read");
+    return { staleBy: 1 + this.#random.below(STALE_RECORDS) };
+  }
+}

@@ -1,0 +1,109 @@
+// Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
+// batch. The truth of a run: what is stored, whoever was told so.
+
+import type { Event, EventType } from "../../core/event.ts";
+import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
+import { placesOf, type SwarmState } from "../../core/state.ts";
+import { Succession } from "../../core/succession.ts";
+import type { Batch } from "../../journal/batch.ts";
+import { Replay } from "../../journal/replay.ts";
+import { limits } from "../../limits.ts";
+import type { Habitat } from "./habitat.ts";
+import type { Occurrence } from "./occurrences.ts";
+
+export class JournalWatch {
+  readonly #habitat: Habitat;
+  #replay = new Replay();
+  #succession = new Succession();
+  #isBroken = false;
+
+  constructor(habitat: Habitat) {
+    this.#habitat = habitat;
+  }
+
+  get state(): SwarmState {
+    return this.#replay.state;
+  }
+
+  /** Of the last batch; empty before the first. */
+  get hash(): string {
+    return this.#replay.position.hash;
+  }
+
+  /** Reads on to where the journal ends now. Cheap when nothing is new. */
+  readOn(): void {
+    const { stream } = this.#habitat;
+    for (let seq = this.#replay.position.seq + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
+      const bytes = stream.at(seq);
+      if (bytes !== undefined) this.#take(seq, bytes);
+    }
+  }
+
+  #take(seq: number, bytes: Uint8Array): void {
+    const batch = this.#fold(seq, bytes);
+    if (batch === undefined) return;
+    const { state } = this.#replay;
+    // A turn may leave something undone only when it was full; what starts a term is none.
+    const isTurn = batch.events[0]?.type !== "TermStarted";
+    const hadRoom = isTurn && bytes.length < limits.turnBytesMax;
+    const violations = [
+      ...(hadRoom ? checkAfterTurn(state) : checkInvariants(state)),
+      ...this.#succession.check(state),
+    ];
+    for (const { number, name, sentence } of violations)
+      this.#habitat.found(`invariant ${number} ${name}`, `after record ${seq}: ${sentence}`);
+    if (violations.length > 0) this.#isBroken = true;
+  }
+
+  /** The batch, or undefined when the record is dead. */
+  #fold(seq: number, bytes: Uint8Array): Batch | undefined {
+    const { leader, term } = this.#replay.state;
+    try {
+      const verdict = this.#replay.take({ seq, bytes });
+      if (verdict.kind === "dead") {
+        this.#habitat.occurrences.note("dead-record");
+        return undefined;
+      }
+      for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term });
+      return verdict.batch;
+    } catch (error) {
+      this.#isBroken = true;
+      this.#habitat.found("the-journal-folds", `record ${seq}: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  #noteEvent(event: Event, before: { readonly leader: string; readonly term: number }): void {
+    const { occurrences } = this.#habitat;
+    const occurrence = occurrenceOf(event);
+    if (occurrence !== undefined) occurrences.note(occurrence);
+    if (event.type !== "TermStarted") return;
+    if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
+    this.#noteFailOver();
+  }
+
+  #noteFailOver(): void {
+    const { occurrences } = this.#habitat;
+    for (const agent of this.state.agentById.values()) {
+      if (agent.open.size > 0 && agent.open.size >= placesOf(agent))
+        occurrences.note("full-agent-at-fail-over");
+      if (agent.confirmedNumber < agent.lastNumber) occurrences.note("unconfirmed-assignment-at-fail-over");
+    }
+  }
+}
+
+const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
+  TermEnded: "term-handed-over",
+  AgentSuspended: "agent-suspended",
+  TaskExpired: "task-expired",
+  TaskCancelled: "task-cancelled",
+  SlotAwaited: "slot-waited-for",
+  BudgetExceeded: "budget-exceeded",
+};
+
+function occurrenceOf(event: Event): Occurrence | undefined {
+  if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
+  if (event.type === "AttemptFailed" && event.failure.class === "timed-out") return "attempt-timed-out";
+  if (event.type === "TaskDeadLettered" && event.failure.class === "lost") return "poison-dead-lettered";
+  return occurrenceByType[event.type];
+}

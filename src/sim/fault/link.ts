@@ -1,0 +1,103 @@
+// The wire between one process and the server, in both directions. In good weather each message arrives, once, in
+// order, soon. Faults (weather.ts) change that for as long as they last.
+
+import type { Random } from "../random.ts";
+import type { Engine, Owner } from "./engine.ts";
+
+export type Direction = "up" | "down";
+
+/** What the weather does to the messages of one direction. */
+export interface Condition {
+  /** Of messages, in [0, 1]. */
+  readonly lossShare: number;
+  readonly duplicateShare: number;
+  /** Of messages, those that may be overtaken. */
+  readonly reorderShare: number;
+  /** Of messages, those that take `lateMs` on average, with a heavy tail. */
+  readonly lateShare: number;
+  readonly lateMs: number;
+  /** Nothing arrives before this virtual instant, ms; then all that was sent does, in order. */
+  readonly heldUntilMs: number;
+}
+
+/** Fastest and slowest way of a message in good weather, ms. */
+const FASTEST_MS = 0.1;
+const SLOWEST_MS = 0.8;
+/** Exponent of the Pareto tail of late messages: the mean exists, the variance does not. */
+const TAIL = 1.5;
+/** The longest a late message takes, in means: beyond it the tail only makes seeds longer. */
+const TAIL_MAX = 40;
+/** A second copy comes so much later at most, ms. */
+const COPY_MS = 5_000;
+
+export class Link {
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #random: Random;
+  readonly #condition: { up: Condition | undefined; down: Condition | undefined } = {
+    up: undefined,
+    down: undefined,
+  };
+  /** When the last message that kept its order arrives. */
+  readonly #arrivedMs = { up: 0, down: 0 };
+  /** No connection can be made over it. */
+  isDown = false;
+
+  constructor(name: string, engine: Engine, random: Random) {
+    this.name = name;
+    this.#engine = engine;
+    this.#random = random;
+  }
+
+  set(direction: Direction, condition: Condition | undefined): void {
+    this.#condition[direction] = condition;
+  }
+
+  /** Carries a message: `arrive` is called for each copy that arrives, in the name of `owner`. */
+  carry(direction: Direction, arrive: () => void, owner?: Owner): void {
+    const condition = this.#condition[direction];
+    if (condition === undefined)
+      return this.#arrive(direction, this.#inOrder(direction, this.#quickMs()), arrive, owner);
+    if (this.#random.chance(condition.lossShare)) return;
+    this.#arrive(direction, this.#delayMs(direction, condition), arrive, owner);
+    if (!this.#random.chance(condition.duplicateShare)) return;
+    this.#arrive(
+      direction,
+      this.#delayMs(direction, condition) + this.#random.fraction() * COPY_MS,
+      arrive,
+      owner,
+    );
+  }
+
+  /** Carries what the connection itself cannot lose while it lasts (subscriptions, pings): late at worst. */
+  carrySurely(direction: Direction, arrive: () => void, owner?: Owner): void {
+    const heldMs = (this.#condition[direction]?.heldUntilMs ?? 0) - this.#engine.nowMs;
+    this.#arrive(direction, this.#inOrder(direction, Math.max(heldMs, this.#quickMs())), arrive, owner);
+  }
+
+  #delayMs(direction: Direction, condition: Condition): number {
+    const isLate = this.#random.chance(condition.lateShare);
+    const waitMs = isLate ? this.#lateMs(condition.lateMs) : this.#quickMs();
+    const ms = Math.max(waitMs, condition.heldUntilMs - this.#engine.nowMs);
+    return this.#random.chance(condition.reorderShare) ? ms + this.#quickMs() : this.#inOrder(direction, ms);
+  }
+
+  #inOrder(direction: Direction, ms: number): number {
+    const arrivedMs = Math.max(this.#arrivedMs[direction], this.#engine.nowMs + ms);
+    this.#arrivedMs[direction] = arrivedMs;
+    return arrivedMs - this.#engine.nowMs;
+  }
+
+  #quickMs(): number {
+    return FASTEST_MS + (SLOWEST_MS - FASTEST_MS) * this.#random.fraction();
+  }
+
+  #lateMs(meanMs: number): number {
+    const least = (meanMs * (TAIL - 1)) / TAIL;
+    return Math.min(meanMs * TAIL_MAX, least / (1 - this.#random.fraction()) ** (1 / TAIL));
+  }
+
+  #arrive(direction: Direction, ms: number, arrive: () => void, owner: Owner | undefined): void {
+    this.#engine.after(ms, direction, arrive, owner);
+  }
+}

@@ -1,0 +1,142 @@
+// Makes the faults of a schedule happen, each from its beginning to its end. Several at once add up.
+
+import type { Engine } from "./engine.ts";
+import type { Fault } from "./fault.ts";
+import type { JournalCondition } from "./journal-fates.ts";
+import type { Condition, Direction, Link } from "./link.ts";
+
+/** What faults happen to. */
+export interface Victims {
+  links(): Iterable<Link>;
+  /** The party's process ends where it stands, and is started again after `forMs`. */
+  crash(party: string, forMs: number): void;
+  /** It is asked to end, and started again `forMs` after it did. */
+  stop(party: string, forMs: number): void;
+  pause(party: string, forMs: number): void;
+  setSlow(party: string, ms: number): void;
+  jumpClock(party: string, ms: number): void;
+  startTwin(party: string): void;
+  /** The connections over the link break. */
+  disconnect(link: string): void;
+  setJournal(condition: JournalCondition | undefined): void;
+  writeAlien(): void;
+}
+
+export class Nemesis {
+  readonly #engine: Engine;
+  readonly #victims: Victims;
+  readonly #active = new Set<Fault>();
+
+  constructor(engine: Engine, victims: Victims) {
+    this.#engine = engine;
+    this.#victims = victims;
+  }
+
+  /** Plans every fault. Call once, at the beginning. */
+  follow(schedule: readonly Fault[]): void {
+    for (const fault of schedule) {
+      this.#engine.after(fault.atMs, fault.kind, () => this.#begin(fault));
+      this.#engine.after(fault.atMs + fault.forMs, "over", () => this.#end(fault));
+    }
+  }
+
+  #begin(fault: Fault): void {
+    const { kind, of = "", forMs, ms = 0 } = fault;
+    this.#active.add(fault);
+    switch (kind) {
+      case "crash":
+        return this.#victims.crash(of, forMs);
+      case "transfer":
+        return this.#victims.stop(of, forMs);
+      case "pause":
+        return this.#victims.pause(of, forMs);
+      case "clock-jump":
+        return this.#victims.jumpClock(of, ms);
+      case "twin":
+        return this.#victims.startTwin(of);
+      case "alien":
+        return this.#victims.writeAlien();
+      case "slow":
+        return this.#victims.setSlow(of, ms);
+      default:
+        return this.#changeWeather(fault);
+    }
+  }
+
+  #end(fault: Fault): void {
+    this.#active.delete(fault);
+    if (fault.kind === "slow") this.#victims.setSlow(fault.of ?? "", 0);
+    else this.#changeWeather(fault);
+  }
+
+  #changeWeather(changed: Fault): void {
+    for (const link of this.#victims.links()) {
+      if (!touches(changed, link.name)) continue;
+      const faults = [...this.#active].filter((fault) => touches(fault, link.name));
+      link.isDown = faults.some(({ kind }) => kind === "disconnect" || kind === "server-restart");
+      link.set("up", conditionOf(faults, "up"));
+      link.set("down", conditionOf(faults, "down"));
+      const breaks = changed.kind === "disconnect" || changed.kind === "server-restart";
+      if (breaks && this.#active.has(changed)) this.#victims.disconnect(link.name);
+    }
+    this.#victims.setJournal(journalConditionOf([...this.#active]));
+  }
+}
+
+const linkKinds: ReadonlySet<string> = new Set([
+  "delay",
+  "loss",
+  "duplicate",
+  "reorder",
+  "cut",
+  "clog",
+  "disconnect",
+]);
+
+function touches({ kind, of }: Fault, link: string): boolean {
+  return kind === "server-restart" || (linkKinds.has(kind) && of === link);
+}
+
+function conditionOf(faults: readonly Fault[], direction: Direction): Condition | undefined {
+  const weather = faults.filter(
+    (fault) => linkKinds.has(fault.kind) && (fault.direction === undefined || fault.direction === direction),
+  );
+  if (weather.length === 0) return undefined;
+  const isLost = ({ kind }: Fault) => kind === "cut" || kind === "disconnect";
+  return {
+    lossShare: weather.some(isLost) ? 1 : shareOf(weather, "loss"),
+    duplicateShare: shareOf(weather, "duplicate"),
+    reorderShare: shareOf(weather, "reorder"),
+    lateShare: shareOf(weather, "delay"),
+    lateMs: Math.max(0, ...weather.map(({ kind, ms = 0 }) => (kind === "delay" ? ms : 0))),
+    heldUntilMs: Math.max(0, ...weather.map((fault) => (fault.kind === "clog" ? endOf(fault) : 0))),
+  };
+}
+
+function journalConditionOf(faults: readonly Fault[]): JournalCondition | undefined {
+  const kinds = new Set(faults.map(({ kind }) => kind));
+  const condition = {
+    droppedShare: shareOf(faults, "append-dropped"),
+    ackLostShare: shareOf(faults, "ack-lost"),
+    lateShare: shareOf(faults, "append-late"),
+    lateMs: Math.max(0, ...faults.map(({ kind, ms = 0 }) => (kind === "append-late" ? ms : 0))),
+    falseRefusalShare: shareOf(faults, "false-refusal"),
+    staleShare: shareOf(faults, "stale-read"),
+    falseDuplicateShare: shareOf(faults, "false-duplicate"),
+    isFull: kinds.has("full"),
+    isAway: kinds.has("journal-away") || kinds.has("server-restart"),
+  };
+  return Object.values(condition).some(Boolean) ? condition : undefined;
+}
+
+/** That at least one of several faults of a kind strikes. */
+function shareOf(faults: readonly Fault[], kind: Fault["kind"]): number {
+  return (
+    1 -
+    faults.reduce((spared, fault) => (fault.kind === kind ? spared * (1 - (fault.share ?? 1)) : spared), 1)
+  );
+}
+
+function endOf({ atMs, forMs }: Fault): number {
+  return atMs + forMs;
+}

@@ -1,0 +1,81 @@
+// Who puts things right at the end of a seed: takes back every limit, pause and drain, so that whatever waits can be
+// done. Asks until it is answered, and again now and then: clients may still carry out what they began.
+
+import { connect } from "../../client/connect.ts";
+import type { Swarm } from "../../client/swarm.ts";
+import { WaggleError } from "../../errors.ts";
+import type { Habitat } from "./habitat.ts";
+import { projects, type Workload } from "./workload.ts";
+
+/** Pause before something refused is asked again, ms. */
+const AGAIN_MS = 500;
+/** …and before everything is put right once more. */
+const ROUND_MS = 20_000;
+
+export class Operator {
+  readonly #habitat: Habitat;
+  readonly #workload: Workload;
+  #isDone = false;
+  #waitsFor = "a connection";
+
+  constructor(habitat: Habitat, workload: Workload) {
+    this.#habitat = habitat;
+    this.#workload = workload;
+  }
+
+  /** Whether all was put right once. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  get waitsFor(): string {
+    return this.#waitsFor;
+  }
+
+  start(): void {
+    const machine = this.#habitat.newMachine("operator");
+    const life = this.#habitat.newLife("operator", machine);
+    const transport = this.#habitat.newConnection("operator", life);
+    const { clock, random } = life;
+    const { swarm, logger } = this.#habitat;
+    const pause = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
+    connect({ transport, swarm, project: "ops", user: "operator", clock, random, logger })
+      .then((connected) => this.#putRight(connected, pause))
+      .catch((error: unknown) => this.#habitat.escaped("operator", error));
+  }
+
+  async #putRight(swarm: Swarm, pause: (ms: number) => Promise<void>): Promise<void> {
+    const steps: (readonly [what: string, ask: () => Promise<unknown>])[] = [
+      ["resume", () => swarm.resume()],
+      ["policy", () => swarm.setPolicy({ rules: "waggle", topN: null, budget: null })],
+      ...["small", "large"].map((type) => [`rate ${type}`, () => swarm.removeRate(type)] as const),
+      ...projects.flatMap((project) => [
+        [`resume ${project}`, () => swarm.resume(project)] as const,
+        [
+          `project ${project}`,
+          () => swarm.setProject(project, { budget: null, maxConcurrent: null }),
+        ] as const,
+      ]),
+      ...this.#workload.agents.map(({ id }) => [`undrain ${id}`, () => swarm.undrain(id)] as const),
+    ];
+    for (;;) {
+      for (const [what, ask] of steps) {
+        this.#waitsFor = what;
+        while (!(await isDone(ask))) await pause(AGAIN_MS);
+      }
+      this.#isDone = true;
+      await pause(ROUND_MS);
+    }
+  }
+}
+
+/** An agent that never joined cannot be undrained, and need not be. */
+async function isDone(ask: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await ask();
+    return true;
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    return error.code === "WAGGLE_UNKNOWN_AGENT";
+  }
+}

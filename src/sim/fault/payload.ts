@@ -1,0 +1,23 @@
+// What a simulated task asks its handler to do: data in its payload, so that a workload says everything.
+
+export interface Orders {
+  /** What becomes of the attempt. `infrastructure` and `fail` only up to attempt `times`; `hang` until it is aborted,
+   *  `deaf` not even then; `kill` takes the agent with it. */
+  readonly does: "complete" | "fail" | "infrastructure" | "invalid" | "hang" | "deaf" | "kill";
+  /** After so long, ms. */
+  readonly ms: number;
+  readonly times?: number;
+  /** Tokens that it reports. */
+  readonly tokens?: number;
+  /** Slots it works under. */
+  readonly acquires?: readonly string[];
+  readonly reportsProgress?: true;
+}
+
+export function payloadOf(orders: Orders): string {
+  return JSON.stringify(orders);
+}
+
+export function ordersOf(payload: string): Orders {
+  return JSON.parse(payload) as Orders;
+}

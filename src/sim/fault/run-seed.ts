@@ -1,0 +1,78 @@
+// One seed, from its number to what was found: draws the workload and the faults, runs the world, reports. A run is a
+// value in and a value out, so that it can be done here or in a thread, again, and with less of it.
+
+import { Random } from "../random.ts";
+import type { Fault, FaultKind } from "./fault.ts";
+import type { Finding } from "./habitat.ts";
+import type { Occurrence } from "./occurrences.ts";
+import { drawSchedule } from "./schedule.ts";
+import { type Deed, drawWorkload, partiesOf, type Workload } from "./workload.ts";
+import { World } from "./world.ts";
+
+export interface SeedRequest {
+  readonly seed: number;
+  /** Of virtual time until everything heals, ms. */
+  readonly forMs: number;
+  readonly without: readonly FaultKind[];
+  /** Instead of the faults and deeds that the seed draws. */
+  readonly schedule?: readonly Fault[];
+  readonly deeds?: readonly Deed[];
+}
+
+export interface SeedReport {
+  readonly seed: number;
+  /** Empty when all is well. */
+  readonly findings: readonly Finding[];
+  /** Equal for two runs that took the same course. */
+  readonly trace: string;
+  readonly events: number;
+  readonly batches: number;
+  readonly tasks: number;
+  /** Lasted, ms, until everything had ended. */
+  readonly virtualMs: number;
+  /** Of this machine's time, ms. */
+  readonly realMs: number;
+  readonly faults: number;
+  readonly occurrences: Partial<Record<Occurrence, number>>;
+}
+
+/** What happens in a seed, unless the request says otherwise. */
+export function planOf({ seed, forMs, without, schedule, deeds }: SeedRequest): {
+  readonly workload: Workload;
+  readonly schedule: readonly Fault[];
+} {
+  const random = new Random(`torture/${seed}`);
+  const drawn = drawWorkload(random.split("workload"), forMs);
+  const workload = deeds === undefined ? drawn : { ...drawn, deeds };
+  const parties = partiesOf(workload);
+  const faults = drawSchedule(random.split("faults"), { parties, untilMs: forMs, without: new Set(without) });
+  return { workload, schedule: schedule ?? faults };
+}
+
+/** @throws the reason of `signal` */
+export async function runSeed(request: SeedRequest, signal?: AbortSignal): Promise<SeedReport> {
+  const startedMs = performance.now();
+  const { workload, schedule } = planOf(request);
+  const world = new World({ seed: request.seed, workload, schedule, untilMs: request.forMs });
+  const { habitat, watch } = world;
+  try {
+    await world.run(signal);
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    habitat.escaped("an event", error);
+  }
+  const { trace, events, nowMs } = habitat.engine;
+  trace.addText(watch.hash);
+  return {
+    seed: request.seed,
+    findings: habitat.findings,
+    trace: trace.digest(),
+    events,
+    batches: watch.state.idx,
+    tasks: watch.state.submissions,
+    virtualMs: nowMs,
+    realMs: performance.now() - startedMs,
+    faults: schedule.length,
+    occurrences: habitat.occurrences.counts(),
+  };
+}

@@ -1,0 +1,116 @@
+// Which faults a seed meets, drawn from it. Each seed leaves out about half of the kinds, so that some seeds are all
+// of one thing: a fault that is always masked by another finds nothing.
+
+import type { Random } from "../random.ts";
+import { type Fault, type FaultKind, faultKinds } from "./fault.ts";
+
+/** Who there is for faults to happen to. */
+export interface Parties {
+  readonly coordinators: readonly string[];
+  readonly agents: readonly string[];
+  readonly clients: readonly string[];
+}
+
+/** Mean time between two faults, ms: several are in effect at once now and then, and not always. */
+const GAP_MS = 2_500;
+/** Nothing goes wrong before: a swarm has to be there first. */
+const QUIET_MS = 1_000;
+
+/** In order of beginning; all end by `untilMs`. */
+export function drawSchedule(
+  random: Random,
+  { parties, untilMs, without }: { parties: Parties; untilMs: number; without: ReadonlySet<FaultKind> },
+): Fault[] {
+  const kinds = (Object.keys(faultKinds) as FaultKind[]).filter((kind) => {
+    const isDrawn = random.split(`kind/${kind}`).chance(0.5);
+    return isDrawn && !without.has(kind);
+  });
+  const schedule: Fault[] = [];
+  if (kinds.length === 0) return schedule;
+  const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
+  for (let atMs = QUIET_MS + random.exponential(gapMs); atMs < untilMs; atMs += random.exponential(gapMs)) {
+    const fault = drawFault(random, random.pick(kinds), parties);
+    schedule.push({
+      ...fault,
+      atMs: Math.round(atMs),
+      forMs: Math.round(Math.min(fault.forMs, untilMs - atMs)),
+    });
+  }
+  return schedule;
+}
+
+type Undated = Omit<Fault, "atMs">;
+
+function drawFault(random: Random, kind: FaultKind, parties: Parties): Undated {
+  const forMs = 200 + random.exponential(4_000);
+  switch (kind) {
+    case "delay":
+      return {
+        kind,
+        forMs,
+        of: anyLink(random, parties),
+        share: aShare(random),
+        ms: 20 + random.exponential(800),
+      };
+    case "loss":
+    case "duplicate":
+    case "reorder":
+      return { kind, forMs, of: anyLink(random, parties), share: aShare(random) };
+    case "cut":
+      return { kind, forMs, of: anyLink(random, parties), direction: random.chance(0.5) ? "up" : "down" };
+    case "clog":
+    case "disconnect":
+      return { kind, forMs, of: anyLink(random, parties) };
+    case "server-restart":
+      return { kind, forMs: 300 + random.exponential(3_000) };
+    case "crash":
+      return { kind, forMs: 100 + random.exponential(5_000), of: anyParty(random, parties) };
+    case "pause":
+      return { kind, forMs: 300 + random.exponential(5_000), of: anyParty(random, parties) };
+    case "slow":
+      return { kind, forMs, of: anyParty(random, parties), ms: 0.5 + random.exponential(8) };
+    case "clock-jump":
+      return { kind, forMs: 0, of: anyParty(random, parties), ms: aJump(random) };
+    case "twin":
+      return { kind, forMs: 0, of: random.pick(parties.agents) };
+    case "transfer":
+      return { kind, forMs: 100 + random.exponential(2_000), of: random.pick(parties.coordinators) };
+    case "ack-lost":
+    case "append-dropped":
+    case "false-refusal":
+    case "stale-read":
+    case "false-duplicate":
+      return { kind, forMs, share: aShare(random) };
+    case "append-late":
+      return { kind, forMs, share: aShare(random), ms: 200 + random.exponential(4_000) };
+    case "full":
+    case "journal-away":
+      return { kind, forMs };
+    case "alien":
+      return { kind, forMs: 0 };
+  }
+}
+
+/** Coordinators are few and matter most, so they are hit as often as all agents together. */
+function anyParty(random: Random, { coordinators, agents, clients }: Parties): string {
+  const roll = random.fraction();
+  if (roll < 0.45) return random.pick(coordinators);
+  return random.pick(roll < 0.85 ? agents : clients);
+}
+
+function anyLink(random: Random, parties: Parties): string {
+  const party = anyParty(random, parties);
+  const isJournal = parties.coordinators.includes(party) && random.chance(0.5);
+  return isJournal ? `${party}/journal` : party;
+}
+
+function aShare(random: Random): number {
+  return random.chance(0.3) ? 1 : 0.05 + 0.9 * random.fraction();
+}
+
+const HOUR_MS = 3_600_000;
+const jumps = [HOUR_MS, -HOUR_MS, 24 * HOUR_MS, -24 * HOUR_MS, 7_000, -7_000];
+
+function aJump(random: Random): number {
+  return random.pick(jumps);
+}

@@ -1,0 +1,61 @@
+// Makes what fails small: leaves out faults and deeds for as long as the same check goes on failing. Delta debugging
+// (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002, ddmin), deterministic because
+// seeds are.
+
+import type { Fault } from "./fault.ts";
+import { planOf, runSeed, type SeedReport, type SeedRequest } from "./run-seed.ts";
+import type { Deed } from "./workload.ts";
+
+export interface Shrunk {
+  readonly request: SeedRequest & { readonly schedule: readonly Fault[]; readonly deeds: readonly Deed[] };
+  readonly report: SeedReport;
+}
+
+export interface ShrinkOptions {
+  readonly signal: AbortSignal;
+  /** Told of every attempt. */
+  onTried(progress: { readonly faults: number; readonly deeds: number; readonly tried: number }): void;
+}
+
+/** The smallest that was found; undefined when the seed does not fail. @throws the reason of the signal */
+export async function shrink(request: SeedRequest, options: ShrinkOptions): Promise<Shrunk | undefined> {
+  const first = await runSeed(request, options.signal);
+  const check = first.findings[0]?.check;
+  if (check === undefined) return undefined;
+  const { schedule, workload } = planOf(request);
+  let best: Shrunk = { request: { ...request, schedule, deeds: workload.deeds }, report: first };
+  let tried = 0;
+  const stillFails = async (smaller: Shrunk["request"]): Promise<boolean> => {
+    const report = await runSeed(smaller, options.signal);
+    tried += 1;
+    const isSame = report.findings[0]?.check === check;
+    if (isSame) best = { request: smaller, report };
+    options.onTried({ faults: best.request.schedule.length, deeds: best.request.deeds.length, tried });
+    return isSame;
+  };
+  for (let before = -1; before !== sizeOf(best.request); ) {
+    before = sizeOf(best.request);
+    await leaveOut(best.request.schedule, (left) => stillFails({ ...best.request, schedule: left }));
+    await leaveOut(best.request.deeds, (left) => stillFails({ ...best.request, deeds: left }));
+  }
+  return best;
+}
+
+function sizeOf({ schedule, deeds }: Shrunk["request"]): number {
+  return schedule.length + deeds.length;
+}
+
+/** Leaves out ever smaller parts; `isEnough` says whether the rest does. */
+async function leaveOut<Item>(
+  items: readonly Item[],
+  isEnough: (left: readonly Item[]) => Promise<boolean>,
+): Promise<void> {
+  let left = items;
+  for (let size = Math.ceil(left.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < left.length; ) {
+      const without = left.toSpliced(at, size);
+      if (await isEnough(without)) left = without;
+      else at += size;
+    }
+  }
+}

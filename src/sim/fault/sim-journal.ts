@@ -1,0 +1,104 @@
+// One life's journal: the production one over a simulated line, with what a run wants to know of its appends counted.
+
+import type { AppendOutcome } from "../../journal/journal.ts";
+import { StreamJournal } from "../../journal/stream-journal.ts";
+import { limits } from "../../limits.ts";
+import type { SimJetStream, SimStream } from "./jetstream.ts";
+import { type Line, SimStreamWire } from "./jetstream-wire.ts";
+import type { Life } from "./life.ts";
+import type { Link } from "./link.ts";
+import type { Occurrences } from "./occurrences.ts";
+
+interface Deps {
+  readonly life: Life;
+  readonly link: Link;
+  readonly server: SimJetStream;
+  readonly stream: SimStream;
+  readonly subject: string;
+  readonly occurrences: Occurrences;
+}
+
+export class SimJournal extends StreamJournal {
+  readonly line: LinkLine;
+  readonly #stream: SimStream;
+  readonly #occurrences: Occurrences;
+  #inFlight = 0;
+
+  constructor({ life, link, server, stream, subject, occurrences }: Deps) {
+    const { clock, random } = life;
+    const line = new LinkLine(life, link);
+    const wire = new SimStreamWire({ server, line, clock, maxPayloadBytes: limits.maxPayloadBytesDefault });
+    super({ wire, stream: stream.name, subject, replicas: 3, clock, random });
+    this.line = line;
+    this.#stream = stream;
+    this.#occurrences = occurrences;
+  }
+
+  /** Appends that were not answered yet. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  override async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
+    this.#inFlight += 1;
+    const outcome = await super.append(bytes, expectedSeq);
+    this.#inFlight -= 1;
+    if (outcome.kind === "unknown") this.#noteAmbiguity(bytes, expectedSeq);
+    return outcome;
+  }
+
+  #noteAmbiguity(bytes: Uint8Array, expectedSeq: number): void {
+    const found = this.#stream.at(expectedSeq + 1);
+    if (found === undefined) this.#occurrences.note("ambiguous-append-not-landed");
+    else if (Buffer.compare(found, bytes) === 0) this.#occurrences.note("ambiguous-append-landed");
+    else this.#occurrences.note("ambiguous-append-foreign");
+  }
+}
+
+/** A link as the journal's wire sees it. */
+class LinkLine implements Line {
+  readonly #life: Life;
+  readonly #link: Link;
+  readonly #listeners = new Set<() => void>();
+  #status: Line["status"] = "connected";
+
+  constructor(life: Life, link: Link) {
+    this.#life = life;
+    this.#link = link;
+  }
+
+  get status(): Line["status"] {
+    return this.#status;
+  }
+
+  carry(direction: "there" | "back", arrive: () => void): void {
+    if (direction === "there") this.#link.carry("up", arrive);
+    else if (!this.#life.hasEnded) this.#link.carry("down", arrive, this.#life);
+  }
+
+  onStatus(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The connection breaks, and is made again as soon as the link allows. */
+  lose(): void {
+    if (this.#status !== "connected") return;
+    this.#life.after(0, "lost", () => {
+      this.#become("reconnecting");
+      this.#tryAgain(limits.reconnectMs);
+    });
+  }
+
+  #tryAgain(ms: number): void {
+    this.#life.after(ms * (0.5 + this.#life.random.next() / 2), "reconnect", () => {
+      if (this.#link.isDown) this.#tryAgain(Math.min(limits.reconnectMsMax, 2 * ms));
+      else this.#become("connected");
+    });
+  }
+
+  #become(status: Line["status"]): void {
+    this.#status = status;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}

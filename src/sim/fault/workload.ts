@@ -1,0 +1,280 @@
+// What a seed's clients ask for and what its agents are like, drawn up front as data, so that a failing seed can be
+// repeated with less of it.
+
+import type { TaskRequest } from "../../client/task-request.ts";
+import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
+import { kind } from "../../ids.ts";
+import type { Random } from "../random.ts";
+import { WALL_START_MS } from "./life.ts";
+import { type Orders, payloadOf } from "./payload.ts";
+import type { Parties } from "./schedule.ts";
+
+/** One thing that one client does. */
+export type Deed = { readonly atMs: number; readonly client: string } & (
+  | { readonly does: "submit"; readonly tasks: readonly TaskRequest[] }
+  | { readonly does: "cancel" | "query" | "await"; readonly task: string; readonly project: string }
+  | { readonly does: "pause" | "resume"; readonly project: string | undefined }
+  | { readonly does: "drain" | "undrain"; readonly agent: string }
+  | { readonly does: "set-project"; readonly project: string; readonly patch: ProjectPatch }
+  | { readonly does: "set-kind"; readonly kind: string; readonly patch: KindPatch }
+  | { readonly does: "set-policy"; readonly patch: PolicyPatch }
+  | { readonly does: "set-rate"; readonly type: string; readonly patch: RatePatch }
+  | { readonly does: "set-resource"; readonly resource: string; readonly slots: number }
+  | { readonly does: "acquire"; readonly resources: readonly string[]; readonly holdMs: number }
+);
+
+/** What an agent is like. */
+export interface Character {
+  readonly id: string;
+  readonly kinds: readonly string[];
+  readonly role?: string;
+  readonly type?: string;
+  readonly maxConcurrent: number;
+  readonly prefetch: number;
+  /** Of attempts, those that fail here whatever their orders say. */
+  readonly failShare: number;
+  /** How much longer than ordered its handlers take. */
+  readonly slowness: number;
+}
+
+export interface ClientCharacter {
+  readonly id: string;
+  readonly project: string;
+  readonly user: string;
+  /** Whether it does again, started anew, what it does not know the outcome of; else it has forgotten. */
+  readonly remembers: boolean;
+}
+
+export interface Workload {
+  readonly coordinators: readonly string[];
+  readonly agents: readonly Character[];
+  readonly clients: readonly ClientCharacter[];
+  readonly deeds: readonly Deed[];
+}
+
+export const kinds = ["count", "outline", "review", "embed"];
+export const projects = ["acme", "beta", "core"];
+const users = ["ann", "bob", "cy"];
+const resources = ["gpt", "gpu"];
+const types = ["small", "large"];
+/** The agent that serves every kind and role, so that whatever waits can be done once all is well. */
+const MAID = "a1";
+const ROLE = "expert";
+
+export function partiesOf({ coordinators, agents, clients }: Workload): Parties {
+  return { coordinators, agents: agents.map(({ id }) => id), clients: clients.map(({ id }) => id) };
+}
+
+/** Everything happens before `untilMs`. */
+export function drawWorkload(random: Random, untilMs: number): Workload {
+  const shape = random.split("shape");
+  const coordinators = names("c", 2 + shape.below(2));
+  const clients = names("k", 1 + shape.below(3)).map((id) => drawClient(random.split(id), id));
+  const agents = names("a", 3 + shape.below(18)).map((id) => drawAgent(random.split(id), id));
+  const deeds = new DeedDrawer(random.split("deeds"), { clients, agents }).draw(untilMs);
+  return { coordinators, agents, clients, deeds };
+}
+
+function names(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `${prefix}${at + 1}`);
+}
+
+function drawClient(random: Random, id: string): ClientCharacter {
+  return { id, project: random.pick(projects), user: random.pick(users), remembers: random.chance(0.7) };
+}
+
+function drawAgent(random: Random, id: string): Character {
+  const isMaid = id === MAID;
+  return {
+    id,
+    kinds: isMaid ? kinds : kinds.filter((_, at) => at === 0 || random.chance(0.5)),
+    ...(isMaid || random.chance(0.3) ? { role: ROLE } : {}),
+    ...(!isMaid && random.chance(0.5) ? { type: random.pick(types) } : {}),
+    maxConcurrent: 1 + random.below(isMaid ? 8 : 4),
+    prefetch: random.chance(0.3) ? random.below(4) : 0,
+    failShare: isMaid || random.chance(0.6) ? 0 : random.fraction() ** 2,
+    slowness: random.chance(0.7) ? 1 : 1 + random.exponential(4),
+  };
+}
+
+/** Mean time between two deeds of all clients, ms. */
+const GAP_MS = 450;
+/** Settings are made first, and so often again. */
+const FIRST_DEED_MS = 300;
+
+class DeedDrawer {
+  readonly #random: Random;
+  readonly #clients: readonly ClientCharacter[];
+  readonly #agents: readonly Character[];
+  readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
+
+  constructor(
+    random: Random,
+    { clients, agents }: { clients: readonly ClientCharacter[]; agents: readonly Character[] },
+  ) {
+    this.#random = random;
+    this.#clients = clients;
+    this.#agents = agents;
+  }
+
+  draw(untilMs: number): Deed[] {
+    const deeds: Deed[] = resources.map((resource) => ({
+      ...this.#when(FIRST_DEED_MS),
+      does: "set-resource",
+      resource,
+      slots: 1 + this.#random.below(4),
+    }));
+    const gapMs = GAP_MS * (0.4 + 2 * this.#random.fraction());
+    for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(gapMs))
+      deeds.push(this.#deed(Math.round(atMs)));
+    return deeds;
+  }
+
+  #when(atMs: number): { readonly atMs: number; readonly client: string } {
+    return { atMs, client: this.#random.pick(this.#clients).id };
+  }
+
+  #deed(atMs: number): Deed {
+    const when = this.#when(atMs);
+    const roll = this.#random.fraction();
+    const known = this.#tasks.length === 0 ? undefined : this.#random.pick(this.#tasks);
+    if (roll < 0.55 || known === undefined) return { ...when, does: "submit", tasks: this.#some(atMs) };
+    const { request, project } = known;
+    const task = request.id ?? "";
+    if (roll < 0.63) return { ...when, does: "submit", tasks: [this.#again(request)] };
+    if (roll < 0.73) return { ...when, does: "cancel", task, project };
+    if (roll < 0.78) return { ...when, does: "query", task, project };
+    if (roll < 0.82) return { ...when, does: "await", task, project };
+    if (roll < 0.88) return this.#acquire(when);
+    return this.#operate(when);
+  }
+
+  #some(atMs: number): TaskRequest[] {
+    const many = this.#random.chance(0.08) ? 10 + this.#random.below(40) : 1 + this.#random.below(3);
+    return Array.from({ length: many }, () => {
+      const request = this.#task(atMs);
+      this.#tasks.push({ request, project: request.project ?? "" });
+      return request;
+    });
+  }
+
+  /** The same id: with the same content, or with another. */
+  #again(request: TaskRequest): TaskRequest {
+    return this.#random.chance(0.7)
+      ? request
+      : { ...request, payload: payloadOf({ does: "complete", ms: 1 }) };
+  }
+
+  #task(atMs: number): TaskRequest {
+    const random = this.#random;
+    const wallMs = WALL_START_MS + atMs;
+    return {
+      id: `t${this.#tasks.length + 1}`,
+      kind: random.pick(kinds),
+      project: random.pick(projects),
+      user: random.pick(users),
+      payload: payloadOf(this.#orders()),
+      timeoutMs: 3_000 + random.below(20_000),
+      maxAttempts: 1 + random.below(4),
+      ...(random.chance(0.1) ? { role: ROLE } : {}),
+      ...(random.chance(0.2) ? { weight: 1 + random.below(9) } : {}),
+      ...(random.chance(0.2) ? { priority: random.below(200) } : {}),
+      ...(random.chance(0.2) ? { tokens: 100 * (1 + random.below(50)) } : {}),
+      ...(random.chance(0.08) ? { deadline: wallMs + 500 + random.below(30_000) } : {}),
+      ...(random.chance(0.08) ? { notBefore: wallMs + random.below(20_000) } : {}),
+      ...(random.chance(0.08) ? { stallMs: 1_000 + random.below(4_000) } : {}),
+    };
+  }
+
+  #orders(): Orders {
+    const random = this.#random;
+    const ms = Math.round(random.chance(0.8) ? random.exponential(300) : random.exponential(4_000));
+    const more = {
+      ...(random.chance(0.3) ? { tokens: 50 * random.below(200) } : {}),
+      ...(random.chance(0.1) ? { acquires: random.chance(0.5) ? resources : [random.pick(resources)] } : {}),
+      ...(random.chance(0.2) ? { reportsProgress: true as const } : {}),
+    };
+    const roll = random.fraction();
+    if (roll < 0.72) return { does: "complete", ms, ...more };
+    const times = 1 + random.below(3);
+    if (roll < 0.82) return { does: "fail", ms, times, ...more };
+    if (roll < 0.88) return { does: "infrastructure", ms, times, ...more };
+    if (roll < 0.91) return { does: "invalid", ms, ...more };
+    if (roll < 0.95) return { does: "hang", ms, ...more };
+    return roll < 0.98 ? { does: "deaf", ms: ms + 2_000, ...more } : { does: "kill", ms, ...more };
+  }
+
+  #acquire(when: { readonly atMs: number; readonly client: string }): Deed {
+    const wanted = this.#random.chance(0.3) ? resources : [this.#random.pick(resources)];
+    return {
+      ...when,
+      does: "acquire",
+      resources: wanted,
+      holdMs: Math.round(this.#random.exponential(1_500)),
+    };
+  }
+
+  #operate(when: { readonly atMs: number; readonly client: string }): Deed {
+    const random = this.#random;
+    const project = random.pick(projects);
+    switch (random.below(9)) {
+      case 0:
+        return { ...when, does: "pause", project: random.chance(0.8) ? project : undefined };
+      case 1:
+        return { ...when, does: "resume", project: random.chance(0.5) ? project : undefined };
+      case 2:
+        return { ...when, does: "drain", agent: random.pick(this.#agents).id };
+      case 3:
+        return { ...when, does: "undrain", agent: random.pick(this.#agents).id };
+      case 4:
+      case 5:
+        return { ...when, does: "set-project", project, patch: this.#projectPatch() };
+      case 6:
+        return { ...when, does: "set-kind", kind: random.pick(kinds), patch: this.#kindPatch() };
+      case 7:
+        return { ...when, does: "set-policy", patch: this.#policyPatch() };
+      default:
+        return random.chance(0.5)
+          ? { ...when, does: "set-resource", resource: random.pick(resources), slots: 1 + random.below(4) }
+          : {
+              ...when,
+              does: "set-rate",
+              type: random.pick(types),
+              patch: {
+                window: "per_minute",
+                tokensMax: 10_000 + random.below(100_000),
+                sliding: random.chance(0.5),
+              },
+            };
+    }
+  }
+
+  #projectPatch(): ProjectPatch {
+    const random = this.#random;
+    const budget = { tokens: 5_000 + random.below(100_000), windowMs: 10_000 + random.below(60_000) };
+    return {
+      creditWeight: 1 + random.below(4),
+      ...(random.chance(0.5) ? { budget: random.chance(0.7) ? { ...budget, mode: "reject" } : null } : {}),
+      ...(random.chance(0.3) ? { maxConcurrent: random.chance(0.5) ? 1 + random.below(10) : null } : {}),
+      ...(random.chance(0.2) ? { queueMax: random.chance(0.5) ? 20 + random.below(100) : null } : {}),
+    };
+  }
+
+  #kindPatch(): KindPatch {
+    const random = this.#random;
+    return {
+      importance: 0.5 + random.below(4),
+      ...(random.chance(0.3) ? { cheaper: random.chance(0.5) ? kind(random.pick(kinds)) : null } : {}),
+    };
+  }
+
+  #policyPatch(): PolicyPatch {
+    const random = this.#random;
+    const rules = random.pick(["waggle", "budget", "loco", "vapora", "lucio"] as const);
+    return {
+      ...(random.chance(0.6) ? { rules } : {}),
+      lambda: random.fraction(),
+      ...(random.chance(0.3) ? { topN: random.chance(0.5) ? 2 + random.below(30) : null } : {}),
+    };
+  }
+}

@@ -1,0 +1,209 @@
+// A whole swarm in virtual time: its parties, what they do, and what happens to them. Runs one seed from its beginning
+// through its faults to the quiet after them, when everything accepted has to end.
+
+import type { JournalRecord } from "../../journal/journal.ts";
+import { checkHistory } from "../history/check-history.ts";
+import { Random } from "../random.ts";
+import { AgentParty } from "./agent-party.ts";
+import { ClientParty } from "./client-party.ts";
+import { CoordinatorParty } from "./coordinator-party.ts";
+import type { Fault } from "./fault.ts";
+import { Habitat } from "./habitat.ts";
+import type { SimStream } from "./jetstream.ts";
+import type { JournalCondition } from "./journal-fates.ts";
+import { JournalWatch } from "./journal-watch.ts";
+import type { Life, MachineClock } from "./life.ts";
+import type { Link } from "./link.ts";
+import { Nemesis, type Victims } from "./nemesis.ts";
+import { Operator } from "./operator.ts";
+import type { Workload } from "./workload.ts";
+
+interface Party {
+  readonly life: Life | undefined;
+  readonly machine: MachineClock;
+  start(): void;
+  crash(forMs: number): void;
+}
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly workload: Workload;
+  readonly schedule: readonly Fault[];
+  /** When everything heals, virtual ms. */
+  readonly untilMs: number;
+}
+
+/** Once all is well, everything accepted ends within so long: the longest back-off of a task, and a term or two. */
+const LIVENESS_MS = 8 * 60_000;
+/** …and then everybody has heard of everything, ms. */
+const SETTLING_MS = 20_000;
+/** How often the states of coordinators are compared: it costs as much as a snapshot. */
+const READING_MS = 15_000;
+
+export class World implements Victims {
+  readonly habitat: Habitat;
+  readonly watch: JournalWatch;
+  readonly #options: WorldOptions;
+  readonly #coordinators: readonly CoordinatorParty[];
+  readonly #agents: readonly AgentParty[];
+  readonly #clients: readonly ClientParty[];
+  readonly #operator: Operator;
+  readonly #partyById: ReadonlyMap<string, Party>;
+
+  constructor(options: WorldOptions) {
+    const { seed, workload } = options;
+    const random = new Random(`torture/${seed}/world`);
+    this.#options = options;
+    this.habitat = new Habitat(random.split("habitat"));
+    this.watch = new JournalWatch(this.habitat);
+    this.#coordinators = workload.coordinators.map((id) => new CoordinatorParty(id, this.habitat));
+    this.#agents = workload.agents.map(
+      (character) => new AgentParty(character, this.habitat, random.split(`handlers/${character.id}`)),
+    );
+    this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
+    this.#operator = new Operator(this.habitat, workload);
+    const parties = [...this.#coordinators, ...this.#agents, ...this.#clients];
+    this.#partyById = new Map(parties.map((party) => [party.id, party]));
+  }
+
+  /** Runs the seed to its end; what was found stands in the habitat. @throws the reason of `signal` */
+  async run(signal?: AbortSignal): Promise<void> {
+    const { workload, schedule, untilMs } = this.#options;
+    const { engine } = this.habitat;
+    for (const party of this.#partyById.values()) party.start();
+    for (const deed of workload.deeds)
+      engine.after(deed.atMs, deed.does, () => this.#clients.find(({ id }) => id === deed.client)?.do(deed));
+    new Nemesis(engine, this).follow(schedule);
+    this.#readStates();
+    await this.#runUntil(untilMs, () => false, signal);
+    if (this.#hasFound()) return;
+    this.#heal();
+    await this.#runUntil(untilMs + LIVENESS_MS, () => this.#isDone(), signal);
+    if (this.#hasFound()) return;
+    if (!this.#isDone()) return this.#noteUndone();
+    await this.#runUntil(engine.nowMs + SETTLING_MS, () => false, signal);
+    if (this.#hasFound()) return;
+    this.#noteUntold();
+    for (const coordinator of this.#coordinators) coordinator.read();
+    this.#judgeHistory();
+  }
+
+  // --- what the nemesis does ------------------------------------------------------------------------
+
+  links(): Iterable<Link> {
+    return this.habitat.links();
+  }
+
+  crash(party: string, forMs: number): void {
+    this.#partyById.get(party)?.crash(forMs);
+  }
+
+  stop(party: string, forMs: number): void {
+    this.#coordinators.find(({ id }) => id === party)?.stop(forMs);
+  }
+
+  pause(party: string, forMs: number): void {
+    this.#partyById.get(party)?.life?.pause(forMs);
+  }
+
+  setSlow(party: string, ms: number): void {
+    this.#partyById.get(party)?.life?.setSlow(ms);
+  }
+
+  jumpClock(party: string, ms: number): void {
+    const machine = this.#partyById.get(party)?.machine;
+    if (machine !== undefined) machine.wallSkewMs += ms;
+  }
+
+  startTwin(party: string): void {
+    this.#agents.find(({ id }) => id === party)?.startTwin();
+  }
+
+  disconnect(link: string): void {
+    this.habitat.disconnect(link);
+  }
+
+  setJournal(condition: JournalCondition | undefined): void {
+    this.habitat.fates.condition = condition;
+  }
+
+  writeAlien(): void {
+    this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
+  }
+
+  // --- the run --------------------------------------------------------------------------------------
+
+  #runUntil(untilMs: number, isEnough: () => boolean, signal: AbortSignal | undefined): Promise<void> {
+    const afterEvent = () => {
+      this.watch.readOn();
+      return this.#hasFound() || isEnough();
+    };
+    return this.habitat.engine.run(untilMs, afterEvent, signal);
+  }
+
+  #hasFound(): boolean {
+    return this.habitat.findings.length > 0;
+  }
+
+  /** Compares now and then what coordinators have made of the journal, leaders and standbys. */
+  #readStates(): void {
+    this.habitat.engine.after(READING_MS, "reading", () => {
+      for (const coordinator of this.#coordinators) coordinator.read();
+      this.#readStates();
+    });
+  }
+
+  #judgeHistory(): void {
+    for (const { life } of this.#partyById.values()) life?.kill(); // what is open is recorded as unanswered
+    const { history: observations, readings, stream } = this.habitat;
+    const violations = checkHistory(
+      { observations, readings, journal: recordsOf(stream) },
+      { mustAllHaveEnded: true },
+    );
+    for (const { promise, checker, sentence } of violations)
+      this.habitat.found(`${promise} ${checker}`, sentence);
+  }
+
+  #heal(): void {
+    this.habitat.hasHealed = true;
+    for (const agent of this.#agents) agent.heal();
+    this.#operator.start();
+  }
+
+  #isDone(): boolean {
+    return this.#operator.isDone && this.watch.state.taskById.size === 0;
+  }
+
+  #noteUndone(): void {
+    const { taskById } = this.watch.state;
+    const some = [...taskById.values()]
+      .slice(0, 5)
+      .map(({ spec, state, attempt }) => `${spec.id} ${state}#${attempt}`);
+    const who = this.#operator.isDone ? "" : `; the operator got no answer to: ${this.#operator.waitsFor}`;
+    this.habitat.found(
+      "everything-accepted-ends",
+      `${LIVENESS_MS / 1_000} s after all was well, ${taskById.size} tasks have not ended: ${some.join(", ")}${who}`,
+    );
+  }
+
+  #noteUntold(): void {
+    const { endedById } = this.watch.state;
+    for (const { id, accepted, awaited } of this.#clients) {
+      for (const task of accepted)
+        if (!endedById.has(task as never))
+          this.habitat.found(
+            "accepted-is-ended-or-lives",
+            `${id} was told that ${task} is accepted; the journal has no such task`,
+          );
+      for (const task of awaited)
+        this.habitat.found("endings-are-told", `${id} still waits for ${task}, which has ended`);
+    }
+  }
+}
+
+function* recordsOf(stream: SimStream): Generator<JournalRecord> {
+  for (let seq = stream.firstSeq; seq <= stream.lastSeq; seq += 1) {
+    const bytes = stream.at(seq);
+    if (bytes !== undefined) yield { seq, bytes };
+  }
+}

@@ -1,0 +1,95 @@
+// `waggle torture` as its user meets it: what it prints of seeds that hold and of one that fails, what it keeps, and
+// what it refuses.
+
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { planOf } from "../../src/sim/fault/run-seed.ts";
+import { aShell, runIn } from "./shell.ts";
+
+const aFolder = () => mkdtempSync(join(tmpdir(), "waggle-torture-"));
+const torture = (cwd: string, ...argv: readonly string[]) => runIn(aShell({ cwd }), "torture", ...argv);
+const records = (stdout: string) =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+/** A seed in which a client's own program is broken: what it throws must be found. */
+function aFailingSeed(folder: string): string {
+  const request = { seed: 3, forMs: 5_000, without: [] };
+  const { schedule, workload } = planOf(request);
+  const broken = { atMs: 2_000, client: "k1", does: "submit" };
+  const file = join(folder, "broken.json");
+  writeFileSync(file, JSON.stringify({ ...request, schedule, deeds: [...workload.deeds, broken] }));
+  return file;
+}
+
+describe("seeds that hold", () => {
+  it("are summed up, with the states that they reached", async () => {
+    const { code, stdout } = await torture(aFolder(), "--seeds", "0..1", "--for", "5s", "--threads", "1");
+    expect(code).toBe(0);
+    expect(stdout).toContain("2 seeds, none failed");
+    expect(stdout).toMatch(/of virtual time, \d+ × real time a core: \d+ tasks/);
+  });
+
+  it("are a record each with --json, and one for the run", async () => {
+    const { stdout } = await torture(aFolder(), "--seed", "4", "--for", "5s", "--json");
+    const [seed, run] = records(stdout);
+    expect(seed).toMatchObject({ seed: 4, findings: [], trace: expect.stringMatching(/^[0-9a-f]{16}$/) });
+    expect(run).toMatchObject({ seeds: 1, failed: [], neverReached: [] });
+  });
+
+  it("take the same course on threads", async () => {
+    const argv = ["--seeds", "2..5", "--for", "4s", "--json"];
+    const tracesOf = ({ stdout }: { stdout: string }) =>
+      records(stdout)
+        .filter((record) => "seed" in record)
+        .sort((a, b) => Number(a["seed"]) - Number(b["seed"]))
+        .map(({ trace }) => trace);
+    const here = await torture(aFolder(), ...argv, "--threads", "1");
+    const there = await torture(aFolder(), ...argv, "--threads", "2");
+    expect(tracesOf(there)).toEqual(tracesOf(here));
+  });
+
+  it("are not run again when they stand in the state file", async () => {
+    const folder = aFolder();
+    const argv = ["--for", "4s", "--state", "state.ndjson"];
+    await torture(folder, "--seeds", "0..1", ...argv);
+    const { stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
+    expect(stderr).toContain("2 seeds of state.ndjson are not run again");
+    expect(stdout).toContain("3 seeds, none failed");
+    expect(records(readFileSync(join(folder, "state.ndjson"), "utf8")).map(({ seed }) => seed)).toEqual([
+      0, 1, 2,
+    ]);
+    const other = await torture(folder, "--seeds", "0..2", "--for", "5s", "--state", "state.ndjson");
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("holds seeds of 4 s") });
+  });
+});
+
+describe("a seed that fails", () => {
+  it("says what broke, the faults, and how to run it again", async () => {
+    const folder = aFolder();
+    const { code, stdout } = await torture(folder, "--schedule", aFailingSeed(folder));
+    expect(code).toBe(1);
+    expect(stdout).toContain("seed 3 failed after");
+    expect(stdout).toContain("nothing-escapes: k1 submit");
+    expect(stdout).toMatch(/ {4}at \d+\.\d{3} s for \d+\.\d{3} s: /);
+    expect(stdout).toContain("again    waggle torture --schedule");
+  });
+});
+
+describe("what makes no sense", () => {
+  it.each([
+    [["--seed", "1", "--seeds", "5"], "give one of the three"],
+    [["--schedule", "x.json", "--seed", "1"], "--schedule says which seed"],
+    [["--schedule", "missing.json"], "cannot use missing.json"],
+    [["--without", "rain"], "there is no fault 'rain'"],
+    [["--for", "long"], "no duration"],
+  ])("%j is refused", async (argv, sentence) => {
+    const { code, stderr } = await torture(aFolder(), ...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(sentence);
+  });
+});

@@ -1,0 +1,109 @@
+// Virtual time: one event after the other, each played to its end, and nothing of a life that has ended.
+
+import { describe, expect, it } from "vitest";
+import { Engine } from "../../../src/sim/fault/engine.ts";
+import { Life } from "../../../src/sim/fault/life.ts";
+import { Random } from "../../../src/sim/random.ts";
+
+const never = () => false;
+
+function aLife(engine: Engine, name = "p.1"): Life {
+  return new Life(name, engine, { wallSkewMs: 0, rate: 1 }, new Random(name));
+}
+
+describe("the engine", () => {
+  it("runs events by time, and those of one instant in the order in which they were asked for", async () => {
+    const engine = new Engine();
+    const seen: string[] = [];
+    for (const [name, ms] of [
+      ["late", 20],
+      ["first", 10],
+      ["second", 10],
+    ] as const)
+      engine.after(ms, "test", () => seen.push(`${name} ${engine.nowMs}`));
+    await engine.run(100, never);
+    expect(seen).toEqual(["first 10", "second 10", "late 20"]);
+    expect(engine.nowMs).toBe(100);
+  });
+
+  it("plays the promises of an event to their end before the next", async () => {
+    const engine = new Engine();
+    const seen: string[] = [];
+    const inSteps = async () => {
+      for (let step = 1; step <= 50; step += 1) await Promise.resolve();
+      seen.push("played");
+    };
+    engine.after(1, "test", () => void inSteps());
+    engine.after(1, "test", () => seen.push("next"));
+    await engine.run(10, never);
+    expect(seen).toEqual(["played", "next"]);
+  });
+
+  it("stops when it is enough", async () => {
+    const engine = new Engine();
+    let count = 0;
+    const again = () => {
+      count += 1;
+      engine.after(1, "test", again);
+    };
+    again();
+    await engine.run(1_000, () => count === 5);
+    expect(count).toBe(5);
+  });
+
+  it("says that time stands still instead of hanging", async () => {
+    const engine = new Engine();
+    const again = () => void engine.after(0, "test", again);
+    again();
+    await expect(engine.run(10, never)).rejects.toThrow("time stands still");
+  });
+});
+
+describe("a life", () => {
+  it("that has ended runs nothing more", async () => {
+    const engine = new Engine();
+    const life = aLife(engine);
+    let ran = 0;
+    life.clock.after(5, () => {
+      ran += 1;
+      life.kill();
+    });
+    life.clock.after(6, () => {
+      ran += 1;
+    });
+    await engine.run(100, never);
+    expect(ran).toBe(1);
+  });
+
+  it("that is paused does afterwards, in order, what came meanwhile", async () => {
+    const engine = new Engine();
+    const life = aLife(engine);
+    const seen: string[] = [];
+    life.clock.after(10, () => seen.push(`first ${engine.nowMs}`));
+    life.clock.after(20, () => seen.push(`second ${engine.nowMs}`));
+    life.pause(50);
+    await engine.run(100, never);
+    expect(seen).toEqual(["first 50", "second 50"]);
+  });
+
+  it("that is slow does one thing at a time", async () => {
+    const engine = new Engine();
+    const life = aLife(engine);
+    const seen: number[] = [];
+    life.setSlow(7);
+    for (let event = 0; event < 3; event += 1) life.clock.after(10, () => seen.push(engine.nowMs));
+    await engine.run(100, never);
+    expect(seen).toEqual([10, 17, 24]);
+  });
+
+  it("keeps its monotonic clock when the wall clock jumps", async () => {
+    const engine = new Engine();
+    const machine = { wallSkewMs: 0, rate: 1 };
+    const { clock } = new Life("p.1", engine, machine, new Random("p"));
+    await engine.run(1_000, never);
+    const before = { wall: clock.now(), monotonic: clock.monotonicMs() };
+    machine.wallSkewMs -= 3_600_000;
+    expect(clock.now()).toBe(before.wall - 3_600_000);
+    expect(clock.monotonicMs()).toBe(before.monotonic);
+  });
+});

@@ -1,0 +1,79 @@
+// Whole seeds: the same one always takes the same course, swarms of the production code come through, and what is
+// broken is found.
+
+import { describe, expect, it } from "vitest";
+import { encodeBatch } from "../../../src/journal/batch.ts";
+import { type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
+import { Habitat } from "../../../src/sim/fault/habitat.ts";
+import { JournalWatch } from "../../../src/sim/fault/journal-watch.ts";
+import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
+import { Random } from "../../../src/sim/random.ts";
+
+const everything = Object.keys(faultKinds) as FaultKind[];
+
+function aRequest(overrides: Partial<SeedRequest> = {}): SeedRequest {
+  return { seed: 1, forMs: 15_000, without: [], ...overrides };
+}
+
+describe("a seed", () => {
+  it("takes the same course each time", async () => {
+    const first = await runSeed(aRequest());
+    const second = await runSeed(aRequest());
+    expect(second.trace).toBe(first.trace);
+    expect({ ...second, realMs: 0 }).toEqual({ ...first, realMs: 0 });
+  });
+
+  it("takes another course than the next one", async () => {
+    const [one, two] = await Promise.all([runSeed(aRequest()), runSeed(aRequest({ seed: 2 }))]);
+    expect(two.trace).not.toBe(one.trace);
+  });
+
+  it.each([3, 4, 5, 6])("%i comes through its faults", async (seed) => {
+    const { findings, tasks } = await runSeed(aRequest({ seed }));
+    expect(findings).toEqual([]);
+    expect(tasks).toBeGreaterThan(0);
+  });
+
+  it("comes through without faults, and accepts and ends what it is asked", async () => {
+    const { findings, faults, tasks } = await runSeed(aRequest({ without: everything }));
+    expect(findings).toEqual([]);
+    expect(faults).toBe(0);
+    expect(tasks).toBeGreaterThan(0);
+  });
+
+  it("ends with the reason of the signal", async () => {
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(runSeed(aRequest({ forMs: 60_000 }), signal)).rejects.toThrow("enough");
+  });
+});
+
+describe("a plan", () => {
+  it("leaves out the faults it is told to", () => {
+    const kinds = Array.from({ length: 20 }, (_, seed) =>
+      planOf(aRequest({ seed, without: ["crash", "loss"] })),
+    )
+      .flatMap(({ schedule }) => schedule)
+      .map(({ kind }) => kind);
+    expect(kinds).not.toContain("crash");
+    expect(kinds).not.toContain("loss");
+    expect(new Set(kinds).size).toBeGreaterThan(10);
+  });
+
+  it("ends every fault before all heals", () => {
+    const { schedule } = planOf(aRequest({ seed: 9, forMs: 60_000 }));
+    for (const { atMs, forMs } of schedule) expect(atMs + forMs).toBeLessThanOrEqual(60_000);
+  });
+});
+
+describe("the watch", () => {
+  it("finds a batch that does not fit what stands before it", () => {
+    const habitat = new Habitat(new Random("test"));
+    const watch = new JournalWatch(habitat);
+    const header = { journal: "j", term: 1, idx: 1, prev: "", at: 1_000 };
+    const started = JSON.stringify({ type: "TermStarted", term: 1, leader: "c1", timeoutMs: 3_000 });
+    const released = JSON.stringify({ type: "TaskReleased", task: "never-submitted" });
+    habitat.stream.intrude(encodeBatch(header as never, [started, released]));
+    watch.readOn();
+    expect(habitat.findings.map(({ check }) => check)).toEqual(["the-journal-folds"]);
+  });
+});

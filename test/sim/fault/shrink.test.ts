@@ -1,0 +1,25 @@
+// Shrinking leaves nothing that it does not take, and is the same each time.
+
+import { describe, expect, it } from "vitest";
+import { planOf, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
+import { shrink } from "../../../src/sim/fault/shrink.ts";
+import type { Deed } from "../../../src/sim/fault/workload.ts";
+
+const options = { signal: new AbortController().signal, onTried: () => undefined };
+
+describe("shrink", () => {
+  it("leaves the one deed that fails, and no fault", async () => {
+    const request: SeedRequest = { seed: 3, forMs: 3_000, without: [] };
+    const { workload } = planOf(request);
+    const broken = { atMs: 2_000, client: "k1", does: "submit" } as unknown as Deed;
+    const deeds = [...workload.deeds.slice(0, 5), broken, ...workload.deeds.slice(5)];
+    const shrunk = await shrink({ ...request, deeds }, options);
+    expect(shrunk?.request.schedule).toEqual([]);
+    expect(shrunk?.request.deeds).toEqual([broken]);
+    expect(shrunk?.report.findings[0]?.check).toBe("nothing-escapes");
+  });
+
+  it("has nothing to do where nothing fails", async () => {
+    expect(await shrink({ seed: 3, forMs: 2_000, without: [] }, options)).toBeUndefined();
+  });
+});
