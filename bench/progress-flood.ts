@@ -7,6 +7,7 @@
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { connect, type Swarm } from "waggledance";
@@ -36,7 +37,7 @@ async function startProcess(name: string, url: string): Promise<ChildProcess> {
 }
 
 /** The command itself, as compiled. */
-async function startCoordinator(url: string): Promise<void> {
+async function startCoordinator(url: string): Promise<ChildProcess> {
   const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
   const child = spawn(process.execPath, [launcher, "up", "--nats", url, "--swarm", "bench"], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -48,6 +49,18 @@ async function startCoordinator(url: string): Promise<void> {
       reject(new Error("the coordinator ended before it led: run npm run build first")),
     );
   });
+  return child;
+}
+
+/** Processor time of a process so far, ms, to within 10; NaN where the system does not say. */
+function processorMs({ pid }: ChildProcess): number {
+  const TICK_MS = 10;
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  } catch {
+    return Number.NaN; // not Linux
+  }
 }
 
 /** A second of tasks at a steady rate, whether or not those before have ended. @returns each one's time, ms */
@@ -75,23 +88,31 @@ interface Round {
   /** Ms, ascending. */
   readonly calm: readonly number[];
   readonly flooded: readonly number[];
+  /** The coordinator's processor time, ms. */
+  readonly calmMs: number;
+  readonly floodedMs: number;
   /** Reports a second that reached whoever awaits the flooding agent's task. */
   readonly passedOnASecond: number;
 }
 
-async function takeTurns(swarm: Swarm, flooding: ChildProcess): Promise<Round> {
+async function takeTurns(swarm: Swarm, flooding: ChildProcess, coordinator: ChildProcess): Promise<Round> {
   const calm: number[] = [];
   const flooded: number[] = [];
+  let [calmMs, floodedMs] = [0, 0];
   const before = await setRate(flooding, 0);
   for (let second = 0; second < seconds; second += 1) {
+    const atFirst = processorMs(coordinator);
     calm.push(...(await latencies(swarm)));
+    const inBetween = processorMs(coordinator);
     await setRate(flooding, Number(values.rate));
     flooded.push(...(await latencies(swarm)));
     await setRate(flooding, 0);
+    calmMs += inBetween - atFirst;
+    floodedMs += processorMs(coordinator) - inBetween;
   }
   const passedOnASecond = ((await setRate(flooding, 0)) - before) / seconds;
   const ascending = (a: number, b: number) => a - b;
-  return { calm: calm.sort(ascending), flooded: flooded.sort(ascending), passedOnASecond };
+  return { calm: calm.sort(ascending), flooded: flooded.sort(ascending), calmMs, floodedMs, passedOnASecond };
 }
 
 function quantile(sorted: readonly number[], share: number): number {
@@ -110,19 +131,24 @@ async function main(): Promise<number> {
   if (binary === undefined) throw new Error("no nats-server on the PATH: install one first");
   const server = await startNatsServer({ binary, jetstream: true });
   try {
-    await startCoordinator(server.url);
+    const coordinator = await startCoordinator(server.url);
     await startProcess("noop-agent", server.url);
     const flooding = await startProcess("flooding-agent", server.url);
     const swarm = await connect({ nats: server.url, swarm: "bench" });
     await latencies(swarm); // warm up
     const ratios: number[] = [];
     for (let round = 1; round <= Number(values.rounds); round += 1) {
-      const { calm, flooded, passedOnASecond } = await takeTurns(swarm, flooding);
+      const { calm, flooded, calmMs, floodedMs, passedOnASecond } = await takeTurns(
+        swarm,
+        flooding,
+        coordinator,
+      );
       const [calmP99, floodedP99] = [quantile(calm, 0.99), quantile(flooded, 0.99)];
       ratios.push(floodedP99 / calmP99);
       console.log(
         `round ${round}: p50 ${quantile(calm, 0.5).toFixed(1)} → ${quantile(flooded, 0.5).toFixed(1)} ms, ` +
           `p99 ${calmP99.toFixed(1)} → ${floodedP99.toFixed(1)} ms, ratio ${(floodedP99 / calmP99).toFixed(2)}, ` +
+          `coordinator ${Math.round(calmMs / seconds)} → ${Math.round(floodedMs / seconds)} ms of CPU a second, ` +
           `${passedOnASecond.toFixed(0)} reports/s passed on`,
       );
     }
