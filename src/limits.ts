@@ -92,6 +92,13 @@ export const limits = {
 
   /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it, too. */
   streamMissingMs: 5_000,
+  /** How often it is looked at where the journal begins and ends: so long after a hole something may be acknowledged
+   *  that only this process holds. */
+  journalLookMs: 1_000,
+  /** Pause before a snapshot that must be made is tried again. */
+  rescueRetryMs: 1_000,
+  /** Records that are read backwards, to find where a hole ends: what is before them counts as lost. */
+  holeScanRecordsMax: 10_000,
   /** What a coordinator keeps of the journal's newest records, to append again what a power failure took: longer than
    *  servers wait by default until they sync (2 min), and as much as a process can spare. */
   recentRecordsMs: 5 * 60_000,

@@ -64,13 +64,16 @@ export class Campaign {
     const bytes = encodeBatch({ journal, term, idx, prev: position.hash, at }, [JSON.stringify(started)]);
     const dead: JournalRecord[] = [];
     this.#committer = new Committer(deps, {
-      onCommitted: (batch, seq, sentMonotonicMs) => {
+      onCommitted: (batch, stored) => {
         this.#committer.stop();
+        if (stored === undefined) return; // only after `continueBehind`, which nobody calls here
+        const { seq, sentMonotonicMs } = stored;
         const records = [...dead, { seq, bytes: batch.bytes }];
         hooks.onWon({ records, started, at, time, sentMonotonicMs });
       },
       onDead: (record) => dead.push(record), // whoever folds them tells of them
       onRefilled: (records) => logger.error({ records }, "the journal had lost its end: it was put back"),
+      onTailLost: (_, error) => hooks.onHalted(error),
       onDeposed: hooks.onLost,
       onHalted: hooks.onHalted,
       onFull: (isFull, message) => {

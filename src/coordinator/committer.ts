@@ -13,7 +13,9 @@
 //     │            our bytes           → stored there
 //     │            only dead records   → expect behind them, send again
 //     │            nothing, and the journal ends before what was committed
-//     │                                → append again, byte for byte, what it lost (refill.ts), send again
+//     │                                → append again, byte for byte, what it lost (refill.ts), send again;
+//     │                                  where that is not held any more, wait until it is rescued (rescue.ts)
+//     │            another line's start → halt: the journal lost its end, and another went on from there
 //     │            another leader's    → deposed: everything uncommitted is void
 //     │            our term, not ours  → halt: a fork
 //     └ full:     the same bytes again after a while; nothing is answered meanwhile
@@ -25,7 +27,7 @@ import type { Clock } from "../clock.ts";
 import { JournalDamagedError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import { decodeBatch } from "../journal/batch.ts";
-import { lostTailError } from "../journal/faults.ts";
+import { forkError, lostTailError } from "../journal/faults.ts";
 import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { refill } from "../journal/refill.ts";
@@ -44,13 +46,22 @@ export interface PendingBatch {
   readonly startsTerm: boolean;
 }
 
+export interface Stored {
+  readonly seq: number;
+  readonly sentMonotonicMs: number;
+}
+
 export interface CommitterEvents {
-  /** In order of idx. `sentMonotonicMs` is when the append that proved it was sent. */
-  onCommitted(batch: PendingBatch, seq: number, sentMonotonicMs: number): void;
+  /** In order of idx. `stored` says where, and when the append that proved it was sent; undefined when it was made
+   *  durable otherwise (`continueBehind`). */
+  onCommitted(batch: PendingBatch, stored: Stored | undefined): void;
   /** A record that everybody skips. */
   onDead(record: JournalRecord, reason: DeadReason): void;
   /** The journal had lost so many committed records of its end, and has them again. */
   onRefilled(records: number): void;
+  /** The journal ends at `lastSeq`, before what was committed, and what is missing is not held any more. Nothing more is
+   *  sent until `continueBehind`. */
+  onTailLost(lastSeq: number, error: JournalDamagedError): void;
   /** A higher term rules, or the journal says so: nothing uncommitted will ever be. Called once. */
   onDeposed(): void;
   /** The journal can no longer be written safely. Called once. */
@@ -88,6 +99,8 @@ export class Committer {
   #lastSeq: number;
   #tail: ChainTail;
   #isResolving = false;
+  /** For somebody to rescue what the journal lost. */
+  #isWaiting = false;
   #isOver = false;
   #isFull = false;
   #cancelRetry: (() => void) | undefined;
@@ -169,7 +182,8 @@ export class Committer {
       this.#recent.add({ seq: entry.storedSeq, bytes }, this.#clock.monotonicMs());
       this.#tail = { idx, term, hash, journal };
       this.#saidFull(false, "");
-      this.#events.onCommitted(entry.batch, entry.storedSeq, entry.sentMonotonicMs);
+      const { storedSeq: seq, sentMonotonicMs } = entry;
+      this.#events.onCommitted(entry.batch, { seq, sentMonotonicMs });
       if (this.#isOver) return;
     }
     const oldest = this.#entries[0];
@@ -193,6 +207,7 @@ export class Committer {
       if (cause instanceof JournalDamagedError) return this.#halt(cause);
       await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
     }
+    if (this.#isWaiting) return;
     this.#isResolving = false;
     if (this.#isOver) return;
     if (oldest.storedSeq !== undefined) this.#commitPrefix();
@@ -222,6 +237,18 @@ export class Committer {
     }
   }
 
+  /** All that is in flight is durable otherwise, and the journal goes on behind `lastSeq`. */
+  continueBehind(lastSeq: number): void {
+    this.#lastSeq = lastSeq;
+    this.#isWaiting = false;
+    this.#isResolving = false;
+    for (const { batch } of this.#entries.splice(0)) {
+      const { idx, term, hash, journal } = batch;
+      this.#tail = { idx, term, hash, journal };
+      this.#events.onCommitted(batch, undefined);
+    }
+  }
+
   /** Whether the journal had lost something that was committed, and has it again. */
   async #refill(): Promise<boolean> {
     const refilled = await refill(this.#journal, this.#recent);
@@ -231,7 +258,8 @@ export class Committer {
         this.#events.onRefilled(refilled.records);
         return true;
       case "not-held":
-        this.#halt(lostTailError(refilled.lastSeq, this.#lastSeq));
+        this.#isWaiting = true;
+        this.#events.onTailLost(refilled.lastSeq, lostTailError(refilled.lastSeq, this.#lastSeq));
         return false;
       default:
         return false; // whole after all, or to be tried again
@@ -242,6 +270,11 @@ export class Committer {
     if (isSameBytes(record.bytes, oldest.batch.bytes)) return "ours";
     const rival = decodeBatch(record.bytes);
     const death = rival === undefined ? "alien" : deathOf(rival, this.#tail);
+    const isRuler = rival?.events[0]?.type === "TermStarted" && rival.term > oldest.batch.term;
+    if (isRuler && death === "broken-chain") {
+      this.#halt(forkError(record.seq));
+      return "over";
+    }
     if (rival === undefined || death !== undefined) return death ?? "alien";
     if (rival.term === oldest.batch.term && !oldest.batch.startsTerm) {
       this.#halt(

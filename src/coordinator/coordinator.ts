@@ -14,8 +14,9 @@ import { type CoordinatorSignal, coordinatorMachine } from "../../machines/coord
 import { type LeadershipSignal, leadershipMachine } from "../../machines/leadership.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { SwarmState } from "../core/state.ts";
-import { WaggleError } from "../errors.ts";
+import { type JournalDamagedError, WaggleError } from "../errors.ts";
 import type { SwarmId, Term } from "../ids.ts";
+import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { RecentRecords } from "../journal/recent-records.ts";
 import { Replay, type Verdict } from "../journal/replay.ts";
@@ -33,6 +34,7 @@ import type { Compaction } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
 import { JournalRoom } from "./journal-room.ts";
+import { JournalWatch } from "./journal-watch.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { Queries } from "./queries.ts";
 import { Standby } from "./standby.ts";
@@ -97,6 +99,9 @@ class RunningCoordinator implements Coordinator {
   readonly #followed = new FollowedTime();
   readonly #recent = new RecentRecords();
   readonly #announcements = new Announcements();
+  readonly #watch: JournalWatch;
+  /** Found while standing by, and not rescued by the leader of then as far as is known. */
+  #hole: JournalDamagedError | undefined;
   #replay = new Replay();
   #standby: Standby | undefined;
   #campaign: Campaign | undefined;
@@ -113,6 +118,13 @@ class RunningCoordinator implements Coordinator {
       this.#resolveClosed = resolve;
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
+    this.#watch = new JournalWatch(
+      { ...options, ...this.#snapshots },
+      {
+        onHole: ({ firstSeq, missing }) => this.#foundHole(lostWithinError(firstSeq, missing)),
+        onDamaged: (error) => this.#halt(error),
+      },
+    );
     this.#queries = new Queries({
       ...options,
       room: this.#room,
@@ -138,6 +150,7 @@ class RunningCoordinator implements Coordinator {
   async start(): Promise<void> {
     const { transport } = this.#options;
     await this.#catchUp();
+    await this.#watch.begin();
     this.#signal({ type: "READY" });
     this.#subscriptions.push(
       transport.subscribe(this.#subjects.queryPattern, (message) => this.#queries.take(message)),
@@ -237,6 +250,8 @@ class RunningCoordinator implements Coordinator {
     const verdict = this.#take(record);
     this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
     if (verdict.kind === "dead") tellDead(this.#options.logger, record, verdict.reason);
+    else if (verdict.batch.events.some((event) => event.type === "AuditTrimmed" && event.reason === "hole"))
+      this.#hole = undefined;
     if (verdict.kind === "dead" && verdict.reason === "broken-chain") void this.#lookBehind(record);
     return verdict;
   }
@@ -289,6 +304,13 @@ class RunningCoordinator implements Coordinator {
     this.#leader.begin();
     this.#announce();
     this.#role.next("leading");
+    if (this.#hole !== undefined) this.#foundHole(this.#hole);
+  }
+
+  /** Whoever leads rescues what was lost; a standby remembers it, should it come to lead. */
+  #foundHole(lost: JournalDamagedError): void {
+    this.#hole = this.#leader === undefined ? lost : undefined;
+    this.#leader?.rescue(lost);
   }
 
   #lost(): void {
@@ -376,6 +398,7 @@ class RunningCoordinator implements Coordinator {
   /** Says who is here, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
     this.#announce();
+    this.#watch.look();
     this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
   }
 
@@ -429,6 +452,7 @@ class RunningCoordinator implements Coordinator {
     this.#isOver = true;
     this.#standby?.end();
     this.#campaign?.abandon();
+    this.#watch.stop();
     this.#cancelBeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     if (error === undefined) {

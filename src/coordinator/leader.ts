@@ -21,7 +21,7 @@ import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
 import type { EventType } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
-import { InvariantError, WaggleError } from "../errors.ts";
+import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
@@ -36,11 +36,12 @@ import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
-import { Committer, type PendingBatch } from "./committer.ts";
+import { Committer, type PendingBatch, type Stored } from "./committer.ts";
 import { type Compaction, type CompactionStatus, Compactor } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { whyNotTo } from "./hand-over.ts";
+import { firstSeqBehindHoles } from "./hole.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import { JournalReader } from "./journal-reader.ts";
@@ -53,6 +54,7 @@ import { ProgressGate } from "./progress-gate.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
+import { type LossReason, Rescue } from "./rescue.ts";
 import type { Timing } from "./timing.ts";
 
 export interface LeaderDeps {
@@ -117,12 +119,16 @@ export class Leader {
   readonly #held: Held[] = [];
   #tail: ChainTail;
   #committedIdx: BatchIndex;
+  /** Of the last committed batch. */
+  #lastEventType: EventType = "TermStarted";
   /** When the last acknowledged append was sent. */
   #provenMonotonicMs: number;
   #lastAppendMonotonicMs: number;
   #phase: "leading" | "ending" | "over" = "leading";
   /** Once it steps down for another. */
   #transfer: TransferRequest | undefined;
+  /** Called after each commit, for whoever waits for rest. */
+  #onCommitted: () => void = () => undefined;
   #isTurnScheduled = false;
   /** Entries that wait for their turn or for their commit. */
   #unanswered = 0;
@@ -134,6 +140,7 @@ export class Leader {
   #dueArmedAt = Number.POSITIVE_INFINITY;
   #pulseMonotonicMs: number;
   readonly #refusals: RefusalTally;
+  readonly #rescue: Rescue;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
@@ -155,6 +162,7 @@ export class Leader {
     this.#lastAppendMonotonicMs = now;
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
+    this.#rescue = new Rescue(deps, deps.compaction?.snapshots);
     this.presences = new Presences(clock);
     this.#progressGate = new ProgressGate(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
@@ -182,10 +190,11 @@ export class Leader {
     this.#committer = new Committer(
       { journal, clock, position, recent: deps.recent },
       {
-        onCommitted: (batch, seq, sentMs) => this.#guarded(() => this.#committed(batch, seq, sentMs)),
+        onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
         onDead: (record, reason) => this.#sawDead(record, reason),
         onRefilled: (records) =>
           deps.logger.error({ records }, "the journal had lost its end: it was put back"),
+        onTailLost: (lastSeq, error) => this.#guarded(() => this.#lostTail(lastSeq, error)),
         onDeposed: () => this.#finish({ kind: "deposed" }),
         onHalted: (error) => this.#finish({ kind: "halted", error }),
         onFull: (isFull, message) => this.#sawFull(isFull, message),
@@ -253,6 +262,15 @@ export class Leader {
     this.#scheduleTurn();
   }
 
+  /** The journal lost records that a restart would read, under an unchanged end. */
+  rescue(lost: JournalDamagedError): void {
+    if (this.#phase === "over" || this.#rescue.phase !== "none") return;
+    this.#guarded(() => {
+      this.#rescue.begin("hole", lost);
+      void this.#save(() => this.#foldedAtRest());
+    });
+  }
+
   /** Decided behind what came before it, answered with the end of the term. */
   #takeTransfer(request: TransferRequest): boolean {
     const { of, to, answer } = request;
@@ -293,6 +311,7 @@ export class Leader {
 
   #runTurn(): void {
     if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
+    if (this.#rescue.phase !== "none") return; // its end does
     if (this.#held.some((held) => this.#isEndTerm(held))) return; // nothing follows a term's end
     this.#guarded(() => {
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
@@ -389,20 +408,28 @@ export class Leader {
     this.#committer.append(batch);
   }
 
-  #committed(batch: PendingBatch, seq: number, sentMonotonicMs: number): void {
+  #committed(batch: PendingBatch, stored: Stored | undefined): void {
     const held = this.#held.shift();
     if (held === undefined) return this.#broke(new InvariantError("every committed batch was held"));
     this.#committedIdx = batch.idx;
-    this.#replay.places.add(batch.idx, seq);
-    this.#provenMonotonicMs = sentMonotonicMs;
+    this.#lastEventType = held.turn.recorded.at(-1)?.event.type ?? this.#lastEventType;
+    if (stored !== undefined) {
+      this.#replay.places.add(batch.idx, stored.seq);
+      this.#provenMonotonicMs = stored.sentMonotonicMs;
+      this.#compactCommitted(held, { seq: stored.seq, bytes: batch.bytes.length });
+    }
     const commit = this.committed;
+    this.#rescue.tell(() => this.#tell(held, commit));
+    this.#rescueOn(stored);
+    if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
+    else this.#scheduleTurn();
+  }
+
+  #tell(held: Held, commit: Commit): void {
     this.#outbox.perform(held.turn.effects, commit);
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
     this.monitor.committed(held.turn.recorded);
-    this.#compactCommitted(held, { seq, bytes: batch.bytes.length });
-    if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
-    else this.#scheduleTurn();
   }
 
   #startCompactor(): Compactor | undefined {
@@ -435,18 +462,83 @@ export class Leader {
   #hasEnded(): void {
     if (this.#transfer === undefined) return this.#finish({ kind: "ended" });
     this.#transfer.answer({ ok: true, ...this.committed });
-    this.#finish({ kind: "handed-over", folded: this.#folded("TermEnded") });
+    this.#finish({ kind: "handed-over", folded: this.#folded(this.#committer.lastSeq) });
   }
 
-  /** The journal up to the newest batch, while none is in flight. */
-  #folded(lastEventType: EventType): Folded {
+  /** The journal up to the newest batch, to go on behind the record `seq`. */
+  #folded(seq: number): Folded {
     const { places, deadRecords } = this.#replay;
-    const position = { ...this.#tail, seq: this.#committer.lastSeq };
-    return { state: this.#state, position, lastEventType, places, deadRecords };
+    const position = { ...this.#tail, seq };
+    return { state: this.#state, position, lastEventType: this.#lastEventType, places, deadRecords };
   }
 
   #isEndTerm(held: Held): boolean {
     return held.turn.recorded.some(({ event }) => event.type === "TermEnded");
+  }
+
+  // --- what the journal lost ----------------------------------------------------------------------
+
+  #lostTail(lastSeq: number, error: JournalDamagedError): void {
+    this.#rescue.begin("tail-lost", error);
+    void this.#save(async () => this.#folded(lastSeq));
+  }
+
+  /** The next step of a rescue, if one is under way, after a commit. */
+  #rescueOn(stored: Stored | undefined): void {
+    if (this.#rescue.phase === "proving" && stored !== undefined) this.#rescue.end();
+    this.#onCommitted();
+  }
+
+  /** Saves the state, behind which the journal goes on at `lastSeq`; what is in flight is durable with it. The beat
+   *  behind it proves that nobody else went on there. */
+  async #save(fold: () => Promise<Folded>): Promise<void> {
+    const { reason } = this.#rescue;
+    let folded: Folded;
+    try {
+      folded = await this.#rescue.save(fold);
+    } catch (cause) {
+      return this.#broke(cause);
+    }
+    if (this.#isOver) return;
+    this.#guarded(() => {
+      if (reason === "tail-lost") this.#committer.continueBehind(folded.position.seq);
+      this.#appendBeat();
+    });
+    await this.#trimAudit(folded, reason);
+  }
+
+  /** Once nothing is in flight. */
+  async #foldedAtRest(): Promise<Folded> {
+    while (this.#held.length > 0 && !this.#isOver)
+      await new Promise<void>((resolve) => {
+        this.#onCommitted = resolve;
+      });
+    return this.#folded(this.#committer.lastSeq);
+  }
+
+  get #isOver(): boolean {
+    return this.#phase === "over";
+  }
+
+  #appendBeat(): void {
+    const at = this.#time.now();
+    const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1), this.#planner);
+    turn.take({ type: "RenewTerm" });
+    this.#commitTurn({ turn, at, entries: [] });
+  }
+
+  /** Puts on record from which batch on the journal is whole again. */
+  async #trimAudit({ position, places }: Folded, reason: LossReason): Promise<void> {
+    const { journal, logger } = this.#deps;
+    try {
+      const firstSeq =
+        reason === "hole" ? await firstSeqBehindHoles(journal, position.seq) : position.seq + 1;
+      const firstIdx = places.firstFrom(firstSeq) ?? batchIndex(position.idx + 1);
+      this.#own.push({ type: "TrimAudit", firstIdx, reason });
+      this.#scheduleTurn();
+    } catch (cause) {
+      logger.warn({ err: cause }, "it could not be read where the journal is whole again");
+    }
   }
 
   // --- what only time brings ----------------------------------------------------------------------
@@ -458,6 +550,8 @@ export class Leader {
     const isLate = now - this.#pulseMonotonicMs > pulseLateMs + pulseMs;
     if (isLate || this.#deps.transport.status() !== "connected") this.presences.restart(this.#state);
     this.#pulseMonotonicMs = now;
+    const isSaving = this.#rescue.phase === "saving" && this.#rescue.reason === "hole";
+    if (isSaving && this.#beat(now).length > 0) this.#appendBeat();
     // While what an earlier pulse found is undecided, finding it again would only pile up.
     if (this.#own.length === 0) {
       const overdue = this.presences.overdue(this.#state, this.#jitter);
@@ -543,6 +637,7 @@ export class Leader {
     this.#compactor?.end();
     this.#cancelDue?.();
     this.#committer.stop();
+    this.#rescue.stop();
     this.#onEnd(end);
   }
 }

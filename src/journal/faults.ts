@@ -42,6 +42,15 @@ export function rewrittenError(seq: number): JournalDamagedError {
   );
 }
 
+/** Of what nobody who runs would meet, but whoever starts. */
+export function lostWithinError(firstSeq: number, missing: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal lost records that a restart would read: it begins at record ${firstSeq}, and ${missing} are missing ` +
+      "within it. Let this coordinator run, and restore the journal's storage from a backup, or export what matters: " +
+      "a coordinator that starts cannot read it",
+  );
+}
+
 /** Somebody wrote behind a lost end, and the record at `seq` is not the one that stood there. */
 export function forkError(seq: number): JournalDamagedError {
   return new JournalDamagedError(

@@ -62,9 +62,10 @@ class Writer {
     const recent = recordsOf(store);
     const deps = { journal: this.journal, clock: this.clock, position, recent };
     this.committer = new Committer(deps, {
-      onCommitted: ({ idx }, seq) => this.log.push(`committed ${idx}@${seq}`),
+      onCommitted: ({ idx }, stored) => this.log.push(`committed ${idx}@${stored?.seq ?? "none"}`),
       onDead: ({ seq }) => this.log.push(`dead @${seq}`),
       onRefilled: (records) => this.log.push(`refilled ${records}`),
+      onTailLost: (lastSeq) => this.log.push(`tail lost behind @${lastSeq}`),
       onDeposed: () => this.log.push("deposed"),
       onHalted: ({ code }) => this.log.push(`halted ${code}`),
       onFull: (isFull) => this.log.push(isFull ? "full" : "room"),

@@ -45,9 +45,9 @@ export interface TestSwarmOptions {
   readonly hub?: MemoryHub;
   readonly journal?: Journal;
   readonly logger?: Logger;
-  /** Of the first coordinator. */
   /** Of each coordinator, by its way to the journal; default: none. */
   readonly compaction?: (journal: Journal) => Compaction;
+  /** Of the first coordinator. */
   readonly leaderTimeoutMs?: number;
 }
 

@@ -3,7 +3,7 @@
 //
 // The contract, for whoever leads or stands by and calls it:
 // - Before: no batch is in flight, `folded.state` is the fold up to `folded.position.idx`, and every batch up to it was
-//   committed. Freeze: no turn, no `take`, no answer until it resolves, for the state is written while others use the loop
+//   committed. Freeze: no turn but beats, no answer until it resolves, for the state is written while others use the loop
 //   (in slices of `limits.snapshotSliceMs`, so that connections live).
 // - `folded.position.seq` is the record behind which the journal goes on: for a hole its last record; for a lost end the
 //   last record that is left, for that is where the next batch will stand. `folded.places` may know places that are lost

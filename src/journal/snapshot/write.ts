@@ -27,10 +27,12 @@ export async function writeSnapshot(
 ): Promise<Manifest> {
   const { state, position, lastEventType, places, deadRecords } = folded;
   assert(position.idx >= 1 && state.idx === position.idx, "a snapshot is of batches that were applied");
+  // Beats may be applied while the lines are written: they change nothing but these.
+  const head = { position, at: state.at, lastEventType, runs: places.runs, deadRecords };
   const chunks = await writeChunks(folded, deps);
   const other = await instead();
   if (other !== undefined) return other;
-  const manifest = { position, at: state.at, lastEventType, runs: places.runs, deadRecords, chunks };
+  const manifest = { ...head, chunks };
   const bytes = encodeManifest(manifest);
   const place = await deps.store.putManifest(bytes);
   const stored = (await deps.store.manifests()).find((each) => each.place === place);

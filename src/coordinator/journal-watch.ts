@@ -1,0 +1,83 @@
+// Looks now and then at where the journal begins and ends, for what no append and no reader would meet: records lost
+// under an unchanged end, a beginning that somebody removed, a stream that is gone. Whoever runs knows nothing of them,
+// and whoever starts would stand before them.
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import { JournalDamagedError } from "../errors.ts";
+import type { Journal, JournalPosition } from "../journal/journal.ts";
+import { readManifests } from "../journal/snapshot/manifests.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { limits } from "../limits.ts";
+
+export interface JournalWatchDeps {
+  readonly journal: Journal;
+  /** Absent where there are none. */
+  readonly snapshots?: SnapshotStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface JournalWatchHooks {
+  /** Records are lost that a restart would read. Called again for others. */
+  readonly onHole: (position: JournalPosition) => void;
+  readonly onDamaged: (error: JournalDamagedError) => void;
+}
+
+export class JournalWatch {
+  readonly #deps: JournalWatchDeps;
+  readonly #hooks: JournalWatchHooks;
+  /** What is known and not to be told again; undefined before the first look. */
+  #known: JournalPosition | undefined;
+  #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
+  #isLooking = false;
+  #isOver = false;
+
+  constructor(deps: JournalWatchDeps, hooks: JournalWatchHooks) {
+    this.#deps = deps;
+    this.#hooks = hooks;
+  }
+
+  /** The journal was read through: what is missing now lies before what a restart reads.
+   *  @throws UnreachableError, JournalDamagedError */
+  async begin(): Promise<void> {
+    this.#known = await this.#deps.journal.position();
+  }
+
+  /** Asks again when the last answer is old. */
+  look(): void {
+    const now = this.#deps.clock.monotonicMs();
+    if (this.#isLooking || this.#isOver || now - this.#lookedMonotonicMs < limits.journalLookMs) return;
+    this.#lookedMonotonicMs = now;
+    this.#isLooking = true;
+    void this.#look().finally(() => {
+      this.#isLooking = false;
+    });
+  }
+
+  stop(): void {
+    this.#isOver = true;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const found = await this.#deps.journal.position();
+      const known = this.#known ?? found;
+      const isHole = found.missing > known.missing || (await this.#isBeginningLost(known, found));
+      this.#known = found;
+      if (isHole && !this.#isOver) this.#hooks.onHole(found);
+    } catch (cause) {
+      // Out of reach just now: whoever appends or reads says so.
+      if (cause instanceof JournalDamagedError && !this.#isOver) this.#hooks.onDamaged(cause);
+    }
+  }
+
+  /** Whether the journal begins later than any snapshot reaches. */
+  async #isBeginningLost(known: JournalPosition, found: JournalPosition): Promise<boolean> {
+    if (found.firstSeq <= Math.max(known.firstSeq, 1)) return false;
+    const { snapshots, logger } = this.#deps;
+    if (snapshots === undefined) return true;
+    const manifests = await readManifests(snapshots, logger);
+    return !manifests.some(({ manifest }) => manifest.position.seq >= found.firstSeq - 1);
+  }
+}

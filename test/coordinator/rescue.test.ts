@@ -1,0 +1,239 @@
+// A journal that lost what nobody can put back: the leader's state is saved as a snapshot, and nothing is answered until
+// it is. Whoever starts afterwards has all that was ever acknowledged.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { silentLogger, startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+
+const timeoutMs = limits.leaderTimeoutMs;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let snapshots: MemorySnapshots;
+let first: ReturnType<MemoryJournalStore["open"]>;
+let swarm: TestSwarm;
+/** What becomes of the next puts; a promise holds them. */
+let onPut: () => PutFate | Promise<PutFate>;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  snapshots = new MemorySnapshots();
+  onPut = () => "deliver";
+  first = store.open();
+  const random = { ...systemRandom, next: () => 0 };
+  swarm = await startTestSwarm({
+    clock,
+    store,
+    random,
+    journal: first,
+    compaction: (journal) => {
+      const opened = snapshots.open({ onPut: () => onPut() });
+      const snapshotter = snapshotterHere({ journal, snapshots: opened, clock, logger: silentLogger });
+      return {
+        snapshots: opened,
+        snapshotter,
+        retention: { ageMs: limits.auditRetentionMs, bytes: limits.auditRetentionBytes },
+      };
+    },
+  });
+});
+afterEach(async () => {
+  first.setCutOff(false);
+  onPut = () => "deliver";
+  const stopped = swarm.stop();
+  await clock.advance(limits.handOverMs);
+  await stopped;
+});
+
+const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
+const looked = () => clock.advance(limits.journalLookMs + timeoutMs / limits.leaderBeatsPerTimeout);
+
+/** Whoever checks the journal has read it before. */
+function loseRecord(seq: number): void {
+  swarm.watched.settled();
+  store.loseMiddle(seq, 1);
+}
+
+function roleOf(coordinator: Coordinator): Role {
+  let present: Role = "stopped";
+  coordinator.role$.subscribe((role) => {
+    present = role;
+  });
+  return present;
+}
+
+/** How many tasks a coordinator knows that reads what there is now. */
+async function tasksAfterRestart(): Promise<number> {
+  await swarm.coordinator.stop();
+  const next = await swarm.startAnother("c9");
+  await next.whenLeading();
+  const { tasks } = await swarm.client.status();
+  return tasks.queued;
+}
+
+function aGate() {
+  let open: () => void = () => undefined;
+  const opened = new Promise<PutFate>((resolve) => {
+    open = () => resolve("deliver");
+  });
+  return { opened, open };
+}
+
+describe("a hole under an unchanged end", () => {
+  it("is found by a look; all that was accepted survives a restart, and the audit says where it begins", async () => {
+    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    loseRecord(3);
+    await looked();
+    expect(snapshots.places("manifest")).toHaveLength(1);
+    await submit("t4");
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(4);
+    expect(await tasksAfterRestart()).toBe(4);
+  });
+
+  it("holds what is acknowledged until the snapshot is durable", async () => {
+    await submit("t1");
+    const gate = aGate();
+    onPut = () => gate.opened;
+    loseRecord(2);
+    await looked();
+    let isAnswered = false;
+    const answer = submit("t2").then((told) => {
+      isAnswered = true;
+      return told;
+    });
+    await clock.advance(1_000);
+    expect(isAnswered).toBe(false);
+    gate.open();
+    await clock.settle();
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+  });
+
+  it("does not depose the leader, however long the snapshot takes: its beats go on", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    const gate = aGate();
+    onPut = () => gate.opened;
+    loseRecord(2);
+    await clock.advance(5 * timeoutMs);
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["leading", "standing-by"]);
+    gate.open();
+    await clock.settle();
+    expect(await submit("t2")).toMatchObject({ term: 1 });
+  });
+
+  it("is tried again until it is saved", async () => {
+    await submit("t1");
+    const fates: PutFate[] = ["full", "lose", "deliver", "lose-answer"];
+    onPut = () => fates.shift() ?? "deliver";
+    loseRecord(2);
+    await looked();
+    await clock.advance(5 * limits.rescueRetryMs);
+    expect(fates).toEqual([]);
+    expect(await submit("t2")).toMatchObject({ term: 1 });
+    expect(await tasksAfterRestart()).toBe(2);
+  });
+
+  it("that a standby found is rescued by it once it leads", async () => {
+    await swarm.startAnother("c2");
+    await submit("t1");
+    first.setCutOff(true);
+    loseRecord(2);
+    await clock.advance(2 * timeoutMs);
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
+    expect(snapshots.places("manifest")).toHaveLength(1);
+  });
+
+  it("may be the whole history, purged by hand", async () => {
+    for (const id of ["t1", "t2"]) await submit(id);
+    swarm.watched.settled();
+    store.purgeBelow(store.lastSeq + 1);
+    await looked();
+    await submit("t3");
+    expect(await tasksAfterRestart()).toBe(3);
+  });
+
+  it("is no reason to go on where there are no snapshots: it halts and says what to do", async () => {
+    const bare = new MemoryJournalStore();
+    const alone = await startTestSwarm({ clock, store: bare });
+    await alone.client.submit([{ id: "t1", kind: "count" }]);
+    bare.loseMiddle(2, 1);
+    await looked();
+    expect(await alone.coordinator.closed).toMatchObject({
+      code: "WAGGLE_JOURNAL_DAMAGED",
+      message: expect.stringMatching(/from a backup/),
+    });
+  });
+});
+
+describe("an end that nobody holds any more", () => {
+  /** So long that the first records are dropped. */
+  async function loseMoreThanIsHeld(): Promise<void> {
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    swarm.watched.settled();
+    store.loseTail(store.lastSeq - 2);
+  }
+
+  it("is saved by the leader, and the journal goes on at its actual end", async () => {
+    await loseMoreThanIsHeld();
+    const answer = submit("t3");
+    await clock.advance(limits.appendRetryMs);
+    expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(store.lastSeq).toBeLessThan(10);
+    expect(await tasksAfterRestart()).toBe(3);
+  });
+
+  it("is answered only once the snapshot is durable and one more batch stands behind it", async () => {
+    await loseMoreThanIsHeld();
+    const gate = aGate();
+    onPut = () => gate.opened;
+    let isAnswered = false;
+    const answer = submit("t3").then((told) => {
+      isAnswered = true;
+      return told;
+    });
+    await clock.advance(1_000);
+    expect([isAnswered, store.lastSeq]).toEqual([false, 2]);
+    gate.open();
+    await clock.settle();
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+    expect(store.lastSeq).toBeGreaterThan(2);
+  });
+
+  it("is nobody's answer where another coordinator went on from there meanwhile", async () => {
+    await loseMoreThanIsHeld();
+    const gate = aGate();
+    onPut = () => gate.opened;
+    const unanswered = expect(submit("t3")).rejects.toThrow(/timeout/);
+    await clock.advance(1_000);
+    // It knows nothing of what was lost: a term of its own, on what is left.
+    store.insertRival(Buffer.from(rivalsTerm()));
+    gate.open();
+    await clock.settle();
+    expect(await swarm.coordinator.closed).toMatchObject({
+      code: "WAGGLE_JOURNAL_DAMAGED",
+      message: expect.stringMatching(/another coordinator went on/),
+    });
+    await clock.advance(limits.askTimeoutMs);
+    await unanswered;
+  });
+});
+
+/** As one would write it that read what is left: the state after the last record. */
+function rivalsTerm(): string {
+  const last = JSON.parse(Buffer.from(store.at(store.lastSeq)?.bytes ?? []).toString());
+  const started = { type: "TermStarted", term: last.term + 1, leader: "rival", timeoutMs };
+  return JSON.stringify({
+    ...last,
+    term: last.term + 1,
+    idx: last.idx + 1,
+    prev: "of-it",
+    events: [started],
+  });
+}
