@@ -2,7 +2,6 @@
 // Knows who leads, what was seen in the journal, and waits until things are as a round needs them.
 
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { swarmId } from "../../src/ids.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
 import { Random } from "../../src/sim/random.ts";
@@ -236,10 +235,6 @@ async function proxiesFor(plan: FieldPlan): Promise<Map<string, readonly TcpProx
     proxies.set(party, await Promise.all(targets.map((target) => TcpProxy.start(target))));
   }
   return proxies;
-}
-
-export function legFolder(root: string, part: string, leg: number): string {
-  return join(root, part, `leg-${leg}`);
 }
 
 function pause(ms: number): Promise<void> {

@@ -46,8 +46,8 @@ export async function runLeg(options: LegOptions): Promise<LegResult> {
   const field = await Field.open(plan);
   try {
     const sampler = options.part.samplesMemory === true ? new MemorySampler(field) : undefined;
-    const { rounds, stuck } = await runRounds(field, options);
-    const result = { ...(await judge(field, rounds, stuck)), memory: sampler?.stop() ?? [] };
+    const ran = await runRounds(field, options);
+    const result = { ...(await judge(field, options, ran)), memory: sampler?.stop() ?? [] };
     const isClean = result.violations.length === 0 && result.stuck === undefined;
     if (!isClean || options.keepsEvidence) keepEvidence(field, result);
     else rmSync(plan.folder, { recursive: true, force: true });
@@ -77,13 +77,16 @@ async function runRounds(field: Field, { part, firstRound, rounds, onRound, sign
 
 async function judge(
   field: Field,
-  rounds: number,
-  stuck: string | undefined,
+  { part }: LegOptions,
+  { rounds, stuck }: { readonly rounds: number; readonly stuck: string | undefined },
 ): Promise<Omit<LegResult, "memory">> {
   const { accepted } = field.processes.counts;
   const troubles = [...field.processes.troubles];
   field.heal();
   await field.endParties();
+  for (const why of new Set(field.witness.interruptions)) field.note(`the witness could not read on: ${why}`);
+  if (part.restartsServersToRead === true)
+    for (const server of field.plan.servers.members) await server.restart();
   const { observations, seen, line } = await field.collect();
   const readings = field.witness.readings();
   const isWhole = stuck === undefined;

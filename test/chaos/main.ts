@@ -14,7 +14,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
-import { type FieldPlan, legFolder } from "./field.ts";
+import type { FieldPlan } from "./field.ts";
 import { runLeg, shownViolations } from "./leg.ts";
 import { type Part, parts } from "./parts.ts";
 import { Progress } from "./progress.ts";
@@ -112,10 +112,10 @@ async function runOneLeg(
   servers: Servers,
   { tally, partTally, rounds, progress }: LegContext,
 ): Promise<boolean> {
-  const leg = partTally.legs + 1;
+  const plan = planOf(part, servers, partTally);
   const result = await runLeg({
     part,
-    plan: planOf(part, servers, leg),
+    plan,
     firstRound: partTally.rounds,
     rounds: Math.min(part.roundsPerLeg, rounds - partTally.rounds),
     onRound: (round) => progress.at(round),
@@ -126,16 +126,17 @@ async function runOneLeg(
   const shown = shownViolations(result);
   for (const sentence of result.troubles) progress.say(`  ${sentence}`);
   for (const sentence of shown) progress.say(`  ${sentence}`);
-  if (shown.length > 0) progress.say(`  see ${legFolder(ROOT, part.name, leg)}`);
+  if (shown.length > 0) progress.say(`  see ${plan.folder}`);
   if (result.stuck !== undefined && result.rounds === 0)
     throw new Error("not one round came to its end: giving up");
   return shown.length > 0;
 }
 
-function planOf(part: Part, servers: Servers, leg: number): FieldPlan {
+function planOf(part: Part, servers: Servers, { server, legs }: PartTally): FieldPlan {
+  const leg = legs + 1;
   return {
     swarm: `chaos-${process.pid}-${leg}`,
-    folder: legFolder(ROOT, part.name, leg),
+    folder: join(ROOT, `${part.name}-${server}`, `leg-${leg}`),
     seed: `${values.seed}/${part.name}/${leg}`,
     servers,
     leaderTimeoutMs,

@@ -24,6 +24,8 @@ export interface Part {
   readonly ratePerSecond?: number;
   readonly payloadBytes?: number;
   readonly samplesMemory?: true;
+  /** A server whose store was damaged may not find what it has until it is started again. */
+  readonly restartsServersToRead?: true;
   /** Of so many tasks one is recorded; default each. */
   readonly recordsEvery?: number;
   readonly round: (field: Field, round: number) => Promise<void>;
@@ -95,6 +97,7 @@ export const parts: readonly Part[] = [
     servers: 1,
     rounds: 50,
     roundsPerLeg: 5,
+    restartsServersToRead: true,
     round: damageStore,
   },
   {

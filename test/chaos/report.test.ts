@@ -53,6 +53,14 @@ it("begins a part anew when it is forgotten", () => {
   expect(aTally().of(key).rounds).toBe(0);
 });
 
+it("leaves what another run has saved meanwhile", () => {
+  const one = aTally();
+  const other = aTally();
+  other.add(other.of({ ...key, part: "network" }), aLeg({}));
+  one.add(one.of(key), aLeg({}));
+  expect(aTally().all.map(({ part }) => part)).toEqual(["network", "leader-kills"]);
+});
+
 it("shows memory where it was sampled", () => {
   const tally = aTally();
   const memory = [{ process: "coordinator1", before: 100 * 1024 * 1024, after: 104 * 1024 * 1024 }];

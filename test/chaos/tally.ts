@@ -26,6 +26,8 @@ export interface PartTally {
   memory: readonly MemoryRow[];
 }
 
+type PartKey = Pick<PartTally, "part" | "server" | "leaderTimeoutMs">;
+
 export class Tally {
   readonly #file: string;
   readonly #parts: PartTally[];
@@ -40,10 +42,8 @@ export class Tally {
   }
 
   /** That of one part on one server; begun where there is none. */
-  of(key: Pick<PartTally, "part" | "server" | "leaderTimeoutMs">): PartTally {
-    const isIt = (tally: PartTally) =>
-      tally.part === key.part && tally.server === key.server && tally.leaderTimeoutMs === key.leaderTimeoutMs;
-    const found = this.#parts.find(isIt);
+  of(key: PartKey): PartTally {
+    const found = this.#parts.find((tally) => keyOf(tally) === keyOf(key));
     if (found !== undefined) return found;
     const counts = { rounds: 0, legs: 0, accepted: 0, batches: 0, observations: 0, stuck: 0 };
     const begun: PartTally = { ...key, ...counts, violationsByPromise: {}, recoveries: {}, memory: [] };
@@ -53,7 +53,7 @@ export class Tally {
 
   forget(tally: PartTally): void {
     this.#parts.splice(this.#parts.indexOf(tally), 1);
-    this.#save();
+    this.#save(tally);
   }
 
   add(tally: PartTally, leg: LegResult): void {
@@ -68,14 +68,21 @@ export class Tally {
     for (const [figure, times] of Object.entries(leg.recoveries) as [Figure, number[]][])
       tally.recoveries[figure] = [...(tally.recoveries[figure] ?? []), ...times.map(finite)];
     if (leg.memory.length > 0) tally.memory = leg.memory;
-    this.#save();
+    this.#save(tally);
   }
 
-  #save(): void {
+  /** Of what others have saved meanwhile nothing is lost but what is of the same part. */
+  #save(changed: PartTally): void {
+    const others = read(this.#file).filter((tally) => keyOf(tally) !== keyOf(changed));
+    const own = this.#parts.filter((tally) => tally === changed);
     mkdirSync(dirname(this.#file), { recursive: true });
-    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#parts, undefined, 1));
+    writeFileSync(`${this.#file}.new`, JSON.stringify([...others, ...own], undefined, 1));
     renameSync(`${this.#file}.new`, this.#file);
   }
+}
+
+function keyOf({ part, server, leaderTimeoutMs }: PartKey): string {
+  return `${part} ${server} ${leaderTimeoutMs}`;
 }
 
 /** JSON has no infinity: an hour stands for never. */
