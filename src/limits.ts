@@ -32,8 +32,10 @@ export const limits = {
   /** Reconnecting starts quick, for a server that restarts, and doubles, for one that stays away. */
   reconnectMs: 50,
   reconnectMsMax: 2_000,
-  /** A client asks the server so often whether it lives; so many questions may be open. */
-  clientPingMs: 10_000,
+  /** A client asks the server so often whether it lives; so many questions may be open. One that was stopped, or is
+   *  out of reach without a word, is left within `clientPingMs * (clientPingsMax + 1)`, and another is tried, after one
+   *  try with the same that may take `connectTimeoutMs`: all before an agent is lost. */
+  clientPingMs: 1_200,
   clientPingsMax: 2,
   /** What is published while reconnecting is kept up to this; more is lost as on any broken wire. */
   keptPublishBytesMax: 8 * 1024 ** 2,
@@ -545,6 +547,10 @@ export const limits = {
   progressQuietMs: 500,
 } as const;
 
+assert(
+  limits.clientPingMs * (limits.clientPingsMax + 1) + limits.connectTimeoutMs < limits.agentLostMs,
+  "an agent leaves a server that no longer answers before it is given up",
+);
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
 assert(
   limits.heartbeatMs * 3 <= limits.unresponsiveSilenceMs && limits.unresponsiveSilenceMs < limits.agentLostMs,
