@@ -153,6 +153,32 @@ describe.skipIf(server === undefined)("a task that kills its agents", () => {
   });
 });
 
+describe.skipIf(server === undefined)("an agent that is stopped for longer than H, and goes on", () => {
+  it("has lost what it ran, ends it when it wakes, and joins again by itself", async () => {
+    const pids = join(workplace.folder, "pids");
+    const command = `echo $WAGGLE_ATTEMPT $$ >> ${pids}; if [ $WAGGLE_ATTEMPT = 1 ]; then exec sleep 300; fi; echo done`;
+    const stopped = await startCommand("a1", command);
+    await swarm.submit({ id: "t1", kind: "nap" });
+    await untilRunning("t1");
+    await startCommand("a2", command);
+    stopped.child.kill("SIGSTOP");
+    const result = await swarm.task("t1").result();
+    expect(result).toMatchObject({ agent: "a2", attempts: 2 });
+    stopped.child.kill("SIGCONT");
+    await stopped.says("joining again as a new incarnation");
+    const [, pid] = /^1 (\d+)$/m.exec(readFileSync(pids, "utf8")) ?? [];
+    await expect.poll(() => isAlive(Number(pid)), { timeout: 5_000 }).toBe(false);
+    await expect
+      .poll(async () => (await swarm.status()).agents.map(({ id, status }) => `${id} ${status}`), {
+        timeout: 10_000,
+      })
+      .toEqual(["a1 ready", "a2 ready"]);
+    expect(await journaled("TaskCompleted")).toMatchObject([{ task: "t1", agent: "a2" }]);
+    expect(await journaled("AgentLeft")).toMatchObject([{ agent: "a1", reason: "lapsed" }]);
+    expect(stopped.child.exitCode).toBeNull();
+  });
+});
+
 describe.skipIf(server === undefined)("an agent whose main thread is blocked for longer than H", () => {
   it("keeps its lease: its attempt is the only one, and nobody took it for lost", async () => {
     await startProgram("blocked", "handle");
