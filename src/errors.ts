@@ -29,6 +29,7 @@ export type WaggleErrorCode =
   | "WAGGLE_STALE_TOKEN"
   | "WAGGLE_FENCED"
   | "WAGGLE_GONE"
+  | "WAGGLE_AUDIT_TRIMMED"
   | "WAGGLE_TASK_FAILED"
   | "WAGGLE_TASK_CANCELLED"
   | "WAGGLE_TASK_EXPIRED"
@@ -94,6 +95,17 @@ export class BackpressureError extends WaggleError {
   constructor(message: string, retryAfterMs: number) {
     super("WAGGLE_BACKPRESSURE", message);
     this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** What was asked for stands before the first batch that is kept: read from `firstIdx` on. */
+export class AuditTrimmedError extends WaggleError {
+  /** The first batch that is kept. */
+  readonly firstIdx: number;
+
+  constructor(message: string, firstIdx: number) {
+    super("WAGGLE_AUDIT_TRIMMED", message);
+    this.firstIdx = firstIdx;
   }
 }
 

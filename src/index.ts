@@ -58,6 +58,7 @@ export type {
 } from "./core/settings-patch.ts";
 export type { TaskState } from "./core/state.ts";
 export {
+  AuditTrimmedError,
   BackpressureError,
   BrokerError,
   InvalidConfigError,

@@ -18,7 +18,7 @@ import { connectNats, type NatsOptions, type NatsTransport } from "../transport/
 import type { Check } from "./doctor-check.ts";
 import { checkJournalFolder } from "./doctor-journal.ts";
 import { exitCodeOf, exitCodes } from "./exit-code.ts";
-import { counted, formatBytes } from "./format.ts";
+import { counted, formatBytes, formatCount } from "./format.ts";
 import { journalFolder } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -228,6 +228,7 @@ async function* checkSwarm(
     yield checkLeader(status);
     yield checkClock(status, broker);
     yield checkDurability(status.journal);
+    yield checkSnapshots(status);
     return true;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
@@ -256,6 +257,22 @@ function checkClock({ at, leader }: StatusResponse, { local }: FoundBroker): Che
   const found = `differs by ${duration(differenceMs)} from the journal's time`;
   if (differenceMs <= limits.clockDifferenceMsMax) return { name: "clock", status: "ok", found };
   return { name: "clock", status: "warn", found, advice: `set this machine's clock and ${leader}'s by NTP` };
+}
+
+function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
+  const { auditFirstIdx, snapshot, snapshotFailure } = journal;
+  const audit = `the record begins at batch ${formatCount(auditFirstIdx)}`;
+  if (snapshotFailure !== undefined) {
+    const found = `the last one could not be made: ${snapshotFailure}; ${audit}`;
+    const advice = "see to the storage; it is tried again by itself, and until then a restart takes longer";
+    return { name: "snapshots", status: "warn", found, advice };
+  }
+  const none = stale === true ? "the leader knows" : "none yet: a restart reads the whole journal";
+  const newest =
+    snapshot === undefined
+      ? none
+      : `of batch ${formatCount(snapshot.idx)}, ${duration(at - snapshot.at)} old (batch ${formatCount(idx)} is the newest), ${formatBytes(snapshot.bytes)}`;
+  return { name: "snapshots", status: "ok", found: `${newest}; ${audit}` };
 }
 
 function checkDurability(

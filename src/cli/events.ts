@@ -66,7 +66,11 @@ async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCod
   const { output, signal } = context;
   checkTypes(flags.type);
   return await withSwarm(context, async (swarm) => {
-    const { idx } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    const { idx, journal } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    if (beginsAtStart(flags) && journal.auditFirstIdx > 1)
+      output.note(
+        `the record begins at batch ${formatCount(journal.auditFirstIdx)}: what was before is no longer kept`,
+      );
     const stream = swarm.events({
       follow: flags.follow === true,
       signal: AbortSignal.any([signal, output.closed]),
@@ -87,6 +91,10 @@ async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCod
       output.note(`no event${wantedText(flags)}; the journal ends at batch ${formatCount(idx)}`);
     return exitCodes.ok;
   });
+}
+
+function beginsAtStart({ from, follow }: EventsFlags): boolean {
+  return from === "start" || (from === undefined && follow !== true);
 }
 
 /** ` of task t1, from batch 12`. */

@@ -80,6 +80,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_JOURNAL_LOCKED":
     case "WAGGLE_FENCED":
     case "WAGGLE_GONE":
+    case "WAGGLE_AUDIT_TRIMMED":
     case "WAGGLE_STALE_TOKEN":
       return exitCodes.rejected;
     case "WAGGLE_WAIT_TIMED_OUT":

@@ -62,14 +62,28 @@ function summary(
     ["swarm", `${colors.bold(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`],
     ["leader", `${leader === "" ? colors.yellow("none") : printable(leader)}, term ${term}`],
     ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
+    ["", keptText(journal)],
     ["tasks", countsText(tasks)],
   ];
   if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
   const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
   if (pausedProjects.length > 0)
     lines.push(["", colors.yellow(`paused projects: ${printable(pausedProjects.join(", "))}`)]);
+  if (journal.snapshotFailure !== undefined)
+    lines.push([
+      "",
+      colors.yellow(`the last snapshot could not be made: ${printable(journal.snapshotFailure)}`),
+    ]);
   if (stale === true) lines.push(["", colors.yellow("answered by a standby from what it has read so far")]);
   return lines.map(([name = "", text = ""]) => `${colors.dim(name.padEnd(8))} ${text}`).join("\n");
+}
+
+/** Since when the journal is kept, and from where a restart would begin. */
+function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"]): string {
+  const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
+  if (snapshot === undefined) return `kept ${from}; no snapshot yet`;
+  const { idx, at, bytes } = snapshot;
+  return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTimeOfDay(at)}, ${formatBytes(bytes)}`;
 }
 
 function countsText(counts: Readonly<Record<string, number>>): string {

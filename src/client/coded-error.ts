@@ -1,6 +1,7 @@
 // A refusal off the wire as the error that a caller catches.
 
 import {
+  AuditTrimmedError,
   BackpressureError,
   InvalidMessageError,
   InvalidValueError,
@@ -17,6 +18,8 @@ import type { CodedError } from "../protocol/schemas.ts";
 export function errorFrom(refusal: CodedError): WaggleError {
   const options = refusal.field === undefined ? {} : { field: refusal.field };
   switch (refusal.code) {
+    case "WAGGLE_AUDIT_TRIMMED":
+      return new AuditTrimmedError(refusal.message, refusal.firstIdx ?? 1);
     case "WAGGLE_BACKPRESSURE":
       return new BackpressureError(refusal.message, refusal.retryAfterMs ?? limits.retryAfterMs);
     case "WAGGLE_INVALID_MESSAGE":

@@ -50,7 +50,7 @@ async function startOf(
   signal: AbortSignal,
 ): Promise<PageStart | undefined> {
   const { from = options.follow === true ? undefined : "start" } = options;
-  if (from === "start") return { from: 1 };
+  if (from === "start") return { since: 0 };
   if (typeof from === "number") return { from: Math.max(1, from) };
   if (from instanceof Date) return { since: from.getTime() };
   try {

@@ -4,7 +4,7 @@
 import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import type { Event } from "../core/event.ts";
-import { InvalidValueError } from "../errors.ts";
+import { AuditTrimmedError, InvalidValueError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { type ExplainedTask, explainResponseSchema } from "../protocol/explain-schemas.ts";
 import { type TaskStatus, taskStatusSchema } from "../protocol/schemas.ts";
@@ -55,7 +55,7 @@ export class TaskStories {
 
   async story(id: string, options: AskOptions = {}): Promise<TaskStory> {
     const status = await this.status(id, options);
-    return { ...(await this.#line(id, status.submittedIdx, options)), status };
+    return { ...(await this.#line(id, status, options)), status };
   }
 
   async explain(id: string, options: AskOptions = {}): Promise<TaskExplanation> {
@@ -66,12 +66,7 @@ export class TaskStories {
     const answer = await asker.ask(question, options);
     if (!answer.ok) throw errorFrom(answer);
     const { ok: _, ...explained } = answer;
-    const { attempts, waits, endedAt, deadLetterReason } = await this.#line(
-      id,
-      answer.submittedIdx,
-      options,
-      answer.idx,
-    );
+    const { attempts, waits, endedAt, deadLetterReason } = await this.#line(id, answer, options, answer.idx);
     return {
       ...explained,
       attempts,
@@ -96,13 +91,23 @@ export class TaskStories {
     throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
   }
 
-  /** @param lastIdx events of later batches are left out */
+  /** As far as the journal is kept. @param lastIdx events of later batches are left out */
   async #line(
     id: string,
-    from: number,
+    { submittedIdx, endedIdx }: Pick<AcceptedTaskStatus, "submittedIdx" | "endedIdx">,
     options: AskOptions,
     lastIdx = Number.POSITIVE_INFINITY,
   ): Promise<StoryLine> {
+    try {
+      return await this.#lineFrom(id, submittedIdx, options, lastIdx);
+    } catch (error) {
+      if (!(error instanceof AuditTrimmedError)) throw error;
+      const isGone = endedIdx !== undefined && endedIdx < error.firstIdx;
+      return isGone ? new StoryFold(id).line : await this.#lineFrom(id, error.firstIdx, options, lastIdx);
+    }
+  }
+
+  async #lineFrom(id: string, from: number, options: AskOptions, lastIdx: number): Promise<StoryLine> {
     const fold = new StoryFold(id);
     for await (const { idx, term, at, events } of this.#batches(from, options)) {
       if (idx > lastIdx) break;

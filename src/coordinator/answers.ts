@@ -9,7 +9,7 @@ import type { CancelAnswer, CodedError, ResultAnswer, SubmitAnswer } from "../pr
 export function codedError(
   code: WaggleErrorCode,
   message: string,
-  more: { field?: string; retryAfterMs?: number } = {},
+  more: { field?: string; retryAfterMs?: number; firstIdx?: number } = {},
 ): CodedError {
   return { ok: false, code, message, ...more };
 }

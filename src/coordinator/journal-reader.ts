@@ -52,9 +52,12 @@ export class JournalReader {
     return joinPage({ next, last }, parts);
   }
 
-  /** The first batch at or after an instant, by bisection; one past `last` when there is none. */
-  async firstSince(since: Instant, last: BatchIndex): Promise<BatchIndex> {
-    let low = 1;
+  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none. */
+  async firstSince(
+    since: Instant,
+    { first, last }: { readonly first: BatchIndex; readonly last: BatchIndex },
+  ): Promise<BatchIndex> {
+    let low: number = first;
     let high = last + 1;
     while (low < high) {
       const middle = (low + high) >> 1;

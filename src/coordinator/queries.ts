@@ -11,6 +11,7 @@ import { limits } from "../limits.ts";
 import { decode, encode, invalid } from "../protocol/codec.ts";
 import { explainQuerySchema } from "../protocol/explain-schemas.ts";
 import {
+  type CodedError,
   journalQuerySchema,
   type StatusResponse,
   statusQuerySchema,
@@ -145,6 +146,7 @@ export class Queries {
     const { usage } = this.#deps.room;
     const replay = this.#deps.replay();
     this.#deps.room.look();
+    const { newest, failure } = leader?.compaction ?? {};
     return {
       id: leader?.journalId ?? replay.position.journal,
       durability: durability.class,
@@ -152,6 +154,9 @@ export class Queries {
       bytes: usage.bytes,
       ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
       deadRecords: replay.deadRecords,
+      auditFirstIdx: replay.state.auditFirstIdx,
+      ...(newest === undefined ? {} : { snapshot: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
+      ...(failure === undefined ? {} : { snapshotFailure: failure }),
     };
   }
 
@@ -175,12 +180,14 @@ export class Queries {
     return encode(settingsOf(state, { name: query.value.name, bytesMax, isStale }));
   }
 
-  async #page(message: Message, { reader }: View, last: BatchIndex): Promise<Uint8Array> {
+  async #page(message: Message, { reader, state }: View, last: BatchIndex): Promise<Uint8Array> {
     const query = decode(message.data, journalQuerySchema);
     if (!query.ok) return encode(query);
     const { from, since } = query.value;
-    const first = since === undefined ? batchIndex(from ?? 1) : await reader.firstSince(since, last);
-    return reader.page(first, last);
+    const first = state.auditFirstIdx;
+    if (since !== undefined) return reader.page(await reader.firstSince(since, { first, last }), last);
+    if (from !== undefined && from < first) return encode(trimmed(first));
+    return reader.page(batchIndex(from ?? first), last);
   }
 
   #leaderView(leader: Leader): View {
@@ -206,6 +213,11 @@ export class Queries {
       },
     );
   }
+}
+
+function trimmed(firstIdx: BatchIndex): CodedError {
+  const sentence = `batches before ${firstIdx} are no longer kept: read from ${firstIdx} on, or from the start of what there is`;
+  return codedError("WAGGLE_AUDIT_TRIMMED", sentence, { firstIdx });
 }
 
 function mirrorsOf(state: SwarmState): AgentMirrors {

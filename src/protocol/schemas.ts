@@ -232,7 +232,8 @@ export const transferRequestSchema = z.object({
 
 export const statusQuerySchema = z.object({ v: version });
 export const taskQuerySchema = z.object({ v: version, task: taskIdSchema });
-/** A page of raw batches from `from` on (an idx; 1 is the start), or from the first batch at or after `since`. */
+/** A page of raw batches from `from` on, an idx, or from the first batch at or after `since`; without either, from the first
+ *  that is kept, and so with `since: 0`. One before that is refused: `WAGGLE_AUDIT_TRIMMED`, with `firstIdx`. */
 export const journalQuerySchema = z.object({
   v: version,
   from: z.int().min(1).optional(),
@@ -248,6 +249,8 @@ export const codedErrorSchema = z.object({
   message: z.string(),
   field: z.string().optional(),
   retryAfterMs: z.number().optional(),
+  /** With `WAGGLE_AUDIT_TRIMMED`: the first batch that is kept. */
+  firstIdx: z.int().optional(),
 });
 /** A refusal: nothing was changed. */
 export type CodedError = z.infer<typeof codedErrorSchema>;
@@ -565,6 +568,12 @@ export const statusResponseSchema = z.object({
     bytes: z.number(),
     bytesMax: z.number().optional(),
     deadRecords: z.int(),
+    /** The first batch that is kept to be read. */
+    auditFirstIdx: z.int().default(1),
+    /** The newest snapshot of the swarm's state, where the leader knows of one. */
+    snapshot: z.object({ idx, at: z.number(), bytes: z.number() }).optional(),
+    /** Why the last snapshot could not be made, until one is. */
+    snapshotFailure: z.string().optional(),
   }),
   counters: counts,
 });

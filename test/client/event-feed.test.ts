@@ -33,8 +33,9 @@ function showing(
   fixture.leader.script = ({ verb, body }: AskedFor) => {
     if (verb !== "query.journal") return undefined;
     const end = last();
-    const page = journal.filter(({ idx }) => idx >= body.from && idx <= end).slice(0, size);
-    return { next: (page.at(-1)?.idx ?? body.from - 1) + 1, last: end, batches: page };
+    const from = body.from ?? journal.find(({ at }) => at >= body.since)?.idx ?? end + 1;
+    const page = journal.filter(({ idx }) => idx >= from && idx <= end).slice(0, size);
+    return { next: (page.at(-1)?.idx ?? from - 1) + 1, last: end, batches: page };
   };
   fixture.leader.start();
 }

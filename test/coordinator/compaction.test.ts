@@ -2,8 +2,11 @@
 // by or was deposed goes on from them.
 
 import { afterEach, describe, expect, it } from "vitest";
+import { SwarmClient } from "../../src/client/swarm.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
 import type { Compaction } from "../../src/coordinator/compactor.ts";
 import { type Snapshotter, snapshotterHere } from "../../src/coordinator/snapshotter.ts";
+import { swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
@@ -12,7 +15,13 @@ import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { silentLogger, startTestSwarm, type TestSwarm, type TestSwarmOptions } from "../support/swarm.ts";
+import {
+  silentLogger,
+  startTestSwarm,
+  subjects,
+  type TestSwarm,
+  type TestSwarmOptions,
+} from "../support/swarm.ts";
 
 const nothing = { ageMs: 0, bytes: 0 };
 const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
@@ -126,6 +135,49 @@ describe("a leader's journal", () => {
     await compacted.clock.advance(limits.snapshotRetryMs * 2);
     expect(compacted.snapshots.places("manifest")).toHaveLength(1);
     await compacted.work(1);
+  });
+});
+
+describe("what was trimmed", () => {
+  it("is refused with the first batch that is kept, and reading from the start begins there", async () => {
+    compacted = await new CompactedSwarm().start();
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    const { client, watched } = compacted.swarm;
+    const firstIdx = watched.settled().state.auditFirstIdx;
+    const page = (query: object) => client.ask(subjects.query("_", "journal"), query);
+    expect(await page({ from: 1 })).toMatchObject({ ok: false, code: "WAGGLE_AUDIT_TRIMMED", firstIdx });
+    expect(await page({ from: firstIdx - 1 })).toMatchObject({ code: "WAGGLE_AUDIT_TRIMMED" });
+    for (const query of [{ from: firstIdx }, { since: 0 }, {}])
+      expect((await page(query)).batches[0].idx).toBe(firstIdx);
+    const { journal } = await client.status();
+    expect(journal).toMatchObject({ auditFirstIdx: firstIdx });
+    expect(journal.snapshot.idx).toBeGreaterThan(firstIdx);
+  });
+
+  it("is told to clients: stories begin where the record does, streams that ask for more end with an error", async () => {
+    compacted = await new CompactedSwarm().start();
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    const { hub, watched } = compacted.swarm;
+    const firstIdx = watched.settled().state.auditFirstIdx;
+    const client = new SwarmClient({
+      transport: hub.connect(),
+      swarm: swarmId("test"),
+      project: "default",
+      user: "ann",
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+      onClose: async () => undefined,
+    });
+    const first = async (from: "start" | number) => {
+      for await (const { idx } of client.events({ from })) return idx;
+      return undefined;
+    };
+    expect(await first("start")).toBe(firstIdx);
+    await expect(first(1)).rejects.toMatchObject({ code: "WAGGLE_AUDIT_TRIMMED", firstIdx });
+    const { status, spec } = await client.story("t1");
+    expect([status.state, spec]).toEqual(["queued", undefined]);
+    await client.close();
   });
 });
 
