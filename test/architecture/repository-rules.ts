@@ -64,6 +64,32 @@ function headingsOf({ text }: SourceFile): ReadonlySet<string> {
   return anchors;
 }
 
+const testedRule: Rule = {
+  name: "tables of promises name their tests",
+  why: "A promise that no test attacks is a hope, and a row whose test was renamed away is worse: it looks kept.",
+  mend: "Name in the last column, in backticks, the files or folders under test/ that show it; write the test if there is none.",
+  check: (tree) =>
+    tree.files
+      .filter(({ path }) => path === "docs/failure-modes.md")
+      .flatMap((file) =>
+        [...file.text.matchAll(/^\|(?! *(?:fault|-)).*$/gm)].flatMap((row) => untested(file, row, tree)),
+      ),
+};
+
+function untested(file: SourceFile, row: RegExpMatchArray, tree: Tree): Violation[] {
+  const shownBy = row[0].split("|").at(-2) ?? "";
+  const tests = [...shownBy.matchAll(/`(test\/[^`]+)`/g)].map(([, path = ""]) => path);
+  const missing = tests.filter(
+    (path) =>
+      !tree.files.some(
+        (other) => other.path === path || other.path.startsWith(`${path.replace(/\/$/, "")}/`),
+      ),
+  );
+  const place = { path: file.path, line: lineAt(file.text, row.index ?? 0) };
+  if (tests.length === 0) return [{ ...place, found: "a row without a test" }];
+  return missing.map((path) => ({ ...place, found: `${path}: no such test` }));
+}
+
 const lockRule = fileRule({
   name: "the lock file names no hosts",
   why: "An address in the lock file ties every installation to the registry somebody happened to use.",
@@ -140,6 +166,7 @@ const leftoverRule = fileRule({
 
 export const repositoryRules: readonly Rule[] = [
   linkRule,
+  testedRule,
   lockRule,
   wholeLockRule,
   foreignRule,

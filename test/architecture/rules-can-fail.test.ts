@@ -214,6 +214,18 @@ const cases: Readonly<Record<string, Case>> = {
       "src/ids.ts": "",
     },
   },
+  "tables of promises name their tests": {
+    wrong: [
+      { "docs/failure-modes.md": "| killed | it goes on | at once | nothing |" },
+      { "docs/failure-modes.md": "| killed | it goes on | at once | `test/absent.test.ts` |" },
+    ],
+    right: {
+      "docs/failure-modes.md":
+        "| fault | what | within | shown by |\n|---|---|---|---|\n| killed | it goes on | at once | `test/kill.test.ts`, `test/process/` |",
+      "test/kill.test.ts": "",
+      "test/process/a.test.ts": "",
+    },
+  },
   "the lock file names no hosts": {
     wrong: [{ "package-lock.json": `{ "resolved": "https://${registryHost}/zod.tgz" }` }],
     right: { "package-lock.json": '{ "integrity": "sha512-x" }' },
