@@ -1,0 +1,32 @@
+// Every planted bug can still be planted: its text stands in the code, and what comes out is still a program.
+
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { transform } from "esbuild";
+import { describe, expect, it } from "vitest";
+import { mutated } from "./mutant.ts";
+import { mutants } from "./mutants.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+describe("the bug zoo", () => {
+  it("has at least thirty animals, each with a name of its own", () => {
+    expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
+    expect(mutants.length).toBeGreaterThanOrEqual(25);
+  });
+
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("%s can be planted", async (_, mutant) => {
+    const source = await readFile(resolve(root, mutant.file), "utf8");
+    const changed = mutated(mutant, source);
+    const [before, after] = await Promise.all(
+      [source, changed].map((text) => transform(text, { loader: "ts", target: "node20" })),
+    );
+    expect(after?.code).not.toBe(before?.code);
+  });
+
+  it("says when the code has moved on", () => {
+    const [mutant] = mutants;
+    if (mutant === undefined) throw new RangeError("there is one");
+    expect(() => mutated(mutant, "other code")).toThrow(/stands 0 times/);
+  });
+});

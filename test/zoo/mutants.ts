@@ -1,0 +1,349 @@
+// The bugs that the simulator must find. Each was made somewhere once, or is what a hurried change would look like.
+
+import type { Mutant } from "./mutant.ts";
+
+export const mutants: readonly Mutant[] = [
+  // --- what an answer to an append proves -------------------------------------------------------------
+  {
+    name: "accepts-seq-0",
+    breaks: "A false duplicate counts as an acknowledgement: what was never stored is said to be.",
+    file: "src/journal/stream-append.ts",
+    edits: [
+      {
+        find: "answer.seq === expected.seq && answer.stream === expected.stream && answer.duplicate !== true",
+        replace: "(answer.seq === expected.seq || answer.seq === 0) && answer.stream === expected.stream",
+      },
+    ],
+  },
+  {
+    name: "takes-any-error-for-a-refusal",
+    breaks: "JetStream that is off while servers fail over counts as a position that is taken.",
+    file: "src/journal/stream-append.ts",
+    edits: [
+      {
+        find: 'if (err_code === WRONG_LAST_SEQUENCE) return { kind: "refused" };',
+        replace: 'return { kind: "stored", seq: 0 };',
+      },
+    ],
+  },
+  {
+    name: "takes-any-refusal-for-deposition",
+    breaks: "A leader whose acknowledgement was lost steps down, though nobody else leads.",
+    file: "src/coordinator/committer.ts",
+    edits: [
+      {
+        find: "    this.#isResolving = true;\n",
+        replace:
+          '    this.#isResolving = true;\n    if (outcome.kind === "refused") {\n      this.#isOver = true;\n      return this.#events.onDeposed();\n    }\n',
+      },
+    ],
+  },
+  {
+    name: "takes-a-refused-batch-for-stored",
+    breaks:
+      "The second batch in flight was acknowledged, so the first is believed to stand: a rival's stands there.",
+    file: "src/coordinator/committer.ts",
+    edits: [
+      {
+        find: "    this.#isResolving = true;\n",
+        replace:
+          '    if (outcome.kind === "refused" && this.#entries[1]?.storedSeq !== undefined) {\n      oldest.storedSeq = oldest.expectedSeq + 1;\n      return this.#commitPrefix();\n    }\n    this.#isResolving = true;\n',
+      },
+    ],
+  },
+  {
+    name: "re-cuts-a-batch",
+    breaks: "A batch of unknown fate is sent again with other bytes: both may stand.",
+    file: "src/coordinator/committer.ts",
+    edits: [
+      {
+        find: "      entry.unsettled = undefined;\n      this.#send(entry);",
+        replace:
+          '      entry.unsettled = undefined;\n      (entry.batch as { bytes: Uint8Array }).bytes = Buffer.concat([entry.batch.bytes, Buffer.from(" ")]);\n      this.#send(entry);',
+      },
+    ],
+  },
+  {
+    name: "takes-not-found-for-not-landed",
+    breaks: "What a reader does not find yet is given up, and its place given to the next batch.",
+    file: "src/coordinator/committer.ts",
+    edits: [
+      {
+        find: "        if (seq === oldest.expectedSeq + 1 && !(await this.#refill()))\n          await this.#pause(limits.appendRetryMs);",
+        replace: "        oldest.storedSeq = seq;",
+      },
+    ],
+  },
+
+  // --- the chain ----------------------------------------------------------------------------------------
+  {
+    name: "skips-the-hash-check",
+    breaks: "A deposed leader's second batch that landed behind a rival's record is applied.",
+    file: "src/journal/replay.ts",
+    edits: [{ find: "batch.prev !== tail.hash || batch.idx", replace: "batch.idx" }],
+  },
+
+  // --- leading ------------------------------------------------------------------------------------------
+  {
+    name: "answers-before-the-commit",
+    breaks: "What was only read from a state that runs ahead of the journal is said at once.",
+    file: "src/coordinator/leader.ts",
+    edits: [
+      {
+        find: "if (newest !== undefined) newest.entries.push(...held.entries);\n    else this.#answer",
+        replace: "void newest;\n    this.#answer",
+      },
+    ],
+  },
+  {
+    name: "acts-before-the-commit",
+    breaks: "Agents are told of assignments that may never stand in the journal.",
+    file: "src/coordinator/leader.ts",
+    edits: [
+      {
+        find: "    this.#held.push(held);\n",
+        replace: "    this.#held.push(held);\n    this.#outbox.perform(held.turn.effects, this.committed);\n",
+      },
+    ],
+  },
+  {
+    name: "answers-when-deposed",
+    breaks: "A deposed leader answers for batches that never came to be.",
+    file: "src/coordinator/leader.ts",
+    edits: [
+      {
+        find: '    this.#phase = "over";\n',
+        replace:
+          '    this.#phase = "over";\n    if (end.kind === "deposed") for (const held of this.#held) this.#answer(held.entries);\n',
+      },
+    ],
+  },
+  {
+    name: "trusts-itself-for-ever",
+    breaks: "A leader that was cut off for long answers from what it last knew.",
+    file: "src/coordinator/leader.ts",
+    edits: [
+      {
+        find: "if (!this.#deps.journal.sharable) return true;",
+        replace: "return true;",
+      },
+    ],
+  },
+  {
+    name: "forgets-what-is-unconfirmed",
+    breaks: "A new leader does not send again what its predecessor's agents may never have got.",
+    file: "src/coordinator/leader.ts",
+    edits: [
+      {
+        find: "[...unconfirmedAssignments(this.#state), ...standingGrants(this.#state)]",
+        replace: "[] as ReturnType<typeof standingGrants>",
+      },
+    ],
+  },
+  {
+    name: "jumps-with-the-wall-clock",
+    breaks: "Journal time follows a wall clock that was set to another day.",
+    file: "src/coordinator/journal-clock.ts",
+    edits: [
+      {
+        find: "this.#at += elapsedMs + this.#slewMs(elapsedMs);",
+        replace: "this.#at = Math.max(this.#at, this.#clock.now()) + 0 * this.#slewMs(elapsedMs);",
+      },
+    ],
+  },
+
+  // --- agents, as the leader sees them ------------------------------------------------------------------
+  {
+    name: "expires-agents-at-fail-over",
+    breaks: "Whoever a new leader has not heard yet counts as silent for H.",
+    file: "src/coordinator/presence.ts",
+    edits: [
+      {
+        find: "const silentMs = now - presence.heardMonotonicMs;",
+        replace: "const silentMs = known === undefined ? Infinity : now - presence.heardMonotonicMs;",
+      },
+      {
+        find: "if (agent.online) this.heard(agent.id, agent.incarnation);",
+        replace: "void agent;",
+      },
+    ],
+  },
+  {
+    name: "loses-agents-too-soon",
+    breaks: "Three lost heartbeats lose an agent and all it runs.",
+    file: "src/coordinator/presence.ts",
+    edits: [
+      {
+        find: "if (silentMs > limits.agentLostMs) {",
+        replace: "if (silentMs > limits.unresponsiveSilenceMs) {",
+      },
+    ],
+  },
+  {
+    name: "never-sends-again",
+    breaks: "An assignment that was lost on the wire stays lost.",
+    file: "src/coordinator/presence.ts",
+    edits: [
+      {
+        find: "if (seen >= dueNumber) return [];",
+        replace: "if (seen >= 0 * dueNumber) return [];",
+      },
+    ],
+  },
+  {
+    name: "frees-a-place-at-the-time-out",
+    breaks:
+      "A timed-out attempt that still runs no longer counts: its agent is given more than it has places.",
+    file: "src/core/decide-attempt.ts",
+    edits: [
+      {
+        find: "const revoked = hasEnded ? {} : ({ revoked: true } as const);",
+        replace: "const revoked: { revoked?: true } = {};\n  void hasEnded;",
+      },
+    ],
+  },
+  {
+    name: "says-ok-to-a-late-result",
+    breaks: "The result of an attempt that was given to somebody else is acknowledged as if it counted.",
+    file: "src/core/decide-attempt.ts",
+    edits: [
+      {
+        find: 'return attempt <= row.attempt ? { kind: "stale" } : { kind: "gone" };',
+        replace: 'return attempt <= row.attempt ? { kind: "ok" } : { kind: "gone" };',
+      },
+    ],
+  },
+  {
+    name: "one-attempt-too-many",
+    breaks: "A task that may run once may run twice.",
+    file: "src/core/retry.ts",
+    edits: [
+      { find: "row.failures + 1 >= row.spec.maxAttempts", replace: "row.failures >= row.spec.maxAttempts" },
+    ],
+  },
+
+  // --- what is counted ----------------------------------------------------------------------------------
+  {
+    name: "reserves-twice",
+    breaks: "A reservation of tokens is counted twice and returned once.",
+    file: "src/core/budget-rows.ts",
+    edits: [
+      {
+        find: "owner.ledger.reserved += attempt.tokensReserved;",
+        replace: "owner.ledger.reserved += 2 * attempt.tokensReserved;",
+      },
+    ],
+  },
+  {
+    name: "gives-a-slot-back-twice",
+    breaks: "A released slot is free twice.",
+    file: "src/core/slot-rows.ts",
+    edits: [
+      { find: "  row.inUse -= count;\n", replace: "  row.inUse = Math.max(0, row.inUse - 2 * count);\n" },
+    ],
+  },
+  {
+    name: "forgets-to-stop-a-timer",
+    breaks: "An attempt that has ended times out.",
+    file: "src/core/agent-rows.ts",
+    edits: [
+      {
+        find: "if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);",
+        replace: "",
+      },
+    ],
+  },
+
+  // --- submitting ---------------------------------------------------------------------------------------
+  {
+    name: "takes-a-conflict-for-a-duplicate",
+    breaks: "Another task under a used id is acknowledged, and never runs.",
+    file: "src/core/decide.ts",
+    edits: [
+      {
+        find: 'if (known.hash !== hash) return answered({ kind: "conflict", task: task.id });',
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "cancels-in-word-only",
+    breaks: "A cancelled task that runs goes on, and ends completed.",
+    file: "src/core/decide.ts",
+    edits: [
+      {
+        find: '      events: [{ type: "TaskCancelled", task: command.task, reason: "requested" }],',
+        replace:
+          '      events: row.open === undefined ? [{ type: "TaskCancelled", task: command.task, reason: "requested" }] : [],',
+      },
+    ],
+  },
+
+  // --- the agent's side ---------------------------------------------------------------------------------
+  {
+    name: "starts-an-attempt-again",
+    breaks: "An assignment that is sent again after its result was answered runs again.",
+    file: "src/agent/attempt-ledger.ts",
+    edits: [
+      {
+        find: "if (number <= this.#seen || this.#ahead.has(number)) return false;",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "drops-an-unanswered-result",
+    breaks: "A result whose answer was lost is not sent again.",
+    file: "src/agent/result-outbox.ts",
+    edits: [
+      {
+        find: 'const left = answer.kind === "answered" ? this.#settle(batch, answer.value) : batch;',
+        replace: 'const left = answer.kind === "answered" ? this.#settle(batch, answer.value) : [];',
+      },
+    ],
+  },
+  {
+    name: "outlives-its-lease",
+    breaks: "An agent that is cut off runs on beside whoever was given its tasks.",
+    file: "src/agent/lease-watch.ts",
+    edits: [
+      {
+        find: "return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);",
+        replace: "return 1e9 + 0 * this.#deps.leaseTtlMs() * limits.leaseAbortShare;",
+      },
+    ],
+  },
+  {
+    name: "re-joins-when-fenced",
+    breaks: "Two processes of one id take the swarm's attempts from each other for ever.",
+    file: "src/agent/session.ts",
+    edits: [
+      {
+        find: '        return this.#onFenced();\n      case "rejoin":',
+        replace: '        return this.#lapse("fenced");\n      case "rejoin":',
+      },
+      {
+        find: 'if (code === "WAGGLE_FENCED") this.#onFenced();',
+        replace: 'if (code === "WAGGLE_FENCED") this.#lapse("fenced");',
+      },
+    ],
+  },
+
+  // --- the client's side --------------------------------------------------------------------------------
+  {
+    name: "calls-the-unknown-refused",
+    breaks: "A submit whose fate nobody knows is reported as refused.",
+    file: "src/client/submit-lane.ts",
+    edits: [
+      {
+        find: 'else if (answer.code === "WAGGLE_OUTCOME_UNKNOWN") submission.doubted(answer.message);',
+        replace: "",
+      },
+      {
+        find: "        for (const submission of message) submission.doubted(answer.why);\n        this.#sendAgain(message);\n        if (!hurry.aborted) this.#pause();",
+        replace:
+          '        for (const submission of message) submission.refuse(new UnreachableError("not accepted"));',
+      },
+    ],
+  },
+];

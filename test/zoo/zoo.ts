@@ -1,0 +1,136 @@
+// `npm run zoo`: plants each bug in turn and counts the seeds that the simulator takes to find it. Exits 1 when one of
+// them is not found, or when something is found where none is planted.
+
+import { spawn } from "node:child_process";
+import { mkdir, rm } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { bundle } from "./bundle.ts";
+import type { Catch } from "./hunt.ts";
+import type { Mutant } from "./mutant.ts";
+import { mutants } from "./mutants.ts";
+
+const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--for MINUTES] [--json]
+
+  --only   these bugs, by name; \`none\` is the code as it is
+  --seeds  as many at most for each (default 500)
+  --from   first seed (default 1)
+  --for    virtual minutes of a seed until everything heals (default 2)
+  --json   one line for each, for programs`;
+
+/** Bundles find their packages here. */
+const cageFolder = resolve(import.meta.dirname, "../../node_modules/.cache/zoo");
+/** The code as it is. */
+const untouched: Mutant = {
+  name: "none",
+  breaks: "Nothing: this is the code as it is.",
+  file: "src/sim/fault/run-seed.ts",
+  edits: [],
+};
+/** A bug can make a seed go on for ever. */
+const HUNT_MS_MAX = 15 * 60_000;
+
+interface Hunted {
+  readonly name: string;
+  readonly breaks: string;
+  readonly seconds: number;
+  /** Undefined when the hunt itself ended without a word. */
+  readonly caught: Catch | undefined;
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    seeds: { type: "string", default: "500" },
+    from: { type: "string", default: "1" },
+    for: { type: "string", default: "2" },
+    json: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) {
+  console.log(USAGE);
+} else {
+  process.exitCode = (await visit(chosen(values.only))) ? 0 : 1;
+}
+
+/** @returns whether every planted bug was found, and nothing else */
+async function visit(animals: readonly Mutant[]): Promise<boolean> {
+  await mkdir(cageFolder, { recursive: true });
+  const waiting = [...animals];
+  const all: Hunted[] = [];
+  const keep = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const hunted = await hunt(next);
+      all.push(hunted);
+      tell(hunted, all.length, animals.length);
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, keep));
+  await rm(cageFolder, { recursive: true, force: true });
+  return sumUp(all);
+}
+
+async function hunt(mutant: Mutant): Promise<Hunted> {
+  const { name, breaks } = mutant;
+  const file = join(cageFolder, `${name}.mjs`);
+  await bundle("test/zoo/hunt.ts", file, mutant);
+  const startedMs = performance.now();
+  const caught = await run(file);
+  return { name, breaks, seconds: (performance.now() - startedMs) / 1_000, caught };
+}
+
+function run(file: string): Promise<Catch | undefined> {
+  const args = [file, values.from, values.seeds, String(Number(values.for) * 60_000)];
+  const child = spawn(process.execPath, ["--enable-source-maps", ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+    timeout: HUNT_MS_MAX,
+  });
+  let text = "";
+  child.stdout.on("data", (part: Buffer) => {
+    text += part.toString();
+  });
+  return new Promise((resolveCatch) =>
+    child.on("close", () => {
+      const last = text.trim().split("\n").at(-1) ?? "";
+      resolveCatch(last === "" ? undefined : (JSON.parse(last) as Catch));
+    }),
+  );
+}
+
+function tell({ name, breaks, seconds, caught }: Hunted, done: number, all: number): void {
+  if (values.json) return console.log(JSON.stringify({ name, breaks, seconds, ...caught }));
+  const how =
+    caught === undefined
+      ? "the hunt ended without a word"
+      : caught.found === undefined
+        ? `not found in ${caught.seeds} seeds`
+        : `${caught.seeds} seeds: ${caught.found.check} (seed ${caught.found.seed}): ${caught.found.sentence}`;
+  console.log(
+    `${`${done}/${all}`.padStart(6)}  ${name.padEnd(34)} ${seconds.toFixed(0).padStart(4)} s  ${how}`,
+  );
+}
+
+function sumUp(all: readonly Hunted[]): boolean {
+  const planted = all.filter(({ name }) => name !== "none");
+  const seeds = planted.flatMap(({ caught }) => (caught?.found === undefined ? [] : [caught.seeds]));
+  const median = seeds.toSorted((a, b) => a - b)[Math.floor(seeds.length / 2)] ?? 0;
+  const falseAlarms = all.filter(({ name, caught }) => name === "none" && caught?.found !== undefined);
+  if (!values.json)
+    console.log(`\n${seeds.length} of ${planted.length} found, the median within ${median} seeds.`);
+  return seeds.length === planted.length && falseAlarms.length === 0;
+}
+
+function chosen(only: string | undefined): readonly Mutant[] {
+  if (only === undefined) return [untouched, ...mutants];
+  return only.split(",").map((name) => {
+    const mutant = [untouched, ...mutants].find((each) => each.name === name);
+    if (mutant === undefined)
+      throw new RangeError(
+        `there is no bug ${name}; there are ${mutants.map((each) => each.name).join(", ")}`,
+      );
+    return mutant;
+  });
+}
