@@ -20,7 +20,6 @@ export type { AttemptStory, WaitStory } from "./audit/story.ts";
 export type { AskOptions } from "./client/asker.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
-export { LossError } from "./client/loss-error.ts";
 export type {
   KindPatch,
   Lead,
@@ -74,6 +73,7 @@ export {
   type WaggleErrorCode,
 } from "./errors.ts";
 export type { AgentStanding, TaskObstacle, TaskWait } from "./protocol/explain-schemas.ts";
+export { LossError } from "./protocol/loss-error.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
 export type { PolicySettings, SettingsResponse } from "./protocol/settings-schemas.ts";
 export {

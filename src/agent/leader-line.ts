@@ -5,6 +5,7 @@ import type { z } from "zod";
 import { unreachable } from "../assert.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
+import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -20,8 +21,11 @@ export class LeaderLine {
   readonly #transport: Transport;
   readonly #subjects: Subjects;
   readonly #agent: string;
+  readonly #horizon: Horizon;
 
-  constructor(transport: Transport, subjects: Subjects, agent: string) {
+  /** @param horizon learns from each answer how far the journal went */
+  constructor(transport: Transport, subjects: Subjects, agent: string, horizon: Horizon) {
+    this.#horizon = horizon;
     this.#transport = transport;
     this.#subjects = subjects;
     this.#agent = agent;
@@ -41,13 +45,17 @@ export class LeaderLine {
     schema: Schema,
     signal?: AbortSignal,
   ): Promise<Answer<z.infer<Schema>>> {
+    const knownWhenAsked = this.#horizon.known;
     const outcome = await this.#transport.request(this.#subjects.agent(this.#agent, verb), bytesOf(message), {
       timeoutMs: limits.requestTimeoutMs,
       ...(signal === undefined ? {} : { signal }),
     });
     switch (outcome.kind) {
-      case "answered":
-        return readAnswer(outcome.data, schema);
+      case "answered": {
+        const answer = readAnswer(outcome.data, schema);
+        if (answer.kind === "answered") this.#horizon.noteAnswer(answer.value, knownWhenAsked);
+        return answer;
+      }
       case "no-responders":
         return { kind: "unanswered", why: "there is no leader" };
       case "timeout":

@@ -22,6 +22,7 @@ import { UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.t
 import { incarnation, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
+import { Horizon } from "../protocol/horizon.ts";
 import {
   type AgentPush,
   type Assignment,
@@ -93,7 +94,11 @@ export class AgentSession implements SessionLink {
 
   constructor(deps: AgentSessionDeps) {
     this.#deps = deps;
-    this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile.id);
+    const horizon = new Horizon();
+    horizon.onLoss(({ message, known, found }) =>
+      deps.log.error({ known, found }, `${message} Results that this agent reported may be among it.`),
+    );
+    this.#line = new LeaderLine(deps.transport, subjectsOf(deps.swarm), deps.profile.id, horizon);
     this.#patience = new Patience(deps.clock, deps.random);
     this.#leases = new LeaseWatch({
       clock: deps.clock,

@@ -9,10 +9,10 @@ import type { Clock, Random } from "../clock.ts";
 import { BackpressureError, NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
+import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import { errorFrom } from "./coded-error.ts";
-import type { Horizon, Position } from "./horizon.ts";
 import { backoffMs, pause } from "./pause.ts";
 
 /** What became of one request. */
@@ -119,7 +119,7 @@ export class Asker {
       case "answered": {
         const answer = readAnswer(outcome.data, question.schema);
         if (answer.kind === "answered" && question.kind === "deed")
-          noteAnswer(horizon, answer.value, knownWhenAsked);
+          horizon.noteAnswer(answer.value, knownWhenAsked);
         return answer;
       }
       default:
@@ -191,12 +191,5 @@ function answerOfRefusal(refusal: CodedError): Answer<never> {
       return { kind: "unknown", why: refusal.message };
     default:
       return { kind: "refused", refusal };
-  }
-}
-
-function noteAnswer(horizon: Horizon, value: unknown, knownWhenAsked: Position): void {
-  if (typeof value !== "object" || value === null || !("term" in value) || !("idx" in value)) return;
-  if (typeof value.term === "number" && typeof value.idx === "number") {
-    horizon.note({ term: value.term, idx: value.idx }, knownWhenAsked);
   }
 }

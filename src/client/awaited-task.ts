@@ -2,8 +2,8 @@
 // is not the task's. Its owner is awaited-tasks.ts.
 
 import type { WaggleError } from "../errors.ts";
+import type { Position } from "../protocol/horizon.ts";
 import type { Outcome } from "../protocol/schemas.ts";
-import type { Position } from "./horizon.ts";
 
 /** How the wait ended. */
 export type Awaited =

@@ -12,14 +12,14 @@ import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
+import type { Horizon, Position } from "../protocol/horizon.ts";
+import { LossError } from "../protocol/loss-error.ts";
 import { type AwaitAnswer, awaitResponseSchema, donePushSchema, type Outcome } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import type { Answer, Asker } from "./asker.ts";
 import { AwaitedTask } from "./awaited-task.ts";
 import { errorFrom } from "./coded-error.ts";
-import type { Horizon, Position } from "./horizon.ts";
-import { LossError } from "./loss-error.ts";
 import { backoffMs, pause } from "./pause.ts";
 
 export interface AwaitedTasksDeps {

@@ -2,8 +2,8 @@
 // behind the reader. What a reader can see of it; `verify` sees more, since it has the hashes.
 
 import { JournalDamagedError } from "../errors.ts";
+import { LossError } from "../protocol/loss-error.ts";
 import type { JournalBatch } from "./journal-reader.ts";
-import { LossError } from "./loss-error.ts";
 
 export class BatchLine {
   #last: { readonly term: number; readonly idx: number } | undefined;

@@ -8,11 +8,11 @@
 import type { Clock, Random } from "../clock.ts";
 import { BackpressureError, NoLeaderError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { LossError } from "../protocol/loss-error.ts";
 import type { Transport } from "../transport/transport.ts";
 import { BatchLine } from "./batch-line.ts";
 import type { JournalNews } from "./journal-news.ts";
 import type { JournalBatch, JournalPage, JournalReader, PageStart } from "./journal-reader.ts";
-import { LossError } from "./loss-error.ts";
 import { backoffMs, pause } from "./pause.ts";
 
 export interface EventFeedDeps {

@@ -4,12 +4,12 @@
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Position } from "../protocol/horizon.ts";
 import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Answer, Asker } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
-import type { Position } from "./horizon.ts";
 import { backoffMs } from "./pause.ts";
 import type { Submission, SubmitAck } from "./submission.ts";
 

@@ -7,7 +7,7 @@
 import type { Aborts } from "../abort.ts";
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Horizon } from "./horizon.ts";
+import type { Horizon } from "../protocol/horizon.ts";
 import { Submission, type SubmitAck } from "./submission.ts";
 import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
 import type { PreparedTask } from "./task-request.ts";

@@ -13,6 +13,8 @@ import { InvalidMessageError, UnreachableError, WaggleError } from "../errors.ts
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
+import { Horizon } from "../protocol/horizon.ts";
+import type { LossError } from "../protocol/loss-error.ts";
 import {
   cancelResponseSchema,
   coordinatorBeatSchema,
@@ -26,10 +28,8 @@ import { AwaitedTasks } from "./awaited-tasks.ts";
 import { errorFrom } from "./coded-error.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
-import { Horizon } from "./horizon.ts";
 import { JournalNews } from "./journal-news.ts";
 import { JournalReader } from "./journal-reader.ts";
-import type { LossError } from "./loss-error.ts";
 import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { backoffMs, pause } from "./pause.ts";

@@ -464,11 +464,13 @@ class RunningCoordinator implements Coordinator {
     this.#resolveClosed(error);
   }
 
+  /** A chart that has come to its end takes nothing more, and complains. */
   #signal(signal: CoordinatorSignal): void {
-    this.#life.send(signal);
+    if (this.#life.getSnapshot().status === "active") this.#life.send(signal);
   }
 
   #leadershipSignal(...signals: readonly LeadershipSignal[]): void {
-    for (const signal of signals) this.#leadership.send(signal);
+    for (const signal of signals)
+      if (this.#leadership.getSnapshot().status === "active") this.#leadership.send(signal);
   }
 }

@@ -308,6 +308,22 @@ describe("results", () => {
     expect(fixture.heldNames()).toEqual([]);
   });
 
+  it("whose journal went back are said to be in doubt, when a later answer tells of less", async () => {
+    const { leader } = await join();
+    let idx = 50;
+    leader.script.result = () => ({ term: 1, idx, answers: [{ ok: true, status: "ok" }] });
+    await fixture.assign(2);
+    await fixture.end("t1");
+    expect(fixture.lines.filter((line) => line.includes("lost its end"))).toEqual([]);
+    idx = 40;
+    await fixture.end("t2");
+    expect(fixture.lines.filter((line) => line.includes("lost its end"))).toEqual([
+      expect.stringMatching(
+        /known up to term 1, batch 50.*term 1, batch 40.*Results that this agent reported/,
+      ),
+    ]);
+  });
+
   it("refused as not theirs are done with; refused as invalid fail the attempt instead", async () => {
     const { leader, clock } = await join();
     leader.script.result = ({ results }) => ({

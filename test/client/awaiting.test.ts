@@ -1,7 +1,6 @@
 // Waiting for outcomes: notices, and what replaces them when they do not come.
 
 import { describe, expect, it } from "vitest";
-import { LossError } from "../../src/client/loss-error.ts";
 import {
   ResultGoneError,
   TaskCancelledError,
@@ -10,6 +9,7 @@ import {
   WaitTimedOutError,
 } from "../../src/client/task-errors.ts";
 import { limits } from "../../src/limits.ts";
+import { LossError } from "../../src/protocol/loss-error.ts";
 import type { Outcome } from "../../src/protocol/schemas.ts";
 import { aClient, aTask, watch } from "./client-fixture.ts";
 import { settled } from "./manual-clock.ts";

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
-import { LossError } from "../../src/client/loss-error.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
+import { LossError } from "../../src/protocol/loss-error.ts";
 import { aClient, type Fixture, watch } from "./client-fixture.ts";
 import type { AskedFor } from "./fake-leader.ts";
 import { settled } from "./manual-clock.ts";

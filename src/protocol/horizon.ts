@@ -1,4 +1,4 @@
-// The furthest point of the journal this connection has proof of, and what it means to be told of less.
+// The furthest point of the journal that a client or an agent has proof of, and what it means to be told of less.
 //
 // Terms and batches only grow, so a leader that was asked after we knew of {term, idx}, and answers from a
 // point before it in the same or a later term, leads a journal that lost its end (design section 6, "loss is
@@ -44,6 +44,13 @@ export class Horizon {
     if (loss !== undefined || isFurther(told, before)) this.#known = { term: told.term, idx: told.idx };
     this.noteTerm(told.term);
     if (loss !== undefined) for (const listener of [...this.#lossListeners]) listener(loss);
+  }
+
+  /** Takes in an answer that says where the journal stood; others say nothing. */
+  noteAnswer(answer: unknown, knownWhenAsked: Position): void {
+    if (typeof answer !== "object" || answer === null || !("term" in answer) || !("idx" in answer)) return;
+    const { term, idx } = answer;
+    if (typeof term === "number" && typeof idx === "number") this.note({ term, idx }, knownWhenAsked);
   }
 
   /** Calls `listener` at each new term. Returns a function that stops it. */
