@@ -62,9 +62,10 @@ function summary(
     ["swarm", `${colors.bold(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`],
     ["leader", `${leader === "" ? colors.yellow("none") : printable(leader)}, term ${term}`],
     ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
-    ["", keptText(journal)],
     ["tasks", countsText(tasks)],
   ];
+  if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
+    lines.splice(3, 0, ["", keptText(journal)]);
   if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
   const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
   if (pausedProjects.length > 0)
