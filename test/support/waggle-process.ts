@@ -26,8 +26,9 @@ export class Workplace {
     this.#env = env;
   }
 
-  /** @param natsServer a server's binary that `up` is to find on the PATH; without one it takes the development broker */
-  static async make(natsServer?: string): Promise<Workplace> {
+  /** @param natsServer a server's binary that `up` is to find on the PATH; without one it takes the development broker
+   *  @param env variables besides those of this process */
+  static async make(natsServer?: string, env: NodeJS.ProcessEnv = {}): Promise<Workplace> {
     const folder = await mkdtemp(join(tmpdir(), "waggle-process-"));
     const path = [
       dirname(process.execPath),
@@ -35,7 +36,13 @@ export class Workplace {
       "/bin",
     ];
     const { NATS_URL: _url, NATS_CONTEXT: _context, ...rest } = process.env;
-    return new Workplace(folder, { ...rest, HOME: folder, PATH: path.join(delimiter), NO_COLOR: "1" });
+    return new Workplace(folder, {
+      ...rest,
+      ...env,
+      HOME: folder,
+      PATH: path.join(delimiter),
+      NO_COLOR: "1",
+    });
   }
 
   /** Starts a verb that keeps running. */

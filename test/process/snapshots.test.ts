@@ -1,0 +1,114 @@
+// kill -9 on a coordinator whose journal is purged behind snapshots all the while, on each kind of journal: each life begins
+// at a snapshot, nothing that was accepted is lost, nothing ends twice; also where the newest snapshot is damaged.
+
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { findNatsServers } from "../support/nats-server.ts";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const CYCLES = 8;
+const TASKS_PER_CYCLE = 300;
+/** Some two snapshots a cycle. */
+const env = { WAGGLE_SNAPSHOT_EVENTS: "400" };
+/** Long enough for results to be asked for, short enough to be purged in the test. */
+const retain = ["--retain", "5s"];
+
+const [natsServer] = findNatsServers();
+const brokers: readonly { name: string; binary: string | undefined }[] = [
+  { name: "the file journal", binary: undefined },
+  ...(natsServer === undefined ? [] : [{ name: `JetStream ${natsServer.version}`, binary: natsServer.path }]),
+];
+
+let workplace: Workplace;
+let swarm: Swarm | undefined;
+afterEach(async () => {
+  await swarm?.close();
+  swarm = undefined;
+  await workplace?.clear();
+});
+
+async function startLeading(): Promise<RunningWaggle> {
+  const coordinator = workplace.start("up", ...retain);
+  await coordinator.says("leading");
+  return coordinator;
+}
+
+/** How often each task ended, as a follower from the first batch on is told. */
+function countEndings(of: Swarm): Map<string, number> {
+  const endings = new Map<string, number>();
+  const types = ["TaskCompleted", "TaskFailed", "TaskDeadLettered", "TaskCancelled", "TaskExpired"] as const;
+  of.events({ from: "start", follow: true, types }).subscribe(({ event }) => {
+    if ("task" in event && typeof event.task === "string")
+      endings.set(event.task, (endings.get(event.task) ?? 0) + 1);
+  });
+  return endings;
+}
+
+async function work(of: Swarm, cycle: number): Promise<string[]> {
+  const ids = Array.from({ length: TASKS_PER_CYCLE }, (_, n) => `c${cycle}-t${n}`);
+  const handles = await Promise.all(ids.map((id) => of.submit({ id, kind: "echo", payload: id })));
+  const results = await Promise.all(handles.map(async (handle) => (await handle.result()).text()));
+  expect(results).toEqual(ids);
+  return ids;
+}
+
+async function startEcho(of: Swarm) {
+  return await of.agent({
+    id: "a1",
+    kinds: ["echo"],
+    maxConcurrent: 16,
+    handler: async (task) => task.text(),
+  });
+}
+
+describe.each(brokers)("kill -9 while $name is purged behind snapshots", ({ binary }) => {
+  it(`loses and doubles nothing in ${CYCLES} lives`, async () => {
+    workplace = await Workplace.make(binary, env);
+    let coordinator = await startLeading();
+    swarm = await connect({ dataFolder: workplace.dataFolder });
+    const endings = countEndings(swarm);
+    await startEcho(swarm);
+    const accepted: string[] = [];
+    let purges = 0;
+    for (let cycle = 1; cycle <= CYCLES; cycle += 1) {
+      const working = work(swarm, cycle);
+      await new Promise((resolve) => setTimeout(resolve, 200 + cycle * 100)); // somewhere in the middle
+      // A life may be too short for a snapshot; not every one is.
+      if (cycle % 2 === 0) await coordinator.says("a snapshot was made");
+      purges += (await coordinator.kill("SIGKILL")).stderr.split("the journal was purged").length - 1;
+      coordinator = await startLeading();
+      accepted.push(...(await working));
+    }
+    const { tasks, journal } = await swarm.status();
+    expect(tasks["completed"]).toBe(accepted.length);
+    expect(journal.auditFirstIdx).toBeGreaterThan(1);
+    expect(purges).toBeGreaterThan(0);
+    expect(endings).toEqual(new Map(accepted.map((id) => [id, 1])));
+  });
+});
+
+it("goes on from the older snapshot where the newest is damaged", async () => {
+  workplace = await Workplace.make(undefined, env);
+  const coordinator = await startLeading();
+  swarm = await connect({ dataFolder: workplace.dataFolder });
+  await startEcho(swarm);
+  for (let cycle = 1; cycle <= 4; cycle += 1) await work(swarm, cycle);
+  await coordinator.says(/a snapshot was made[\s\S]*a snapshot was made/);
+  await coordinator.kill("SIGKILL");
+  const folder = join(workplace.dataFolder, "journals", "default", "snapshots");
+  const newest = (await readdir(folder))
+    .filter((name) => name.endsWith(".chunk"))
+    .sort()
+    .at(-1);
+  const path = join(folder, newest ?? "none");
+  const bytes = await readFile(path);
+  bytes.writeUInt8(bytes.readUInt8(100) ^ 1, 100);
+  await writeFile(path, bytes);
+  const next = await startLeading();
+  expect(next.said).toContain("a snapshot cannot be read: an older one is taken");
+  expect((await swarm.status()).tasks["completed"]).toBe(4 * TASKS_PER_CYCLE);
+  await work(swarm, 5);
+});
