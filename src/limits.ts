@@ -464,6 +464,8 @@ export const limits = {
   /** A chunk of a snapshot: small enough to be hashed within a millisecond, large enough that a million tasks are some
    *  thousand chunks, whose places and hashes fit the manifest with room to spare. */
   snapshotChunkBytesMax: 512 * 1024,
+  /** Chunks that whoever reads a snapshot asks for ahead: enough to hide the way to a server, 2 MiB in memory. */
+  snapshotChunksAhead: 4,
   /** The newest, and the one before it for when the newest cannot be read. */
   snapshotsKept: 2,
   /** A snapshot is due after so many events: a restart takes at most 10 s for a million, of which half are left for what

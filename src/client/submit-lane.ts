@@ -61,15 +61,10 @@ export class SubmitLane {
     this.#schedule();
   }
 
-  /** Somebody else leads now: what the one before has not answered is asked again at once, and so is what waits because
-   *  nobody led. */
+  /** Somebody else leads now: what the one before has not answered is asked again at once. */
   hurry(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();
-    this.#cancelPause?.();
-    this.#cancelPause = undefined;
-    this.#failures = 0;
-    this.#schedule();
   }
 
   close(): void {

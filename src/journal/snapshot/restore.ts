@@ -101,8 +101,8 @@ async function readSnapshot(manifest: Manifest, { snapshots, clock }: ReadDeps):
   const slices = new Slices(clock, limits.snapshotSliceMs);
   const decoder = new StateDecoder();
   const lines = new LineReader();
-  for (const ref of chunks) {
-    for (const line of lines.take(await readChunk(ref, snapshots))) {
+  for await (const chunk of readChunks(chunks, snapshots)) {
+    for (const line of lines.take(chunk)) {
       decoder.take(line);
       if (slices.isOver) await slices.pause();
     }
@@ -114,6 +114,17 @@ async function readSnapshot(manifest: Manifest, { snapshots, clock }: ReadDeps):
       `the snapshot of batch ${position.idx} holds the state of batch ${state.idx}`,
     );
   return new Replay({ state, position, lastEventType, places: new BatchPlaces(runs), deadRecords });
+}
+
+/** In order, some asked for ahead: on their way while those before them are read. */
+async function* readChunks(refs: readonly ChunkRef[], snapshots: SnapshotStore): AsyncGenerator<Uint8Array> {
+  const ahead: Promise<Uint8Array>[] = [];
+  for (const ref of refs) {
+    const chunk = readChunk(ref, snapshots);
+    chunk.catch(() => undefined); // thrown when its turn comes, or not at all when one before it failed
+    if (ahead.push(chunk) > limits.snapshotChunksAhead) yield await (ahead.shift() as Promise<Uint8Array>);
+  }
+  for (const chunk of ahead) yield await chunk;
 }
 
 async function readChunk([place, size, hash]: ChunkRef, snapshots: SnapshotStore): Promise<Uint8Array> {
