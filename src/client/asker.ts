@@ -95,7 +95,8 @@ export class Asker {
       if (signal.aborted || clock.monotonicMs() + waitMs >= giveUpAtMs || this.#isClosed()) {
         throw refusal ?? this.#givenUp(question.kind, doubt, signal);
       }
-      await pause(clock, waitMs, signal);
+      if (refusal === undefined) await this.#pauseUntilTerm(waitMs, signal);
+      else await pause(clock, waitMs, signal);
     }
   }
 
@@ -125,6 +126,17 @@ export class Asker {
       default:
         return unreachable(outcome);
     }
+  }
+
+  /** A new leader is asked at once. */
+  async #pauseUntilTerm(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    const wake = () => woken.abort();
+    const stopListening = this.#deps.horizon.onTerm(wake);
+    signal.addEventListener("abort", wake, { once: true });
+    await pause(this.#deps.clock, ms, woken.signal);
+    stopListening();
+    signal.removeEventListener("abort", wake);
   }
 
   #isClosed(): boolean {

@@ -61,10 +61,15 @@ export class SubmitLane {
     this.#schedule();
   }
 
-  /** Somebody else leads now: what the one before has not answered is asked again at once. */
+  /** Somebody else leads now: what the one before has not answered is asked again at once, and so is what waits because
+   *  nobody led. */
   hurry(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
+    this.#failures = 0;
+    this.#schedule();
   }
 
   close(): void {

@@ -182,6 +182,23 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
+  it("asks a new leader at once what waited because nobody led, and other questions too", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.beat();
+    await settled();
+    leader.stop();
+    const submitted = watch(swarm.submit(aTask()));
+    const cancelled = watch(swarm.cancel("t1"));
+    await clock.advance(3 * limits.askBackoffMsMax);
+    expect([submitted.state, cancelled.state]).toEqual(["pending", "pending"]);
+    leader.start(2);
+    leader.beat();
+    await settled();
+    expect(submitted.state).toBe("fulfilled");
+    expect(cancelled.state).not.toBe("pending"); // answered, whatever a fake leader makes of it
+  });
+
   it("does not trust an answer with the wrong number of items", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
