@@ -154,6 +154,21 @@ describe("what was trimmed", () => {
     expect(journal.snapshot.idx).toBeGreaterThan(firstIdx);
   });
 
+  it("takes the results of ended tasks with it: they are gone, and the tasks are known all the same", async () => {
+    compacted = await new CompactedSwarm().start();
+    const { swarm } = compacted;
+    const agent = await swarm.agent("a1", { kinds: ["count"] });
+    const task = { id: "early", kind: "count", payload: "x" };
+    await swarm.client.submit([task]);
+    await agent.complete(await agent.assignment());
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    const asked = { notify: "i", tasks: ["early"] };
+    const { answers } = await swarm.client.ask(subjects.project("default", "await"), asked);
+    expect(answers).toMatchObject([{ ok: true, outcome: { task: "early", state: "completed", gone: true } }]);
+    const again = await swarm.client.submit([task]);
+    expect(again.answers).toMatchObject([{ ok: true, duplicate: true }]);
+  });
+
   it("is told to clients: stories begin where the record does, streams that ask for more end with an error", async () => {
     compacted = await new CompactedSwarm().start();
     for (let round = 0; round < 4; round += 1) await compacted.work(12);
