@@ -45,6 +45,12 @@ describe("damage to a store", () => {
     expect(bits.reduce((sum, count) => sum + count, 0)).toBe(1);
   });
 
+  it("is undone to the byte", () => {
+    for (const what of ["truncate", "flip"] as const)
+      damageStream(store, "WAGGLE_s", what, new Random(what)).undo();
+    for (const file of blocksOf(store, "WAGGLE_s")) expect(readFileSync(file)).toEqual(whole);
+  });
+
   it("does the same under the same seed", () => {
     expect(damage("flip")).toBe(damage("flip"));
   });
@@ -61,7 +67,8 @@ it.each(natsServersFor("store damage"))(
       for (let n = 0; n < 20; n += 1) await connection.request("s", "x".repeat(200));
       await connection.close();
       await server.kill("SIGKILL");
-      expect(damageStream(server.storeDir, "S", "truncate", new Random("1"))).toContain("off the end of");
+      const { sentence } = damageStream(server.storeDir, "S", "truncate", new Random("1"));
+      expect(sentence).toContain("off the end of");
       await server.restart();
       const again = await connect({ servers: server.url });
       const answer = await again.request("$JS.API.STREAM.INFO.S", "", { timeout: 10_000 });
@@ -74,7 +81,7 @@ it.each(natsServersFor("store damage"))(
 );
 
 function damage(what: Damage): string {
-  return damageStream(store, "WAGGLE_s", what, new Random("seed"));
+  return damageStream(store, "WAGGLE_s", what, new Random("seed")).sentence;
 }
 
 function ones(byte: number): number {

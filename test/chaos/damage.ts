@@ -5,39 +5,52 @@ import {
   closeSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   rmSync,
   statSync,
   truncateSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { Random } from "../../src/sim/random.ts";
 
+const TRUNCATED_BYTES_MAX = 64 * 1024;
+
 export type Damage = "truncate" | "flip" | "drop-index";
 
-/** A sentence for the log: what was done to which file. @throws Error when the stream has no messages there */
-export function damageStream(storeFolder: string, stream: string, damage: Damage, random: Random): string {
+export interface Done {
+  /** What was done to which file, for the log. */
+  readonly sentence: string;
+  /** Puts the messages back as they were: there is damage on which some servers do not start. */
+  readonly undo: () => void;
+}
+
+/** @throws Error when the stream has no messages there */
+export function damageStream(storeFolder: string, stream: string, damage: Damage, random: Random): Done {
   const blocks = blocksOf(storeFolder, stream);
   const last = blocks.at(-1);
   if (last === undefined) throw new Error(`${storeFolder} has no messages of ${stream}`);
+  const file = damage === "flip" ? random.pick(blocks) : last;
+  const before = readFileSync(file);
+  const sentence = damageFile(file, damage, random);
+  dropIndices(storeFolder, stream);
+  return { sentence, undo: () => writeFileSync(file, before) };
+}
+
+function damageFile(file: string, damage: Damage, random: Random): string {
   switch (damage) {
     case "truncate": {
-      const { size } = statSync(last);
-      const bytes = Math.min(size, 1 + random.below(Math.min(size, 64 * 1024)));
-      truncateSync(last, size - bytes);
-      dropIndices(storeFolder, stream);
-      return `cut ${bytes} bytes off the end of ${last}`;
+      const { size } = statSync(file);
+      const bytes = Math.min(size, 1 + random.below(Math.min(size, TRUNCATED_BYTES_MAX)));
+      truncateSync(file, size - bytes);
+      return `cut ${bytes} bytes off the end of ${file}`;
     }
-    case "flip": {
-      const file = random.pick(blocks);
-      const offset = flipBits(file, random);
-      dropIndices(storeFolder, stream);
-      return `flipped a bit at ${offset} of ${file}`;
-    }
+    case "flip":
+      return `flipped a bit at ${flipBit(file, random)} of ${file}`;
     case "drop-index":
-      dropIndices(storeFolder, stream);
-      return `removed the indices of ${stream}`;
+      return `removed the indices beside ${file}`;
   }
 }
 
@@ -58,7 +71,7 @@ function dropIndices(storeFolder: string, stream: string): void {
 }
 
 /** @returns the byte's offset */
-function flipBits(file: string, random: Random): number {
+function flipBit(file: string, random: Random): number {
   const { size } = statSync(file);
   if (size === 0) throw new Error(`${file} is empty`);
   const offset = random.below(size);

@@ -19,6 +19,7 @@ import { readLog, type SeenEvent, Witness } from "./witness.ts";
 
 const POLL_MS = 20;
 const RESTART_MS = 1_000;
+const WARM_UP_MS = 2_000;
 const KEPT_MS = 5 * 60_000;
 
 export interface FieldPlan {
@@ -101,6 +102,7 @@ export class Field {
     for (const member of this.processes.coordinators) this.#supervised.add(member);
     this.#supervising = setInterval(() => this.#supervise(), RESTART_MS);
     await this.accepted(monotonicMs());
+    await pause(WARM_UP_MS); // until every party has heard who leads
   }
 
   get witness(): Witness {

@@ -52,6 +52,9 @@ export async function runLeg(options: LegOptions): Promise<LegResult> {
     if (!isClean || options.keepsEvidence) keepEvidence(field, result);
     else rmSync(plan.folder, { recursive: true, force: true });
     return result;
+  } catch (error) {
+    keepEvidence(field, String(error));
+    throw error;
   } finally {
     await field.close();
   }
@@ -103,7 +106,8 @@ async function judge(
   };
 }
 
-function keepEvidence(field: Field, result: LegResult): void {
+/** @param result or what went wrong with the tool itself */
+function keepEvidence(field: Field, result: LegResult | string): void {
   const { folder } = field.plan;
   writeFileSync(join(folder, "steps.log"), `${field.log.join("\n")}\n`);
   writeFileSync(join(folder, "result.json"), JSON.stringify(result, undefined, 2));

@@ -42,6 +42,7 @@ const { values } = parseArgs({
   },
 });
 
+process.setMaxListeners(100); // each child is killed at our exit
 const leaderTimeoutMs = Number(values["leader-timeout"]);
 const interrupted = new AbortController();
 process.on("SIGINT", () => {
@@ -127,8 +128,7 @@ async function runOneLeg(
   for (const sentence of result.troubles) progress.say(`  ${sentence}`);
   for (const sentence of shown) progress.say(`  ${sentence}`);
   if (shown.length > 0) progress.say(`  see ${plan.folder}`);
-  if (result.stuck !== undefined && result.rounds === 0)
-    throw new Error("not one round came to its end: giving up");
+  if (result.stuck !== undefined && result.rounds === 0) interrupted.abort(); // it would go on like that
   return shown.length > 0;
 }
 

@@ -222,9 +222,14 @@ async function damageStore(field: Field): Promise<void> {
   const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
   await server.kill("SIGKILL");
   const stream = streamNameOf({ swarm: swarmId(field.plan.swarm), purpose: "journal" });
-  field.note(damageStream(server.storeDir, stream, damage, field.random));
+  const { sentence, undo } = damageStream(server.storeDir, stream, damage, field.random);
+  field.note(sentence);
   field.mark({ figure: "store damaged → next accept" });
-  await server.restart();
+  await server.restart().catch(async () => {
+    field.note("the server does not start on that: it is undone");
+    undo();
+    await server.restart();
+  });
   await field.accepted(monotonicMs(), { withinMs: 90_000 });
   await field.between(2_000, 4_000);
 }

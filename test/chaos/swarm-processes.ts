@@ -34,9 +34,13 @@ export class Member {
     return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null;
   }
 
+  /** It does not outlive this process. */
   start(): ChildProcess {
     const child = this.#spawn();
     this.child = child;
+    const killWithUs = () => child.kill("SIGKILL");
+    process.once("exit", killWithUs);
+    child.once("exit", () => process.off("exit", killWithUs));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8");
       stream?.on("data", (text: string) => this.#said(text));

@@ -2,6 +2,7 @@
 // readers must agree on, and what is left of batches that a damaged store lost. Starts anew where reading breaks off.
 
 import type { Event } from "../../src/core/event.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
 import { batchIndex, swarmId, type Term } from "../../src/ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
@@ -115,17 +116,23 @@ export class Witness {
 export async function readLog(urls: readonly string[], swarm: string): Promise<JournalRecord[]> {
   const journal = await openJournal(urls, swarm, new AbortController().signal);
   try {
-    const { firstSeq, lastSeq, missing } = await journal.position();
-    if (missing === 0) return await collect(journal.replay(Math.max(1, firstSeq)));
-    const records: JournalRecord[] = [];
-    for (let seq = firstSeq; seq <= lastSeq; seq += 1) {
-      const record = await journal.read(seq);
-      if (record !== undefined) records.push(record);
-    }
-    return records;
+    const { firstSeq, lastSeq } = await journal.position();
+    return await collect(journal.replay(Math.max(1, firstSeq))).catch(async (error: unknown) => {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      return await readEach(journal, firstSeq, lastSeq);
+    });
   } finally {
     await journal.close();
   }
+}
+
+async function readEach(journal: Journal, firstSeq: number, lastSeq: number): Promise<JournalRecord[]> {
+  const records: JournalRecord[] = [];
+  for (let seq = Math.max(1, firstSeq); seq <= lastSeq; seq += 1) {
+    const record = await journal.read(seq);
+    if (record !== undefined) records.push(record);
+  }
+  return records;
 }
 
 async function collect(records: AsyncIterable<JournalRecord>): Promise<JournalRecord[]> {
