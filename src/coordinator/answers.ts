@@ -98,6 +98,14 @@ export function unknownTask(task: string): CodedError {
   );
 }
 
+/** A standby may not have read so far: it leaves open what it does not find. */
+export function notYetRead(task: string, idx: number): CodedError {
+  return codedError(
+    "WAGGLE_NO_LEADER",
+    `no leader answers, and this standby, which has read the journal up to batch ${idx}, does not know task ${task}: ask again`,
+  );
+}
+
 export function unknownProject(project: string): CodedError {
   return codedError(
     "WAGGLE_UNKNOWN_PROJECT",

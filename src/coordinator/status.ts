@@ -7,7 +7,7 @@ import { type Instant, instant, type TaskId } from "../ids.ts";
 import type { StatusResponse, TaskStatus } from "../protocol/schemas.ts";
 import { expectationOf, scoredRate } from "../scheduling/success-rate.ts";
 import type { AgentMirrors } from "./agent-mirror.ts";
-import { unknownTask } from "./answers.ts";
+import { notYetRead, unknownTask } from "./answers.ts";
 import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { rowsWithin } from "./fitting.ts";
 import type { Monitor } from "./monitor.ts";
@@ -115,7 +115,7 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
     return { ...head, task, project, user, kind, state: ended.state, attempts, submittedIdx, endedIdx };
   }
   const row = state.taskById.get(task);
-  if (row === undefined) return unknownTask(task);
+  if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
   const { project, user, kind } = row.spec;
   return {
     ...head,

@@ -188,6 +188,18 @@ describe("a standby", () => {
     const [, page] = await answersOf(subjects.query("_", "journal"), { from: 1 });
     expect(page).toMatchObject({ last: swarm.watched.settled().position.idx });
   });
+
+  it("does not call a task unknown that it may only not have read yet; the leader does", async () => {
+    await aStandby();
+    await submit("t1");
+    for (const what of ["task", "explain"] as const) {
+      const [leader, standby] = await answersOf(subjects.query("_", what), { task: "never" });
+      expect(leader).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_TASK" });
+      expect(standby).toMatchObject({ ok: false, code: "WAGGLE_NO_LEADER" });
+      const [, known] = await answersOf(subjects.query("_", what), { task: "t1" });
+      expect(known).toMatchObject({ ok: true, stale: true });
+    }
+  });
 });
 
 describe("a term's own time-out", () => {
