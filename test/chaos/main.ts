@@ -2,7 +2,7 @@
 // what they were told is recorded and judged against the journal. Not the simulator (src/sim/fault), which draws more
 // faults in less time, of what it knows; this one meets what the real things do.
 //   npm run chaos -- --part leader-kills --server 2.10 --rounds 200
-//   npm run chaos -- --part stream-leader --leader-timeout 3000
+//   npm run chaos -- --part stream-leader --leader-timeout 3s
 //   npm run chaos -- --part soak --minutes 60
 //   npm run chaos -- --short          a few rounds of each part, within five minutes, for CI
 //   npm run chaos -- --list           the parts
@@ -13,6 +13,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { durationIn } from "../../src/config/duration.ts";
 import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
 import type { FieldPlan } from "./field.ts";
 import { runLeg, shownViolations } from "./leg.ts";
@@ -32,7 +33,7 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     minutes: { type: "string" },
     rate: { type: "string" },
-    "leader-timeout": { type: "string", default: "1000" },
+    "leader-timeout": { type: "string", default: "1s" },
     seed: { type: "string", default: "1" },
     short: { type: "boolean", default: false },
     fresh: { type: "boolean", default: false },
@@ -43,7 +44,6 @@ const { values } = parseArgs({
 });
 
 process.setMaxListeners(100); // each child is killed at our exit
-const leaderTimeoutMs = Number(values["leader-timeout"]);
 const interrupted = new AbortController();
 process.on("SIGINT", () => {
   if (interrupted.signal.aborted) process.exit(130);
@@ -61,8 +61,21 @@ const shortRounds: Readonly<Record<string, number>> = {
   "disk-full": 1,
 };
 
-/** What is asked for is not there. */
+/** What is asked for is not there, or cannot be meant. */
 class UsageError extends Error {}
+
+function leaderTimeout(): number {
+  const ms = durationIn(values["leader-timeout"]);
+  if (ms === undefined) throw new UsageError("--leader-timeout: must be a duration, like 1s");
+  return ms;
+}
+
+function wholeNumber(flag: string, said: string): number {
+  const number = Number(said);
+  if (!Number.isInteger(number) || number < 1)
+    throw new UsageError(`--${flag}: must be a whole number, at least 1`);
+  return number;
+}
 
 async function main(): Promise<number> {
   if (values.list) return list();
@@ -81,7 +94,7 @@ async function main(): Promise<number> {
 
 /** @returns how many legs found something */
 async function runPart(part: Part, server: NatsServerBinary, tally: Tally): Promise<number> {
-  const key = { part: part.name, server: server.version, leaderTimeoutMs };
+  const key = { part: part.name, server: server.version, leaderTimeoutMs: leaderTimeout() };
   if (values.fresh || values.short) tally.forget(tally.of(key));
   const partTally = tally.of(key);
   const rounds = roundsOf(part);
@@ -139,11 +152,11 @@ function planOf(part: Part, servers: Servers, { server, legs }: PartTally): Fiel
     folder: join(ROOT, `${part.name}-${server}`, `leg-${leg}`),
     seed: `${values.seed}/${part.name}/${leg}`,
     servers,
-    leaderTimeoutMs,
+    leaderTimeoutMs: leaderTimeout(),
     coordinators: 3,
     agents: 3,
     clients: 2,
-    ratePerSecond: Number(values.rate ?? part.ratePerSecond ?? 100),
+    ratePerSecond: values.rate === undefined ? (part.ratePerSecond ?? 100) : wholeNumber("rate", values.rate),
     payloadBytes: part.payloadBytes ?? 100,
     recordsEvery: part.recordsEvery ?? 1,
     hasProxies: part.hasProxies === true,
@@ -161,8 +174,8 @@ function chosenParts(): readonly Part[] {
 }
 
 function roundsOf(part: Part): number {
-  const said = values.rounds ?? values.minutes;
-  if (said !== undefined) return Number(said);
+  if (values.rounds !== undefined) return wholeNumber("rounds", values.rounds);
+  if (values.minutes !== undefined) return wholeNumber("minutes", values.minutes);
   return values.short ? (shortRounds[part.name] ?? 1) : part.rounds;
 }
 
