@@ -12,7 +12,7 @@ export type Figure =
   | "stream leader killed → next accept"
   | "stream leader stopped → next accept"
   | "store damaged → next accept"
-  | "cut off → next accept"
+  | "healed → next accept"
   | "room again → next accept"
   | "agent killed → reassigned";
 

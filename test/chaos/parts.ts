@@ -210,7 +210,7 @@ async function cutOff(field: Field): Promise<void> {
     for (const direction of directions) proxy.stall(direction);
   }
   await field.between(200, 3 * field.plan.leaderTimeoutMs);
-  field.mark({ figure: "cut off → next accept" });
+  field.mark({ figure: "healed → next accept" });
   field.heal();
   await field.accepted(monotonicMs());
   await field.between(500, 1_500);
