@@ -1,11 +1,13 @@
 // A simulated machine that runs a coordinator, and starts it again when it has ended, as an operator's tools would.
 
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
+import { snapshotterHere } from "../../coordinator/snapshotter.ts";
 import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
 import type { Life, MachineClock } from "./life.ts";
 import type { SimJournal } from "./sim-journal.ts";
+import type { CoordinatorCharacter } from "./workload.ts";
 
 /** How long it takes to be started again after it ended of its own accord, ms. */
 const RESTART_MS = 1_000;
@@ -13,6 +15,7 @@ const RESTART_MS = 1_000;
 export class CoordinatorParty {
   readonly id: string;
   readonly machine: MachineClock;
+  readonly #character: CoordinatorCharacter;
   readonly #habitat: Habitat;
   #life: Life | undefined;
   #journal: SimJournal | undefined;
@@ -20,10 +23,11 @@ export class CoordinatorParty {
   #isLeading = false;
   #restartMs = RESTART_MS;
 
-  constructor(id: string, habitat: Habitat) {
-    this.id = id;
+  constructor(character: CoordinatorCharacter, habitat: Habitat) {
+    this.id = character.id;
+    this.#character = character;
     this.#habitat = habitat;
-    this.machine = habitat.newMachine(id);
+    this.machine = habitat.newMachine(character.id);
   }
 
   /** Undefined while it does not run. */
@@ -35,21 +39,27 @@ export class CoordinatorParty {
     return this.#coordinator;
   }
 
-  get isLeading(): boolean {
-    return this.#isLeading;
+  /** Up to which batch it has the journal; undefined while it does not run. A leader has it all. */
+  get knownIdx(): number | undefined {
+    if (this.#coordinator === undefined) return undefined;
+    return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);
   }
 
   start(): void {
     if (this.#life !== undefined) return;
     const { swarm, logger } = this.#habitat;
     const life = this.#habitat.newLife(this.id, this.machine);
-    const journal = this.#habitat.newJournal(this.id, life);
+    const { journal, snapshots } = this.#habitat.newStorage(this.id, life);
     this.#life = life;
     this.#journal = journal;
     this.#restartMs = RESTART_MS;
     const transport = this.#habitat.newConnection(this.id, life);
     const { clock, random } = life;
-    startCoordinator({ id: this.id, swarm, transport, journal, clock, random, logger }).then(
+    const snapshotter = snapshotterHere({ journal, snapshots, clock, logger });
+    const { everyEvents, retention, leaderTimeoutMs } = this.#character;
+    const compaction = { snapshots, snapshotter, retention, everyEvents };
+    const options = { id: this.id, swarm, transport, journal, compaction, clock, random, logger };
+    startCoordinator({ ...options, leaderTimeoutMs }).then(
       (coordinator) => this.#runs(coordinator),
       (error) => this.#ended(error),
     );
@@ -80,6 +90,8 @@ export class CoordinatorParty {
 
   #runs(coordinator: Coordinator): void {
     this.#coordinator = coordinator;
+    const { stream, occurrences } = this.#habitat;
+    if (stream.firstSeq > 1 && stream.lastSeq > 0) occurrences.note("begun-from-a-snapshot");
     coordinator.role$.subscribe((role) => this.#became(role));
     void coordinator.closed.then((error) => this.#ended(error));
   }

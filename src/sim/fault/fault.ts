@@ -25,6 +25,7 @@ export const faultKinds = {
   "stale-read": "the journal is read as it was some records ago: what it has is not found",
   full: "the journal has no room",
   "journal-away": "nobody answers for the journal",
+  "tail-cut": "the journal loses its last records, which coordinators still hold",
   alien: "somebody else writes into the journal",
 } as const;
 export type FaultKind = keyof typeof faultKinds;
@@ -41,6 +42,8 @@ export interface Fault {
   /** How late, how slow, how far: ms. */
   readonly ms?: number;
   readonly direction?: "up" | "down";
+  /** Of records, ≥ 1. */
+  readonly count?: number;
 }
 
 export function isFaultKind(name: string): name is FaultKind {
@@ -48,12 +51,13 @@ export function isFaultKind(name: string): name is FaultKind {
 }
 
 /** One line for people: `at 12.3 s for 4.0 s: pause c2`. */
-export function faultText({ kind, atMs, forMs, of, share, ms, direction }: Fault): string {
+export function faultText({ kind, atMs, forMs, of, share, ms, direction, count }: Fault): string {
   const details = [
     of ?? "",
     direction ?? "",
     share === undefined ? "" : `${Math.round(share * 100)} %`,
     ms === undefined ? "" : `${Math.round(ms)} ms`,
+    count === undefined ? "" : `${count} records`,
   ].filter((detail) => detail !== "");
   return `at ${seconds(atMs)} for ${seconds(forMs)}: ${[kind, ...details].join(" ")}`;
 }

@@ -2,7 +2,10 @@
 
 import { type Logger, pino } from "pino";
 import { type SwarmId, swarmId } from "../../ids.ts";
+import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { streamConfigOf, streamNameOf } from "../../journal/stream-settings.ts";
+import { StreamSnapshotStore } from "../../journal/stream-snapshots.ts";
+import { limits } from "../../limits.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Observation, Reading } from "../history/observation.ts";
@@ -10,13 +13,14 @@ import type { Random } from "../random.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
 import { SimJetStream, type SimStream } from "./jetstream.ts";
+import { SimStreamWire } from "./jetstream-wire.ts";
 import { JournalFates } from "./journal-fates.ts";
 import { Life, type MachineClock, WALL_START_MS } from "./life.ts";
 import { LifeRecorder } from "./life-recorder.ts";
 import { Link } from "./link.ts";
 import { Occurrences } from "./occurrences.ts";
 import { Server } from "./server.ts";
-import { SimJournal } from "./sim-journal.ts";
+import { LinkLine, SimJournal } from "./sim-journal.ts";
 
 /** Something that must not be. */
 export interface Finding {
@@ -27,6 +31,11 @@ export interface Finding {
   readonly atMs: number;
 }
 
+export interface Storage {
+  readonly journal: SimJournal;
+  readonly snapshots: SnapshotStore;
+}
+
 /** How long a server goes on believing in a process that was killed, at most, ms. */
 const LINGER_MS = 5_000;
 /** How far apart two monotonic clocks may drift: a share. */
@@ -34,8 +43,8 @@ const DRIFT = 0.01;
 /** How far wall clocks differ to begin with, at most, ms. */
 const SKEW_MS = 3_000;
 
-/** The limits of one journal in a simulation, bytes. */
-const JOURNAL_BYTES = 2 ** 30;
+/** Of each stream of a simulation: more than any seed fills. */
+const STREAM_BYTES = 2 ** 30;
 
 export class Habitat {
   readonly engine = new Engine();
@@ -50,7 +59,6 @@ export class Habitat {
   readonly fates: JournalFates;
   readonly jetStream: SimJetStream;
   readonly logger: Logger = pino({ level: "silent" });
-  readonly #streamId = { swarm: this.swarm, purpose: "journal" } as const;
   readonly #random: Random;
   readonly #linkByName = new Map<string, Link>();
   readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
@@ -68,13 +76,17 @@ export class Habitat {
       soon: (run: () => void) => void this.engine.after(0, "server", run),
     };
     this.jetStream = new SimJetStream(clock, this.fates);
-    const config = streamConfigOf({ ...this.#streamId, bytesMax: JOURNAL_BYTES });
-    const question = `$JS.API.STREAM.CREATE.${streamNameOf(this.#streamId)}`;
-    this.jetStream.handle(question, Buffer.from(JSON.stringify(config)), {}, () => undefined);
+    for (const purpose of ["journal", "snapshots"] as const) {
+      const id = { swarm: this.swarm, purpose };
+      const config = streamConfigOf({ ...id, bytesMax: STREAM_BYTES });
+      const question = `$JS.API.STREAM.CREATE.${streamNameOf(id)}`;
+      this.jetStream.handle(question, Buffer.from(JSON.stringify(config)), {}, () => undefined);
+    }
   }
 
+  /** The journal's. */
   get stream(): SimStream {
-    return this.jetStream.stream(streamNameOf(this.#streamId)) as SimStream;
+    return this.#streamOf("journal");
   }
 
   links(): Iterable<Link> {
@@ -111,13 +123,23 @@ export class Habitat {
     return recording;
   }
 
-  newJournal(party: string, life: Life): SimJournal {
+  /** A life's way to everything that is stored, over one link. */
+  newStorage(party: string, life: Life): Storage {
     const name = `${party}/journal`;
-    const subject = subjectsOf(this.swarm).journal;
+    const subjects = subjectsOf(this.swarm);
     const { jetStream: server, stream, occurrences } = this;
-    const journal = new SimJournal({ life, link: this.linkOf(name), server, stream, subject, occurrences });
-    this.#keep(name, journal.line, life);
-    return journal;
+    const { clock, random } = life;
+    const line = new LinkLine(life, this.linkOf(name));
+    this.#keep(name, line, life);
+    const newWire = () =>
+      new SimStreamWire({ server, line, clock, maxPayloadBytes: limits.maxPayloadBytesDefault });
+    const journal = new SimJournal({
+      ...{ wire: newWire(), stream: stream.name, subject: subjects.journal, replicas: 3, clock, random },
+      ...{ stored: stream, occurrences },
+    });
+    const { name: snapshotStream } = this.#streamOf("snapshots");
+    const snapshots = new StreamSnapshotStore({ wire: newWire(), stream: snapshotStream, subjects, clock });
+    return { journal, snapshots };
   }
 
   disconnect(link: string): void {
@@ -140,6 +162,10 @@ export class Habitat {
   escaped(party: string, error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.found("nothing-escapes", `${party}: ${text}`);
+  }
+
+  #streamOf(purpose: "journal" | "snapshots"): SimStream {
+    return this.jetStream.stream(streamNameOf({ swarm: this.swarm, purpose })) as SimStream;
   }
 
   #observed(observation: Observation): void {

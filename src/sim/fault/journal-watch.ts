@@ -6,6 +6,7 @@ import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
 import { Succession } from "../../core/succession.ts";
 import type { Batch } from "../../journal/batch.ts";
+import type { JournalRecord } from "../../journal/journal.ts";
 import { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
@@ -15,6 +16,9 @@ export class JournalWatch {
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();
+  readonly #records: JournalRecord[] = [];
+  /** From which record on it is not known whether the journal still has what it had. */
+  #doubtedSeq: number | undefined;
   #isBroken = false;
 
   constructor(habitat: Habitat) {
@@ -30,13 +34,55 @@ export class JournalWatch {
     return this.#replay.position.hash;
   }
 
+  /** Everything that was ever stored and not replaced, from the first record on, though it be purged. */
+  get records(): readonly JournalRecord[] {
+    return this.#records;
+  }
+
+  /** Whether the journal has what it had. */
+  get isWhole(): boolean {
+    return this.#doubtedSeq === undefined;
+  }
+
+  /** The journal ends at `lastSeq` now: what stood behind it may come back. */
+  lostTail(lastSeq: number): void {
+    this.#doubtedSeq = lastSeq + 1;
+  }
+
   /** Reads on to where the journal ends now. Cheap when nothing is new. */
   readOn(): void {
     const { stream } = this.#habitat;
-    for (let seq = this.#replay.position.seq + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
+    if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
+    for (let seq = this.#records.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
-      if (bytes !== undefined) this.#take(seq, bytes);
+      if (bytes === undefined) return;
+      this.#records.push({ seq, bytes });
+      this.#take(seq, bytes);
     }
+  }
+
+  /** What is stored again must be what stood there; where it is not, what stood there never counted. */
+  #compare(fromSeq: number): void {
+    const { stream, occurrences } = this.#habitat;
+    for (let seq = fromSeq; seq <= stream.lastSeq; seq += 1) {
+      const before = this.#records[seq - 1];
+      if (before === undefined) break;
+      const bytes = stream.at(seq);
+      if (bytes === undefined || Buffer.compare(bytes, before.bytes) !== 0) return this.#goBack(seq - 1);
+      this.#doubtedSeq = seq + 1;
+    }
+    if (stream.lastSeq < this.#records.length) return;
+    occurrences.note("tail-refilled");
+    this.#doubtedSeq = undefined;
+  }
+
+  /** Folds anew up to a record: the rest is void. */
+  #goBack(lastSeq: number): void {
+    this.#records.length = lastSeq;
+    this.#doubtedSeq = undefined;
+    this.#replay = new Replay();
+    this.#succession = new Succession();
+    for (const record of this.#records) this.#replay.take(record);
   }
 
   #take(seq: number, bytes: Uint8Array): void {
@@ -97,6 +143,7 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   AgentSuspended: "agent-suspended",
   TaskExpired: "task-expired",
   TaskCancelled: "task-cancelled",
+  AuditTrimmed: "journal-purged",
   SlotAwaited: "slot-waited-for",
   BudgetExceeded: "budget-exceeded",
 };

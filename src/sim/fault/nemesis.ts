@@ -20,6 +20,10 @@ export interface Victims {
   disconnect(link: string): void;
   setJournal(condition: JournalCondition | undefined): void;
   writeAlien(): void;
+  /** The last records of the journal are lost, up to so many. */
+  cutTail(count: number): void;
+  /** Whoever reads must ask anew. */
+  restartServer(): void;
 }
 
 export class Nemesis {
@@ -58,6 +62,11 @@ export class Nemesis {
         return this.#victims.writeAlien();
       case "slow":
         return this.#victims.setSlow(of, ms);
+      case "tail-cut":
+        return this.#victims.cutTail(fault.count ?? 1);
+      case "server-restart":
+        this.#victims.restartServer();
+        return this.#changeWeather(fault);
       default:
         return this.#changeWeather(fault);
     }

@@ -1,37 +1,29 @@
 // One life's journal: the production one over a simulated line, with what a run wants to know of its appends counted.
 
 import type { AppendOutcome } from "../../journal/journal.ts";
-import { StreamJournal } from "../../journal/stream-journal.ts";
+import { StreamJournal, type StreamJournalOptions } from "../../journal/stream-journal.ts";
 import { limits } from "../../limits.ts";
-import type { SimJetStream, SimStream } from "./jetstream.ts";
-import { type Line, SimStreamWire } from "./jetstream-wire.ts";
+import type { SimStream } from "./jetstream.ts";
+import type { Line } from "./jetstream-wire.ts";
 import type { Life } from "./life.ts";
 import type { Link } from "./link.ts";
 import type { Occurrences } from "./occurrences.ts";
 
-interface Deps {
-  readonly life: Life;
-  readonly link: Link;
-  readonly server: SimJetStream;
-  readonly stream: SimStream;
-  readonly subject: string;
+interface SimJournalOptions extends StreamJournalOptions {
+  /** What is stored, whatever anybody is told. */
+  readonly stored: SimStream;
   readonly occurrences: Occurrences;
 }
 
 export class SimJournal extends StreamJournal {
-  readonly line: LinkLine;
-  readonly #stream: SimStream;
+  readonly #stored: SimStream;
   readonly #occurrences: Occurrences;
   #inFlight = 0;
 
-  constructor({ life, link, server, stream, subject, occurrences }: Deps) {
-    const { clock, random } = life;
-    const line = new LinkLine(life, link);
-    const wire = new SimStreamWire({ server, line, clock, maxPayloadBytes: limits.maxPayloadBytesDefault });
-    super({ wire, stream: stream.name, subject, replicas: 3, clock, random });
-    this.line = line;
-    this.#stream = stream;
-    this.#occurrences = occurrences;
+  constructor(options: SimJournalOptions) {
+    super(options);
+    this.#stored = options.stored;
+    this.#occurrences = options.occurrences;
   }
 
   /** Appends that were not answered yet. */
@@ -48,7 +40,7 @@ export class SimJournal extends StreamJournal {
   }
 
   #noteAmbiguity(bytes: Uint8Array, expectedSeq: number): void {
-    const found = this.#stream.at(expectedSeq + 1);
+    const found = this.#stored.at(expectedSeq + 1);
     if (found === undefined) this.#occurrences.note("ambiguous-append-not-landed");
     else if (Buffer.compare(found, bytes) === 0) this.#occurrences.note("ambiguous-append-landed");
     else this.#occurrences.note("ambiguous-append-foreign");
@@ -56,7 +48,7 @@ export class SimJournal extends StreamJournal {
 }
 
 /** A link as the journal's wire sees it. */
-class LinkLine implements Line {
+export class LinkLine implements Line {
   readonly #life: Life;
   readonly #link: Link;
   readonly #listeners = new Set<() => void>();

@@ -4,6 +4,7 @@
 import type { TaskRequest } from "../../client/task-request.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
 import { kind } from "../../ids.ts";
+import type { Retention } from "../../journal/snapshot/trim.ts";
 import type { Random } from "../random.ts";
 import { WALL_START_MS } from "./life.ts";
 import { type Orders, payloadOf } from "./payload.ts";
@@ -37,6 +38,15 @@ export interface Character {
   readonly slowness: number;
 }
 
+export interface CoordinatorCharacter {
+  readonly id: string;
+  readonly leaderTimeoutMs: number;
+  /** When it makes snapshots and how much of the journal it keeps: little, so that a seed meets purges and restarts
+   *  from snapshots. */
+  readonly everyEvents: number;
+  readonly retention: Retention;
+}
+
 export interface ClientCharacter {
   readonly id: string;
   readonly project: string;
@@ -46,7 +56,7 @@ export interface ClientCharacter {
 }
 
 export interface Workload {
-  readonly coordinators: readonly string[];
+  readonly coordinators: readonly CoordinatorCharacter[];
   readonly agents: readonly Character[];
   readonly clients: readonly ClientCharacter[];
   readonly deeds: readonly Deed[];
@@ -62,13 +72,13 @@ const MAID = "a1";
 const ROLE = "expert";
 
 export function partiesOf({ coordinators, agents, clients }: Workload): Parties {
-  return { coordinators, agents: agents.map(({ id }) => id), clients: clients.map(({ id }) => id) };
+  return { coordinators: idsOf(coordinators), agents: idsOf(agents), clients: idsOf(clients) };
 }
 
 /** Everything happens before `untilMs`. */
 export function drawWorkload(random: Random, untilMs: number): Workload {
   const shape = random.split("shape");
-  const coordinators = names("c", 2 + shape.below(2));
+  const coordinators = names("c", 2 + shape.below(2)).map((id) => drawCoordinator(random.split(id), id));
   const clients = names("k", 1 + shape.below(3)).map((id) => drawClient(random.split(id), id));
   const agents = names("a", 3 + shape.below(18)).map((id) => drawAgent(random.split(id), id));
   const deeds = new DeedDrawer(random.split("deeds"), { clients, agents }).draw(untilMs);
@@ -77,6 +87,19 @@ export function drawWorkload(random: Random, untilMs: number): Workload {
 
 function names(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, at) => `${prefix}${at + 1}`);
+}
+
+function idsOf(parties: readonly { readonly id: string }[]): string[] {
+  return parties.map(({ id }) => id);
+}
+
+function drawCoordinator(random: Random, id: string): CoordinatorCharacter {
+  return {
+    id,
+    leaderTimeoutMs: random.pick([1_000, 2_000, 3_000]),
+    everyEvents: 100 + random.below(400),
+    retention: { ageMs: 5_000 + random.below(60_000), bytes: Number.POSITIVE_INFINITY },
+  };
 }
 
 function drawClient(random: Random, id: string): ClientCharacter {

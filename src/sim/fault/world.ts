@@ -1,7 +1,6 @@
 // A whole swarm in virtual time: its parties, what they do, and what happens to them. Runs one seed from its beginning
 // through its faults to the quiet after them, when everything accepted has to end.
 
-import type { JournalRecord } from "../../journal/journal.ts";
 import { checkHistory } from "../history/check-history.ts";
 import { Random } from "../random.ts";
 import { AgentParty } from "./agent-party.ts";
@@ -9,7 +8,6 @@ import { ClientParty } from "./client-party.ts";
 import { CoordinatorParty } from "./coordinator-party.ts";
 import type { Fault } from "./fault.ts";
 import { Habitat } from "./habitat.ts";
-import type { SimStream } from "./jetstream.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import type { Life, MachineClock } from "./life.ts";
@@ -56,7 +54,9 @@ export class World implements Victims {
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"));
     this.watch = new JournalWatch(this.habitat);
-    this.#coordinators = workload.coordinators.map((id) => new CoordinatorParty(id, this.habitat));
+    this.#coordinators = workload.coordinators.map(
+      (character) => new CoordinatorParty(character, this.habitat),
+    );
     this.#agents = workload.agents.map(
       (character) => new AgentParty(character, this.habitat, random.split(`handlers/${character.id}`)),
     );
@@ -95,11 +95,11 @@ export class World implements Victims {
   }
 
   crash(party: string, forMs: number): void {
-    this.#partyById.get(party)?.crash(forMs);
+    if (!this.#isNeeded(party)) this.#partyById.get(party)?.crash(forMs);
   }
 
   stop(party: string, forMs: number): void {
-    this.#coordinators.find(({ id }) => id === party)?.stop(forMs);
+    if (!this.#isNeeded(party)) this.#coordinators.find(({ id }) => id === party)?.stop(forMs);
   }
 
   pause(party: string, forMs: number): void {
@@ -127,8 +127,29 @@ export class World implements Victims {
     this.habitat.fates.condition = condition;
   }
 
+  /** The end of the journal is lost, as far as somebody who goes on still has it: what nobody has cannot come back. */
+  cutTail(count: number): void {
+    const { stream, jetStream, occurrences } = this.habitat;
+    const known = this.#coordinators.map(({ knownIdx }) => knownIdx).filter((idx) => idx !== undefined);
+    const isKnown = known.length > 0 && known.every((idx) => idx >= this.watch.state.idx);
+    if (!isKnown || !this.watch.isWhole || stream.lastSeq === stream.firstSeq) return;
+    jetStream.restart();
+    stream.loseTail(Math.min(count, stream.lastSeq - stream.firstSeq));
+    occurrences.note("tail-cut");
+    this.watch.lostTail(stream.lastSeq);
+  }
+
+  restartServer(): void {
+    this.habitat.jetStream.restart();
+  }
+
   writeAlien(): void {
     this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
+  }
+
+  /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
+  #isNeeded(party: string): boolean {
+    return !this.watch.isWhole && this.#coordinators.some(({ id }) => id === party);
   }
 
   // --- the run --------------------------------------------------------------------------------------
@@ -155,9 +176,9 @@ export class World implements Victims {
 
   #judgeHistory(): void {
     for (const { life } of this.#partyById.values()) life?.kill(); // what is open is recorded as unanswered
-    const { history: observations, readings, stream } = this.habitat;
+    const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
-      { observations, readings, journal: recordsOf(stream) },
+      { observations, readings, journal: this.watch.records },
       { mustAllHaveEnded: true },
     );
     for (const { promise, checker, sentence } of violations)
@@ -198,12 +219,5 @@ export class World implements Victims {
       for (const task of awaited)
         this.habitat.found("endings-are-told", `${id} still waits for ${task}, which has ended`);
     }
-  }
-}
-
-function* recordsOf(stream: SimStream): Generator<JournalRecord> {
-  for (let seq = stream.firstSeq; seq <= stream.lastSeq; seq += 1) {
-    const bytes = stream.at(seq);
-    if (bytes !== undefined) yield { seq, bytes };
   }
 }
