@@ -17,8 +17,6 @@ const ACQUIRE_MS = 15_000;
 export class ClientParty {
   readonly id: string;
   readonly machine: MachineClock;
-  /** Tasks that it knows to be accepted. */
-  readonly accepted = new Set<string>();
   /** Tasks whose end it still waits for. */
   readonly awaited = new Set<string>();
   readonly #character: ClientCharacter;
@@ -147,7 +145,6 @@ export class ClientParty {
   }
 
   #keep(handle: TaskHandle): void {
-    this.accepted.add(handle.id);
     this.awaited.add(handle.id);
     if (handle.ack?.duplicate === true) this.#habitat.occurrences.note("submit-repeated-and-known");
     handle.outcome().then(

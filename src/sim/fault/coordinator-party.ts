@@ -39,6 +39,10 @@ export class CoordinatorParty {
     return this.#coordinator;
   }
 
+  get isLeading(): boolean {
+    return this.#isLeading;
+  }
+
   /** Up to which batch it has the journal; undefined while it does not run. A leader has it all. */
   get knownIdx(): number | undefined {
     if (this.#coordinator === undefined) return undefined;

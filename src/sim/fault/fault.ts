@@ -14,7 +14,7 @@ export const faultKinds = {
   crash: "a process ends where it stands and is started again",
   pause: "a process stands still and goes on",
   slow: "everything that a process does takes long",
-  "clock-jump": "a wall clock jumps by an hour or a day",
+  "clock-jump": "a wall clock jumps by seconds, an hour or nearly a day",
   twin: "a second process starts under an agent's id",
   transfer: "a coordinator is told to stop, hands over, and is started again",
   "ack-lost": "appends are stored and not acknowledged",
@@ -35,7 +35,8 @@ export interface Fault {
   /** When it begins and how long it lasts, virtual ms. */
   readonly atMs: number;
   readonly forMs: number;
-  /** The party it happens to, `c1/journal` for a coordinator's way to the journal; absent: the server. */
+  /** The party it happens to, `c1/journal` for a coordinator's way to the journal, `leader` for whoever leads when it
+   *  begins; absent: the server. */
   readonly of?: string;
   /** Of messages, appends or reads, in (0, 1]. */
   readonly share?: number;
@@ -45,6 +46,9 @@ export interface Fault {
   /** Of records, ≥ 1. */
   readonly count?: number;
 }
+
+/** Stands for whoever leads. */
+export const LEADER = "leader";
 
 export function isFaultKind(name: string): name is FaultKind {
   return Object.hasOwn(faultKinds, name);

@@ -1,13 +1,15 @@
 // Makes the faults of a schedule happen, each from its beginning to its end. Several at once add up.
 
 import type { Engine } from "./engine.ts";
-import type { Fault } from "./fault.ts";
+import { type Fault, LEADER } from "./fault.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
 /** What faults happen to. */
 export interface Victims {
   links(): Iterable<Link>;
+  /** Who leads, or would be the first to. */
+  leader(): string;
   /** The party's process ends where it stands, and is started again after `forMs`. */
   crash(party: string, forMs: number): void;
   /** It is asked to end, and started again `forMs` after it did. */
@@ -38,10 +40,21 @@ export class Nemesis {
 
   /** Plans every fault. Call once, at the beginning. */
   follow(schedule: readonly Fault[]): void {
-    for (const fault of schedule) {
-      this.#engine.after(fault.atMs, fault.kind, () => this.#begin(fault));
-      this.#engine.after(fault.atMs + fault.forMs, "over", () => this.#end(fault));
+    for (const planned of schedule) {
+      this.#engine.after(planned.atMs, planned.kind, () => {
+        const fault = this.#aimed(planned);
+        this.#begin(fault);
+        this.#engine.after(fault.forMs, "over", () => this.#end(fault));
+      });
     }
+  }
+
+  /** A fault of the leader's is that of who leads when it begins. */
+  #aimed(fault: Fault): Fault {
+    const { of } = fault;
+    return of?.startsWith(LEADER) === true
+      ? { ...fault, of: of.replace(LEADER, this.#victims.leader()) }
+      : fault;
   }
 
   #begin(fault: Fault): void {

@@ -2,7 +2,7 @@
 // of one thing: a fault that is always masked by another finds nothing.
 
 import type { Random } from "../random.ts";
-import { type Fault, type FaultKind, faultKinds } from "./fault.ts";
+import { type Fault, type FaultKind, faultKinds, LEADER } from "./fault.ts";
 
 /** Who there is for faults to happen to. */
 export interface Parties {
@@ -74,7 +74,11 @@ function drawFault(random: Random, kind: FaultKind, parties: Parties): Undated {
     case "twin":
       return { kind, forMs: 0, of: random.pick(parties.agents) };
     case "transfer":
-      return { kind, forMs: 100 + random.exponential(2_000), of: random.pick(parties.coordinators) };
+      return {
+        kind,
+        forMs: 100 + random.exponential(2_000),
+        of: random.chance(0.7) ? LEADER : random.pick(parties.coordinators),
+      };
     case "ack-lost":
     case "append-dropped":
     case "false-refusal":
@@ -93,16 +97,17 @@ function drawFault(random: Random, kind: FaultKind, parties: Parties): Undated {
   }
 }
 
-/** Coordinators are few and matter most, so they are hit as often as all agents together. */
+/** Coordinators are few and matter most, so they are hit as often as all agents together, and leaders most of all. */
 function anyParty(random: Random, { coordinators, agents, clients }: Parties): string {
   const roll = random.fraction();
+  if (roll < 0.25) return LEADER;
   if (roll < 0.45) return random.pick(coordinators);
   return random.pick(roll < 0.85 ? agents : clients);
 }
 
 function anyLink(random: Random, parties: Parties): string {
   const party = anyParty(random, parties);
-  const isJournal = parties.coordinators.includes(party) && random.chance(0.5);
+  const isJournal = (party === LEADER || parties.coordinators.includes(party)) && random.chance(0.5);
   return isJournal ? `${party}/journal` : party;
 }
 
@@ -111,7 +116,7 @@ function aShare(random: Random): number {
 }
 
 const HOUR_MS = 3_600_000;
-const jumps = [HOUR_MS, -HOUR_MS, 24 * HOUR_MS, -24 * HOUR_MS, 7_000, -7_000];
+const jumps = [HOUR_MS, -HOUR_MS, 23 * HOUR_MS, -23 * HOUR_MS, 7_000, -7_000];
 
 function aJump(random: Random): number {
   return random.pick(jumps);

@@ -121,7 +121,7 @@ function drawAgent(random: Random, id: string): Character {
 }
 
 /** Mean time between two deeds of all clients, ms. */
-const GAP_MS = 450;
+const GAP_MS = 900;
 /** Settings are made first, and so often again. */
 const FIRST_DEED_MS = 300;
 
