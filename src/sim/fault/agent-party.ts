@@ -12,6 +12,7 @@ import {
 import { WaggleError } from "../../errors.ts";
 import type { Random } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
+import type { HandlerWatch } from "./handler-watch.ts";
 import type { Life, MachineClock } from "./life.ts";
 import { type Orders, ordersOf } from "./payload.ts";
 import type { Character } from "./workload.ts";
@@ -29,12 +30,15 @@ export class AgentParty {
   readonly #character: Character;
   readonly #habitat: Habitat;
   readonly #random: Random;
+  readonly #watch: HandlerWatch;
   readonly #lives = new Set<Life>();
   /** Handlers that listen to nobody: freed when all is well. */
   readonly #deaf = new Set<() => void>();
 
-  constructor(character: Character, habitat: Habitat, random: Random) {
+  constructor(character: Character, deps: { habitat: Habitat; watch: HandlerWatch; random: Random }) {
+    const { habitat, watch, random } = deps;
     this.id = character.id;
+    this.#watch = watch;
     this.#character = character;
     this.#habitat = habitat;
     this.#random = random;
@@ -102,19 +106,32 @@ export class AgentParty {
   #handler(life: Life): Handler {
     return async (task, context) => {
       const orders = ordersOf(task.payload);
-      if (orders.tokens !== undefined) context.reportTokens(orders.tokens);
-      if (this.#habitat.hasHealed) {
-        await this.#wait(life, HEALED_MS, context);
-        return `done ${task.id}`;
-      }
-      if (orders.acquires === undefined) return await this.#obey(orders, task, context, life);
-      const slot = await context.acquire(orders.acquires, { timeoutMs: ACQUIRE_MS });
+      const { signal } = context;
+      const isSuperseded = () => this.life !== life;
+      const { id, attempt } = task;
+      const start = { task: id, attempt, life, signal, isSuperseded, limitMs: orders.limitMs };
+      const ended = this.#watch.started(start, this.#character.maxConcurrent);
       try {
-        return await this.#obey(orders, task, context, life);
+        return await this.#run(orders, task, context, life);
       } finally {
-        if (this.#random.chance(0.8)) await slot.release(); // the others are forgotten
+        ended();
       }
     };
+  }
+
+  async #run(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
+    if (orders.tokens !== undefined) context.reportTokens(orders.tokens);
+    if (this.#habitat.hasHealed) {
+      await this.#wait(life, HEALED_MS, context);
+      return `done ${task.id}`;
+    }
+    if (orders.acquires === undefined) return await this.#obey(orders, task, context, life);
+    const slot = await context.acquire(orders.acquires, { timeoutMs: ACQUIRE_MS });
+    try {
+      return await this.#obey(orders, task, context, life);
+    } finally {
+      if (this.#random.chance(0.8)) await slot.release(); // the others are forgotten
+    }
   }
 
   async #obey(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {

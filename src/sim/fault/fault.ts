@@ -5,7 +5,7 @@
 export const faultKinds = {
   delay: "messages of one party take long, with a heavy tail",
   loss: "messages of one party are lost",
-  duplicate: "messages of one party arrive twice, the second up to 5 s later",
+  duplicate: "messages of one party arrive twice, the second up to 2 min later",
   reorder: "messages of one party overtake each other",
   cut: "one party hears nothing, or is not heard, and is not told",
   clog: "nothing of one party arrives, then all of it does",

@@ -68,7 +68,8 @@ export class Habitat {
 
   constructor(random: Random) {
     this.#random = random;
-    this.fates = new JournalFates(random.split("fates"), this.occurrences);
+    const journalStream = streamNameOf({ swarm: this.swarm, purpose: "journal" });
+    this.fates = new JournalFates(journalStream, random.split("fates"), this.occurrences);
     const clock = {
       now: () => WALL_START_MS + Math.floor(this.engine.nowMs),
       monotonicMs: () => this.engine.nowMs,

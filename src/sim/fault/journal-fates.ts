@@ -23,10 +23,12 @@ const STALE_RECORDS = 8;
 
 export class JournalFates implements StreamFates {
   condition: JournalCondition | undefined;
+  readonly #journalStream: string;
   readonly #random: Random;
   readonly #occurrences: Occurrences;
 
-  constructor(random: Random, occurrences: Occurrences) {
+  constructor(journalStream: string, random: Random, occurrences: Occurrences) {
+    this.#journalStream = journalStream;
     this.#random = random;
     this.#occurrences = occurrences;
   }
@@ -50,10 +52,12 @@ export class JournalFates implements StreamFates {
     return this.#random.chance(condition.ackLostShare) ? "store-unheard" : "store";
   }
 
-  onQuestion(): QuestionFate {
+  onQuestion(stream: string): QuestionFate {
     const { condition } = this;
     if (condition === undefined) return "answer";
     if (condition.isAway) return this.#random.chance(0.5) ? "nobody" : "off";
+    // A coordinator that starts takes a snapshot that is not found for one that is lost, and halts.
+    if (stream !== this.#journalStream) return "answer";
     if (!this.#random.chance(condition.staleShare)) return "answer";
     this.#occurrences.note("stale-read");
     return { staleBy: 1 + this.#random.below(STALE_RECORDS) };

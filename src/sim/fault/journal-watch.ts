@@ -19,6 +19,7 @@ export class JournalWatch {
   readonly #records: JournalRecord[] = [];
   /** From which record on it is not known whether the journal still has what it had. */
   #doubtedSeq: number | undefined;
+  #lastDeadSeq = 0;
   #isBroken = false;
 
   constructor(habitat: Habitat) {
@@ -42,6 +43,11 @@ export class JournalWatch {
   /** Whether the journal has what it had. */
   get isWhole(): boolean {
     return this.#doubtedSeq === undefined;
+  }
+
+  /** Sequence of the last dead record; 0 when there is none. */
+  get lastDeadSeq(): number {
+    return this.#lastDeadSeq;
   }
 
   /** The journal ends at `lastSeq` now: what stood behind it may come back. */
@@ -107,6 +113,7 @@ export class JournalWatch {
     try {
       const verdict = this.#replay.take({ seq, bytes });
       if (verdict.kind === "dead") {
+        this.#lastDeadSeq = seq;
         this.#habitat.occurrences.note("dead-record");
         return undefined;
       }

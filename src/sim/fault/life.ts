@@ -27,6 +27,7 @@ export class Life implements Owner {
   readonly #engine: Engine;
   #hasEnded = false;
   #freeAtMs = 0;
+  #heldUntilMs = Number.NEGATIVE_INFINITY;
   #slowMs = 0;
   readonly #onEnd: (() => void)[] = [];
 
@@ -49,8 +50,15 @@ export class Life implements Owner {
     return this.#freeAtMs;
   }
 
+  /** Until when it was last paused or slow, virtual ms. */
+  get heldUntilMs(): number {
+    return this.#heldUntilMs;
+  }
+
   ran(nowMs: number): void {
-    if (this.#slowMs > 0) this.#freeAtMs = nowMs + this.#slowMs;
+    if (this.#slowMs === 0) return;
+    this.#freeAtMs = nowMs + this.#slowMs;
+    this.#heldUntilMs = this.#freeAtMs;
   }
 
   /** Runs something of this life, unless it ends before. Returns a function that cancels it. */
@@ -73,6 +81,7 @@ export class Life implements Owner {
   /** Nothing of it runs for so long; what comes meanwhile waits. */
   pause(ms: number): void {
     this.#freeAtMs = Math.max(this.#freeAtMs, this.#engine.nowMs + ms);
+    this.#heldUntilMs = this.#freeAtMs;
   }
 
   /** From now on each of its events takes so long; 0: no time. */

@@ -23,12 +23,10 @@ export interface Condition {
 /** Fastest and slowest way of a message in good weather, ms. */
 const FASTEST_MS = 0.1;
 const SLOWEST_MS = 0.8;
-/** Exponent of the Pareto tail of late messages: the mean exists, the variance does not. */
-const TAIL = 1.5;
 /** The longest a late message takes, in means: beyond it the tail only makes seeds longer. */
 const TAIL_MAX = 40;
-/** A second copy comes so much later at most, ms. */
-const COPY_MS = 5_000;
+/** A second copy comes so much later at most, ms; most come soon. */
+const COPY_MS = 120_000;
 
 export class Link {
   readonly name: string;
@@ -61,12 +59,7 @@ export class Link {
     if (this.#random.chance(condition.lossShare)) return;
     this.#arrive(direction, this.#delayMs(direction, condition), arrive, owner);
     if (!this.#random.chance(condition.duplicateShare)) return;
-    this.#arrive(
-      direction,
-      this.#delayMs(direction, condition) + this.#random.fraction() * COPY_MS,
-      arrive,
-      owner,
-    );
+    this.#arrive(direction, this.#delayMs(direction, condition) + this.#copyMs(), arrive, owner);
   }
 
   /** Carries what the connection itself cannot lose while it lasts (subscriptions, pings): late at worst. */
@@ -88,13 +81,18 @@ export class Link {
     return arrivedMs - this.#engine.nowMs;
   }
 
+  #copyMs(): number {
+    const near = this.#random.fraction() * this.#random.fraction() * this.#random.fraction();
+    return COPY_MS * near * near;
+  }
+
   #quickMs(): number {
     return FASTEST_MS + (SLOWEST_MS - FASTEST_MS) * this.#random.fraction();
   }
 
+  /** By Pareto with exponent 2: a mean, and no variance. A root is the same to the bit on every engine, a power is not. */
   #lateMs(meanMs: number): number {
-    const least = (meanMs * (TAIL - 1)) / TAIL;
-    return Math.min(meanMs * TAIL_MAX, least / (1 - this.#random.fraction()) ** (1 / TAIL));
+    return Math.min(meanMs * TAIL_MAX, meanMs / 2 / Math.sqrt(1 - this.#random.fraction()));
   }
 
   #arrive(direction: Direction, ms: number, arrive: () => void, owner: Owner | undefined): void {

@@ -6,6 +6,8 @@ export interface Orders {
   readonly does: "complete" | "fail" | "infrastructure" | "invalid" | "hang" | "deaf" | "kill";
   /** After so long, ms. */
   readonly ms: number;
+  /** The task's own limit on an attempt, or on its silence, ms: the lower of the two. */
+  readonly limitMs: number;
   readonly times?: number;
   /** Tokens that it reports. */
   readonly tokens?: number;

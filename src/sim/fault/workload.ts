@@ -115,7 +115,7 @@ function drawAgent(random: Random, id: string): Character {
     ...(!isMaid && random.chance(0.5) ? { type: random.pick(types) } : {}),
     maxConcurrent: 1 + random.below(isMaid ? 8 : 4),
     prefetch: random.chance(0.3) ? random.below(4) : 0,
-    failShare: isMaid || random.chance(0.6) ? 0 : random.fraction() ** 2,
+    failShare: isMaid || random.chance(0.6) ? 0 : random.fraction() * random.fraction(),
     slowness: random.chance(0.7) ? 1 : 1 + random.exponential(4),
   };
 }
@@ -183,21 +183,23 @@ class DeedDrawer {
 
   /** The same id: with the same content, or with another. */
   #again(request: TaskRequest): TaskRequest {
-    return this.#random.chance(0.7)
-      ? request
-      : { ...request, payload: payloadOf({ does: "complete", ms: 1 }) };
+    const other = payloadOf({ does: "complete", ms: 1, limitMs: request.timeoutMs ?? 0 });
+    return this.#random.chance(0.7) ? request : { ...request, payload: other };
   }
 
   #task(atMs: number): TaskRequest {
     const random = this.#random;
     const wallMs = WALL_START_MS + atMs;
+    const timeoutMs = 3_000 + random.below(20_000);
+    const stallMs = random.chance(0.08) ? 1_000 + random.below(4_000) : undefined;
+    const limitMs = Math.min(timeoutMs, stallMs ?? timeoutMs);
     return {
       id: `t${this.#tasks.length + 1}`,
       kind: random.pick(kinds),
       project: random.pick(projects),
       user: random.pick(users),
-      payload: payloadOf(this.#orders()),
-      timeoutMs: 3_000 + random.below(20_000),
+      payload: payloadOf({ ...this.#orders(), limitMs }),
+      timeoutMs,
       maxAttempts: 1 + random.below(4),
       ...(random.chance(0.1) ? { role: ROLE } : {}),
       ...(random.chance(0.2) ? { weight: 1 + random.below(9) } : {}),
@@ -205,11 +207,11 @@ class DeedDrawer {
       ...(random.chance(0.2) ? { tokens: 100 * (1 + random.below(50)) } : {}),
       ...(random.chance(0.08) ? { deadline: wallMs + 500 + random.below(30_000) } : {}),
       ...(random.chance(0.08) ? { notBefore: wallMs + random.below(20_000) } : {}),
-      ...(random.chance(0.08) ? { stallMs: 1_000 + random.below(4_000) } : {}),
+      ...(stallMs === undefined ? {} : { stallMs }),
     };
   }
 
-  #orders(): Orders {
+  #orders(): Omit<Orders, "limitMs"> {
     const random = this.#random;
     const ms = Math.round(random.chance(0.8) ? random.exponential(300) : random.exponential(4_000));
     const more = {

@@ -8,6 +8,7 @@ import { ClientParty } from "./client-party.ts";
 import { CoordinatorParty } from "./coordinator-party.ts";
 import type { Fault } from "./fault.ts";
 import { Habitat } from "./habitat.ts";
+import { HandlerWatch } from "./handler-watch.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import type { Life, MachineClock } from "./life.ts";
@@ -56,11 +57,17 @@ export class World implements Victims {
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"));
     this.watch = new JournalWatch(this.habitat);
+    const handlers = new HandlerWatch(this.habitat);
     this.#coordinators = workload.coordinators.map(
       (character) => new CoordinatorParty(character, this.habitat),
     );
     this.#agents = workload.agents.map(
-      (character) => new AgentParty(character, this.habitat, random.split(`handlers/${character.id}`)),
+      (character) =>
+        new AgentParty(character, {
+          habitat: this.habitat,
+          watch: handlers,
+          random: random.split(`handlers/${character.id}`),
+        }),
     );
     this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
     this.#operator = new Operator(this.habitat, workload);
@@ -141,8 +148,11 @@ export class World implements Victims {
     const known = this.#coordinators.map(({ knownIdx }) => knownIdx).filter((idx) => idx !== undefined);
     const isKnown = known.length > 0 && known.every((idx) => idx >= this.watch.state.idx);
     if (!isKnown || !this.watch.isWhole || stream.lastSeq === stream.firstSeq) return;
+    // Nobody keeps dead records, so nobody could put them back.
+    const lost = Math.min(count, stream.lastSeq - Math.max(stream.firstSeq, this.watch.lastDeadSeq));
+    if (lost < 1) return;
     jetStream.restart();
-    stream.loseTail(Math.min(count, stream.lastSeq - stream.firstSeq));
+    stream.loseTail(lost);
     occurrences.note("tail-cut");
     this.watch.lostTail(stream.lastSeq);
   }
@@ -151,8 +161,9 @@ export class World implements Victims {
     this.habitat.jetStream.restart();
   }
 
+  /** Not where a lost end is to come back: what it displaced would be lost for good. */
   writeAlien(): void {
-    this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
+    if (this.watch.isWhole) this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
   }
 
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */

@@ -1,0 +1,74 @@
+// Watches the handlers of all agents: none runs twice in one life, none beyond its agent's places, and no task is worked
+// on by two at once while the first still may (P4). What an attempt's own limit ended is excepted: the word of it may be
+// lost on the way.
+
+import { limits } from "../../limits.ts";
+import type { Habitat } from "./habitat.ts";
+import type { Life } from "./life.ts";
+
+interface Start {
+  readonly task: string;
+  readonly attempt: number;
+  readonly life: Life;
+  readonly signal: AbortSignal;
+  /** Whether a later process joined under its agent's id: then its attempts are given away at once. */
+  readonly isSuperseded: () => boolean;
+  /** After so long the leader may give the task to another whatever the agent does, ms. */
+  readonly limitMs: number;
+}
+
+interface Run extends Start {
+  readonly startedMs: number;
+}
+
+/** What clocks may differ over an attempt's limit, and messages take, ms. */
+const SLACK_MS = 1_000;
+
+export class HandlerWatch {
+  readonly #habitat: Habitat;
+  readonly #runsByTask = new Map<string, Set<Run>>();
+  /** Of each life: what was started in it, and how much runs. */
+  readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; running: number }>();
+
+  constructor(habitat: Habitat) {
+    this.#habitat = habitat;
+  }
+
+  /** A handler begins. Returns what to call when it has ended. */
+  started(start: Start, places: number): () => void {
+    const { task, attempt, life } = start;
+    const run = { ...start, startedMs: this.#habitat.engine.nowMs };
+    const own = this.#byLife.get(life) ?? { started: new Set(), running: 0 };
+    this.#byLife.set(life, own);
+    if (own.started.has(`${task}#${attempt}`))
+      this.#habitat.found("attempts-start-once", `${life.name} starts attempt ${attempt} of ${task} again`);
+    own.started.add(`${task}#${attempt}`);
+    own.running += 1;
+    if (own.running > places)
+      this.#habitat.found(
+        "handlers-fit-places",
+        `${life.name} runs ${own.running} handlers in ${places} places`,
+      );
+    const runs = this.#runsByTask.get(task) ?? new Set();
+    this.#runsByTask.set(task, runs);
+    for (const other of runs) this.#compare(other, run);
+    runs.add(run);
+    return () => {
+      runs.delete(run);
+      own.running -= 1;
+    };
+  }
+
+  #compare(earlier: Run, later: Run): void {
+    const { life, signal, startedMs, limitMs } = earlier;
+    const { nowMs } = this.#habitat.engine;
+    const wasHeld = nowMs - life.heldUntilMs < limits.leaseTtlMs;
+    const isOver = nowMs - startedMs > limitMs - SLACK_MS;
+    const mayOverlap = life.hasEnded || signal.aborted || wasHeld || isOver || earlier.isSuperseded();
+    if (mayOverlap || earlier.attempt === later.attempt) return;
+    const sentence =
+      `${later.life.name} starts attempt ${later.attempt} of ${later.task} while ${life.name} runs attempt ` +
+      `${earlier.attempt}, which nobody told to end, since ${startedMs.toFixed(0)} ms`;
+    this.#habitat.found("one-handler-a-task", sentence);
+  }
+}
