@@ -5,6 +5,7 @@ import { snapshotterHere } from "../../coordinator/snapshotter.ts";
 import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
+import type { JournalWatch } from "./journal-watch.ts";
 import type { Life, MachineClock } from "./life.ts";
 import type { SimJournal } from "./sim-journal.ts";
 import type { CoordinatorCharacter } from "./workload.ts";
@@ -17,14 +18,17 @@ export class CoordinatorParty {
   readonly machine: MachineClock;
   readonly #character: CoordinatorCharacter;
   readonly #habitat: Habitat;
+  readonly #watch: JournalWatch;
   #life: Life | undefined;
   #journal: SimJournal | undefined;
   #coordinator: Coordinator | undefined;
   #isLeading = false;
+  #ledTerm = 0;
   #restartMs = RESTART_MS;
 
-  constructor(character: CoordinatorCharacter, habitat: Habitat) {
+  constructor(character: CoordinatorCharacter, habitat: Habitat, watch: JournalWatch) {
     this.id = character.id;
+    this.#watch = watch;
     this.#character = character;
     this.#habitat = habitat;
     this.machine = habitat.newMachine(character.id);
@@ -103,14 +107,34 @@ export class CoordinatorParty {
   #became(role: string): void {
     const wasLeading = this.#isLeading;
     this.#isLeading = role === "leading";
+    if (this.#isLeading) void this.#coordinator?.whenLeading().then((term) => this.#led(term));
     if (!wasLeading || role !== "standing-by") return;
+    this.#requireReason();
     this.#habitat.occurrences.note("deposed");
     if ((this.#journal?.inFlight ?? 0) > 0) this.#habitat.occurrences.note("deposed-with-batches-in-flight");
   }
 
+  #led(term: number): void {
+    this.#ledTerm = term;
+  }
+
+  /** Nobody gives up a term but to a higher one. */
+  #requireReason(): void {
+    const { term } = this.#watch.readOn();
+    if (this.#watch.isWhole && term <= this.#ledTerm)
+      this.#habitat.found(
+        "leaders-lead-on",
+        `${this.id} gave up term ${this.#ledTerm}, and no other has begun`,
+      );
+  }
+
   /** It ended by itself, or never came to run. */
   #ended(error: WaggleError | undefined): void {
-    if (error !== undefined && error.code !== "WAGGLE_UNREACHABLE")
+    // One that starts does not wait for what may come back: it is started again.
+    const isTooEarly = this.#coordinator === undefined && this.#habitat.isJournalInDoubt();
+    const mayEnd =
+      error?.code === "WAGGLE_UNREACHABLE" || (error?.code === "WAGGLE_JOURNAL_DAMAGED" && isTooEarly);
+    if (error !== undefined && !mayEnd)
       this.#habitat.found("coordinators-go-on", `${this.id} halted: ${textOf(error)}`);
     this.#end(this.#restartMs);
   }

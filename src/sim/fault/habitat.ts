@@ -63,6 +63,8 @@ export class Habitat {
   readonly #linkByName = new Map<string, Link>();
   readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
   #livesEver = 0;
+  /** Whether the journal, at the moment, may be shorter for a reader than it was. */
+  isJournalInDoubt: () => boolean = () => false;
   /** Nothing goes wrong any more: handlers do what they should. */
   hasHealed = false;
 

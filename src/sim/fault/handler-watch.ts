@@ -65,7 +65,7 @@ export class HandlerWatch {
     const wasHeld = nowMs - life.heldUntilMs < limits.leaseTtlMs;
     const isOver = nowMs - startedMs > limitMs - SLACK_MS;
     const mayOverlap = life.hasEnded || signal.aborted || wasHeld || isOver || earlier.isSuperseded();
-    if (mayOverlap || earlier.attempt === later.attempt) return;
+    if (mayOverlap || earlier.attempt >= later.attempt) return;
     const sentence =
       `${later.life.name} starts attempt ${later.attempt} of ${later.task} while ${life.name} runs attempt ` +
       `${earlier.attempt}, which nobody told to end, since ${startedMs.toFixed(0)} ms`;

@@ -16,6 +16,8 @@ export class JournalWatch {
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();
+  /** Told of every agent that the journal counts as lost. */
+  onLapsed: (agent: string) => void = () => undefined;
   readonly #records: JournalRecord[] = [];
   /** From which record on it is not known whether the journal still has what it had. */
   #doubtedSeq: number | undefined;
@@ -55,16 +57,17 @@ export class JournalWatch {
     this.#doubtedSeq = lastSeq + 1;
   }
 
-  /** Reads on to where the journal ends now. Cheap when nothing is new. */
-  readOn(): void {
+  /** Reads on to where the journal ends now. Cheap when nothing is new. Returns the state there. */
+  readOn(): SwarmState {
     const { stream } = this.#habitat;
     if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
     for (let seq = this.#records.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
-      if (bytes === undefined) return;
+      if (bytes === undefined) break;
       this.#records.push({ seq, bytes });
       this.#take(seq, bytes);
     }
+    return this.state;
   }
 
   /** What is stored again must be what stood there; where it is not, what stood there never counted. */
@@ -130,6 +133,7 @@ export class JournalWatch {
     const { occurrences } = this.#habitat;
     const occurrence = occurrenceOf(event);
     if (occurrence !== undefined) occurrences.note(occurrence);
+    if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event.agent);
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
     this.#noteFailOver();

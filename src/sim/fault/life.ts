@@ -22,6 +22,8 @@ const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 export class Life implements Owner {
   readonly name: string;
+  /** When it began, virtual ms. */
+  readonly bornMs: number;
   readonly clock: Clock;
   readonly random: Chance;
   readonly #engine: Engine;
@@ -34,6 +36,7 @@ export class Life implements Owner {
   /** @param random of this life alone */
   constructor(name: string, engine: Engine, machine: MachineClock, random: Random) {
     this.name = name;
+    this.bornMs = engine.nowMs;
     this.#engine = engine;
     this.clock = new LifeClock(this, engine, machine);
     this.random = {

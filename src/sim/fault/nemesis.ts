@@ -28,10 +28,14 @@ export interface Victims {
   restartServer(): void;
 }
 
+/** Stands for what happens to nobody in particular. */
+export const SERVER = "server";
+
 export class Nemesis {
   readonly #engine: Engine;
   readonly #victims: Victims;
   readonly #active = new Set<Fault>();
+  readonly #endedMs = new Map<string, number>();
 
   constructor(engine: Engine, victims: Victims) {
     this.#engine = engine;
@@ -47,6 +51,12 @@ export class Nemesis {
         this.#engine.after(fault.forMs, "over", () => this.#end(fault));
       });
     }
+  }
+
+  /** When something last kept a party from hearing or being heard, virtual ms; a crash does not count. */
+  touchedMs(party: string): number {
+    const isTouched = [...this.#active].some((fault) => fault.kind !== "crash" && whoOf(fault) === party);
+    return isTouched ? this.#engine.nowMs : (this.#endedMs.get(party) ?? Number.NEGATIVE_INFINITY);
   }
 
   /** A fault of the leader's is that of who leads when it begins. */
@@ -87,6 +97,7 @@ export class Nemesis {
 
   #end(fault: Fault): void {
     this.#active.delete(fault);
+    if (fault.kind !== "crash") this.#endedMs.set(whoOf(fault), this.#engine.nowMs);
     if (fault.kind === "slow") this.#victims.setSlow(fault.of ?? "", 0);
     else this.#changeWeather(fault);
   }
@@ -103,6 +114,11 @@ export class Nemesis {
     }
     this.#victims.setJournal(journalConditionOf([...this.#active]));
   }
+}
+
+/** Whom a fault keeps from hearing and being heard; the journal's faults keep nobody. */
+function whoOf({ kind, of }: Fault): string {
+  return of ?? (kind === "server-restart" ? SERVER : kind);
 }
 
 const linkKinds: ReadonlySet<string> = new Set([

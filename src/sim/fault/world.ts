@@ -1,6 +1,7 @@
 // A whole swarm in virtual time: its parties, what they do, and what happens to them. Runs one seed from its beginning
 // through its faults to the quiet after them, when everything accepted has to end.
 
+import { limits } from "../../limits.ts";
 import { checkHistory } from "../history/check-history.ts";
 import { Random } from "../random.ts";
 import { AgentParty } from "./agent-party.ts";
@@ -13,7 +14,7 @@ import type { JournalCondition } from "./journal-fates.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import type { Life, MachineClock } from "./life.ts";
 import type { Link } from "./link.ts";
-import { Nemesis, type Victims } from "./nemesis.ts";
+import { Nemesis, SERVER, type Victims } from "./nemesis.ts";
 import { Operator } from "./operator.ts";
 import type { Workload } from "./workload.ts";
 
@@ -38,6 +39,8 @@ const LIVENESS_MS = 8 * 60_000;
 const SETTLING_MS = 20_000;
 /** Clocks are wrong by less than a day: beyond that is the horizon of idempotency, and tasks are forgotten. */
 const SKEW_MS_MAX = 23 * 3_600_000;
+/** H, and a heartbeat or two, ms. */
+const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
 const READING_MS = 15_000;
 
@@ -50,6 +53,7 @@ export class World implements Victims {
   readonly #clients: readonly ClientParty[];
   readonly #operator: Operator;
   readonly #partyById: ReadonlyMap<string, Party>;
+  readonly #nemesis: Nemesis;
 
   constructor(options: WorldOptions) {
     const { seed, workload } = options;
@@ -57,9 +61,12 @@ export class World implements Victims {
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"));
     this.watch = new JournalWatch(this.habitat);
+    this.habitat.isJournalInDoubt = () =>
+      !this.watch.isWhole || (this.habitat.fates.condition?.staleShare ?? 0) > 0;
+    this.watch.onLapsed = (agent) => this.#requireLost(agent);
     const handlers = new HandlerWatch(this.habitat);
     this.#coordinators = workload.coordinators.map(
-      (character) => new CoordinatorParty(character, this.habitat),
+      (character) => new CoordinatorParty(character, this.habitat, this.watch),
     );
     this.#agents = workload.agents.map(
       (character) =>
@@ -71,6 +78,7 @@ export class World implements Victims {
     );
     this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
     this.#operator = new Operator(this.habitat, workload);
+    this.#nemesis = new Nemesis(this.habitat.engine, this);
     const parties = [...this.#coordinators, ...this.#agents, ...this.#clients];
     this.#partyById = new Map(parties.map((party) => [party.id, party]));
   }
@@ -82,7 +90,7 @@ export class World implements Victims {
     for (const party of this.#partyById.values()) party.start();
     for (const deed of workload.deeds)
       engine.after(deed.atMs, deed.does, () => this.#clients.find(({ id }) => id === deed.client)?.do(deed));
-    new Nemesis(engine, this).follow(schedule);
+    this.#nemesis.follow(schedule);
     this.#readStates();
     await this.#runUntil(untilMs, () => false, signal);
     if (this.#hasFound()) return;
@@ -183,6 +191,20 @@ export class World implements Victims {
 
   #hasFound(): boolean {
     return this.habitat.findings.length > 0;
+  }
+
+  /** Nobody counts as lost whose messages could be heard, whatever became of leaders meanwhile. */
+  #requireLost(agent: string): void {
+    const party = this.#agents.find(({ id }) => id === agent);
+    const { nowMs } = this.habitat.engine;
+    if (party?.life === undefined || nowMs - party.life.bornMs < LOST_MS) return;
+    const hearers = this.#coordinators.map(({ id }) => id);
+    const touchedMs = Math.max(...[agent, ...hearers, SERVER].map((of) => this.#nemesis.touchedMs(of)));
+    if (nowMs - touchedMs < LOST_MS) return;
+    this.habitat.found(
+      "the-living-are-not-lost",
+      `${agent} counts as lost, and nothing kept it from being heard`,
+    );
   }
 
   /** Compares now and then what coordinators have made of the journal, leaders and standbys. */
