@@ -58,7 +58,7 @@ export function awaitCharge(state: SwarmState, attempt: OpenAttempt, at: Instant
   const { task, attempt: ordinal, project, agentType, tokensReserved } = attempt;
   for (const [key, { lostAt }] of state.uncharged) {
     const hasRoom = state.uncharged.size < limits.unchargedAttemptsMax;
-    if (hasRoom && at - lostAt <= limits.endedTasksMs) break;
+    if (hasRoom && lostAt >= state.horizonAt) break;
     state.uncharged.delete(key);
   }
   state.uncharged.set(unchargedKey(attempt), {

@@ -13,6 +13,7 @@ import { decide } from "./decide.ts";
 import { kindClosedBy, reactTo } from "./decide-attempt.ts";
 import { type Effect, effectOf, projectOf, revokedBy } from "./effect.ts";
 import type { Event } from "./event.ts";
+import { passTo } from "./journal-time.ts";
 import type { SwarmState } from "./state.ts";
 
 /** An event as it will stand in the batch, with what readers need to route it. */
@@ -95,7 +96,7 @@ export class Turn {
   #record(event: Event): void {
     const revoked = revokedBy(this.#state, event);
     const ranAs = kindClosedBy(this.#state, event);
-    this.#state.at = this.#at;
+    passTo(this.#state, this.#at, event);
     this.#state.idx = this.#idx;
     apply(this.#state, event, { at: this.#at, idx: this.#idx });
     const json = JSON.stringify(event);

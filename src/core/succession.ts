@@ -101,7 +101,7 @@ export class Succession {
 }
 
 function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {
-  return state.endedById.size < limits.endedTasksMax && state.at - endedAt <= limits.endedTasksMs;
+  return state.endedById.size < limits.endedTasksMax && endedAt >= state.horizonAt;
 }
 
 function numbersOf(state: SwarmState): [what: string, now: number][] {

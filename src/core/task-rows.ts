@@ -117,7 +117,7 @@ export function end(
     endedAt: context.at,
     endedIdx: context.idx,
   });
-  forgetEnded(state, context.at);
+  forgetEnded(state);
 }
 
 export function stopReleaseTimer(state: SwarmState, row: TaskRow): void {
@@ -247,11 +247,9 @@ function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: nu
   rowByKey.delete(longestIdle.value);
 }
 
-function forgetEnded(state: SwarmState, at: Instant): void {
+function forgetEnded(state: SwarmState): void {
   for (const [id, ended] of state.endedById) {
-    const isWithinHorizon =
-      state.endedById.size <= limits.endedTasksMax && at - ended.endedAt <= limits.endedTasksMs;
-    if (isWithinHorizon) return;
+    if (state.endedById.size <= limits.endedTasksMax && ended.endedAt >= state.horizonAt) return;
     state.endedById.delete(id);
   }
 }

@@ -10,6 +10,7 @@
 
 import { apply } from "../core/apply.ts";
 import type { EventType } from "../core/event.ts";
+import { passTo } from "../core/journal-time.ts";
 import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Term } from "../ids.ts";
@@ -137,7 +138,7 @@ export class Replay implements Folded {
       );
     }
     try {
-      this.state.at = batch.at;
+      if (batch.events[0] !== undefined) passTo(this.state, batch.at, batch.events[0]);
       this.state.idx = idx;
       for (const event of batch.events) apply(this.state, event, { at: batch.at, idx });
     } catch (cause) {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
-import { assignmentNumber, instant, kind, projectId, taskId } from "../../src/ids.ts";
+import { assignmentNumber, instant, kind, projectId, taskId, term } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { join, submit, Turns } from "../support/turns.ts";
@@ -113,6 +113,18 @@ describe("submitting", () => {
     turns.turn(submit({ id: taskId("old") }), cancel("old"));
     turns.pass(limits.endedTasksMs + 1);
     turns.turn(submit({ id: taskId("t2") }), cancel("t2"));
+    expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: false }]);
+  });
+
+  it("is remembered whatever the clock says that passed between two terms", () => {
+    const turns = new Turns();
+    turns.turn(submit({ id: taskId("old") }), cancel("old"));
+    turns.pass(limits.endedTasksMs + 1);
+    turns.turn({ type: "StartTerm", term: term(2), leader: "c2", timeoutMs: 3_000 });
+    turns.turn(submit({ id: taskId("t2") }), cancel("t2"));
+    expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: true }]);
+    turns.pass(limits.endedTasksMs + 1);
+    turns.turn(submit({ id: taskId("t3") }), cancel("t3"));
     expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: false }]);
   });
 });

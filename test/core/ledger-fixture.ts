@@ -7,6 +7,7 @@ import { decide } from "../../src/core/decide.ts";
 import { kindClosedBy, reactTo } from "../../src/core/decide-attempt.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
+import { passTo } from "../../src/core/journal-time.ts";
 import type { BudgetSettings, KindSettings, ProjectSettings, RateSettings } from "../../src/core/settings.ts";
 import {
   defaultProjectSettings,
@@ -45,7 +46,7 @@ export class LedgerSwarm {
   /** @throws Error when an invariant does not hold after it */
   record(event: Event): void {
     const ranAs = kindClosedBy(this.state, event);
-    this.state.at = this.at;
+    passTo(this.state, this.at, event);
     this.state.idx = batchIndex(this.state.idx + 1);
     apply(this.state, event, { at: this.at, idx: this.state.idx });
     this.events.push(event);

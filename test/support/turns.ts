@@ -8,6 +8,7 @@ import type { Effect } from "../../src/core/effect.ts";
 import type { Event, EventOf, EventType, TaskSpec } from "../../src/core/event.ts";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
+import { passTo } from "../../src/core/journal-time.ts";
 import {
   type AgentRow,
   type EndedTask,
@@ -143,6 +144,7 @@ export class Turns {
     const context = { at: this.at, idx: batchIndex(this.records.length + 1) };
     const happened: Event[] = [];
     const happen = (each: Event) => {
+      passTo(this.state, this.at, each);
       apply(this.state, each, context);
       happened.push(each);
       if ("agent" in each) this.#planner.touch(each.agent);
@@ -245,7 +247,6 @@ export class Turns {
       prev: this.#prev,
       at: this.at,
     };
-    this.state.at = this.at;
     this.state.idx = header.idx;
     const bytes = encodeBatch(header, jsons);
     this.#prev = hashOf(bytes);

@@ -1,5 +1,6 @@
 // The first row of a snapshot: which version it is, where in the journal it stands, and what the swarm has but once.
 
+import { limits } from "../../limits.ts";
 import { emptyState, type SwarmState } from "../state.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
@@ -10,7 +11,7 @@ import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./v
 export const snapshotVersion = 1;
 
 export function headerRow(state: SwarmState): Row {
-  const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, virtualTime } = state;
+  const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, horizonAt, virtualTime } = state;
   const { tick, submissions, assignments, joins, orders, timersEver, acquisitions } = state;
   const ever = { tick, submissions, assignments, joins, orders, timersEver, acquisitions };
   const ended = endedCountFields(state.counts);
@@ -20,7 +21,20 @@ export function headerRow(state: SwarmState): Row {
   const office = { term, leader, leaderTimeoutMs };
   return [
     "snapshot",
-    { version, ...office, idx, auditFirstIdx, at, ever, virtualTime, isPaused, policy, ended, ledger },
+    {
+      version,
+      ...office,
+      idx,
+      auditFirstIdx,
+      at,
+      horizonAt,
+      ever,
+      virtualTime,
+      isPaused,
+      policy,
+      ended,
+      ledger,
+    },
   ];
 }
 
@@ -36,6 +50,7 @@ export function readHeader(fields: Fields): SwarmState {
   state.idx = fields.whole("idx");
   state.auditFirstIdx = fields.whole("auditFirstIdx", { min: 1 });
   state.at = fields.whole("at");
+  state.horizonAt = fields.whole("horizonAt", { min: -limits.endedTasksMs });
   state.virtualTime = fields.amount("virtualTime");
   state.isPaused = fields.flag("isPaused");
   state.policy = readPolicy(fields);
