@@ -83,6 +83,8 @@ interface Entry {
   readonly batch: PendingBatch;
   expectedSeq: number;
   sentMonotonicMs: number;
+  /** When it was sent for the first time: what is found stored may have been stored since. */
+  firstSentMonotonicMs: number | undefined;
   storedSeq: number | undefined;
   /** Heard while an earlier batch was not yet settled; resolved once this one is the oldest. */
   unsettled: AppendOutcome | undefined;
@@ -134,6 +136,7 @@ export class Committer {
       batch,
       expectedSeq,
       sentMonotonicMs: 0,
+      firstSentMonotonicMs: undefined,
       storedSeq: undefined,
       unsettled: undefined,
       round: 0,
@@ -151,6 +154,7 @@ export class Committer {
   #send(entry: Entry): void {
     entry.round += 1;
     entry.sentMonotonicMs = this.#clock.monotonicMs();
+    entry.firstSentMonotonicMs ??= entry.sentMonotonicMs;
     const { round } = entry;
     this.#journal.append(entry.batch.bytes, entry.expectedSeq).then(
       (outcome) => {
@@ -228,6 +232,8 @@ export class Committer {
       const verdict = this.#judge(oldest, record);
       if (verdict === "ours") {
         oldest.storedSeq = seq;
+        // It was refused just now: a rival's record may stand behind it.
+        oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;
         return;
       }
       if (verdict === "over") return;

@@ -50,6 +50,8 @@ class Writer {
   readonly clock = new ManualClock();
   readonly store: MemoryJournalStore;
   readonly log: string[] = [];
+  /** When each committed batch was sent, by the proof of it. */
+  readonly sentMs: (number | undefined)[] = [];
   readonly journal;
   readonly committer: Committer;
   tail: ChainTail;
@@ -62,7 +64,10 @@ class Writer {
     const recent = recordsOf(store);
     const deps = { journal: this.journal, clock: this.clock, position, recent };
     this.committer = new Committer(deps, {
-      onCommitted: ({ idx }, stored) => this.log.push(`committed ${idx}@${stored?.seq ?? "none"}`),
+      onCommitted: ({ idx }, stored) => {
+        this.log.push(`committed ${idx}@${stored?.seq ?? "none"}`);
+        this.sentMs.push(stored?.sentMonotonicMs);
+      },
       onDead: ({ seq }) => this.log.push(`dead @${seq}`),
       onRefilled: (records) => this.log.push(`refilled ${records}`),
       onTailLost: (lastSeq) => this.log.push(`tail lost behind @${lastSeq}`),
@@ -156,6 +161,16 @@ describe("a batch is committed", () => {
     expect(await writer.play()).toEqual([]);
     expect(await writer.play(limits.appendRetryMs)).toEqual(["committed 1@1"]);
     expect(writer.store.lastSeq).toBe(1);
+  });
+
+  it("as of its first sending, where it is found stored after a later one was refused: a rival may stand behind it", async () => {
+    const answers: AnswerFate[] = ["lose"];
+    const writer = new Writer({ onAnswer: () => answers.shift() ?? "deliver" });
+    const sentMs = writer.clock.monotonicMs();
+    writer.append();
+    await writer.play(5_000);
+    expect(writer.log).toEqual(["committed 1@1"]);
+    expect(writer.sentMs).toEqual([sentMs]);
   });
 
   it("when its request was lost: sent again", async () => {
