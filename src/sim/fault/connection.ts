@@ -138,9 +138,12 @@ export class Connection implements Transport {
     const epoch = this.#epoch;
     const { link, life } = this.#deps;
     if (life.hasEnded) return;
+    let copies = 0;
     link.carry(
       "down",
       () => {
+        copies += 1;
+        if (copies > 1 && message.reply !== undefined) this.onCopy?.(message);
         if (epoch === this.#epoch && subscription.isActive) subscription.receive(message);
       },
       life,

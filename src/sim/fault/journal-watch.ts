@@ -19,6 +19,8 @@ export class JournalWatch {
   /** Told of every agent that the journal counts as lost. */
   onLapsed: (agent: string) => void = () => undefined;
   readonly #records: JournalRecord[] = [];
+  /** When each was stored, virtual ms. */
+  readonly #readMs: number[] = [];
   /** From which record on it is not known whether the journal still has what it had. */
   #doubtedSeq: number | undefined;
   #lastDeadSeq = 0;
@@ -52,6 +54,12 @@ export class JournalWatch {
     return this.#lastDeadSeq;
   }
 
+  /** How many of the last records were stored after an instant, virtual ms. */
+  storedSince(ms: number): number {
+    const first = this.#readMs.findIndex((readMs) => readMs > ms);
+    return first === -1 ? 0 : this.#readMs.length - first;
+  }
+
   /** The journal ends at `lastSeq` now: what stood behind it may come back. */
   lostTail(lastSeq: number): void {
     this.#doubtedSeq = lastSeq + 1;
@@ -65,6 +73,7 @@ export class JournalWatch {
       const bytes = stream.at(seq);
       if (bytes === undefined) break;
       this.#records.push({ seq, bytes });
+      this.#readMs.push(this.#habitat.engine.nowMs);
       this.#take(seq, bytes);
     }
     return this.state;
@@ -88,10 +97,12 @@ export class JournalWatch {
   /** Folds anew up to a record: the rest is void. */
   #goBack(lastSeq: number): void {
     this.#records.length = lastSeq;
+    this.#readMs.length = lastSeq;
     this.#doubtedSeq = undefined;
     this.#replay = new Replay();
     this.#succession = new Succession();
     for (const record of this.#records) this.#replay.take(record);
+    this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
   }
 
   #take(seq: number, bytes: Uint8Array): void {

@@ -41,6 +41,8 @@ const SETTLING_MS = 20_000;
 const SKEW_MS_MAX = 23 * 3_600_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
+/** Within so long a coordinator has begun and follows, ms. */
+const STARTING_MS = 3_000;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
 const READING_MS = 15_000;
 
@@ -154,10 +156,14 @@ export class World implements Victims {
   cutTail(count: number): void {
     const { stream, jetStream, occurrences } = this.habitat;
     const known = this.#coordinators.map(({ knownIdx }) => knownIdx).filter((idx) => idx !== undefined);
-    const isKnown = known.length > 0 && known.every((idx) => idx >= this.watch.state.idx);
+    const isKnown =
+      known.length === this.#coordinators.length && known.every((idx) => idx >= this.watch.state.idx);
     if (!isKnown || !this.watch.isWhole || stream.lastSeq === stream.firstSeq) return;
     // Nobody keeps dead records, so nobody could put them back.
-    const lost = Math.min(count, stream.lastSeq - Math.max(stream.firstSeq, this.watch.lastDeadSeq));
+    // Whoever began in between holds only the newest, and takes the rest for lost.
+    const bornMs = Math.max(...this.#coordinators.map(({ life }) => life?.bornMs ?? 0));
+    const held = this.watch.storedSince(bornMs + STARTING_MS);
+    const lost = Math.min(count, held, stream.lastSeq - Math.max(stream.firstSeq, this.watch.lastDeadSeq));
     if (lost < 1) return;
     jetStream.restart();
     stream.loseTail(lost);
