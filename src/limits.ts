@@ -228,9 +228,11 @@ export const limits = {
   queueShareForOthers: 0.1,
   /** What a refused submitter is told to wait when nothing better is known. */
   retryAfterMs: 500,
-  /** Ended tasks stay for idempotency and `waggle task` this long or this many. */
-  endedTasksMax: 1_000_000,
-  endedTasksMs: 24 * 3_600_000,
+  /** Ended tasks stay for idempotency and `waggle task` this long or this many, unless the policy says otherwise. */
+  rememberedTasksDefault: 1_000_000,
+  rememberMsDefault: 24 * 3_600_000,
+  /** Where many are to be forgotten at once, so many with each task that ends: a turn is not to take long. */
+  forgottenPerEndMax: 256,
   /** Clients waiting for outcomes: ids one coordinator keeps in memory. */
   awaitedTasksMax: 1_000_000,
   /** …and how many of them may wait for one task. */
@@ -318,6 +320,12 @@ export const limits = {
   ceilingTicksMax: 1_000_000,
   guaranteeMsMin: 1_000,
   guaranteeMsMax: 31 * 24 * 3_600_000,
+  /** Whoever asks again does so within `askTimeoutMs`, and must be known then. */
+  rememberMsMin: 60_000,
+  rememberMsMax: 31 * 24 * 3_600_000,
+  rememberedTasksMin: 1_000,
+  /** Some 300 bytes each, and as many lines of a snapshot. */
+  rememberedTasksMax: 10_000_000,
   /** Rows that are kept because somebody set something: bounds on what can be set. */
   kindsSetMax: 10_000,
   resourcesMax: 1_000,
@@ -570,6 +578,10 @@ assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must n
 assert(
   limits.askTimeoutMs < limits.slotAgentForgottenMs,
   "what an agent that left still asks is not taken for a new one's",
+);
+assert(
+  limits.askTimeoutMs < limits.rememberMsMin,
+  "whoever asks again is known, however little is remembered",
 );
 assert(limits.turnMsMax < limits.turnMsAlarm, "a turn that ends in time raises no alarm");
 assert(

@@ -9,6 +9,7 @@ const attributeByField: Readonly<Record<string, string>> = {
   "budget.windowMs": "budgetWindow",
   "budget.mode": "budgetMode",
   guaranteeMs: "guarantee",
+  rememberMs: "remember",
   tokensMax: "tokens",
   timeoutMs: "timeout",
   stallMs: "stall",

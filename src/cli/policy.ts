@@ -25,9 +25,10 @@ import { budgetText, limitText, type SettingLine, settingLines, tellSetting } fr
 import { numberBetween, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
-type PolicyFlags = Omit<PolicyPatch, "budget" | "guaranteeMs" | "speedExponent" | "topN"> &
+type PolicyFlags = Omit<PolicyPatch, "budget" | "guaranteeMs" | "rememberMs" | "speedExponent" | "topN"> &
   BudgetFlags & {
     readonly guarantee?: number;
+    readonly remember?: number;
     readonly speedExponent?: string;
     readonly topN?: OrNone<number>;
   };
@@ -103,6 +104,16 @@ function setCommand(program: Program): Command {
       "what a first attempt of a kind is taken to use",
       wholeNumber(1, limits.tokensPerAttemptMax),
     )
+    .option(
+      "--remember <duration>",
+      "how long ended tasks are known, so that a repeated submit runs nothing twice",
+      durationBetween(limits.rememberMsMin, limits.rememberMsMax),
+    )
+    .option(
+      "--remembered-tasks <n>",
+      "how many ended tasks are known, at most",
+      wholeNumber(limits.rememberedTasksMin, limits.rememberedTasksMax),
+    )
     .addOption(
       new Option("--projects <which>", "declared: only those that were set exist").choices([
         "open",
@@ -127,6 +138,7 @@ Examples:
 function patchOf(flags: PolicyFlags): PolicyPatch {
   const { rules, projectTurn, userTurn, agentRule, lambda, alpha, optimizeFor, autoTune } = flags;
   const { ceiling, guarantee, topN, tokensDefault, projects, speedExponent } = flags;
+  const { remember, rememberedTasks } = flags;
   return {
     rules,
     projectTurn,
@@ -141,6 +153,8 @@ function patchOf(flags: PolicyFlags): PolicyPatch {
     guaranteeMs: guarantee,
     topN: noneAsNull(topN),
     tokensDefault,
+    rememberMs: remember,
+    rememberedTasks,
     projects,
     ...budgetPatch(flags),
   };
@@ -188,6 +202,12 @@ function linesOf(policy: PolicySettings): SettingLine[] {
     ["top N", limitText(policy.topN)],
     ["budget", budgetText(policy.budget)],
     ["tokens default", formatCount(policy.tokensDefault)],
+    ...rememberedLines(policy),
     ["projects", policy.projects],
   ];
+}
+
+function rememberedLines({ rememberMs, rememberedTasks }: PolicySettings): SettingLine[] {
+  if (rememberMs === undefined || rememberedTasks === undefined) return []; // an older coordinator
+  return [["remembers", `${formatCount(rememberedTasks)} ended tasks for ${plainDuration(rememberMs)}`]];
 }

@@ -314,7 +314,7 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
 function* caps(state: SwarmState): Generator<string> {
   const fresh = [...state.taskById.values()].filter(({ attempt }) => attempt === 0).length;
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
-  yield* within("ended tasks", state.endedById.size, limits.endedTasksMax);
+  yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
   yield* within("kinds that are idle", state.idleKinds.size, limits.idleKindsMax);
   yield* within("projects", state.projectById.size, limits.projectsMax);

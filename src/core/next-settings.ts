@@ -42,6 +42,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     ceiling = base.ceiling,
     guaranteeMs = base.guaranteeMs,
     tokensDefault = base.tokensDefault,
+    rememberMs = base.rememberMs,
+    rememberedTasks = base.rememberedTasks,
     projects = base.projects,
   } = patch;
   const topN = replaced(base.topN, patch.topN);
@@ -57,6 +59,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   whole(guaranteeMs, limits.guaranteeMsMin, limits.guaranteeMsMax, "guaranteeMs");
   if (topN !== undefined) whole(topN, 1, limits.openAttemptsMax, "topN");
   whole(tokensDefault, 1, limits.tokensPerAttemptMax, "tokensDefault");
+  whole(rememberMs, limits.rememberMsMin, limits.rememberMsMax, "rememberMs");
+  whole(rememberedTasks, limits.rememberedTasksMin, limits.rememberedTasksMax, "rememberedTasks");
   among(projects, ["open", "declared"], "projects");
   return {
     rules: base.rules,
@@ -72,6 +76,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     ...(topN === undefined ? {} : { topN }),
     ...(budget === undefined ? {} : { budget }),
     tokensDefault,
+    rememberMs,
+    rememberedTasks,
     projects,
   };
 }

@@ -77,5 +77,9 @@ export interface PolicyPatch {
   readonly budget?: BudgetPatch | null | undefined;
   /** What a first attempt of a kind is taken to use, ≥ 1, at most `limits.tokensPerAttemptMax`. */
   readonly tokensDefault?: number | undefined;
+  /** How long ended tasks are remembered; ms in which somebody led. */
+  readonly rememberMs?: number | undefined;
+  /** How many ended tasks are remembered. */
+  readonly rememberedTasks?: number | undefined;
   readonly projects?: Policy["projects"] | undefined;
 }

@@ -3,6 +3,7 @@
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { defaultPolicy } from "../scheduling/policy.ts";
 import { emptyUse, usedOf, useUnder } from "../scheduling/rate.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
@@ -18,7 +19,8 @@ export function changePolicy(
   at: Instant,
 ): void {
   const before = state.policy;
-  state.policy = policy;
+  state.policy = { ...defaultPolicy, ...policy }; // an older leader did not know of all settings
+  state.horizonAt = (state.horizonAt + before.rememberMs - state.policy.rememberMs) as Instant;
   if (alphaSaid || policy.alpha !== before.alpha || !policy.autoTune) forgetTunedAlpha(state);
   adoptBudget(state.ledger, { before: before.budget, after: policy.budget }, at);
   if (policy.guaranteeMs !== before.guaranteeMs) adoptGuarantee(state, policy.guaranteeMs, at);

@@ -384,7 +384,7 @@ export interface SwarmState {
   /** The first batch that is kept to be read; 1 until the audit was trimmed. */
   auditFirstIdx: BatchIndex;
   at: Instant;
-  /** What ended before may be forgotten: 24 h of led time ago (journal-time.ts). */
+  /** What ended before may be forgotten: `policy.rememberMs` of led time ago (journal-time.ts). */
   horizonAt: Instant;
   /** Units of work completed. */
   tick: number;
@@ -469,7 +469,7 @@ export function emptyState(): SwarmState {
     idx: 0 as BatchIndex,
     auditFirstIdx: 1 as BatchIndex,
     at: 0 as Instant,
-    horizonAt: -limits.endedTasksMs as Instant,
+    horizonAt: -defaultPolicy.rememberMs as Instant,
     tick: 0,
     submissions: 0,
     assignments: 0,

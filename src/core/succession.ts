@@ -3,7 +3,6 @@
 // record continues the chain is for replay.ts to say.
 
 import type { AgentId, Incarnation, TaskId } from "../ids.ts";
-import { limits } from "../limits.ts";
 import type { Violation } from "./invariant.ts";
 import { LedgerSuccession } from "./ledger-invariants.ts";
 import { SlotSuccession } from "./slot-invariants.ts";
@@ -101,7 +100,7 @@ export class Succession {
 }
 
 function isWithinHorizon(state: SwarmState, { endedAt }: EndedTask): boolean {
-  return state.endedById.size < limits.endedTasksMax && endedAt >= state.horizonAt;
+  return state.endedById.size < state.policy.rememberedTasks && endedAt >= state.horizonAt;
 }
 
 function numbersOf(state: SwarmState): [what: string, now: number][] {

@@ -248,8 +248,11 @@ function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: nu
 }
 
 function forgetEnded(state: SwarmState): void {
+  let forgotten = 0;
   for (const [id, ended] of state.endedById) {
-    if (state.endedById.size <= limits.endedTasksMax && ended.endedAt >= state.horizonAt) return;
+    const isKept = state.endedById.size <= state.policy.rememberedTasks && ended.endedAt >= state.horizonAt;
+    if (isKept || forgotten === limits.forgottenPerEndMax) return;
     state.endedById.delete(id);
+    forgotten += 1;
   }
 }

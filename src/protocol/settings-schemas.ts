@@ -88,6 +88,18 @@ export const policyPatchSchema = z.object({
     .max(limits.tokensPerAttemptMax)
     .optional()
     .describe("what a first attempt of a kind is taken to use"),
+  rememberMs: z
+    .int()
+    .min(limits.rememberMsMin)
+    .max(limits.rememberMsMax)
+    .optional()
+    .describe("how long ended tasks are remembered, counted while somebody leads"),
+  rememberedTasks: z
+    .int()
+    .min(limits.rememberedTasksMin)
+    .max(limits.rememberedTasksMax)
+    .optional()
+    .describe("how many ended tasks are remembered"),
   projects: z.enum(["open", "declared"]).optional().describe("declared: only projects that were set exist"),
 });
 
@@ -139,6 +151,9 @@ const policySchema = z.object({
   topN: z.number().optional(),
   budget: budgetSchema.optional(),
   tokensDefault: z.number(),
+  /** Of a coordinator that knows of them. */
+  rememberMs: z.number().optional(),
+  rememberedTasks: z.number().optional(),
   projects: z.enum(["open", "declared"]),
 });
 /** What holds for the swarm as a whole. */

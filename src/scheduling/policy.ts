@@ -49,6 +49,9 @@ export interface Policy {
   readonly budget?: BudgetSettings;
   /** What a first attempt of a kind is taken to use when nobody said and nothing was learnt, tokens. */
   readonly tokensDefault: number;
+  /** The horizon of idempotency: how long, in ms of led time, and how many ended tasks are remembered. */
+  readonly rememberMs: number;
+  readonly rememberedTasks: number;
   /** `declared`: only projects that an operator has set exist. */
   readonly projects: "open" | "declared";
 }
@@ -91,5 +94,7 @@ export const defaultPolicy: Policy = {
   autoTune: false,
   guaranteeMs: limits.guaranteeMs,
   tokensDefault: limits.tokensPerAttemptDefault,
+  rememberMs: limits.rememberMsDefault,
+  rememberedTasks: limits.rememberedTasksDefault,
   projects: "open",
 };

@@ -164,7 +164,7 @@ describe("a report that comes wrong", () => {
     const turns = underWay();
     const again = turns.report("t1", completed);
     turns.turn(again);
-    turns.pass(limits.endedTasksMs + 1);
+    turns.pass(limits.rememberMsDefault + 1);
     turns.turn(submit({ id: taskId("t2") }));
     turns.turn(turns.report("t2", completed));
     expect(turns.turn(again)).toEqual([{ kind: "gone" }]);

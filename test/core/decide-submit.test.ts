@@ -111,7 +111,7 @@ describe("submitting", () => {
   it("is forgotten beyond the horizon, and then a new task", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("old") }), cancel("old"));
-    turns.pass(limits.endedTasksMs + 1);
+    turns.pass(limits.rememberMsDefault + 1);
     turns.turn(submit({ id: taskId("t2") }), cancel("t2"));
     expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: false }]);
   });
@@ -119,11 +119,11 @@ describe("submitting", () => {
   it("is remembered whatever the clock says that passed between two terms", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("old") }), cancel("old"));
-    turns.pass(limits.endedTasksMs + 1);
+    turns.pass(limits.rememberMsDefault + 1);
     turns.turn({ type: "StartTerm", term: term(2), leader: "c2", timeoutMs: 3_000 });
     turns.turn(submit({ id: taskId("t2") }), cancel("t2"));
     expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: true }]);
-    turns.pass(limits.endedTasksMs + 1);
+    turns.pass(limits.rememberMsDefault + 1);
     turns.turn(submit({ id: taskId("t3") }), cancel("t3"));
     expect(turns.turn(submit({ id: taskId("old") }))).toMatchObject([{ kind: "accepted", duplicate: false }]);
   });

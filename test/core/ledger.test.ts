@@ -188,7 +188,7 @@ describe("a report that comes after its attempt was lost", () => {
     swarm.report({ ...lost, agent: agentId("a2") }, { kind: "completed", result: "", tokens: 9 });
     swarm.report({ ...lost, task: taskId("t2") }, { kind: "completed", result: "", tokens: 9 });
     expect(swarm.all("TokensCharged")).toEqual([]);
-    swarm.pass(limits.endedTasksMs + 1);
+    swarm.pass(limits.rememberMsDefault + 1);
     assign("t2", 0, "a2");
     lapse("a2");
     swarm.report(lost, { kind: "completed", result: "", tokens: 9 });
@@ -199,7 +199,7 @@ describe("a report that comes after its attempt was lost", () => {
     assign("t1", 1_000);
     const [lost] = swarm.all("TaskAssigned");
     lapse();
-    swarm.pass(limits.endedTasksMs);
+    swarm.pass(limits.rememberMsDefault);
     assign("t2", 0, "a2");
     lapse("a2");
     if (lost !== undefined) swarm.report(lost, { kind: "completed", result: "", tokens: 9 });

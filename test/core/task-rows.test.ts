@@ -83,14 +83,14 @@ describe("a full table", () => {
   it("of ended tasks forgets the one that ended first", () => {
     const turns = new Turns();
     const { endedById } = turns.state;
-    for (let n = 0; n < limits.endedTasksMax; n += 1) {
+    for (let n = 0; n < limits.rememberedTasksDefault; n += 1) {
       const ended = { id: taskId(`old${n}`), state: "completed", endedAt: turns.at } as EndedTask;
       endedById.set(ended.id, ended);
     }
-    turns.state.submissions += limits.endedTasksMax;
-    turns.state.counts.completed += limits.endedTasksMax;
+    turns.state.submissions += limits.rememberedTasksDefault;
+    turns.state.counts.completed += limits.rememberedTasksDefault;
     turns.turn(submit(), { type: "CancelTask", project: projectId("p"), task: taskId("t1") });
-    expect(endedById.size).toBe(limits.endedTasksMax);
+    expect(endedById.size).toBe(limits.rememberedTasksDefault);
     expect([endedById.has(taskId("old0")), endedById.has(taskId("t1"))]).toEqual([false, true]);
   });
 });

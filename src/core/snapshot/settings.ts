@@ -32,6 +32,8 @@ export function readPolicy(fields: Fields): Policy {
     policy.optionalWhole("topN");
     policy.optionalChecked("budget", lookAtBudget);
     policy.whole("tokensDefault");
+    policy.whole("rememberMs", { min: 1 });
+    policy.whole("rememberedTasks", { min: 1 });
     policy.oneOf("projects", projectsAllowed);
   });
 }

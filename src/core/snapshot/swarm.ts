@@ -50,7 +50,7 @@ export function readHeader(fields: Fields): SwarmState {
   state.idx = fields.whole("idx");
   state.auditFirstIdx = fields.whole("auditFirstIdx", { min: 1 });
   state.at = fields.whole("at");
-  state.horizonAt = fields.whole("horizonAt", { min: -limits.endedTasksMs });
+  state.horizonAt = fields.whole("horizonAt", { min: -limits.rememberMsMax });
   state.virtualTime = fields.amount("virtualTime");
   state.isPaused = fields.flag("isPaused");
   state.policy = readPolicy(fields);
