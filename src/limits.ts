@@ -97,8 +97,12 @@ export const limits = {
   /** How often it is looked at where the journal begins and ends: so long after a hole something may be acknowledged
    *  that only this process holds. */
   journalLookMs: 1_000,
+  /** "No such record" of what was acknowledged, said for so long, is meant: servers that fail over may say it, too. */
+  readBackPatienceMs: 5_000,
   /** Pause before a snapshot that must be made is tried again. */
   rescueRetryMs: 1_000,
+  /** Pause before a journal that did not keep what it acknowledged is tried with one more batch. */
+  rescueProbeMs: 5_000,
   /** Records that are read backwards, to find where a hole ends: what is before them counts as lost. */
   holeScanRecordsMax: 10_000,
   /** What a coordinator keeps of the journal's newest records, to append again what a power failure took: longer than

@@ -24,6 +24,7 @@ import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
+import { unreadableError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts";
@@ -51,6 +52,7 @@ import type { TransferRequest } from "./operator-requests.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
 import { ProgressGate } from "./progress-gate.ts";
+import { ReadBack } from "./read-back.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
@@ -141,6 +143,9 @@ export class Leader {
   #pulseMonotonicMs: number;
   readonly #refusals: RefusalTally;
   readonly #rescue: Rescue;
+  /** Bumped when a rescue takes the place of another. */
+  #rescueRound = 0;
+  readonly #readBack: ReadBack;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
@@ -163,6 +168,12 @@ export class Leader {
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
     this.#rescue = new Rescue(deps, deps.compaction?.snapshots);
+    this.#readBack = new ReadBack(deps, {
+      onDoubt: () => this.#rescue.doubt(),
+      onFound: () => this.#dispelDoubt(),
+      onUnreadable: (error) => this.#sawUnreadable(error),
+      onDamaged: (error) => this.#finish({ kind: "halted", error }),
+    });
     this.presences = new Presences(clock);
     this.#progressGate = new ProgressGate(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
@@ -192,8 +203,10 @@ export class Leader {
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
         onDead: (record, reason) => this.#sawDead(record, reason),
-        onRefilled: (records) =>
-          deps.logger.error({ records }, "the journal had lost its end: it was put back"),
+        onRefilled: (records) => {
+          deps.logger.error({ records }, "the journal had lost its end: it was put back");
+          this.#readBack.lookSoon();
+        },
         onTailLost: (lastSeq, error) => this.#guarded(() => this.#lostTail(lastSeq, error)),
         onDeposed: () => this.#finish({ kind: "deposed" }),
         onHalted: (error) => this.#finish({ kind: "halted", error }),
@@ -264,11 +277,7 @@ export class Leader {
 
   /** The journal lost records that a restart would read, under an unchanged end. */
   rescue(lost: JournalDamagedError): void {
-    if (this.#phase === "over" || this.#rescue.phase !== "none") return;
-    this.#guarded(() => {
-      this.#rescue.begin("hole", lost);
-      void this.#save(() => this.#foldedAtRest());
-    });
+    this.#rescueAtRest("hole", lost);
   }
 
   /** Decided behind what came before it, answered with the end of the term. */
@@ -383,6 +392,7 @@ export class Leader {
 
   /** Whether the last acknowledged append is young enough that no other leader can have been elected since. */
   #isTrusted(): boolean {
+    if (this.#rescue.phase !== "none") return false;
     if (!this.#deps.journal.sharable) return true;
     return this.#deps.clock.monotonicMs() - this.#provenMonotonicMs < this.#deps.timing.trustMs;
   }
@@ -420,7 +430,7 @@ export class Leader {
     }
     const commit = this.committed;
     this.#rescue.tell(() => this.#tell(held, commit));
-    this.#rescueOn(stored);
+    this.#onCommitted();
     if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
     else this.#scheduleTurn();
   }
@@ -478,41 +488,77 @@ export class Leader {
 
   // --- what the journal lost ----------------------------------------------------------------------
 
+  #rescueAtRest(reason: LossReason, lost: JournalDamagedError): void {
+    const { phase } = this.#rescue;
+    if (this.#isOver || phase === "saving" || phase === "proving") return;
+    this.#guarded(() => {
+      this.#rescue.begin(reason, lost);
+      void this.#save(() => this.#foldedAtRest());
+    });
+  }
+
   #lostTail(lastSeq: number, error: JournalDamagedError): void {
     this.#rescue.begin("tail-lost", error);
     void this.#save(async () => this.#folded(lastSeq));
   }
 
-  /** The next step of a rescue, if one is under way, after a commit. */
-  #rescueOn(stored: Stored | undefined): void {
-    if (this.#rescue.phase === "proving" && stored !== undefined) this.#rescue.end();
-    this.#onCommitted();
+  /** Where there is nothing to save to, it is waited for. */
+  #sawUnreadable(error: JournalDamagedError): void {
+    if (this.#rescue.canSave) this.#rescueAtRest("unreadable", error);
+    else this.#deps.logger.error({ err: error }, "the journal does not keep what it acknowledges");
   }
 
-  /** Saves the state, behind which the journal goes on at `lastSeq`; what is in flight is durable with it. The beat
-   *  behind it proves that nobody else went on there. */
-  async #save(fold: () => Promise<Folded>): Promise<void> {
-    const { reason } = this.#rescue;
-    let folded: Folded;
-    try {
-      folded = await this.#rescue.save(fold);
-    } catch (cause) {
-      return this.#broke(cause);
-    }
-    if (this.#isOver) return;
+  #dispelDoubt(): void {
     this.#guarded(() => {
-      if (reason === "tail-lost") this.#committer.continueBehind(folded.position.seq);
-      this.#appendBeat();
+      if (this.#rescue.dispel()) this.#scheduleTurn();
     });
-    await this.#trimAudit(folded, reason);
+  }
+
+  /** Saves the state, behind which the journal goes on; what is in flight is durable with it. Over once the journal
+   *  keeps what is appended behind it. */
+  async #save(fold: () => Promise<Folded>): Promise<void> {
+    this.#rescueRound += 1;
+    const round = this.#rescueRound;
+    const { reason } = this.#rescue;
+    const isCurrent = () => !this.#isOver && round === this.#rescueRound;
+    try {
+      let folded = await this.#rescue.save(fold);
+      if (!isCurrent()) return;
+      if (reason === "tail-lost") this.#committer.continueBehind(folded.position.seq);
+      while (!(await this.#isKeptBehind(folded))) {
+        if (!isCurrent()) return;
+        this.#rescue.begin("unreadable", unreadableError(folded.position.seq + 1));
+        folded = await this.#rescue.save(() => this.#foldedAtRest());
+        await new Promise<void>((resolve) => this.#deps.clock.after(limits.rescueProbeMs, resolve));
+        if (!isCurrent()) return;
+      }
+      if (!isCurrent()) return;
+      this.#readBack.forgive();
+      this.#rescue.end();
+      this.#scheduleTurn();
+      await this.#trimAudit(folded, reason);
+    } catch (cause) {
+      this.#broke(cause);
+    }
+  }
+
+  /** Appends a beat: stored, it proves that nobody else went on there, and found, that the journal keeps it. */
+  async #isKeptBehind({ position }: Folded): Promise<boolean> {
+    this.#appendBeat();
+    await this.#atRest();
+    return !this.#isOver && this.#readBack.areKept(position.seq + 1);
   }
 
   /** Once nothing is in flight. */
-  async #foldedAtRest(): Promise<Folded> {
+  async #atRest(): Promise<void> {
     while (this.#held.length > 0 && !this.#isOver)
       await new Promise<void>((resolve) => {
         this.#onCommitted = resolve;
       });
+  }
+
+  async #foldedAtRest(): Promise<Folded> {
+    await this.#atRest();
     return this.#folded(this.#committer.lastSeq);
   }
 
@@ -528,8 +574,9 @@ export class Leader {
   }
 
   /** Puts on record from which batch on the journal is whole again. */
-  async #trimAudit({ position, places }: Folded, reason: LossReason): Promise<void> {
+  async #trimAudit({ position, places }: Folded, loss: LossReason): Promise<void> {
     const { journal, logger } = this.#deps;
+    const reason = loss === "tail-lost" ? "tail-lost" : "hole";
     try {
       const firstSeq =
         reason === "hole" ? await firstSeqBehindHoles(journal, position.seq) : position.seq + 1;
@@ -548,10 +595,11 @@ export class Leader {
     const now = this.#deps.clock.monotonicMs();
     const { pulseMs, pulseLateMs } = this.#deps.timing;
     const isLate = now - this.#pulseMonotonicMs > pulseLateMs + pulseMs;
-    if (isLate || this.#deps.transport.status() !== "connected") this.presences.restart(this.#state);
+    const isConnected = this.#deps.transport.status() === "connected";
+    if (isLate || !isConnected) this.presences.restart(this.#state);
+    if (!isConnected) this.#readBack.lookSoon(); // once it is: the server may have lost something
     this.#pulseMonotonicMs = now;
-    const isSaving = this.#rescue.phase === "saving" && this.#rescue.reason === "hole";
-    if (isSaving && this.#beat(now).length > 0) this.#appendBeat();
+    if (this.#rescue.takesBeats && this.#beat(now).length > 0) this.#appendBeat();
     // While what an earlier pulse found is undecided, finding it again would only pile up.
     if (this.#own.length === 0) {
       const overdue = this.presences.overdue(this.#state, this.#jitter);
@@ -562,6 +610,7 @@ export class Leader {
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     this.#deps.room.look();
+    this.#readBack.look();
     this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
   }
@@ -638,6 +687,7 @@ export class Leader {
     this.#cancelDue?.();
     this.#committer.stop();
     this.#rescue.stop();
+    this.#readBack.stop();
     this.#onEnd(end);
   }
 }

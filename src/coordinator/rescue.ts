@@ -1,10 +1,14 @@
 // What a leader does when the journal lost records that a restart would read, and nobody can put back: a snapshot of the
-// state in memory stands for them. Until it is durable, and the journal has taken one more batch behind it, nothing is
-// told that was committed since the loss was found.
+// state in memory stands for them. Until it is durable, and the journal has taken one more batch behind it and given it
+// back (read-back.ts), nothing is told that was committed since the loss was found.
 //
-//   none ─begin→ saving ─durable→ proving ─the next commit→ none
+//   none ─begin→ saving ─durable→ proving ─the next batch is found→ none
+//     ⇅ doubt, dispel  ↗            │ not found
+//   doubting ─begin───┘  saving ◄───┘
 //
-// While it saves, the leader appends beats and nothing else: they change no row of the state, and keep standbys off.
+// While it saves, the leader appends beats and nothing else: they change no row of the state, and keep standbys off. A
+// journal that does not keep what it acknowledges gets no beats: so the newest snapshot reaches to its end, and whoever
+// starts can go on behind it.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -15,14 +19,15 @@ import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 
-export type LossReason = Extract<TrimReason, "hole" | "tail-lost">;
+/** `unreadable`: the journal acknowledged records and does not find them. */
+export type LossReason = Extract<TrimReason, "hole" | "tail-lost"> | "unreadable";
 
 export interface RescueDeps {
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-type Phase = "none" | "saving" | "proving";
+type Phase = "none" | "doubting" | "saving" | "proving";
 
 export class Rescue {
   readonly #deps: RescueDeps;
@@ -44,6 +49,28 @@ export class Rescue {
 
   get reason(): LossReason {
     return this.#reason;
+  }
+
+  /** Whether there is anywhere to save to. */
+  get canSave(): boolean {
+    return this.#snapshots !== undefined;
+  }
+
+  /** Whether a beat does no harm, and shows that the leader lives. */
+  get takesBeats(): boolean {
+    return this.#phase === "doubting" || (this.#phase === "saving" && this.#reason === "hole");
+  }
+
+  /** The journal may have lost what it acknowledged: nothing is told until that is known. */
+  doubt(): void {
+    if (this.#phase === "none") this.#phase = "doubting";
+  }
+
+  /** It has not. @returns whether it was doubted */
+  dispel(): boolean {
+    if (this.#phase !== "doubting") return false;
+    this.#release();
+    return true;
   }
 
   /** @throws JournalDamagedError where there is nowhere to save to */
@@ -89,12 +116,16 @@ export class Rescue {
 
   /** All is safe: tells what was held back. */
   end(): void {
-    this.#phase = "none";
     this.#deps.logger.warn("the state is saved: answers go on");
-    for (const run of this.#untold.splice(0)) run();
+    this.#release();
   }
 
   stop(): void {
     this.#isOver = true;
+  }
+
+  #release(): void {
+    this.#phase = "none";
+    for (const run of this.#untold.splice(0)) run();
   }
 }

@@ -51,6 +51,16 @@ export function lostWithinError(firstSeq: number, missing: number): JournalDamag
   );
 }
 
+/** The journal counts a record that it does not find. */
+export function unreadableError(seq: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal acknowledged record ${seq} and does not find it: its storage is damaged, and so may be whatever it ` +
+      "acknowledges now. Let this coordinator run, and restart the nats-server, or replace it by a newer one on the same " +
+      "storage (from 2.10 on they cut such a store where it is damaged); nothing is answered until what is appended " +
+      "is found",
+  );
+}
+
 /** Somebody wrote behind a lost end, and the record at `seq` is not the one that stood there. */
 export function forkError(seq: number): JournalDamagedError {
   return new JournalDamagedError(

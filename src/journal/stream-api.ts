@@ -25,6 +25,8 @@ export const apiCodes = {
   noResources: 10023,
   noAccountStorage: 10028,
   offForAccount: 10039,
+  /** The server met an error of its own; of a record: its store is damaged there. */
+  streamFailed: 10051,
   noStorage: 10047,
   streamNameInUse: 10058,
   streamNotFound: 10059,
@@ -104,9 +106,14 @@ export class StreamApi {
     await this.#call(`STREAM.CREATE.${this.stream}`, anySchema, config);
   }
 
-  /** With its subject, or undefined where none is. @throws StreamApiError, UnreachableError */
-  read(seq: number): Promise<StreamRecord | undefined> {
-    return this.#get({ seq });
+  /** With its subject, or undefined where none is, or none that can be read. @throws StreamApiError, UnreachableError */
+  async read(seq: number): Promise<StreamRecord | undefined> {
+    try {
+      return await this.#get({ seq });
+    } catch (error) {
+      if (error instanceof StreamApiError && error.errCode === apiCodes.streamFailed) return undefined;
+      throw error;
+    }
   }
 
   /** The first record at or after `seq` that has this subject. @throws StreamApiError, UnreachableError */

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
 import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
+import { type AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -15,17 +16,20 @@ const timeoutMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let snapshots: MemorySnapshots;
-let first: ReturnType<MemoryJournalStore["open"]>;
+let first: HidingJournal;
 let swarm: TestSwarm;
 /** What becomes of the next puts; a promise holds them. */
 let onPut: () => PutFate | Promise<PutFate>;
+/** Whether the store acknowledges records and does not keep them, as nats-server 2.9 does behind a flipped bit. */
+let isForgetful: boolean;
 
 beforeEach(async () => {
   clock = new ManualClock();
   store = new MemoryJournalStore();
   snapshots = new MemorySnapshots();
   onPut = () => "deliver";
-  first = store.open();
+  isForgetful = false;
+  first = new HidingJournal(store, { onAnswer: (_, outcome) => forgetAgain(outcome) });
   const random = { ...systemRandom, next: () => 0 };
   swarm = await startTestSwarm({
     clock,
@@ -66,6 +70,20 @@ function roleOf(coordinator: Coordinator): Role {
     present = role;
   });
   return present;
+}
+
+/** May not find what is there. */
+class HidingJournal extends MemoryJournal {
+  isHiding = false;
+
+  override async read(seq: number): Promise<JournalRecord | undefined> {
+    return this.isHiding ? undefined : super.read(seq);
+  }
+}
+
+function forgetAgain(outcome: AppendOutcome): AnswerFate {
+  if (isForgetful && outcome.kind === "stored") loseRecord(outcome.seq);
+  return "deliver";
 }
 
 /** How many tasks a coordinator knows that reads what there is now. */
@@ -168,6 +186,74 @@ describe("a hole under an unchanged end", () => {
       code: "WAGGLE_JOURNAL_DAMAGED",
       message: expect.stringMatching(/from a backup/),
     });
+  });
+});
+
+describe("a journal that acknowledges what it does not keep", () => {
+  const untilSure = () => clock.advance(limits.journalLookMs + limits.readBackPatienceMs + timeoutMs);
+  const isAnswered = async (answer: Promise<unknown>) => {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    answer.then(end, end);
+    await clock.settle();
+    return isOver;
+  };
+
+  it("has nothing acknowledged or told until it keeps what is appended; nothing that was accepted is lost", async () => {
+    await submit("t1");
+    isForgetful = true;
+    await submit("t2"); // before anybody looks
+    await untilSure();
+    const answer = submit("t3");
+    await clock.advance(limits.askTimeoutMs / 10);
+    expect(await isAnswered(answer)).toBe(false);
+    isForgetful = false;
+    await clock.advance(limits.readBackPatienceMs + 2 * limits.rescueProbeMs);
+    await answer.catch(() => undefined); // the request gave up; what it asked for is taken in all the same
+    expect(await submit("t4")).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await tasksAfterRestart()).toBe(4);
+  });
+
+  it("leaves to whoever starts a snapshot that reaches to its end", async () => {
+    await submit("t1");
+    isForgetful = true;
+    await submit("t2");
+    await untilSure();
+    await clock.advance(2 * limits.readBackPatienceMs);
+    isForgetful = false;
+    first.setCutOff(true);
+    const next = await swarm.startAnother("c9");
+    await clock.advance(2 * timeoutMs);
+    expect([roleOf(next), (await swarm.client.status()).tasks.queued]).toEqual(["leading", 2]);
+  });
+
+  it("is waited for where there is nothing to save to, and what was held back is told once it is found", async () => {
+    const bare = new MemoryJournalStore();
+    const journal = new HidingJournal(bare, {});
+    const alone = await startTestSwarm({ clock, store: bare, journal });
+    await alone.client.submit([{ id: "t1", kind: "count" }]);
+    journal.isHiding = true;
+    await untilSure();
+    const answer = alone.client.submit([{ id: "t2", kind: "count" }]);
+    expect([await isAnswered(answer), roleOf(alone.coordinator)]).toEqual([false, "leading"]);
+    journal.isHiding = false;
+    await clock.advance(limits.journalLookMs);
+    expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    await alone.stop();
+  });
+
+  it("may only have been read by who does not know the newest yet: told late, and nothing is saved", async () => {
+    await submit("t1");
+    first.isHiding = true;
+    await clock.advance(limits.readBackPatienceMs - limits.journalLookMs);
+    const answer = submit("t2");
+    expect(await isAnswered(answer)).toBe(false);
+    first.isHiding = false;
+    await clock.advance(limits.journalLookMs);
+    expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(snapshots.places("manifest")).toEqual([]);
   });
 });
 

@@ -35,6 +35,8 @@ export class FakeStream implements StreamWire {
   readonly begun: number[] = [];
   /** Deliveries that are lost on the way, by sequence; each is lost once. */
   readonly lost = new Set<number>();
+  /** Records that the server has and cannot read. */
+  readonly unreadable = new Set<number>();
   /** Records sent to consumers so far. */
   delivered = 0;
   /** While true the server says nothing to pulls, not even heartbeats. */
@@ -86,6 +88,8 @@ export class FakeStream implements StreamWire {
         const bytes = this.records.get(body.seq);
         if (bytes === undefined)
           return answered({ error: { err_code: 10037, description: "no message found" } });
+        if (this.unreadable.has(body.seq))
+          return answered({ error: { err_code: 10051, description: "partial cache" } });
         return answered({
           message: { seq: body.seq, subject: FAKE_SUBJECT, data: Buffer.from(bytes).toString("base64") },
         });

@@ -181,6 +181,13 @@ describe("reading a stream", () => {
   });
 });
 
+it("a record that the server cannot read is not found", async () => {
+  const { stream, journal } = aStream(3);
+  stream.unreadable.add(2);
+  expect(await journal.read(2)).toBeUndefined();
+  expect(await journal.read(3)).toMatchObject({ seq: 3 });
+});
+
 describe("a stream that is another one", () => {
   it("is damage, whoever asks: it was deleted and made again", async () => {
     const { stream, journal } = aStream(3);

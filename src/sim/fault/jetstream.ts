@@ -18,6 +18,8 @@ export type PublishFate =
   | "refuse-uncommitted"
   /** `{"seq":0,"duplicate":true}` of what was never stored: 2.10.27 can say so. */
   | "false-duplicate"
+  /** Counted and acknowledged, and not found for good: 2.9.10 behind a bit that flipped in its newest block. */
+  | "forget"
   | "full"
   /** JetStream is not enabled: said while servers fail over. */
   | "off"
@@ -136,6 +138,8 @@ export class SimJetStream {
       case "store-unheard":
         stream.publish(message);
         return;
+      case "forget":
+        return reply(stream.publish(message, { isKept: false }));
       case "drop":
         return;
       case "refuse-uncommitted": {
@@ -258,7 +262,7 @@ export class SimStream {
 
   // --- what the server does -------------------------------------------------------------------------
 
-  publish({ subject, bytes, expectedSeq }: Publish): object {
+  publish({ subject, bytes, expectedSeq }: Publish, { isKept } = { isKept: true }): object {
     if (expectedSeq !== undefined && expectedSeq !== this.#lastSeq) {
       const description = `wrong last sequence: ${this.#lastSeq}`;
       return { error: { ...apiErrors.wrongLastSequence, description } };
@@ -266,8 +270,10 @@ export class SimStream {
     const { max_bytes = -1 } = this.#config as { max_bytes?: number };
     if (max_bytes > 0 && this.#bytes + bytes.length > max_bytes) return { error: apiErrors.storeFailed };
     this.#lastSeq += 1;
-    this.#records.set(this.#lastSeq, { subject, bytes: bytes.slice() });
-    this.#bytes += bytes.length;
+    if (isKept) {
+      this.#records.set(this.#lastSeq, { subject, bytes: bytes.slice() });
+      this.#bytes += bytes.length;
+    }
     for (const [name, consumer] of this.#consumers) this.#deliver(name, consumer);
     return { stream: this.name, seq: this.#lastSeq };
   }

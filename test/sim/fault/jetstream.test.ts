@@ -141,6 +141,16 @@ describe("the simulated JetStream's faults", () => {
     expect(world.questionFates).toEqual([]);
   });
 
+  it("what is acknowledged and forgotten is counted, and never found", async () => {
+    const world = new World();
+    const journal = world.open();
+    world.publishFates = ["store", "forget", "store"];
+    await fill(journal, 3);
+    expect(await journal.position()).toEqual({ firstSeq: 1, lastSeq: 3, missing: 1 });
+    expect(await journal.read(2)).toBeUndefined();
+    await expect(tell(journal.replay(1))).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
   it("an intruder's record takes a place", async () => {
     const world = new World();
     const journal = world.open();
