@@ -170,7 +170,7 @@ export class Leader {
     this.#rescue = new Rescue(deps, deps.compaction?.snapshots);
     this.#readBack = new ReadBack(deps, {
       onDoubt: () => this.#rescue.doubt(),
-      onFound: () => this.#dispelDoubt(),
+      onFound: () => this.#guarded(() => this.#rescue.dispel()),
       onUnreadable: (error) => this.#sawUnreadable(error),
       onDamaged: (error) => this.#finish({ kind: "halted", error }),
     });
@@ -320,7 +320,7 @@ export class Leader {
 
   #runTurn(): void {
     if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
-    if (this.#rescue.phase !== "none") return; // its end does
+    if (this.#rescue.holdsTurns) return; // its end does
     if (this.#held.some((held) => this.#isEndTerm(held))) return; // nothing follows a term's end
     this.#guarded(() => {
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
@@ -489,8 +489,7 @@ export class Leader {
   // --- what the journal lost ----------------------------------------------------------------------
 
   #rescueAtRest(reason: LossReason, lost: JournalDamagedError): void {
-    const { phase } = this.#rescue;
-    if (this.#isOver || phase === "saving" || phase === "proving") return;
+    if (this.#isOver || this.#rescue.holdsTurns) return;
     this.#guarded(() => {
       this.#rescue.begin(reason, lost);
       void this.#save(() => this.#foldedAtRest());
@@ -506,12 +505,6 @@ export class Leader {
   #sawUnreadable(error: JournalDamagedError): void {
     if (this.#rescue.canSave) this.#rescueAtRest("unreadable", error);
     else this.#deps.logger.error({ err: error }, "the journal does not keep what it acknowledges");
-  }
-
-  #dispelDoubt(): void {
-    this.#guarded(() => {
-      if (this.#rescue.dispel()) this.#scheduleTurn();
-    });
   }
 
   /** Saves the state, behind which the journal goes on; what is in flight is durable with it. Over once the journal

@@ -6,9 +6,9 @@
 //     ⇅ doubt, dispel  ↗            │ not found
 //   doubting ─begin───┘  saving ◄───┘
 //
-// While it saves, the leader appends beats and nothing else: they change no row of the state, and keep standbys off. A
-// journal that does not keep what it acknowledges gets no beats: so the newest snapshot reaches to its end, and whoever
-// starts can go on behind it.
+// While it doubts, turns go on, and what they bring about is held back. While it saves, the leader appends beats and
+// nothing else: they change no row of the state, and keep standbys off. A journal that does not keep what it acknowledges
+// gets no beats: so the newest snapshot reaches to its end, and whoever starts can go on behind it.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -56,9 +56,14 @@ export class Rescue {
     return this.#snapshots !== undefined;
   }
 
-  /** Whether a beat does no harm, and shows that the leader lives. */
+  /** Whether the state must not change. */
+  get holdsTurns(): boolean {
+    return this.#phase === "saving" || this.#phase === "proving";
+  }
+
+  /** Whether a beat does no harm meanwhile, and shows that the leader lives. */
   get takesBeats(): boolean {
-    return this.#phase === "doubting" || (this.#phase === "saving" && this.#reason === "hole");
+    return this.#phase === "saving" && this.#reason === "hole";
   }
 
   /** The journal may have lost what it acknowledged: nothing is told until that is known. */
@@ -66,11 +71,9 @@ export class Rescue {
     if (this.#phase === "none") this.#phase = "doubting";
   }
 
-  /** It has not. @returns whether it was doubted */
-  dispel(): boolean {
-    if (this.#phase !== "doubting") return false;
-    this.#release();
-    return true;
+  /** It has not: tells what was held back, if it was doubted. */
+  dispel(): void {
+    if (this.#phase === "doubting") this.#release();
   }
 
   /** @throws JournalDamagedError where there is nowhere to save to */
