@@ -75,12 +75,56 @@ export const mutants: readonly Mutant[] = [
     ],
   },
 
+  {
+    name: "trusts-by-a-second-sending",
+    breaks:
+      "A batch that was found stored after it was sent again proves as much as if it had been stored just now.",
+    file: "src/coordinator/committer.ts",
+    edits: [
+      {
+        find: "oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "goes-on-behind-a-lost-end",
+    breaks: "A leader whose journal lost its end writes on where the log ends now.",
+    file: "src/coordinator/committer.ts",
+    edits: [
+      {
+        find: "    const refilled = await refill(this.#journal, this.#recent);\n",
+        replace:
+          "    this.#lastSeq = (await this.#journal.position()).lastSeq;\n    if (this.#lastSeq >= 0) return true;\n    const refilled = await refill(this.#journal, this.#recent);\n",
+      },
+    ],
+  },
+
   // --- the chain ----------------------------------------------------------------------------------------
   {
     name: "skips-the-hash-check",
     breaks: "A deposed leader's second batch that landed behind a rival's record is applied.",
     file: "src/journal/replay.ts",
     edits: [{ find: "batch.prev !== tail.hash || batch.idx", replace: "batch.idx" }],
+  },
+
+  {
+    name: "restores-a-record-too-far",
+    breaks: "Whoever starts from a snapshot skips the record behind it.",
+    file: "src/journal/snapshot/restore.ts",
+    edits: [
+      {
+        find: "return new Replay({ state, position, lastEventType,",
+        replace:
+          "return new Replay({ state, position: { ...position, seq: position.seq + 1 }, lastEventType,",
+      },
+    ],
+  },
+  {
+    name: "restores-without-failures",
+    breaks: "A snapshot forgets how often a task has failed: it is tried more often than it may be.",
+    file: "src/core/snapshot/tasks.ts",
+    edits: [{ find: "      failures: row.failures,\n", replace: "      failures: 0 * row.failures,\n" }],
   },
 
   // --- leading ------------------------------------------------------------------------------------------
@@ -152,6 +196,29 @@ export const mutants: readonly Mutant[] = [
     ],
   },
 
+  {
+    name: "campaigns-below-others",
+    breaks: "A standby that holds less of the journal than another one takes the lead.",
+    file: "src/coordinator/standby.ts",
+    edits: [
+      {
+        find: "if (ahead === undefined) return true;",
+        replace: "if (ahead === undefined || ahead.term > 0) return true;",
+      },
+    ],
+  },
+  {
+    name: "forgets-by-a-false-clock",
+    breaks: "A coordinator that starts with a wall clock a day ahead forgets which tasks have ended.",
+    file: "src/core/journal-time.ts",
+    edits: [
+      {
+        find: 'const wasLed = first.type !== "TermStarted" || state.term === 0;',
+        replace: "const wasLed = first.type !== undefined;",
+      },
+    ],
+  },
+
   // --- agents, as the leader sees them ------------------------------------------------------------------
   {
     name: "expires-agents-at-fail-over",
@@ -219,6 +286,19 @@ export const mutants: readonly Mutant[] = [
     file: "src/core/retry.ts",
     edits: [
       { find: "row.failures + 1 >= row.spec.maxAttempts", replace: "row.failures >= row.spec.maxAttempts" },
+    ],
+  },
+
+  {
+    name: "fences-the-later",
+    breaks:
+      "A fenced process whose join was not answered asks again, and fences the one that was started later.",
+    file: "src/core/decide-agent.ts",
+    edits: [
+      {
+        find: 'if (row?.fencedLife === command.incarnation) return answered({ kind: "fenced", agent: row.id });',
+        replace: "",
+      },
     ],
   },
 
@@ -325,6 +405,18 @@ export const mutants: readonly Mutant[] = [
       {
         find: 'if (code === "WAGGLE_FENCED") this.#onFenced();',
         replace: 'if (code === "WAGGLE_FENCED") this.#lapse("fenced");',
+      },
+    ],
+  },
+
+  {
+    name: "holds-nothing-back",
+    breaks: "An agent lists only attempts that run: one whose result is on its way counts as lost.",
+    file: "src/agent/attempt-ledger.ts",
+    edits: [
+      {
+        find: "return [...this.#heldByName.values()];",
+        replace: "return [...this.#heldByName.values()].filter(({ isRunning }) => isRunning);",
       },
     ],
   },
