@@ -385,16 +385,21 @@ export class Leader {
     else this.#answer(held.entries);
   }
 
-  /** Whether an answer without a batch of its own is safe: it leaves with a batch in flight, or at once. */
+  /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. A
+   *  batch that was sent long ago may have been stored before another leader was elected, and the question came after. */
   #mayAnswerNow(): boolean {
-    return this.#held.length > 0 || this.#isTrusted();
+    return this.#held.length > 0 ? this.#isYoung(this.#lastAppendMonotonicMs) : this.#isTrusted();
   }
 
-  /** Whether the last acknowledged append is young enough that no other leader can have been elected since. */
+  /** Whether something definite may be said without a commit. */
   #isTrusted(): boolean {
-    if (this.#rescue.phase !== "none") return false;
+    return this.#rescue.phase === "none" && this.#isYoung(this.#provenMonotonicMs);
+  }
+
+  /** Whether an append sent then, once it is known to be stored, shows that no other leader can be elected by now. */
+  #isYoung(sentMonotonicMs: number): boolean {
     if (!this.#deps.journal.sharable) return true;
-    return this.#deps.clock.monotonicMs() - this.#provenMonotonicMs < this.#deps.timing.trustMs;
+    return this.#deps.clock.monotonicMs() - sentMonotonicMs < this.#deps.timing.trustMs;
   }
 
   #append(held: Held): void {

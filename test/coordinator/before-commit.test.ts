@@ -131,6 +131,19 @@ describe("a leader that cannot show a fresh append", () => {
     expect(await beat).toMatchObject({ renewed: true });
   });
 
+  it("answers no question along with a batch that was sent before another could be elected", async () => {
+    held.hold();
+    void swarm.client.submit([{ id: "t1", kind: "count" }]);
+    await said();
+    expect(swarm.store.lastSeq).toBe(3);
+    clock.stall(trustMs);
+    const status = swarm.client.status();
+    expect(await said()).toEqual([]);
+    expect(swarm.store.lastSeq).toBe(4);
+    held.release();
+    expect(await status).toMatchObject({ term: 1 });
+  });
+
   it("answers a question with the beat that it appends first", async () => {
     await clock.advance(trustMs / 2);
     await said();
