@@ -47,10 +47,12 @@ export class CoordinatorParty {
     return this.#isLeading;
   }
 
-  /** Up to which batch it has the journal; undefined while it does not run. A leader has it all. */
+  /** Up to which batch it has the journal; undefined while it does not run. The leader of the newest term has it all;
+   *  one that was deposed and has not heard of it would put its own in the place of what it never read. */
   get knownIdx(): number | undefined {
     if (this.#coordinator === undefined) return undefined;
-    return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);
+    if (!this.#isLeading) return this.#coordinator.settledState?.idx ?? 0;
+    return this.#ledTerm === this.#watch.state.term ? Number.POSITIVE_INFINITY : 0;
   }
 
   start(): void {
