@@ -34,6 +34,8 @@ export class AgentParty {
   readonly #lives = new Set<Life>();
   /** Handlers that listen to nobody: freed when all is well. */
   readonly #deaf = new Set<() => void>();
+  /** Until when two processes ran under its id, virtual ms. */
+  #twinsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(character: Character, deps: { habitat: Habitat; watch: HandlerWatch; random: Random }) {
     const { habitat, watch, random } = deps;
@@ -99,6 +101,7 @@ export class AgentParty {
 
   #end(life: Life, forMs: number): void {
     life.kill();
+    if (this.#lives.size > 1) this.#twinsUntilMs = this.#habitat.engine.nowMs;
     this.#lives.delete(life);
     this.#habitat.engine.after(forMs, "start", () => this.start());
   }
@@ -107,7 +110,9 @@ export class AgentParty {
     return async (task, context) => {
       const orders = ordersOf(task.payload);
       const { signal } = context;
-      const isSuperseded = () => this.life !== life;
+      const startedMs = this.#habitat.engine.nowMs;
+      // Of two processes the earlier, too, joins anew when it has lapsed, and takes the id from the later.
+      const isSuperseded = () => this.#lives.size > 1 || this.#twinsUntilMs >= startedMs;
       const { id, attempt } = task;
       const start = { task: id, attempt, life, signal, isSuperseded, limitMs: orders.limitMs };
       const ended = this.#watch.started(start, this.#character.maxConcurrent);

@@ -11,7 +11,7 @@ interface Start {
   readonly attempt: number;
   readonly life: Life;
   readonly signal: AbortSignal;
-  /** Whether a later process joined under its agent's id: then its attempts are given away at once. */
+  /** Whether another process ran under its agent's id since: when that one joins, its attempts are given away at once. */
   readonly isSuperseded: () => boolean;
   /** After so long the leader may give the task to another whatever the agent does, ms. */
   readonly limitMs: number;
