@@ -13,15 +13,16 @@ import { createActor } from "xstate";
 import { type CoordinatorSignal, coordinatorMachine } from "../../machines/coordinator.ts";
 import { type LeadershipSignal, leadershipMachine } from "../../machines/leadership.ts";
 import type { Clock, Random } from "../clock.ts";
+import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type JournalDamagedError, WaggleError } from "../errors.ts";
-import type { SwarmId, Term } from "../ids.ts";
+import { type BatchIndex, batchIndex, type SwarmId, type Term } from "../ids.ts";
 import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { RecentRecords } from "../journal/recent-records.ts";
-import { Replay, type Verdict } from "../journal/replay.ts";
+import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
-import { readToEnd, restore } from "../journal/snapshot/restore.ts";
+import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
@@ -36,6 +37,7 @@ import { FollowedTime } from "./journal-clock.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
+import { goOnBehind } from "./lost-end.ts";
 import { Queries } from "./queries.ts";
 import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
@@ -97,11 +99,13 @@ class RunningCoordinator implements Coordinator {
   readonly #subscriptions: Subscription[] = [];
   #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
   readonly #followed = new FollowedTime();
-  readonly #recent = new RecentRecords();
+  #recent = new RecentRecords();
   readonly #announcements = new Announcements();
   readonly #watch: JournalWatch;
   /** Found while standing by, and not rescued by the leader of then as far as is known. */
   #hole: JournalDamagedError | undefined;
+  /** The last batch of an end that is lost for good, until it is on record that it is. */
+  #lostEnd: BatchIndex | undefined;
   #replay = new Replay();
   #standby: Standby | undefined;
   #campaign: Campaign | undefined;
@@ -193,11 +197,51 @@ class RunningCoordinator implements Coordinator {
 
   /** Folds anew, from the newest snapshot to where the journal ends now. */
   async #catchUp(): Promise<void> {
-    const { journal, clock, logger } = this.#options;
-    const restored = await restore({ journal, clock, logger, ...this.#snapshots });
+    const restored = await this.#restore();
     this.#replay = restored.replay;
     await readToEnd(this.#options, this.#replay.position.seq, (record) => this.#take(record));
     restored.requireWhole();
+  }
+
+  /** Where the journal ends before the newest snapshot, waits for who puts the end back; when nobody is there who could,
+   *  goes on from the snapshot. */
+  async #restore(): Promise<Restored> {
+    const { journal, clock, logger, transport } = this.#options;
+    const heard = transport.subscribe(this.#subjects.coordinator, (message) => this.#noteBeat(message));
+    const withinMs = limits.announcementTimeouts * this.#timing.timeoutMs;
+    let waitedSinceMs: number | undefined;
+    try {
+      for (;;) {
+        const lost = await restore({ journal, clock, logger, ...this.#snapshots }).catch(endLost);
+        if (!(lost instanceof EndLostError)) return lost;
+        if (this.#isOver) throw lost;
+        const { term, idx } = lost.folded.position;
+        const now = clock.monotonicMs();
+        const holder = this.#announcements.ahead({ term, idx: idx - 1 }, { now, withinMs });
+        waitedSinceMs = holder === undefined ? (waitedSinceMs ?? now) : undefined;
+        const isAlone = waitedSinceMs !== undefined && now - waitedSinceMs >= withinMs;
+        if (isAlone) await this.#goOnBehind(lost.folded, lost.lastSeq, lost);
+        else await new Promise<void>((resolve) => clock.after(limits.rescueRetryMs, resolve));
+      }
+    } finally {
+      heard.unsubscribe();
+    }
+  }
+
+  async #goOnBehind(folded: Folded, lastSeq: number, lost: JournalDamagedError): Promise<void> {
+    await goOnBehind({ folded, lastSeq, lost }, { ...this.#options, ...this.#snapshots });
+    this.#lostEnd = folded.position.idx;
+    this.#recent = new RecentRecords();
+  }
+
+  /** Nobody holds what the journal lost; what this one has folded stands for it. */
+  async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
+    try {
+      await this.#goOnBehind(this.#replay, lastSeq, lost);
+    } catch (cause) {
+      return this.#halt(cause);
+    }
+    await this.#foldAnew();
   }
 
   #take(record: JournalRecord): Verdict {
@@ -238,6 +282,7 @@ class RunningCoordinator implements Coordinator {
       {
         onSilence: () => this.#leadershipSignal({ type: "SILENCE" }),
         onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
+        onEndLost: (lastSeq, error) => void this.#endLost(lastSeq, error),
         onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
         onTime: () => this.#runFor(),
         onHalted: (cause) => void this.#foldAnewOrHalt(cause),
@@ -250,10 +295,16 @@ class RunningCoordinator implements Coordinator {
     const verdict = this.#take(record);
     this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
     if (verdict.kind === "dead") tellDead(this.#options.logger, record, verdict.reason);
-    else if (verdict.batch.events.some((event) => event.type === "AuditTrimmed" && event.reason === "hole"))
-      this.#hole = undefined;
+    else
+      for (const event of verdict.batch.events)
+        if (event.type === "AuditTrimmed") this.#sawTrimmed(event.reason);
     if (verdict.kind === "dead" && verdict.reason === "broken-chain") void this.#lookBehind(record);
     return verdict;
+  }
+
+  #sawTrimmed(reason: TrimReason): void {
+    if (reason === "hole") this.#hole = undefined;
+    if (reason === "tail-lost") this.#lostEnd = undefined;
   }
 
   /** By the T of the term that it leads or follows; of its own while there is none. */
@@ -304,6 +355,8 @@ class RunningCoordinator implements Coordinator {
     this.#leader.begin();
     this.#announce();
     this.#role.next("leading");
+    if (this.#lostEnd !== undefined) this.#leader.trimAudit(batchIndex(this.#lostEnd + 1));
+    this.#lostEnd = undefined;
     if (this.#hole !== undefined) this.#foundHole(this.#hole);
   }
 
@@ -411,12 +464,19 @@ class RunningCoordinator implements Coordinator {
     return encode({ id: this.#options.id, term, idx, leading: this.#leader !== undefined });
   }
 
-  #heardAnnouncement({ data, reply }: Message): void {
-    const { id, clock, transport } = this.#options;
+  #heardAnnouncement(message: Message): void {
+    const { reply } = message;
+    if (!this.#noteBeat(message)) return;
+    if (reply !== undefined && isInbox(reply)) this.#options.transport.publish(reply, this.#announcement());
+  }
+
+  /** @returns whether another coordinator says who it is */
+  #noteBeat({ data }: Message): boolean {
+    const { id, clock } = this.#options;
     const beat = decode(data, coordinatorBeatSchema);
-    if (!beat.ok || beat.value.id === id) return;
+    if (!beat.ok || beat.value.id === id) return false;
     this.#announcements.note(beat.value, clock.monotonicMs());
-    if (reply !== undefined && isInbox(reply)) transport.publish(reply, this.#announcement());
+    return true;
   }
 
   // --- endings ------------------------------------------------------------------------------------
@@ -430,6 +490,7 @@ class RunningCoordinator implements Coordinator {
   }
 
   #halt(cause: unknown): void {
+    if (this.#isOver) return;
     const error =
       cause instanceof WaggleError
         ? cause
@@ -473,4 +534,9 @@ class RunningCoordinator implements Coordinator {
     for (const signal of signals)
       if (this.#leadership.getSnapshot().status === "active") this.#leadership.send(signal);
   }
+}
+
+function endLost(cause: unknown): EndLostError {
+  if (cause instanceof EndLostError) return cause;
+  throw cause;
 }

@@ -280,6 +280,12 @@ export class Leader {
     this.#rescueAtRest("hole", lost);
   }
 
+  /** The journal lost its end before this term, and what stood there cannot be read: the audit begins at `firstIdx`. */
+  trimAudit(firstIdx: BatchIndex): void {
+    this.#own.push({ type: "TrimAudit", firstIdx, reason: "tail-lost" });
+    this.#scheduleTurn();
+  }
+
   /** Decided behind what came before it, answered with the end of the term. */
   #takeTransfer(request: TransferRequest): boolean {
     const { of, to, answer } = request;

@@ -5,7 +5,9 @@
 //
 //   the term ended of its own accord                     → campaign at once, unless another is named to lead
 //   silence ─ the journal goes on                        → read on
-//           ├ it is shorter than what we hold            → put back what it lost, then campaign
+//           ├ it is shorter than what we hold            → put back what it lost, then campaign; where not all of it
+//           │                                              is held, and nobody else put it back for 2·T: go on
+//           │                                              without it (lost-end.ts)
 //           ├ another coordinator holds more than we do  → wait: it will put that back
 //           └ it ends where we stand                     → campaign
 //
@@ -51,6 +53,8 @@ export interface StandbyHooks {
   readonly onHeard: () => void;
   /** The journal is shorter than it was. */
   readonly onShort: () => void;
+  /** It ends at `lastSeq`, and nobody puts back what is missing. The last call. */
+  readonly onEndLost: (lastSeq: number, error: JournalDamagedError) => void;
   /** It is time to campaign. The last call. */
   readonly onTime: () => void;
   /** The journal cannot be led on. The last call. */
@@ -64,6 +68,8 @@ export class Standby {
   #heardMonotonicMs = 0;
   #silenceMs = 0;
   #watchedMonotonicMs = 0;
+  /** Since when the journal lacks what is not held. */
+  #endLostMonotonicMs: number | undefined;
   #cancelWatch: (() => void) | undefined;
 
   /** Begins at once. */
@@ -140,7 +146,8 @@ export class Standby {
     try {
       const { lastSeq } = await journal.position();
       if (lastSeq > seq || position().seq !== seq) return false;
-      if (lastSeq < recent.lastSeq && !(await this.#heal())) return false;
+      if (lastSeq >= recent.lastSeq) this.#endLostMonotonicMs = undefined;
+      else if (!(await this.#heal())) return false;
       await requireSameEnd(journal, recent, seq);
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#halt(cause);
@@ -162,11 +169,24 @@ export class Standby {
         logger.error({ records: refilled.records }, "the journal had lost its end: it was put back");
         return true;
       case "not-held":
-        throw lostTailError(refilled.lastSeq, recent.lastSeq);
+        this.#waitForEnd(refilled.lastSeq, lostTailError(refilled.lastSeq, recent.lastSeq));
+        return false;
       case "unfinished":
         logger.error({ err: refilled.cause }, "the journal lost its end, and does not take it back yet");
         return false;
     }
+  }
+
+  /** Another may hold it, and the answer may be stale: it is asked again before it is gone on without. */
+  #waitForEnd(lastSeq: number, error: JournalDamagedError): void {
+    const { clock, timing, logger } = this.#deps;
+    const now = clock.monotonicMs();
+    this.#endLostMonotonicMs ??= now;
+    const isOver = now - this.#endLostMonotonicMs >= timing().timeoutMs * limits.announcementTimeouts;
+    if (!isOver || !this.#isAhead()) return logger.error({ err: error }, "waiting for who puts it back");
+    if (this.#reading.signal.aborted) return;
+    this.end();
+    this.#hooks.onEndLost(lastSeq, error);
   }
 
   /** Whether nobody said lately that it holds more of the journal. */

@@ -311,6 +311,70 @@ describe("an end that nobody holds any more", () => {
   });
 });
 
+describe("an end that no leader holds any more", () => {
+  /** A snapshot of it is there; the leader and all records behind the fourth are gone. */
+  async function loseWhatTheSnapshotHolds(): Promise<void> {
+    for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
+    loseRecord(3);
+    await looked();
+    expect(snapshots.places("manifest")).toHaveLength(1);
+    loseLeaderAndEnd(4);
+  }
+
+  function loseLeaderAndEnd(lastSeq: number): void {
+    swarm.watched.settled();
+    first.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    store.loseTail(store.lastSeq - lastSeq);
+  }
+
+  const untilLed = () => clock.advance(2 * limits.announcementTimeouts * timeoutMs + 2 * timeoutMs);
+  const queued = async () => (await swarm.client.status()).tasks.queued;
+
+  it("is gone on without by whoever starts from the snapshot that holds it, and put on record", async () => {
+    await loseWhatTheSnapshotHolds();
+    const starting = swarm.startAnother("c9");
+    await untilLed();
+    const next = await starting;
+    expect([roleOf(next), await queued()]).toEqual(["leading", 4]);
+    expect(next.settledState?.auditFirstIdx).toBeGreaterThan(5);
+    await submit("t5");
+    await next.stop();
+    const afterwards = await swarm.startAnother("c10");
+    await afterwards.whenLeading();
+    expect(await queued()).toBe(5);
+  });
+
+  it("is waited for where a standby says that it holds it", async () => {
+    const standby = await swarm.startAnother("c2");
+    await loseWhatTheSnapshotHolds();
+    const starting = swarm.startAnother("c9");
+    await untilLed();
+    expect([roleOf(standby), roleOf(await starting)]).toEqual(["leading", "standing-by"]);
+    expect([await queued(), snapshots.places("manifest").length]).toEqual([4, 1]);
+    expect(swarm.watched.settled().state.term).toBe(2);
+  });
+
+  it("is gone on without by a standby that has folded it, and no sooner than 2·T", async () => {
+    const standby = await swarm.startAnother("c2");
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseLeaderAndEnd(2);
+    await clock.advance(limits.announcementTimeouts * timeoutMs);
+    expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
+    await untilLed();
+    expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+  });
+
+  it("is no reason to go on where another went on from there", async () => {
+    await loseWhatTheSnapshotHolds();
+    store.insertRival(Buffer.from("another's"));
+    const starting = expect(swarm.startAnother("c9")).rejects.toThrow(/its end is lost/);
+    await untilLed();
+    await starting;
+  });
+});
+
 /** As one would write it that read what is left: the state after the last record. */
 function rivalsTerm(): string {
   const last = JSON.parse(Buffer.from(store.at(store.lastSeq)?.bytes ?? []).toString());

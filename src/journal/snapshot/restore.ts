@@ -7,8 +7,8 @@
 //
 // Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said in
 // the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal that
-// ends before the newest snapshot goes on, or that is another one: JournalDamagedError, for what would be appended
-// now would stand where the next reader does not look.
+// ends before the newest snapshot goes on (`EndLostError`), or that is another one: JournalDamagedError, for what would be
+// appended now would stand where the next reader does not look.
 
 import type { Clock } from "../../clock.ts";
 import { StateDecoder } from "../../core/snapshot/decode.ts";
@@ -19,7 +19,7 @@ import { Slices } from "../../slices.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader, JournalRecord } from "../journal.ts";
-import { Replay } from "../replay.ts";
+import { type Folded, Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
 import type { ChunkRef, Manifest } from "./manifest.ts";
@@ -51,7 +51,7 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
   for (const [passedOver, manifest] of manifests.entries()) {
     const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
     if (replay === undefined) continue;
-    await requireContinued(journal, manifest);
+    await requireContinued(journal, replay);
     return { replay, manifest, requireWhole: () => requireWhole(replay, manifests.slice(0, passedOver)) };
   }
   await requireBeginning(journal);
@@ -138,13 +138,30 @@ async function readChunk([place, size, hash]: ChunkRef, snapshots: SnapshotStore
 const advice =
   "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both";
 
+/** The journal ends before the newest snapshot goes on. Whoever is alone with it may go on from `folded`. */
+export class EndLostError extends JournalDamagedError {
+  /** What the snapshot holds. */
+  readonly folded: Folded;
+  /** Where the journal ends. */
+  readonly lastSeq: number;
+
+  constructor(sentence: string, folded: Folded, lastSeq: number) {
+    super(sentence);
+    this.folded = folded;
+    this.lastSeq = lastSeq;
+  }
+}
+
 /** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it. */
-async function requireContinued(journal: JournalReader, { position }: Manifest): Promise<void> {
+async function requireContinued(journal: JournalReader, folded: Folded): Promise<void> {
+  const { position } = folded;
   const { firstSeq, lastSeq } = await journal.position();
   const snapshot = `the snapshot of batch ${position.idx} goes on behind record ${position.seq}`;
   if (lastSeq < position.seq)
-    throw new JournalDamagedError(
+    throw new EndLostError(
       `the journal ends at record ${lastSeq}, but ${snapshot}: its end is lost. ${advice}`,
+      folded,
+      lastSeq,
     );
   if (firstSeq > position.seq + 1)
     throw new JournalDamagedError(
