@@ -235,7 +235,8 @@ export class SwarmClient implements Swarm {
     this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
     const beats = transport.subscribe(subjects.coordinator, ({ data }) => {
       const beat = decode(data, coordinatorBeatSchema);
-      if (beat.ok && beat.value.leading) horizon.noteTerm(beat.value.term);
+      // Who knows of none learns from anybody whose term it was that it asked in; a new one begins with who leads it.
+      if (beat.ok && (beat.value.leading || horizon.term === 0)) horizon.noteTerm(beat.value.term);
     });
     this.#stops = [
       () => beats.unsubscribe(),

@@ -56,8 +56,8 @@ export class FakeLeader {
     this.#subscriptions = [];
   }
 
-  beat(): void {
-    const beat = { id: "fake", term: this.term, idx: this.idx, leading: true };
+  beat({ leading = true } = {}): void {
+    const beat = { id: "fake", term: this.term, idx: this.idx, leading };
     this.#transport.publish(this.#subjects.coordinator, encode(beat));
   }
 

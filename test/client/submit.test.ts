@@ -182,6 +182,26 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
+  it("asks a new leader at once also when it had heard of no leader but of its term, by a standby", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const submitted = watch(swarm.submit(aTask()));
+    await settled();
+    leader.beat({ leading: false });
+    await settled();
+    expect(leader.of("submit")).toHaveLength(1);
+    leader.term = 2;
+    leader.beat({ leading: false }); // read of it, and leads not yet
+    await settled();
+    expect(leader.of("submit")).toHaveLength(1);
+    leader.script = () => undefined;
+    leader.beat();
+    await settled();
+    expect(leader.of("submit")).toHaveLength(2);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+  });
+
   it("asks a new leader at once what waited because nobody led, and other questions too", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
