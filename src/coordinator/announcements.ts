@@ -2,7 +2,8 @@
 // journal. Whoever holds less does not campaign, so that the one that holds more can put back what the journal lost.
 //
 // The rule: an announcement counts for 2·T after it was heard, by our own clock, and for no longer; so a word that is
-// wrong, or of a coordinator that died, delays an election by no more than that. It decides nothing else.
+// wrong, or of a coordinator that died, delays an election by no more than that. While the
+// journal is full, who says that it leads is left to lead for T, as if it had appended. It decides nothing else.
 
 import { limits } from "../limits.ts";
 import type { CoordinatorBeat } from "../protocol/schemas.ts";
@@ -34,6 +35,13 @@ export class Announcements {
     for (const { beat, monotonicMs } of this.#heardById.values())
       if (now - monotonicMs <= withinMs && isFurther(beat, most ?? own)) most = beat;
     return most;
+  }
+
+  /** Whether somebody announced no longer than `withinMs` ago that it leads `term`, or a later one. */
+  isLed(term: number, { now, withinMs }: { now: number; withinMs: number }): boolean {
+    return [...this.#heardById.values()].some(
+      ({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs,
+    );
   }
 
   /** Who stands by, heard no longer than `withinMs` ago. */

@@ -5,6 +5,13 @@ import type { Clock } from "../clock.ts";
 import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 
+/** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks. */
+export function isFull({ bytes, bytesMax }: JournalUsage): boolean {
+  if (bytesMax === undefined) return false;
+  const batchBytesMax = limits.turnBytesMax + limits.batchBytesMax;
+  return bytesMax - bytes < Math.min(batchBytesMax, bytesMax * (1 - limits.journalFullShare));
+}
+
 export class JournalRoom {
   readonly #journal: Journal;
   readonly #clock: Clock;

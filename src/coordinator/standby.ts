@@ -8,6 +8,8 @@
 //           ├ it is shorter than what we hold            → put back what it lost, then campaign; where not all of it
 //           │                                              is held, and nobody else put it back for 2·T: go on
 //           │                                              without it (lost-end.ts)
+//           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term would
+//           │ there                                        only take more room
 //           ├ another coordinator holds more than we do  → wait: it will put that back
 //           └ it ends where we stand                     → campaign
 //
@@ -26,6 +28,7 @@ import { refill, requireSameEnd } from "../journal/refill.ts";
 import type { ChainPosition, Verdict } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Announcements } from "./announcements.ts";
+import { isFull } from "./journal-room.ts";
 import type { Timing } from "./timing.ts";
 
 export interface StandbyDeps {
@@ -149,6 +152,7 @@ export class Standby {
       if (lastSeq >= recent.lastSeq) this.#endLostMonotonicMs = undefined;
       else if (!(await this.#heal())) return false;
       await requireSameEnd(journal, recent, seq);
+      if (this.#isLed() && isFull(await journal.usage())) return false;
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#halt(cause);
       else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
@@ -187,6 +191,13 @@ export class Standby {
     if (this.#reading.signal.aborted) return;
     this.end();
     this.#hooks.onEndLost(lastSeq, error);
+  }
+
+  /** Whether a leader said within T that it leads. */
+  #isLed(): boolean {
+    const { announcements, clock, position, timing } = this.#deps;
+    const withinMs = timing().timeoutMs;
+    return announcements.isLed(position().term, { now: clock.monotonicMs(), withinMs });
   }
 
   /** Whether nobody said lately that it holds more of the journal. */

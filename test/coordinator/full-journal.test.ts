@@ -1,0 +1,51 @@
+// A journal that has no room for the leader's next batch, and some for another's term.
+
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { systemRandom } from "../../src/clock.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+
+const timeoutMs = limits.leaderTimeoutMs;
+const bytesMax = 64 * 1024;
+const largeBytes = 4 * 1024;
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let swarm: TestSwarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore({ bytesMax });
+  swarm = await startTestSwarm({ clock, store, random: { ...systemRandom, next: () => 0 } });
+});
+afterEach(async () => {
+  const stopped = swarm.stop();
+  await clock.advance(limits.handOverMs);
+  await stopped;
+});
+
+/** The leader's append finds no room, and smaller ones would. */
+async function fill(): Promise<void> {
+  store.insertRival(Buffer.alloc(bytesMax - store.usage.bytes - largeBytes));
+  const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(largeBytes) }]);
+  unanswered.catch(() => undefined); // whoever asked asks again
+  await clock.settle();
+}
+
+it("is no reason to depose a leader that says that it leads", async () => {
+  await swarm.startAnother("c2");
+  await fill();
+  const { lastSeq } = store;
+  await clock.advance(5 * timeoutMs);
+  expect(store.lastSeq).toBe(lastSeq);
+  expect(swarm.watched.settled().state.term).toBe(1);
+});
+
+it("does not keep a standby from leading once nobody says so", async () => {
+  const standby = await swarm.startAnother("c2");
+  await fill();
+  swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+  await clock.advance(4 * timeoutMs);
+  expect(await standby.whenLeading()).toBe(2);
+});
