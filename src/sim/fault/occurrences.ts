@@ -1,6 +1,8 @@
 // The interesting states that a run reached, counted: a long run that never reached one of them tests less than it
 // says, and is red.
 
+import type { FaultKind } from "./fault.ts";
+
 export const occurrenceNames = [
   "ambiguous-append-landed",
   "ambiguous-append-not-landed",
@@ -34,6 +36,39 @@ export const occurrenceNames = [
   "submit-unknown",
 ] as const;
 export type Occurrence = (typeof occurrenceNames)[number];
+
+/** What brings an occurrence about, where without it no run has to reach it. */
+const faultsBehind: Partial<Record<Occurrence, readonly FaultKind[]>> = {
+  "ambiguous-append-landed": ["ack-lost"],
+  "ambiguous-append-not-landed": ["append-dropped", "append-late", "journal-away", "cut"],
+  "ambiguous-append-foreign": ["append-late", "cut", "false-refusal", "alien"],
+  "refused-with-an-uncommitted-number": ["false-refusal"],
+  "stale-read": ["stale-read"],
+  "dead-record": ["alien"],
+  "tail-cut": ["tail-cut"],
+  "tail-refilled": ["tail-cut"],
+  "storage-full": ["full"],
+  "begun-from-a-snapshot": ["crash"],
+  "term-begun-by-another": ["crash", "pause"],
+  "term-handed-over": ["transfer"],
+  deposed: ["pause", "cut"],
+  "deposed-with-batches-in-flight": ["pause", "cut"],
+  "leader-killed-with-batches-in-flight": ["crash"],
+  "full-agent-at-fail-over": ["crash", "pause"],
+  "unconfirmed-assignment-at-fail-over": ["crash", "pause"],
+  "stale-result": ["crash", "pause", "twin"],
+  "agent-lost": ["crash"],
+  "agent-fenced": ["twin"],
+  "submit-repeated-and-known": ["crash", "loss", "cut"],
+  "submit-unknown": ["crash", "full"],
+};
+
+/** What a long run must have reached: whatever faults were left out can do no more. */
+export function reachableWithout(without: readonly FaultKind[]): Occurrence[] {
+  return occurrenceNames.filter(
+    (name) => !(faultsBehind[name] ?? []).some((fault) => without.includes(fault)),
+  );
+}
 
 export class Occurrences {
   readonly #countByName = new Map<Occurrence, number>();
