@@ -1,6 +1,7 @@
 // The entry that is bundled with a planted bug: runs seed after seed until one of them finds something. Prints one line
 // of JSON, a `Catch`.
 
+import { type FaultKind, isFaultKind } from "../../src/sim/fault/fault.ts";
 import { runSeed } from "../../src/sim/fault/run-seed.ts";
 
 /** What a hunt came to. */
@@ -11,15 +12,28 @@ export interface Catch {
   readonly found?: { readonly seed: number; readonly check: string; readonly sentence: string };
 }
 
-async function hunt(fromSeed: number, seedsMax: number, forMs: number): Promise<Catch> {
+interface Ground {
+  readonly fromSeed: number;
+  readonly seedsMax: number;
+  readonly forMs: number;
+  readonly without: readonly FaultKind[];
+}
+
+async function hunt({ fromSeed, seedsMax, forMs, without }: Ground): Promise<Catch> {
   for (let seeds = 1; seeds <= seedsMax; seeds += 1) {
     const seed = fromSeed + seeds - 1;
-    const { findings } = await runSeed({ seed, forMs, without: [] });
+    const { findings } = await runSeed({ seed, forMs, without });
     const [first] = findings;
     if (first !== undefined) return { seeds, found: { seed, check: first.check, sentence: first.sentence } };
   }
   return { seeds: seedsMax };
 }
 
-const [fromSeed = 1, seedsMax = 1, forMs = 120_000] = process.argv.slice(2).map(Number);
-process.stdout.write(`${JSON.stringify(await hunt(fromSeed, seedsMax, forMs))}\n`);
+const [fromSeed = "1", seedsMax = "1", forMs = "120000", without = ""] = process.argv.slice(2);
+const caught = await hunt({
+  fromSeed: Number(fromSeed),
+  seedsMax: Number(seedsMax),
+  forMs: Number(forMs),
+  without: without.split(",").filter(isFaultKind),
+});
+process.stdout.write(`${JSON.stringify(caught)}\n`);

@@ -11,13 +11,14 @@ import type { Catch } from "./hunt.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 
-const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--for MINUTES] [--json]
+const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--for MINUTES] [--without FAULTS] [--json]
 
-  --only   these bugs, by name; \`none\` is the code as it is
-  --seeds  as many at most for each (default 500)
-  --from   first seed (default 1)
-  --for    virtual minutes of a seed until everything heals (default 2)
-  --json   one line for each, for programs`;
+  --only     these bugs, by name; \`none\` is the code as it is
+  --seeds    as many at most for each (default 500)
+  --from     first seed (default 1)
+  --for      virtual minutes of a seed until everything heals (default 2)
+  --without  leave out faults, with commas between
+  --json     one line for each, for programs`;
 
 /** Bundles find their packages here. */
 const cageFolder = resolve(import.meta.dirname, "../../node_modules/.cache/zoo");
@@ -45,6 +46,7 @@ const { values } = parseArgs({
     seeds: { type: "string", default: "500" },
     from: { type: "string", default: "1" },
     for: { type: "string", default: "2" },
+    without: { type: "string", default: "" },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -83,7 +85,7 @@ async function hunt(mutant: Mutant): Promise<Hunted> {
 }
 
 function run(file: string): Promise<Catch | undefined> {
-  const args = [file, values.from, values.seeds, String(Number(values.for) * 60_000)];
+  const args = [file, values.from, values.seeds, String(Number(values.for) * 60_000), values.without];
   const child = spawn(process.execPath, ["--enable-source-maps", ...args], {
     stdio: ["ignore", "pipe", "inherit"],
     timeout: HUNT_MS_MAX,
