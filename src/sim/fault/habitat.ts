@@ -21,6 +21,7 @@ import { Link } from "./link.ts";
 import { Occurrences } from "./occurrences.ts";
 import { Server } from "./server.ts";
 import { LinkLine, SimJournal } from "./sim-journal.ts";
+import { TermPace } from "./term-pace.ts";
 
 /** Something that must not be. */
 export interface Finding {
@@ -50,6 +51,7 @@ export class Habitat {
   readonly engine = new Engine();
   readonly server = new Server();
   readonly occurrences = new Occurrences();
+  readonly pace = new TermPace();
   readonly findings: Finding[] = [];
   /** What parties asked and were told. */
   readonly history: Observation[] = [];
@@ -138,7 +140,7 @@ export class Habitat {
       new SimStreamWire({ server, line, clock, maxPayloadBytes: limits.maxPayloadBytesDefault });
     const journal = new SimJournal({
       ...{ wire: newWire(), stream: stream.name, subject: subjects.journal, replicas: 3, clock, random },
-      ...{ stored: stream, occurrences },
+      ...{ stored: stream, occurrences, onSend: (bytes) => this.pace.sent(bytes, this.engine.nowMs) },
     });
     const { name: snapshotStream } = this.#streamOf("snapshots");
     const snapshots = new StreamSnapshotStore({ wire: newWire(), stream: snapshotStream, subjects, clock });

@@ -109,8 +109,11 @@ export class JournalWatch {
     const batch = this.#fold(seq, bytes);
     if (batch === undefined) return;
     const { state } = this.#replay;
-    // A turn may leave something undone only when it was full; what starts a term is none.
-    const isTurn = batch.events[0]?.type !== "TermStarted";
+    // A turn may leave something undone only when it was full; what starts a term is none, nor is a beat, which a leader
+    // that saves its state appends while turns wait.
+    const [first, second] = batch.events;
+    const isBeat = first?.type === "TermRenewed" && second === undefined;
+    const isTurn = first?.type !== "TermStarted" && !isBeat;
     const hadRoom = isTurn && bytes.length < limits.turnBytesMax;
     const violations = [
       ...(hadRoom ? checkAfterTurn(state) : checkInvariants(state)),
@@ -119,6 +122,8 @@ export class JournalWatch {
     for (const { number, name, sentence } of violations)
       this.#habitat.found(`invariant ${number} ${name}`, `after record ${seq}: ${sentence}`);
     if (violations.length > 0) this.#isBroken = true;
+    const wrong = this.#habitat.pace.check({ ...batch, hash: this.hash });
+    if (wrong !== undefined) this.#habitat.found("journal-time-keeps-pace", wrong);
   }
 
   /** The batch, or undefined when the record is dead. */

@@ -13,17 +13,21 @@ interface SimJournalOptions extends StreamJournalOptions {
   /** What is stored, whatever anybody is told. */
   readonly stored: SimStream;
   readonly occurrences: Occurrences;
+  /** Told of every record that is sent. */
+  readonly onSend: (bytes: Uint8Array) => void;
 }
 
 export class SimJournal extends StreamJournal {
   readonly #stored: SimStream;
   readonly #occurrences: Occurrences;
+  readonly #onSend: (bytes: Uint8Array) => void;
   #inFlight = 0;
 
   constructor(options: SimJournalOptions) {
     super(options);
     this.#stored = options.stored;
     this.#occurrences = options.occurrences;
+    this.#onSend = options.onSend;
   }
 
   /** Appends that were not answered yet. */
@@ -33,6 +37,7 @@ export class SimJournal extends StreamJournal {
 
   override async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
     this.#inFlight += 1;
+    this.#onSend(bytes);
     const outcome = await super.append(bytes, expectedSeq);
     this.#inFlight -= 1;
     if (outcome.kind === "unknown") this.#noteAmbiguity(bytes, expectedSeq);

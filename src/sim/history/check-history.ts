@@ -10,6 +10,7 @@ import { checkFold, checkReadings } from "./check-readings.ts";
 import {
   checkAccepted,
   checkAssigned,
+  checkAttempts,
   checkNotAccepted,
   checkTaskLives,
   type TaskExpectations,
@@ -36,6 +37,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkAccepted(observations, line, known, expectations),
     ...checkNotAccepted(observations, line, known),
     ...checkAssigned(observations, line),
+    ...checkAttempts(line),
     ...checkAnswers(observations, line, known),
     ...checkCapacity(line),
     ...checkReadings(readings, line),

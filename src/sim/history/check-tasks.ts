@@ -1,7 +1,8 @@
 // Tasks: what was accepted stands in the journal as it was asked for, once, and has at most one outcome; what was
-// only ever refused is not there; whoever was given an attempt was given it by the journal (P1, P2, P4, P5, P6).
+// only ever refused is not there; whoever was given an attempt was given it by the journal, and no more of them than the
+// task allows (P1 to P6).
 
-import type { TaskSpec } from "../../core/event.ts";
+import type { Event, TaskSpec } from "../../core/event.ts";
 import { limits } from "../../limits.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import type { JournalLine, TaskLife } from "./journal-line.ts";
@@ -16,6 +17,22 @@ export interface TaskExpectations {
 /** One life a task and one end a life, whatever anybody was told. */
 export function checkTaskLives(line: JournalLine): Violation[] {
   return line.faults.map((sentence) => ({ promise: "P2", checker: "task-lives", sentence }));
+}
+
+/** Attempts that failed by themselves, up to `maxAttempts` of them; what infrastructure refused does not count. */
+export function checkAttempts(line: JournalLine): Violation[] {
+  return [...line.taskById.values()].flatMap(({ spec, attempts }) => {
+    const counted = [...attempts.values()].filter(
+      ({ closed }) => closed === undefined || isCounted(closed.event),
+    );
+    if (counted.length <= spec.maxAttempts) return [];
+    const sentence = `task ${spec.id} was begun ${counted.length} times that count, of ${spec.maxAttempts}`;
+    return [{ promise: "P3", checker: "attempts", sentence }];
+  });
+}
+
+function isCounted(event: Event): boolean {
+  return !("failure" in event) || event.failure.class !== "infrastructure";
 }
 
 export function checkAccepted(

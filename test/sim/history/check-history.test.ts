@@ -184,6 +184,12 @@ describe("what is broken on purpose", () => {
     expect(names(again("TaskAssigned"))).toContain("P2 task-lives");
   });
 
+  it("more attempts that count than a task allows", () => {
+    const ofNone = (event: Event): Event =>
+      event.type === "TaskSubmitted" ? { ...event, task: { ...event.task, maxAttempts: 0 } } : event;
+    expect(names({ journal: edited((event) => [ofNone(event)]) })).toContain("P3 attempts");
+  });
+
   it("more attempts than an agent has places", () => {
     const journal = edited((event) =>
       event.type === "AgentJoined" ? [{ ...event, maxConcurrent: 0 }] : [event],

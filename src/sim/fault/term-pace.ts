@@ -1,0 +1,45 @@
+// Whether journal time keeps pace with true time within a term, whatever wall clocks show. Knows when each batch was first
+// sent, because one that is stored late is stamped no later for it.
+
+import { hashOf } from "../../journal/batch.ts";
+
+/** How fast journal time may run, per true ms: the drift of monotonic clocks and what is taken up of a skew. */
+const PACE_MAX = 1.05;
+/** …and how far it may be ahead beside that, ms. */
+const AHEAD_MS_MAX = 6_000;
+
+interface Stamp {
+  readonly term: number;
+  readonly at: number;
+  readonly sentMs: number;
+}
+
+export class TermPace {
+  readonly #sentMsByHash = new Map<string, number>();
+  #start: Stamp | undefined;
+
+  /** Somebody sends a record, not always for the first time. */
+  sent(bytes: Uint8Array, nowMs: number): void {
+    const hash = hashOf(bytes);
+    if (!this.#sentMsByHash.has(hash)) this.#sentMsByHash.set(hash, nowMs);
+  }
+
+  /** What is wrong with the time of the next batch of the journal, if anything. Of one nobody sent nothing is known. */
+  check({
+    term,
+    at,
+    hash,
+  }: {
+    readonly term: number;
+    readonly at: number;
+    readonly hash: string;
+  }): string | undefined {
+    const sentMs = this.#sentMsByHash.get(hash);
+    if (sentMs === undefined) return undefined;
+    if (this.#start?.term !== term) this.#start = { term, at, sentMs };
+    const trueMs = sentMs - this.#start.sentMs;
+    const journalMs = at - this.#start.at;
+    if (journalMs <= trueMs * PACE_MAX + AHEAD_MS_MAX) return undefined;
+    return `${journalMs} ms of journal time went by in term ${term} while ${Math.round(trueMs)} ms did`;
+  }
+}

@@ -1,0 +1,36 @@
+// Journal time against true time: what a term may do and what it may not.
+
+import { expect, it } from "vitest";
+import { hashOf } from "../../../src/journal/batch.ts";
+import { TermPace } from "../../../src/sim/fault/term-pace.ts";
+
+/** One batch after the other, each sent when it says. Returns what was found of the last. */
+function verdictOn(
+  ...batches: readonly { readonly term: number; readonly at: number; readonly sentMs: number }[]
+): string | undefined {
+  const pace = new TermPace();
+  return batches
+    .map((batch) => {
+      const bytes = Buffer.from(JSON.stringify(batch));
+      pace.sent(bytes, batch.sentMs);
+      pace.sent(bytes, batch.sentMs + 60_000); // again, which changes nothing
+      return pace.check({ ...batch, hash: hashOf(bytes) });
+    })
+    .at(-1);
+}
+
+const start = { term: 1, at: 1_000_000, sentMs: 5_000 };
+
+it("within a term journal time runs a little faster than true time at most", () => {
+  expect(verdictOn(start, { term: 1, at: 1_106_000, sentMs: 105_000 })).toBeUndefined();
+  expect(verdictOn(start, { term: 1, at: 1_112_000, sentMs: 105_000 })).toContain("went by in term 1");
+  expect(verdictOn(start, { term: 1, at: 1_007_000, sentMs: 5_100 })).toContain("went by in term 1");
+});
+
+it("another term begins where its leader says", () => {
+  expect(verdictOn(start, { term: 2, at: 4_600_000, sentMs: 6_000 })).toBeUndefined();
+});
+
+it("of a batch that nobody sent nothing is known", () => {
+  expect(new TermPace().check({ term: 1, at: 9e9, hash: "unknown" })).toBeUndefined();
+});
