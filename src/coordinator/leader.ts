@@ -533,6 +533,10 @@ export class Leader {
         if (!isCurrent()) return;
         this.#rescue.begin("unreadable", unreadableError(folded.position.seq + 1));
         folded = await this.#rescue.save(() => this.#foldedAtRest());
+        this.#deps.logger.error(
+          { idx: folded.position.idx },
+          "the state is saved, and the journal still does not keep what it acknowledges: purge its stream (`nats stream purge`), which the snapshot stands for, or replace the server",
+        );
         await new Promise<void>((resolve) => this.#deps.clock.after(limits.rescueProbeMs, resolve));
         if (!isCurrent()) return;
       }
