@@ -18,8 +18,12 @@ export async function withSwarm<Value>(
   }
 }
 
-/** The caller closes it. @throws UnreachableError */
-export async function openSwarm({ settings, logger, signal }: VerbContext): Promise<Swarm> {
+/** The caller closes it. Silent without a logger. @throws UnreachableError */
+export async function openSwarm({
+  settings,
+  logger,
+  signal,
+}: Pick<VerbContext, "settings" | "signal"> & Partial<Pick<VerbContext, "logger">>): Promise<Swarm> {
   const { nats, natsContext, credentials, swarm, project, user, dataFolder } = settings;
   return await connect({ nats, natsContext, credentials, swarm, project, user, dataFolder, logger, signal });
 }

@@ -254,6 +254,7 @@ describe("a swarm on the development broker", () => {
         "leader",
         "clock",
         "durability",
+        "snapshots",
       ].map((name) => `${name} ok`),
     );
     expect(healthy.code).toBe(0);

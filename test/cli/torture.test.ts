@@ -55,7 +55,7 @@ describe("seeds that hold", () => {
 
   it("are not run again when they stand in the state file", async () => {
     const folder = aFolder();
-    const argv = ["--for", "4s", "--state", "state.ndjson"];
+    const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
     await torture(folder, "--seeds", "0..1", ...argv);
     const { stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
     expect(stderr).toContain("2 seeds of state.ndjson are not run again");

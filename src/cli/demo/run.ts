@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { type FoundBroker, findBroker } from "../../broker/find-broker.ts";
 import { stopBroker } from "../../broker/stop-broker.ts";
-import { connect } from "../../client/connect.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import { systemRandom } from "../../clock.ts";
 import type { LogLevel } from "../../config/schema.ts";
 import type { Settings } from "../../config/settings.ts";
 import { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { openSwarm } from "../connect.ts";
 import { labelled } from "../format.ts";
 import type { Output } from "../output.ts";
 import type { VerbContext } from "../verb.ts";
@@ -73,7 +73,7 @@ async function ownSwarm({ settings, signal }: VerbContext): Promise<Settings> {
 }
 
 async function isLed(settings: Settings, signal: AbortSignal): Promise<boolean> {
-  const swarm = await connect({ ...settings, signal });
+  const swarm = await openSwarm({ settings, signal });
   try {
     await swarm.status({ timeoutMs: limits.leaderLookMs, signal });
     return true;
@@ -105,7 +105,7 @@ async function startSwarm(context: VerbContext, work: DemoWork, members: Member[
   );
   const where = `${names.join(", ")}, in processes of their own on the swarm ${settings.swarm}`;
   output.note(`${labelled("agents", where, output.noteColumns)}\n`);
-  return await connect({ ...settings, logger, signal });
+  return await openSwarm({ settings, logger, signal });
 }
 
 interface Started {
