@@ -26,6 +26,7 @@ export const faultKinds = {
   full: "the journal has no room",
   "journal-away": "nobody answers for the journal",
   "tail-cut": "the journal loses its last records, which coordinators still hold",
+  hole: "the journal loses records within, which every coordinator has read",
   alien: "somebody else writes into the journal",
 } as const;
 export type FaultKind = keyof typeof faultKinds;

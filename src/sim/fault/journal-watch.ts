@@ -23,6 +23,8 @@ export class JournalWatch {
   readonly #readMs: number[] = [];
   /** From which record on it is not known whether the journal still has what it had. */
   #doubtedSeq: number | undefined;
+  /** Behind a hole that nobody has rescued yet. */
+  #unrescuedSeq: number | undefined;
   #lastDeadSeq = 0;
   #isBroken = false;
 
@@ -44,9 +46,9 @@ export class JournalWatch {
     return this.#records;
   }
 
-  /** Whether the journal has what it had. */
+  /** Whether the journal has what it had, or a snapshot stands for it. */
   get isWhole(): boolean {
-    return this.#doubtedSeq === undefined;
+    return this.#doubtedSeq === undefined && this.#unrescuedSeq === undefined;
   }
 
   /** Sequence of the last dead record; 0 when there is none. */
@@ -65,10 +67,16 @@ export class JournalWatch {
     this.#doubtedSeq = lastSeq + 1;
   }
 
+  /** Records before `seq` are gone for good. */
+  lostMiddle(seq: number): void {
+    this.#unrescuedSeq = seq;
+  }
+
   /** Reads on to where the journal ends now. Cheap when nothing is new. Returns the state there. */
   readOn(): SwarmState {
     const { stream } = this.#habitat;
     if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
+    if (stream.firstSeq >= (this.#unrescuedSeq ?? Number.POSITIVE_INFINITY)) this.#unrescuedSeq = undefined;
     for (let seq = this.#records.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
       if (bytes === undefined) break;
@@ -150,6 +158,7 @@ export class JournalWatch {
     const occurrence = occurrenceOf(event);
     if (occurrence !== undefined) occurrences.note(occurrence);
     if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event.agent);
+    if (event.type === "AuditTrimmed" && event.reason === "hole") this.#unrescuedSeq = undefined;
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
     this.#noteFailOver();
@@ -177,6 +186,7 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
 
 function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
+  if (event.type === "AuditTrimmed" && event.reason === "hole") return "hole-rescued";
   if (event.type === "AttemptFailed" && event.failure.class === "timed-out") return "attempt-timed-out";
   if (event.type === "TaskDeadLettered" && event.failure.class === "lost") return "poison-dead-lettered";
   return occurrenceByType[event.type];

@@ -24,6 +24,8 @@ export interface Victims {
   writeAlien(): void;
   /** The last records of the journal are lost, up to so many. */
   cutTail(count: number): void;
+  /** Records before the last one are lost, up to so many. */
+  makeHole(count: number): void;
   /** Whoever reads must ask anew. */
   restartServer(): void;
 }
@@ -87,6 +89,8 @@ export class Nemesis {
         return this.#victims.setSlow(of, ms);
       case "tail-cut":
         return this.#victims.cutTail(fault.count ?? 1);
+      case "hole":
+        return this.#victims.makeHole(fault.count ?? 1);
       case "server-restart":
         this.#victims.restartServer();
         return this.#changeWeather(fault);

@@ -92,6 +92,7 @@ function drawFault(random: Random, kind: FaultKind, parties: Parties): Undated {
       return { kind, forMs };
     case "alien":
       return { kind, forMs: 0 };
+    case "hole":
     case "tail-cut":
       return { kind, forMs: 0, count: 1 + random.below(12) };
   }

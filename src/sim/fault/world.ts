@@ -155,10 +155,7 @@ export class World implements Victims {
   /** The end of the journal is lost, as far as somebody who goes on still has it: what nobody has cannot come back. */
   cutTail(count: number): void {
     const { stream, jetStream, occurrences } = this.habitat;
-    const known = this.#coordinators.map(({ knownIdx }) => knownIdx).filter((idx) => idx !== undefined);
-    const isKnown =
-      known.length === this.#coordinators.length && known.every((idx) => idx >= this.watch.state.idx);
-    if (!isKnown || !this.watch.isWhole || stream.lastSeq === stream.firstSeq) return;
+    if (!this.#isHeldByAll() || stream.lastSeq === stream.firstSeq) return;
     // Nobody keeps dead records, so nobody could put them back.
     // Whoever began in between holds only the newest, and takes the rest for lost.
     const bornMs = Math.max(...this.#coordinators.map(({ life }) => life?.bornMs ?? 0));
@@ -169,6 +166,17 @@ export class World implements Victims {
     stream.loseTail(lost);
     occurrences.note("tail-cut");
     this.watch.lostTail(stream.lastSeq);
+  }
+
+  /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
+  makeHole(count: number): void {
+    const { stream, jetStream, occurrences } = this.habitat;
+    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
+    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq) return;
+    jetStream.restart();
+    stream.loseMiddle(fromSeq, count);
+    occurrences.note("hole-made");
+    this.watch.lostMiddle(stream.lastSeq);
   }
 
   restartServer(): void {
@@ -183,6 +191,12 @@ export class World implements Victims {
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
   #isNeeded(party: string): boolean {
     return !this.watch.isWhole && this.#coordinators.some(({ id }) => id === party);
+  }
+
+  /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
+  #isHeldByAll(): boolean {
+    const known = this.#coordinators.map(({ knownIdx }) => knownIdx);
+    return this.watch.isWhole && known.every((idx) => idx !== undefined && idx >= this.watch.state.idx);
   }
 
   // --- the run --------------------------------------------------------------------------------------

@@ -41,6 +41,13 @@ describe("a seed", () => {
     expect(tasks).toBeGreaterThan(0);
   });
 
+  it("comes through the loss of records within the journal: a snapshot stands for them", async () => {
+    const schedule = [{ kind: "hole", atMs: 10_000, forMs: 0, count: 4 }] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "hole-made": 1, "hole-rescued": 1 });
+  });
+
   it("ends with the reason of the signal", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(runSeed(aRequest({ forMs: 60_000 }), signal)).rejects.toThrow("enough");
