@@ -14,7 +14,7 @@ type View = Pick<Output, "colors">;
 /** Findings of one seed that are shown: the first is the cause, or near it. */
 const FINDINGS_SHOWN = 5;
 /** A run of so many seeds has met everything, or does not test what it says. */
-const LONG_RUN_SEEDS = 200;
+const LONG_RUN_SEEDS = 100;
 const LONG_SEED_MS = 60_000;
 
 export interface RunSummary {

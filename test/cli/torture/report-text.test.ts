@@ -17,12 +17,12 @@ function theReports(count: number, reached: readonly Occurrence[]): SeedReport[]
 
 describe("a long run", () => {
   it("that met everything is green", () => {
-    expect(summaryOf(theReports(200, occurrenceNames), terms).neverReached).toEqual([]);
+    expect(summaryOf(theReports(100, occurrenceNames), terms).neverReached).toEqual([]);
   });
 
   it("is told what it never met", () => {
     const reached = occurrenceNames.filter((name) => name !== "deposed" && name !== "tail-cut");
-    const summary = summaryOf(theReports(200, reached), terms);
+    const summary = summaryOf(theReports(100, reached), terms);
     expect(summary.neverReached).toEqual(["tail-cut", "deposed"]);
     expect(
       summaryText(summary, {
@@ -33,13 +33,13 @@ describe("a long run", () => {
 
   it("need not meet what only a fault that is left out brings about, and all the rest", () => {
     const without = ["tail-cut"] as const;
-    expect(summaryOf(theReports(200, []), { ...terms, without }).neverReached).toEqual(
+    expect(summaryOf(theReports(100, []), { ...terms, without }).neverReached).toEqual(
       occurrenceNames.filter((name) => name !== "tail-cut" && name !== "tail-refilled"),
     );
   });
 });
 
 it("a short run, or one of short seeds, need not meet anything", () => {
-  expect(summaryOf(theReports(199, []), terms).neverReached).toEqual([]);
-  expect(summaryOf(theReports(200, []), { ...terms, forMs: 30_000 }).neverReached).toEqual([]);
+  expect(summaryOf(theReports(99, []), terms).neverReached).toEqual([]);
+  expect(summaryOf(theReports(100, []), { ...terms, forMs: 30_000 }).neverReached).toEqual([]);
 });
