@@ -6,6 +6,8 @@ import { mkdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { UsageError } from "../../src/cli/usage-error.ts";
+import { isFaultKind } from "../../src/sim/fault/fault.ts";
 import { bundle } from "./bundle.ts";
 import type { Catch } from "./hunt.ts";
 import type { Mutant } from "./mutant.ts";
@@ -55,7 +57,25 @@ const { values } = parseArgs({
 if (values.help) {
   console.log(USAGE);
 } else {
-  process.exitCode = (await visit(chosen(values.only))) ? 0 : 1;
+  try {
+    checkFlags();
+    process.exitCode = (await visit(chosen(values.only))) ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(`${error.message}. See npm run zoo -- --help`);
+    process.exitCode = 2;
+  }
+}
+
+/** A hunt of no seeds at all would find nothing, and look like good news. @throws UsageError */
+function checkFlags(): void {
+  const isCount = (text: string) => /^\d{1,9}$/.test(text);
+  if (!isCount(values.seeds) || Number(values.seeds) === 0)
+    throw new UsageError("--seeds must be a whole number from 1");
+  if (!isCount(values.from)) throw new UsageError("--from must be a whole number from 0");
+  if (!(Number(values.for) > 0)) throw new UsageError("--for must be a number of minutes");
+  const unknown = values.without.split(",").find((name) => name !== "" && !isFaultKind(name));
+  if (unknown !== undefined) throw new UsageError(`--without: there is no fault ${unknown}`);
 }
 
 /** @returns whether every planted bug was found, and nothing else */
@@ -119,10 +139,11 @@ function sumUp(all: readonly Hunted[]): boolean {
   const planted = all.filter(({ name }) => name !== "none");
   const seeds = planted.flatMap(({ caught }) => (caught?.found === undefined ? [] : [caught.seeds]));
   const median = seeds.toSorted((a, b) => a - b)[Math.floor(seeds.length / 2)] ?? 0;
-  const falseAlarms = all.filter(({ name, caught }) => name === "none" && caught?.found !== undefined);
+  const isClean = ({ name, caught }: Hunted) =>
+    name !== "none" || (caught !== undefined && caught.found === undefined);
   if (!values.json)
     console.log(`\n${seeds.length} of ${planted.length} found, the median within ${median} seeds.`);
-  return seeds.length === planted.length && falseAlarms.length === 0;
+  return seeds.length === planted.length && all.every(isClean);
 }
 
 function chosen(only: string | undefined): readonly Mutant[] {
@@ -130,7 +151,7 @@ function chosen(only: string | undefined): readonly Mutant[] {
   return only.split(",").map((name) => {
     const mutant = [untouched, ...mutants].find((each) => each.name === name);
     if (mutant === undefined)
-      throw new RangeError(
+      throw new UsageError(
         `there is no bug ${name}; there are ${mutants.map((each) => each.name).join(", ")}`,
       );
     return mutant;
