@@ -212,7 +212,12 @@ class WireMessage implements StreamMessage {
     const fields = this.#message.headers;
     if (fields === undefined || fields.code === 0) return undefined;
     const { code, description } = fields;
-    return { code, description, lastConsumerSeq: numberIn(fields, "Nats-Last-Consumer") };
+    return {
+      code,
+      description,
+      lastConsumerSeq: numberIn(fields, "Nats-Last-Consumer"),
+      lastStreamSeq: numberIn(fields, "Nats-Last-Stream"),
+    };
   }
 }
 

@@ -1,8 +1,9 @@
 // One consumer's life: asks a stream for records and holds those that came until they are taken. Ends, without
 // saying why, at the first sign that something may be missing; stream-reader.ts then begins another one.
 //
-// Signs: a hole in the consumer's own numbering, a heartbeat that knows of more than came, heartbeats that
-// stay away, the server saying that the consumer is gone, a connection that broke.
+// Signs: a hole in the consumer's own numbering, a heartbeat that knows of more than came, or that the server has passed
+// over records it does not find, heartbeats that stay away, the server saying that the consumer is gone, a connection
+// that broke.
 
 import type { Clock, Random } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -21,6 +22,13 @@ export interface StreamAccess {
   readonly random: Random;
 }
 
+export interface PullPlace {
+  /** Where the consumer begins. */
+  readonly fromSeq: number;
+  /** The first record that was not read before; `fromSeq` or behind it. */
+  readonly nextSeq: number;
+}
+
 export class StreamPull {
   readonly #wire: StreamWire;
   readonly #api: StreamApi;
@@ -34,14 +42,16 @@ export class StreamPull {
   #records: JournalRecord[] = [];
   #heldBytes = 0;
   #consumerSeq = 0;
+  /** The record that is to come next; none is missing before it. */
+  #nextSeq: number;
   #isAsking = false;
   #awaited = 0;
   #silentBeats = 0;
   #isOver = false;
 
   /** @throws UnreachableError, StreamApiError */
-  static async begin(access: StreamAccess, fromSeq: number): Promise<StreamPull> {
-    const pull = new StreamPull(access);
+  static async begin(access: StreamAccess, { fromSeq, nextSeq }: PullPlace): Promise<StreamPull> {
+    const pull = new StreamPull(access, nextSeq);
     try {
       await access.api.createConsumer(pull.#name, fromSeq);
     } catch (error) {
@@ -52,7 +62,8 @@ export class StreamPull {
     return pull;
   }
 
-  private constructor({ wire, api, subject, clock, random }: StreamAccess) {
+  private constructor({ wire, api, subject, clock, random }: StreamAccess, nextSeq: number) {
+    this.#nextSeq = nextSeq;
     this.#clock = clock;
     this.#name = `waggle-${random.id(16)}`;
     this.#wire = wire;
@@ -107,15 +118,16 @@ export class StreamPull {
     const numbers = parseDelivery(reply);
     if (numbers?.consumerSeq !== this.#consumerSeq + 1) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
+    this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
     this.#records.push({ seq: numbers.seq, bytes: data.slice() });
     this.#heldBytes += data.length;
     this.#awaited -= 1;
     if (this.#awaited === 0) this.#askAgain();
   }
 
-  #receiveStatus({ code, description, lastConsumerSeq }: StreamStatus): void {
+  #receiveStatus({ code, description, lastConsumerSeq = 0, lastStreamSeq = 0 }: StreamStatus): void {
     const isHeartbeat = code === 100;
-    if (isHeartbeat && (lastConsumerSeq ?? 0) <= this.#consumerSeq) return;
+    if (isHeartbeat && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) return;
     const isAnswered = code === 404 || code === 408 || /MaxBytes|Batch Completed/i.test(description);
     if (isAnswered) this.#askAgain();
     else this.#finish();

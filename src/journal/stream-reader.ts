@@ -93,7 +93,8 @@ async function beginPull(access: StreamAccess, { nextSeq, untilSeq, hasRead }: P
     if (Number.isFinite(untilSeq) && lastSeq < untilSeq) {
       return { kind: "not-yet", reason: shrunkError(lastSeq, untilSeq) };
     }
-    return { kind: "begun", pull: await StreamPull.begin(access, hasRead ? nextSeq - 1 : nextSeq) };
+    const fromSeq = hasRead ? nextSeq - 1 : nextSeq;
+    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq }) };
   } catch (error) {
     if (error instanceof UnreachableError) return { kind: "not-yet", reason: error };
     throw error;

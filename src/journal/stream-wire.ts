@@ -43,4 +43,6 @@ export interface StreamStatus {
   readonly description: string;
   /** On heartbeats: how much the server has delivered to this consumer. */
   readonly lastConsumerSeq: number | undefined;
+  /** On heartbeats: up to which record of the stream it has, delivered or passed over as not there. */
+  readonly lastStreamSeq: number | undefined;
 }

@@ -55,10 +55,11 @@ export class FakeStream implements StreamWire {
   }
 
   /** Says this to everybody who pulls. */
-  say(status: { code: number; description?: string; lastConsumerSeq?: number }): void {
+  say(word: { code: number; description?: string; lastConsumerSeq?: number; lastStreamSeq?: number }): void {
     for (const { inbox } of this.#consumers.values()) {
-      const { code, description = "", lastConsumerSeq } = status;
-      this.#send(inbox, { subject: inbox ?? "", status: { code, description, lastConsumerSeq } });
+      const { code, description = "", lastConsumerSeq, lastStreamSeq } = word;
+      const status = { code, description, lastConsumerSeq, lastStreamSeq };
+      this.#send(inbox, { subject: inbox ?? "", status });
     }
   }
 
@@ -152,6 +153,7 @@ export class FakeStream implements StreamWire {
           code: 409,
           description: "Message Size Exceeds MaxBytes",
           lastConsumerSeq: undefined,
+          lastStreamSeq: undefined,
         };
         return this.#send(consumer.inbox, { status });
       }

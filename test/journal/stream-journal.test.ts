@@ -66,7 +66,7 @@ describe("reading a stream", () => {
     const { stream, journal } = aStream(3);
     const follower = new Follower(journal);
     await follower.hasRead(3);
-    stream.say({ code: 100, description: "Idle Heartbeat", lastConsumerSeq: 3 });
+    stream.say({ code: 100, description: "Idle Heartbeat", lastConsumerSeq: 3, lastStreamSeq: 3 });
     stream.say({ code: 408, description: "Request Timeout" });
     stream.say({ code: 409, description: "Message Size Exceeds MaxBytes" });
     putMore(stream, 1);
@@ -131,6 +131,36 @@ describe("reading a stream", () => {
     await expect(replay).rejects.toThrow("lost record 5 and goes on to 9");
     await expect(tell(journal.replay(6))).rejects.toThrow("lost record 6");
     expect(await tell(journal.replay(7))).toEqual(toldOf(7, 9));
+  });
+
+  it("names the first record of an end that the server counts and passes over", async () => {
+    const { stream, timed, clock } = aStream(9);
+    for (const seq of range(7, 9)) stream.records.delete(seq);
+    const following = tell(timed.follow(1, new AbortController().signal));
+    const replaying = tell(timed.replay(1));
+    await clock.settle();
+    stream.say({ code: 100, description: "Idle Heartbeat", lastConsumerSeq: 6, lastStreamSeq: 9 });
+    const found = Promise.allSettled([following, replaying]);
+    await clock.advance(2 * limits.journalHoleMs);
+    for (const outcome of await found)
+      expect(outcome).toMatchObject({ reason: { message: expect.stringContaining("lost record 7") } });
+  });
+
+  it("stays with its consumer where all that it read was purged, and no more", async () => {
+    const { stream, timed, clock } = aStream(3);
+    const follower = new Follower(timed);
+    await follower.hasRead(3);
+    await stream.ask("$JS.API.STREAM.PURGE.STREAM", bytesOf('{"seq":4}'));
+    stream.say({ code: 409, description: "Consumer Deleted" });
+    await clock.advance(limits.journalRetryMs);
+    for (let beats = 0; beats < 2; beats += 1) {
+      stream.say({ code: 100, description: "Idle Heartbeat", lastConsumerSeq: 0, lastStreamSeq: 3 });
+      await clock.advance(limits.journalHeartbeatMs);
+    }
+    putMore(stream, 1);
+    await follower.hasRead(4);
+    await follower.stop();
+    expect(stream.begun).toEqual([1, 3]);
   });
 
   it("counts what is missing between the first record and the last", async () => {

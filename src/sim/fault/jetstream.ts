@@ -44,12 +44,20 @@ export interface StreamFates {
 /** An answer, or none. `nobody`: no responders. */
 export type Reply = (answer: object | "nobody") => void;
 
+interface StreamWord {
+  readonly code: number;
+  readonly description: string;
+  readonly lastConsumerSeq: number;
+  /** Delivered, or passed over as not there. */
+  readonly lastStreamSeq: number;
+}
+
 /** What a consumer is sent: a record, or a word of the server. */
 export interface Delivery {
   readonly subject: string;
   readonly reply: string;
   readonly data: Uint8Array;
-  readonly status?: { readonly code: number; readonly description: string; readonly lastConsumerSeq: number };
+  readonly status?: StreamWord;
 }
 
 interface StoredRecord {
@@ -123,7 +131,7 @@ export class SimJetStream {
     const [stream = "", consumer = ""] = subject.split(".").slice(5);
     const request = parse(data) as PullRequest;
     const isThere = this.#streams.get(stream)?.pull(consumer, request, send, this.#clock) ?? false;
-    if (!isThere) send(word(503, "", 0));
+    if (!isThere) send(word(503, "", { delivered: 0, nextSeq: 1 }));
   }
 
   #publish(stream: SimStream, message: Publish, reply: Reply): void {
@@ -332,7 +340,7 @@ export class SimStream {
     consumer.cancelHeartbeat();
     consumer.pull = { send, records: request.batch, bytes: request.max_bytes };
     const beat = () => {
-      consumer.pull?.send(word(100, "Idle Heartbeat", consumer.delivered));
+      consumer.pull?.send(word(100, "Idle Heartbeat", consumer));
       consumer.cancelHeartbeat = clock.after(request.idle_heartbeat / NS_PER_MS, beat);
     };
     consumer.cancelHeartbeat = clock.after(request.idle_heartbeat / NS_PER_MS, beat);
@@ -346,7 +354,7 @@ export class SimStream {
       if (record === undefined) continue; // a hole is passed over without a word
       const { pull } = consumer;
       if (record.bytes.length > pull.bytes) {
-        this.#endPull(consumer, word(409, "Message Size Exceeds MaxBytes", consumer.delivered));
+        this.#endPull(consumer, word(409, "Message Size Exceeds MaxBytes", consumer));
         return;
       }
       consumer.delivered += 1;
@@ -389,8 +397,13 @@ export class SimStream {
   }
 }
 
-function word(code: number, description: string, lastConsumerSeq: number): Delivery {
-  return { subject: "", reply: "", data: NO_BYTES, status: { code, description, lastConsumerSeq } };
+function word(
+  code: number,
+  description: string,
+  { delivered, nextSeq }: Pick<Consumer, "delivered" | "nextSeq">,
+): Delivery {
+  const status = { code, description, lastConsumerSeq: delivered, lastStreamSeq: nextSeq - 1 };
+  return { subject: "", reply: "", data: NO_BYTES, status };
 }
 
 function parse(data: Uint8Array): object {
