@@ -12,15 +12,21 @@ import type { Fault } from "./figures.ts";
 import { readHistory } from "./history-file.ts";
 import { monotonicMs } from "./monotonic.ts";
 import { TcpProxy } from "./proxy.ts";
+import type { Reaper } from "./reaper.ts";
 import type { Servers } from "./servers.ts";
 import { StreamAdmin } from "./stream-admin.ts";
 import { type Member, SwarmProcesses } from "./swarm-processes.ts";
+import { within } from "./within.ts";
 import { readLog, type SeenEvent, Witness } from "./witness.ts";
 
 const POLL_MS = 20;
 const RESTART_MS = 1_000;
 const WARM_UP_MS = 2_000;
 const KEPT_MS = 5 * 60_000;
+/** What ends by itself within seconds, or not at all. */
+const CLOSE_MS = 60_000;
+/** All records of a leg, one by one where the log has holes. */
+const READ_LOG_MS = 5 * 60_000;
 
 export interface FieldPlan {
   readonly swarm: string;
@@ -39,6 +45,7 @@ export interface FieldPlan {
   readonly hasProxies: boolean;
   /** Of the journal's stream, when it is to be created small. */
   readonly bytesMax?: number;
+  readonly reaper: Reaper;
 }
 
 export class Field {
@@ -156,7 +163,7 @@ export class Field {
     const giveUpMs = monotonicMs() + withinMs;
     while (!(await isSo())) {
       if (monotonicMs() > giveUpMs)
-        throw new StuckError(`after ${withinMs / 1_000} s it is still not so that ${what}`);
+        throw new StuckError(`after ${Math.round(withinMs / 1_000)} s it is still not so that ${what}`);
       await pause(POLL_MS);
     }
   }
@@ -190,7 +197,8 @@ export class Field {
     readonly seen: readonly SeenEvent[];
     readonly line: ReturnType<typeof committedLine>;
   }> {
-    const log = await readLog(this.plan.servers.urls, this.plan.swarm);
+    const { urls } = this.plan.servers;
+    const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm));
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
     const line = committedLine([...this.witness.seen, ...log]);
     return { observations: readHistory(this.plan.folder), seen, line };
@@ -204,10 +212,11 @@ export class Field {
   async close(): Promise<void> {
     clearInterval(this.#supervising);
     await this.processes.end();
-    await this.#witness?.stop();
+    if (this.#witness !== undefined) await within(CLOSE_MS, "the witness ends", this.#witness.stop());
     await this.admin.remove();
-    await this.#transport.close();
-    await Promise.all([...this.#proxiesByParty.values()].flat().map((proxy) => proxy.close()));
+    await within(CLOSE_MS, "the driver's connection is closed", this.#transport.close());
+    const proxies = [...this.#proxiesByParty.values()].flat().map((proxy) => proxy.close());
+    await within(CLOSE_MS, "the proxies are closed", Promise.all(proxies));
   }
 
   /** As whatever runs coordinators does: one that ended is started again. */

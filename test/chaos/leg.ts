@@ -9,8 +9,12 @@ import { Field, type FieldPlan, StuckError } from "./field.ts";
 import { type Recoveries, recoveriesOf } from "./figures.ts";
 import type { Part } from "./parts.ts";
 import { type MemoryRow, MemorySampler } from "./soak.ts";
+import { within } from "./within.ts";
 
 const QUIET_MS = 90_000;
+/** A round's own waits are shorter, all together. */
+const ROUND_MS = 10 * 60_000;
+const RESTART_MS = 60_000;
 const SHOWN_MAX = 20;
 
 export interface LegResult {
@@ -65,7 +69,7 @@ async function runRounds(field: Field, { part, firstRound, rounds, onRound, sign
   try {
     for (; done < rounds && !signal.aborted; done += 1) {
       field.note(`round ${firstRound + done}`);
-      await part.round(field, done);
+      await within(ROUND_MS, `round ${firstRound + done} is over`, part.round(field, done));
       onRound(firstRound + done + 1);
     }
     field.note("peace");
@@ -89,7 +93,8 @@ async function judge(
   await field.endParties();
   for (const why of new Set(field.witness.interruptions)) field.note(`the witness could not read on: ${why}`);
   if (part.restartsServersToRead === true)
-    for (const server of field.plan.servers.members) await server.restart();
+    for (const server of field.plan.servers.members)
+      await within(RESTART_MS, `server ${server.name} runs again`, server.restart());
   const { observations, seen, line } = await field.collect();
   const readings = field.witness.readings();
   const isWhole = stuck === undefined;

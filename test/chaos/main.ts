@@ -19,6 +19,7 @@ import type { FieldPlan } from "./field.ts";
 import { runLeg, shownViolations } from "./leg.ts";
 import { type Part, parts } from "./parts.ts";
 import { Progress } from "./progress.ts";
+import { Reaper } from "./reaper.ts";
 import { tablesOf, writeReport } from "./report.ts";
 import { type Servers, startServers } from "./servers.ts";
 import { type PartTally, Tally } from "./tally.ts";
@@ -45,6 +46,7 @@ const { values } = parseArgs({
 
 process.setMaxListeners(100); // each child is killed at our exit
 const interrupted = new AbortController();
+process.on("SIGTERM", () => process.exit(143)); // and with it what it started
 process.on("SIGINT", () => {
   if (interrupted.signal.aborted) process.exit(130);
   console.error("\nending after this round; once more ends at once");
@@ -81,30 +83,41 @@ async function main(): Promise<number> {
   if (values.list) return list();
   const tally = new Tally(join(ROOT, values.short ? "short.json" : "tally.json"));
   if (values.report) return report(tally);
+  const chosen = chosenParts().flatMap((part) => chosenServers(part).map((server) => ({ part, server })));
+  const reaper = await Reaper.start();
   let found = 0;
-  for (const part of chosenParts()) {
-    for (const server of chosenServers(part)) {
-      if (interrupted.signal.aborted) break;
-      found += await runPart(part, server, tally);
-    }
+  for (const { part, server } of chosen) {
+    if (interrupted.signal.aborted) break;
+    found += await runPart(part, server, { tally, reaper });
   }
   console.log(`\n${tablesOf(tally.all)}`);
   return found === 0 ? 0 : 1;
 }
 
 /** @returns how many legs found something */
-async function runPart(part: Part, server: NatsServerBinary, tally: Tally): Promise<number> {
+async function runPart(
+  part: Part,
+  server: NatsServerBinary,
+  { tally, reaper }: { readonly tally: Tally; readonly reaper: Reaper },
+): Promise<number> {
   const key = { part: part.name, server: server.version, leaderTimeoutMs: leaderTimeout() };
   if (values.fresh || values.short) tally.forget(tally.of(key));
   const partTally = tally.of(key);
   const rounds = roundsOf(part);
   const progress = new Progress(`${part.name} on ${server.version}`, rounds, partTally.rounds);
-  const servers = await startServers(server.path, part.servers);
+  const servers = await startServers(server.path, part.servers, reaper);
   let found = 0;
   try {
     while (partTally.rounds < rounds && !interrupted.signal.aborted) {
-      const isBad = await runOneLeg(part, servers, { tally, partTally, rounds, progress });
-      if (isBad) found += 1;
+      const { isClean, isHopeless } = await runOneLeg(part, servers, {
+        tally,
+        partTally,
+        rounds,
+        progress,
+        reaper,
+      });
+      if (!isClean) found += 1;
+      if (isHopeless) break;
     }
   } finally {
     progress.stop();
@@ -118,15 +131,16 @@ interface LegContext {
   readonly partTally: PartTally;
   readonly rounds: number;
   readonly progress: Progress;
+  readonly reaper: Reaper;
 }
 
-/** @returns whether it found something */
+/** @returns whether it found nothing, and whether the next one would come no further */
 async function runOneLeg(
   part: Part,
   servers: Servers,
-  { tally, partTally, rounds, progress }: LegContext,
-): Promise<boolean> {
-  const plan = planOf(part, servers, partTally);
+  { tally, partTally, rounds, progress, reaper }: LegContext,
+): Promise<{ readonly isClean: boolean; readonly isHopeless: boolean }> {
+  const plan = planOf(part, servers, partTally, reaper);
   const result = await runLeg({
     part,
     plan,
@@ -141,11 +155,10 @@ async function runOneLeg(
   for (const sentence of result.troubles) progress.say(`  ${sentence}`);
   for (const sentence of shown) progress.say(`  ${sentence}`);
   if (shown.length > 0) progress.say(`  see ${plan.folder}`);
-  if (result.stuck !== undefined && result.rounds === 0) interrupted.abort(); // it would go on like that
-  return shown.length > 0;
+  return { isClean: shown.length === 0, isHopeless: result.stuck !== undefined && result.rounds === 0 };
 }
 
-function planOf(part: Part, servers: Servers, { server, legs }: PartTally): FieldPlan {
+function planOf(part: Part, servers: Servers, { server, legs }: PartTally, reaper: Reaper): FieldPlan {
   const leg = legs + 1;
   return {
     swarm: `chaos-${process.pid}-${leg}`,
@@ -160,6 +173,7 @@ function planOf(part: Part, servers: Servers, { server, legs }: PartTally): Fiel
     payloadBytes: part.payloadBytes ?? 100,
     recordsEvery: part.recordsEvery ?? 1,
     hasProxies: part.hasProxies === true,
+    reaper,
     ...(part.bytesMax === undefined ? {} : { bytesMax: part.bytesMax }),
   };
 }

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import type { Reaper } from "./reaper.ts";
 
 export interface ServerLife extends RunningNatsServer {
   /** As it calls itself: `s1`. */
@@ -18,9 +19,11 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
-/** Resolves when all take connections; JetStream of three is ready a moment later. @param count 1 or 3 */
-export async function startServers(binary: string, count: number): Promise<Servers> {
+/** Resolves when all take connections; JetStream of three is ready a moment later. @param count 1 or 3
+ *  @param reaper ends them when this process is killed */
+export async function startServers(binary: string, count: number, reaper?: Reaper): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), "waggle-chaos-"));
+  reaper?.removes(folder);
   const clientPorts = await freePorts(count);
   const routePorts = await freePorts(count);
   const members = await Promise.all(
@@ -29,8 +32,24 @@ export async function startServers(binary: string, count: number): Promise<Serve
       const extraConfig = count === 1 ? "" : clusterConfig(name, routePorts[place] ?? 0, routePorts);
       const storeDir = join(folder, name);
       const server = await startNatsServer({ binary, jetstream: true, port, storeDir, extraConfig });
-      // Not a copy: its pid changes with its lives.
-      return Object.assign(server, { name });
+      reaper?.minds(server.pid);
+      const restart = async () => {
+        await server.restart();
+        reaper?.minds(server.pid);
+      };
+      return {
+        name,
+        port: server.port,
+        url: server.url,
+        storeDir: server.storeDir,
+        get pid() {
+          return server.pid; // it changes with its lives
+        },
+        log: server.log,
+        kill: server.kill,
+        restart,
+        stop: server.stop,
+      };
     }),
   );
   return {

@@ -12,20 +12,31 @@ import type { Transport } from "../../src/transport/transport.ts";
 import { historyFile } from "./history-file.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { ClientOrders, ClientReport, ProcessStart } from "./processes/start.ts";
+import type { Reaper } from "./reaper.ts";
+import { within } from "./within.ts";
 
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 const LOG_LINES_KEPT = 200;
+/** From SIGKILL to its end: only a machine that is stuck takes so long. */
+const KILL_MS = 30_000;
 
 /** One process under one name, over its lives. */
 export class Member {
   readonly name: string;
   readonly #spawn: () => ChildProcess;
+  readonly #reaper: Reaper;
   readonly #onSaid: (line: string) => void;
   readonly log: string[] = [];
   child: ChildProcess | undefined;
 
-  constructor(name: string, start: () => ChildProcess, onSaid: (line: string) => void = () => undefined) {
+  constructor(
+    name: string,
+    reaper: Reaper,
+    start: () => ChildProcess,
+    onSaid: (line: string) => void = () => undefined,
+  ) {
     this.name = name;
+    this.#reaper = reaper;
     this.#spawn = start;
     this.#onSaid = onSaid;
   }
@@ -38,6 +49,7 @@ export class Member {
   start(): ChildProcess {
     const child = this.#spawn();
     this.child = child;
+    this.#reaper.minds(child.pid);
     const killWithUs = () => child.kill("SIGKILL");
     process.once("exit", killWithUs);
     child.once("exit", () => process.off("exit", killWithUs));
@@ -56,7 +68,16 @@ export class Member {
     if (this.child === undefined || !this.isRunning) return;
     const ended = once(this.child, "exit");
     this.child.kill("SIGKILL");
-    await ended;
+    await within(KILL_MS, `${this.name} ends when it is killed`, ended);
+  }
+
+  /** @param ms until it is killed */
+  async endWithin(ms: number): Promise<void> {
+    if (this.child === undefined || !this.isRunning) return;
+    const ended = once(this.child, "exit");
+    const timer = setTimeout(() => this.signal("SIGKILL"), ms);
+    await within(ms + KILL_MS, `${this.name} ends`, ended);
+    clearTimeout(timer);
   }
 
   order(order: ClientOrders): void {
@@ -88,6 +109,7 @@ export interface SwarmPlan {
   /** `1s`, as the flag takes it. */
   readonly leaderTimeout: string;
   readonly replicas: number;
+  readonly reaper: Reaper;
 }
 
 export interface ClientCounts {
@@ -143,18 +165,19 @@ export class SwarmProcesses {
       member.signal("SIGCONT");
       member.order({ type: "end" });
     }
-    await Promise.all([...this.clients, ...this.agents].map((member) => endedWithin(member, 2_000)));
+    await Promise.all([...this.clients, ...this.agents].map((member) => member.endWithin(2_000)));
     for (const member of this.coordinators) {
       member.signal("SIGCONT");
       member.signal("SIGTERM");
     }
-    await Promise.all(this.coordinators.map((member) => endedWithin(member, 5_000)));
+    await Promise.all(this.coordinators.map((member) => member.endWithin(5_000)));
   }
 
   #coordinator(name: string): Member {
-    const { swarm, leaderTimeout, replicas, urlsFor } = this.#plan;
+    const { swarm, leaderTimeout, replicas, urlsFor, reaper } = this.#plan;
     const member: Member = new Member(
       name,
+      reaper,
       () => {
         const flags = ["--nats", urlsFor(name).join(","), "--swarm", swarm, "--json"];
         const more = ["--leader-timeout", leaderTimeout, "--replicas", String(replicas)];
@@ -181,8 +204,8 @@ export class SwarmProcesses {
   }
 
   #party(name: string, main: string, ratePerSecond: number): Member {
-    const { swarm, folder, seed, urlsFor, payloadBytes, recordsEvery } = this.#plan;
-    return new Member(name, () => {
+    const { swarm, folder, seed, urlsFor, payloadBytes, recordsEvery, reaper } = this.#plan;
+    return new Member(name, reaper, () => {
       const start: ProcessStart = {
         party: name,
         urls: urlsFor(name),
@@ -211,12 +234,4 @@ export class SwarmProcesses {
     if (!beat.ok || !beat.value.leading || beat.value.term < (this.#leader?.term ?? 0)) return;
     this.#leader = { id: beat.value.id, term: beat.value.term, heardMs: monotonicMs() };
   }
-}
-
-async function endedWithin(member: Member, ms: number): Promise<void> {
-  if (member.child === undefined || !member.isRunning) return;
-  const ended = once(member.child, "exit");
-  const timer = setTimeout(() => member.signal("SIGKILL"), ms);
-  await ended;
-  clearTimeout(timer);
 }

@@ -9,6 +9,9 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 
+/** A server that has not said by then that it is ready will not: one on a damaged store, for one. */
+const READY_MS = 60_000;
+
 export interface NatsServerBinary {
   readonly path: string;
   /** As the binary prints it, without the `v`: `2.9.10`. */
@@ -67,7 +70,7 @@ export function natsServersFor(suite: string): NatsServerBinary[] {
   return [];
 }
 
-/** Resolves when the server takes connections. @throws Error with its log when it exits before that. */
+/** Resolves when the server takes connections. @throws Error with its log when it exits before that, or does not. */
 export async function startNatsServer(options: NatsServerOptions): Promise<RunningNatsServer> {
   const scratch = mkdtempSync(join(tmpdir(), "waggle-nats-"));
   const storeDir = options.storeDir ?? join(scratch, "store");
@@ -148,15 +151,21 @@ async function launch(from: { binary: string; configFile: string; log: string[] 
 
   return await new Promise<Life>((resolve, reject) => {
     let port: number | undefined;
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`nats-server was not ready after ${READY_MS / 1_000} s:\n${from.log.join("\n")}`));
+    }, READY_MS);
     createInterface({ input: child.stderr }).on("line", (line) => {
       from.log.push(line);
       port ??= portIn(line);
       if (line.includes("Server is ready") && port !== undefined && child.pid !== undefined) {
+        clearTimeout(timer);
         resolve({ child, pid: child.pid, port });
       }
     });
     child.once("error", reject);
     child.once("exit", (code, signal) => {
+      clearTimeout(timer);
       reject(new Error(`nats-server ended (${code ?? signal}) before it was ready:\n${from.log.join("\n")}`));
     });
   });
@@ -171,7 +180,7 @@ function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** A signal is delivered to each thread in its own time: returns when none of them runs any more. */
+/** A signal is delivered to each thread in its own time: returns when none of them runs any more, or none is left. */
 function waitUntilStopped(pid: number | undefined): void {
   for (;;) {
     const { stdout } = spawnSync("ps", ["-L", "-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
@@ -179,7 +188,7 @@ function waitUntilStopped(pid: number | undefined): void {
       stdout
         .trim()
         .split("\n")
-        .every((state) => state.trim().startsWith("T"))
+        .every((state) => ["", "T", "Z"].includes(state.trim().slice(0, 1)))
     )
       return;
   }

@@ -1,0 +1,35 @@
+// What a driver that was killed leaves behind is ended, and nothing else.
+
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
+import { type Reaped, startTimeOf } from "./reaper.ts";
+
+const main = fileURLToPath(new URL("./processes/reaper-main.ts", import.meta.url));
+
+function aSleeper(): ChildProcess & { readonly pid: number } {
+  const child = spawn("sleep", ["600"]);
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child as ChildProcess & { readonly pid: number };
+}
+
+it("ends what it was told of, removes the folder, and leaves a pid that is another process by now", async () => {
+  const [minded, another] = [aSleeper(), aSleeper()];
+  const folder = mkdtempSync(join(tmpdir(), "waggle-reaper-"));
+  const reaper = fork(main, { execArgv: ["--import", "tsx"] });
+  await once(reaper, "message");
+  const tell = (told: Reaped) => reaper.send(told);
+  tell({ type: "process", pid: minded.pid, startTime: startTimeOf(minded.pid) ?? "" });
+  tell({ type: "process", pid: another.pid, startTime: "1" });
+  tell({ type: "folder", folder });
+  const ends = Promise.all([once(minded, "exit"), once(reaper, "exit")]);
+  reaper.disconnect(); // as a kill -9 of the driver does
+  const [[, signal]] = await ends;
+  expect(signal).toBe("SIGKILL");
+  expect(another.exitCode ?? another.signalCode).toBeNull();
+  expect(existsSync(folder)).toBe(false);
+});
