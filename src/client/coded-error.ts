@@ -5,6 +5,7 @@ import {
   BackpressureError,
   InvalidMessageError,
   InvalidValueError,
+  JournalDamagedError,
   NoLeaderError,
   OutcomeUnknownError,
   WaggleError,
@@ -26,6 +27,8 @@ export function errorFrom(refusal: CodedError): WaggleError {
       return new InvalidMessageError(refusal.message, options);
     case "WAGGLE_INVALID_VALUE":
       return new InvalidValueError(refusal.message, options);
+    case "WAGGLE_JOURNAL_DAMAGED":
+      return new JournalDamagedError(refusal.message, options);
     case "WAGGLE_NO_LEADER":
       return new NoLeaderError(refusal.message, options);
     case "WAGGLE_OUTCOME_UNKNOWN":

@@ -24,7 +24,7 @@ export class JournalReader {
     this.#subject = subjects.query(NO_PROJECT, "journal");
   }
 
-  /** @throws NoLeaderError, UnreachableError, or the reason of `signal` */
+  /** @throws NoLeaderError, UnreachableError, JournalDamagedError, AuditTrimmedError, or the reason of `signal` */
   async page(start: PageStart, signal?: AbortSignal): Promise<JournalPage> {
     signal?.throwIfAborted();
     const key = JSON.stringify(start);

@@ -2,6 +2,7 @@
 // bounded by a page; nothing is parsed for a page, its batches pass through as bytes.
 
 import type { EndedTask } from "../core/state.ts";
+import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import { type Batch, decodeBatch } from "../journal/batch.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
@@ -22,7 +23,7 @@ export class JournalReader {
     this.#places = places;
   }
 
-  /** How an ended task ended; `gone` when its batch is no longer held. @throws UnreachableError */
+  /** How an ended task ended; `gone` when its batch is no longer held. @throws UnreachableError, JournalDamagedError */
   async outcome(ended: EndedTask): Promise<Outcome> {
     const batch = await this.#batch(ended.endedIdx);
     for (const event of batch?.events ?? []) {
@@ -33,7 +34,8 @@ export class JournalReader {
     return { task: ended.id, state: ended.state, attempts: ended.attempts, gone: true };
   }
 
-  /** A page of committed batches from `from` to `last`, as the JSON of `journalPageSchema`. @throws UnreachableError */
+  /** A page of committed batches from `from` to `last`, as the JSON of `journalPageSchema`.
+   *  @throws UnreachableError, JournalDamagedError */
   async page(from: BatchIndex, last: BatchIndex): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let next = from;
@@ -52,7 +54,8 @@ export class JournalReader {
     return joinPage({ next, last }, parts);
   }
 
-  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none. */
+  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none.
+   *  @throws UnreachableError; JournalDamagedError when a batch on the way is not held */
   async firstSince(
     since: Instant,
     { first, last }: { readonly first: BatchIndex; readonly last: BatchIndex },
@@ -62,7 +65,8 @@ export class JournalReader {
     while (low < high) {
       const middle = (low + high) >> 1;
       const batch = await this.#batch(batchIndex(middle));
-      if (batch === undefined || batch.at < since) low = middle + 1;
+      if (batch === undefined) throw new JournalDamagedError(`batch ${middle} is not found`);
+      if (batch.at < since) low = middle + 1;
       else high = middle;
     }
     return batchIndex(low);

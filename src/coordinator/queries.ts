@@ -4,6 +4,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { SwarmState } from "../core/state.ts";
+import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, instant, type SwarmId } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
@@ -185,9 +186,16 @@ export class Queries {
     if (!query.ok) return encode(query);
     const { from, since } = query.value;
     const first = state.auditFirstIdx;
-    if (since !== undefined) return reader.page(await reader.firstSince(since, { first, last }), last);
     if (from !== undefined && from < first) return encode(trimmed(first));
-    return reader.page(batchIndex(from ?? first), last);
+    try {
+      const start = since === undefined ? (from ?? first) : await reader.firstSince(since, { first, last });
+      return await reader.page(batchIndex(start), last);
+    } catch (cause) {
+      // Purged while it was read: nothing is damaged.
+      const firstNow = state.auditFirstIdx;
+      if (cause instanceof JournalDamagedError && firstNow > first) return encode(trimmed(firstNow));
+      throw cause;
+    }
   }
 
   #leaderView(leader: Leader): View {
@@ -206,13 +214,17 @@ export class Queries {
       (bytes) => transport.publish(reply, sendable(bytes, transport.maxPayloadBytes)),
       (cause: unknown) => {
         logger.warn({ err: cause }, "a query could not be answered");
-        transport.publish(
-          reply,
-          encode(codedError("WAGGLE_UNREACHABLE", "the journal cannot be read just now: try again")),
-        );
+        transport.publish(reply, encode(unreadable(cause)));
       },
     );
   }
+}
+
+function unreadable(cause: unknown): CodedError {
+  if (!(cause instanceof JournalDamagedError))
+    return codedError("WAGGLE_UNREACHABLE", "the journal cannot be read just now: try again");
+  const sentence = `this part of the journal cannot be read: ${cause.message}. See to its storage (\`waggle doctor\`); whole parts behind it can be read from a later batch on`;
+  return codedError("WAGGLE_JOURNAL_DAMAGED", sentence);
 }
 
 function trimmed(firstIdx: BatchIndex): CodedError {

@@ -101,6 +101,27 @@ describe("a leader's journal", () => {
     expect(replay.tail.events).toBeLessThan(20);
   });
 
+  it("that is purged while a page of it is read is said to be trimmed, not damaged", async () => {
+    compacted = new CompactedSwarm();
+    const journal = compacted.journal.open();
+    const replay = journal.replay.bind(journal);
+    let meanwhile: (() => Promise<void>) | undefined;
+    journal.replay = async function* (fromSeq) {
+      await meanwhile?.();
+      yield* replay(fromSeq);
+    };
+    await compacted.start(nothing, { journal });
+    await compacted.work(12);
+    const { swarm } = compacted;
+    meanwhile = async () => {
+      meanwhile = undefined;
+      for (let round = 0; round < 3; round += 1) await compacted?.work(12);
+    };
+    const page = await swarm.client.ask(subjects.query("_", "journal"), { from: 1 });
+    expect(page).toMatchObject({ ok: false, code: "WAGGLE_AUDIT_TRIMMED" });
+    expect(page.firstIdx).toBe(swarm.watched.settled().state.auditFirstIdx);
+  });
+
   it("is kept for as long as was asked, whatever snapshots there are", async () => {
     compacted = await new CompactedSwarm().start(everything);
     for (let round = 0; round < 3; round += 1) await compacted.work(12);

@@ -109,6 +109,24 @@ describe("the journal", () => {
     expect((await page({ since: clock.now() + 1 })).batches).toEqual([]);
   });
 
+  it("of which a record was lost says that it is damaged, and what to do", async () => {
+    for (let n = 0; n < 12; n += 1) {
+      await clock.advance(100);
+      await swarm.client.submit([{ id: `t${n}`, kind: "k" }]);
+    }
+    swarm.watched.settled(); // before they are lost
+    swarm.store.loseMiddle(6, 2);
+    const damaged = {
+      ok: false,
+      code: "WAGGLE_JOURNAL_DAMAGED",
+      message: expect.stringContaining("waggle doctor"),
+    };
+    expect(await page({ from: 4 })).toMatchObject(damaged);
+    expect(await page({ since: 0 })).toMatchObject(damaged);
+    expect(await page({ since: clock.now() })).toMatchObject(damaged);
+    expect((await page({ from: 8 })).batches).toHaveLength(6);
+  });
+
   it("with a dead record in it is read without it", async () => {
     await swarm.client.submit([{ id: "t1", kind: "k" }]);
     swarm.store.insertRival(Buffer.from("something alien"));
