@@ -6,7 +6,7 @@
 // for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
 
 import type { Clock, Random } from "../clock.ts";
-import { BackpressureError, NoLeaderError, UnreachableError } from "../errors.ts";
+import { BackpressureError, JournalDamagedError, NoLeaderError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -65,6 +65,7 @@ class Reading {
     let page = await this.#deps.reader.page(this.#start, signal);
     const presentIdx = page.last;
     for (;;) {
+      requireAsked(page, this.#start);
       for (const batch of page.batches) {
         this.#line.append(batch);
         if (this.#isWanted(batch)) yield batch;
@@ -99,7 +100,7 @@ class Reading {
       this.#idlePages = 0;
       if (page.last >= next) return;
     }
-    if (wantedIdx < next && page.last >= next - 1) return await news.beyond(next - 1, signal);
+    if (wantedIdx < next && page.last === next - 1) return await news.beyond(next - 1, signal);
 
     if (this.#idlePages === 0) this.#idleSinceMs = clock.monotonicMs();
     this.#idlePages += 1;
@@ -109,6 +110,10 @@ class Reading {
 
   /** A coordinator that stands by may lag; none of them lags for so long. */
   #giveUp(page: JournalPage, next: number): void {
+    if (page.last >= next)
+      throw new JournalDamagedError(
+        `The journal has batches ${next} to ${page.last} and no coordinator shows them: see to its storage (\`waggle doctor\`)`,
+      );
     const last = this.#line.last;
     if (page.last < next - 1 && last !== undefined)
       throw new LossError(last, { term: last.term, idx: page.last });
@@ -128,6 +133,18 @@ class Reading {
       }
     }
   }
+}
+
+/** @throws JournalDamagedError for a page that is not the one that was asked for: it would be asked for for ever, or be
+ *  taken for another part of the journal */
+function requireAsked({ next, last, batches }: JournalPage, start: PageStart): void {
+  const from = batches[0]?.idx ?? next;
+  const isAsked = "from" in start ? from === start.from : from >= 1 && from <= last + 1;
+  if (isAsked) return;
+  const asked = "from" in start ? `from batch ${start.from} on` : `from the time ${start.since} on`;
+  throw new JournalDamagedError(
+    `A coordinator was asked for batches ${asked} and answered with batches from ${from} on: it does not keep to the protocol, or its journal is damaged`,
+  );
 }
 
 function mayPass(error: unknown): boolean {

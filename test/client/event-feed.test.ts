@@ -200,6 +200,58 @@ describe("a journal", () => {
   });
 });
 
+describe("a page that is not what was asked for", () => {
+  const asked: [string, object][] = [
+    ["shows an earlier batch", { next: 2, last: 5, batches: [aBatch(1)] }],
+    ["goes on earlier", { next: -3, last: 5, batches: [] }],
+    ["goes on later", { next: 1_000_000, last: 5, batches: [] }],
+  ];
+  it.each(asked)("and %s is an error at once", async (_, page) => {
+    for (const follow of [false, true]) {
+      const fixture = await aClient();
+      fixture.leader.script = ({ verb }) => (verb === "query.journal" ? page : undefined);
+      fixture.leader.start();
+      await expect(collect(fixture.swarm.events({ from: 3, follow }))).rejects.toThrow(JournalDamagedError);
+      expect(fixture.leader.of("query.journal")).toHaveLength(1);
+    }
+  });
+
+  it("of a time on, and begins beyond the end, is an error at once", async () => {
+    const fixture = await aClient();
+    fixture.leader.script = ({ verb }) =>
+      verb === "query.journal" ? { next: 1_000_000, last: 5, batches: [] } : undefined;
+    fixture.leader.start();
+    await expect(collect(fixture.swarm.events())).rejects.toThrow(JournalDamagedError);
+  });
+
+  it("and shows nothing of what there is, is asked for at a pause's distance, and then is an error", async () => {
+    const fixture = await aClient();
+    fixture.leader.script = ({ verb, body }) =>
+      verb === "query.journal" ? { next: body.from, last: 5, batches: [] } : undefined;
+    fixture.leader.start();
+    const read = watch(collect(fixture.swarm.events({ from: 3, follow: true })));
+    await fixture.clock.advance(limits.askTimeoutMs - limits.askBackoffMsMax);
+    expect(read.state).toBe("pending");
+    await fixture.clock.advance(3 * limits.askBackoffMsMax);
+    expect(read.error).toBeInstanceOf(JournalDamagedError);
+    expect(fixture.leader.of("query.journal").length).toBeLessThan(100);
+  });
+
+  it("and has no number to go on from is no answer", async () => {
+    const fixture = await aClient();
+    fixture.leader.script = ({ verb }) =>
+      verb === "query.journal" ? { next: "x", last: 5, batches: [] } : undefined;
+    fixture.leader.start();
+    const read = watch(collect(fixture.swarm.events({ from: 3, follow: true })));
+    await fixture.clock.advance(limits.askTimeoutMs + limits.askBackoffMsMax);
+    expect(read.error).toMatchObject({
+      code: "WAGGLE_UNREACHABLE",
+      message: expect.stringContaining("next"),
+    });
+    expect(fixture.leader.of("query.journal").length).toBeLessThan(100);
+  });
+});
+
 describe("a handle's updates", () => {
   const submitted = { type: "TaskSubmitted", task: { id: "t1", project: "default" } };
 
