@@ -15,6 +15,8 @@
 //     │            nothing, and the journal ends before what was committed
 //     │                                → append again, byte for byte, what it lost (refill.ts), send again;
 //     │                                  where that is not held any more, wait until it is rescued (rescue.ts)
+//     │            nothing, and the journal begins behind it
+//     │                                → deposed: whoever purged so far has gone on
 //     │            another line's start → halt: the journal lost its end, and another went on from there
 //     │            another leader's    → deposed: everything uncommitted is void
 //     │            our term, not ours  → halt: a fork
@@ -266,6 +268,10 @@ export class Committer {
       case "not-held":
         this.#isWaiting = true;
         this.#events.onTailLost(refilled.lastSeq, lostTailError(refilled.lastSeq, this.#lastSeq));
+        return false;
+      case "purged":
+        this.#isOver = true;
+        this.#events.onDeposed();
         return false;
       default:
         return false; // whole after all, or to be tried again

@@ -52,6 +52,7 @@ import type { TransferRequest } from "./operator-requests.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
 import { ProgressGate } from "./progress-gate.ts";
+import { purgeUnkept } from "./purge-unkept.ts";
 import { ReadBack } from "./read-back.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
@@ -525,6 +526,7 @@ export class Leader {
     const round = this.#rescueRound;
     const { reason } = this.#rescue;
     const isCurrent = () => !this.#isOver && round === this.#rescueRound;
+    let mayPurge = true;
     try {
       let folded = await this.#rescue.save(fold);
       if (!isCurrent()) return;
@@ -533,6 +535,11 @@ export class Leader {
         if (!isCurrent()) return;
         this.#rescue.begin("unreadable", unreadableError(folded.position.seq + 1));
         folded = await this.#rescue.save(() => this.#foldedAtRest());
+        if (!isCurrent()) return;
+        if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
+          mayPurge = false; // what it did not help once it will not help again
+          continue;
+        }
         this.#deps.logger.error(
           { idx: folded.position.idx },
           "the state is saved, and the journal still does not keep what it acknowledges: purge its stream (`nats stream purge`), which the snapshot stands for, or replace the server",

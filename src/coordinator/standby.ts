@@ -168,6 +168,7 @@ export class Standby {
     const refilled = await refill(journal, recent);
     switch (refilled.kind) {
       case "whole":
+      case "purged": // found by whoever reads on
         return true;
       case "refilled":
         logger.error({ records: refilled.records }, "the journal had lost its end: it was put back");

@@ -233,6 +233,13 @@ export class MemoryJournal implements Journal {
     this.#store.purgeBelow(Math.min(seq, this.#store.lastSeq));
   }
 
+  async purgeThrough(seq: number): Promise<boolean> {
+    this.#reach();
+    if (seq !== this.#store.lastSeq) return false;
+    this.#store.purgeBelow(seq + 1);
+    return true;
+  }
+
   async usage(): Promise<JournalUsage> {
     this.#reach();
     return this.#store.usage;

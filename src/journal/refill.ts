@@ -12,6 +12,8 @@ import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 export type Refilled =
   /** The journal ends where it ended, or goes on. */
   | { readonly kind: "whole" }
+  /** What stood behind `recent.lastSeq` was purged by who stands behind it. */
+  | { readonly kind: "purged" }
   | { readonly kind: "refilled"; readonly records: number }
   /** Some of what is missing behind `lastSeq` is not held any more. Nothing was appended. */
   | { readonly kind: "not-held"; readonly lastSeq: number }
@@ -21,8 +23,9 @@ export type Refilled =
 /** Appends again what `journal` lost of the records up to `recent.lastSeq`.
  *  @throws UnreachableError; JournalDamagedError when it went on differently */
 export async function refill(journal: Journal, recent: RecentRecords): Promise<Refilled> {
-  const { lastSeq } = await journal.position();
+  const { firstSeq, lastSeq } = await journal.position();
   const untilSeq = recent.lastSeq;
+  if (firstSeq > untilSeq + 1) return { kind: "purged" };
   if (lastSeq >= untilSeq) return { kind: "whole" };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
   await requireSameEnd(journal, recent, lastSeq);

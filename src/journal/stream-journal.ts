@@ -39,6 +39,7 @@ export class StreamJournal implements Journal {
   readonly #access: StreamAccess;
   readonly #wire: StreamWire;
   readonly #api: StreamApi;
+  readonly #replicas: number;
   readonly #closed = new AbortController();
 
   constructor(options: StreamJournalOptions) {
@@ -48,6 +49,7 @@ export class StreamJournal implements Journal {
     const api = new StreamApi(wire, stream, { timeoutMs: limits.journalAskMs, identity });
     this.#access = { wire, api, subject, clock, random };
     this.#wire = wire;
+    this.#replicas = replicas;
     this.#api = new StreamApi(wire, stream, { identity });
   }
 
@@ -103,6 +105,14 @@ export class StreamJournal implements Journal {
     const { firstSeq, lastSeq } = await this.position();
     const below = Math.min(seq, lastSeq);
     if (below > firstSeq) await this.#api.purgeBelow(below);
+  }
+
+  /** Nothing less helps a nats-server 2.9 whose newest block is damaged: a purge that leaves it a record leaves it the
+   *  block. Beyond the end it would move the stream's sequence forward. */
+  async purgeThrough(seq: number): Promise<boolean> {
+    if (this.#replicas > 1 || (await this.position()).lastSeq !== seq) return false;
+    await this.#api.purgeBelow(seq + 1);
+    return true;
   }
 
   async usage(): Promise<JournalUsage> {

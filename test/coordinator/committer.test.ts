@@ -323,6 +323,17 @@ describe("a rival", () => {
     expect(writer.log).toEqual(["committed 1@1", "deposed"]);
   });
 
+  it("that has purged our place along with its own has deposed us", async () => {
+    const writer = new Writer();
+    writer.append();
+    await writer.play();
+    const rival = aBatch({ tail: writer.tail, term: term(2) });
+    const place = writer.store.insertRival(rival.bytes);
+    writer.store.purgeBelow(place + 1);
+    writer.append();
+    expect(await writer.play()).toEqual(["committed 1@1", "deposed"]);
+  });
+
   it("of our own term is a fork: nothing more is written", async () => {
     const forked = (tail: ChainTail) => aBatch({ tail, term: term(1), at: 2_000 }).bytes;
     const { writer, store } = await surprised(forked);

@@ -8,6 +8,7 @@ import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
 import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
 import { type AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
+import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger, startTestSwarm, type TestSwarm } from "../support/swarm.ts";
@@ -22,6 +23,8 @@ let swarm: TestSwarm;
 let onPut: () => PutFate | Promise<PutFate>;
 /** Whether the store acknowledges records and does not keep them, as nats-server 2.9 does behind a flipped bit. */
 let isForgetful: boolean;
+/** …until it is purged. */
+let isPurgeOfHelp: boolean;
 
 beforeEach(async () => {
   clock = new ManualClock();
@@ -29,6 +32,7 @@ beforeEach(async () => {
   snapshots = new MemorySnapshots();
   onPut = () => "deliver";
   isForgetful = false;
+  isPurgeOfHelp = false;
   first = new HidingJournal(store, { onAnswer: (_, outcome) => forgetAgain(outcome) });
   const random = { ...systemRandom, next: () => 0 };
   swarm = await startTestSwarm({
@@ -75,6 +79,13 @@ function roleOf(coordinator: Coordinator): Role {
 /** May not find what is there. */
 class HidingJournal extends MemoryJournal {
   isHiding = false;
+
+  override async purgeThrough(seq: number): Promise<boolean> {
+    swarm.watched.settled();
+    const isPurged = await super.purgeThrough(seq);
+    if (isPurged && isPurgeOfHelp) isForgetful = false;
+    return isPurged;
+  }
 
   override async read(seq: number): Promise<JournalRecord | undefined> {
     return this.isHiding ? undefined : super.read(seq);
@@ -216,12 +227,63 @@ describe("a journal that acknowledges what it does not keep", () => {
     expect(await tasksAfterRestart()).toBe(4);
   });
 
+  it("is purged by its leader up to the snapshot, which mends it; nothing is lost, and the audit says where it begins", async () => {
+    isPurgeOfHelp = true;
+    await submit("t1");
+    isForgetful = true;
+    await submit("t2");
+    await untilSure();
+    await clock.advance(limits.readBackPatienceMs);
+    expect(await submit("t3")).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    const [{ manifest } = expect.fail("there is a snapshot")] = await readManifests(
+      snapshots.open(),
+      silentLogger,
+    );
+    const { seq, idx } = manifest.position;
+    expect((await first.position()).firstSeq).toBe(seq + 1);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(idx + 1);
+    expect(await tasksAfterRestart()).toBe(3);
+  });
+
+  it("is purged once for each time: what it did not help is left to a person", async () => {
+    const purges: number[] = [];
+    const purge = first.purgeThrough.bind(first);
+    first.purgeThrough = (seq) => {
+      purges.push(seq);
+      return purge(seq);
+    };
+    await submit("t1");
+    isForgetful = true;
+    await submit("t2");
+    await untilSure();
+    await clock.advance(10 * limits.readBackPatienceMs);
+    expect(purges).toHaveLength(1);
+  });
+
+  it("is led by who comes after, and loses nothing, when its leader dies between the purge and its next batch", async () => {
+    isPurgeOfHelp = true;
+    const purge = first.purgeThrough.bind(first);
+    first.purgeThrough = async (seq) => {
+      const isPurged = await purge(seq);
+      first.setCutOff(true);
+      return isPurged;
+    };
+    await submit("t1");
+    isForgetful = true;
+    await submit("t2");
+    await untilSure();
+    await clock.advance(limits.readBackPatienceMs);
+    const next = await swarm.startAnother("c9");
+    await clock.advance(2 * timeoutMs);
+    expect([roleOf(next), (await swarm.client.status()).tasks.queued]).toEqual(["leading", 2]);
+  });
+
   it("leaves to whoever starts a snapshot that reaches to its end", async () => {
     await submit("t1");
     isForgetful = true;
     await submit("t2");
     await untilSure();
-    await clock.advance(2 * limits.readBackPatienceMs);
+    await clock.advance(limits.readBackPatienceMs);
     isForgetful = false;
     first.setCutOff(true);
     const next = await swarm.startAnother("c9");

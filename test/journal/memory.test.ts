@@ -138,6 +138,16 @@ describe("the journal in memory, after it lost records", () => {
     expect(await journal.position()).toEqual({ firstSeq: 6, lastSeq: 5, missing: 0 });
   });
 
+  it("is purged through its last record, and only where it ends there", async () => {
+    const journal = new MemoryJournalStore().open();
+    await fill(journal, 4);
+    expect(await journal.purgeThrough(3)).toBe(false);
+    expect(await tell(journal.replay(1))).toEqual(toldOf(1, 4));
+    expect(await journal.purgeThrough(4)).toBe(true);
+    expect(await journal.position()).toEqual({ firstSeq: 5, lastSeq: 4, missing: 0 });
+    expect(await journal.append(bytesOf("record 5"), 4)).toEqual({ kind: "stored", seq: 5 });
+  });
+
   it("begins later when its first records are lost", async () => {
     const store = new MemoryJournalStore();
     const journal = store.open();

@@ -180,6 +180,19 @@ describe("reading a stream", () => {
     expect(stream.purges).toEqual([9]);
   });
 
+  it("asks for its last record to be purged only where it ends there, and no other server could lead it", async () => {
+    const { stream, journal } = aStream(9);
+    const options = { wire: stream, stream: "STREAM", subject: FAKE_SUBJECT, replicas: 3 };
+    const replicated = new StreamJournal(options);
+    expect([await journal.purgeThrough(8), await replicated.purgeThrough(9)]).toEqual([false, false]);
+    putMore(stream, 1);
+    expect(await journal.purgeThrough(9)).toBe(false);
+    expect(stream.purges).toEqual([]);
+    expect(await journal.purgeThrough(10)).toBe(true);
+    expect(stream.purges).toEqual([11]);
+    expect(await journal.position()).toEqual({ firstSeq: 11, lastSeq: 10, missing: 0 });
+  });
+
   it("waits for a stream that is shorter than it was, and reads on when it is refilled", async () => {
     const { stream, journal } = aStream(4);
     const follower = new Follower(journal);
