@@ -235,8 +235,12 @@ export class SwarmClient implements Swarm {
     this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
     const beats = transport.subscribe(subjects.coordinator, ({ data }) => {
       const beat = decode(data, coordinatorBeatSchema);
-      // Who knows of none learns from anybody whose term it was that it asked in; a new one begins with who leads it.
-      if (beat.ok && (beat.value.leading || horizon.term === 0)) horizon.noteTerm(beat.value.term);
+      if (!beat.ok) return;
+      const { term, leading, began } = beat.value;
+      // Who knows of none asked in the one before that which begins now, or learns from anybody whose term it was that
+      // it asked in; a new one begins with who leads it.
+      if (horizon.term === 0) horizon.noteTerm(began ? term - 1 : term);
+      if (leading) horizon.noteTerm(term);
     });
     this.#stops = [
       () => beats.unsubscribe(),

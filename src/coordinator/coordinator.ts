@@ -26,7 +26,7 @@ import { EndLostError, type Restored, readToEnd, restore } from "../journal/snap
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
-import { coordinatorBeatSchema } from "../protocol/schemas.ts";
+import { type CoordinatorBeat, coordinatorBeatSchema } from "../protocol/schemas.ts";
 import { isInbox, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
@@ -353,7 +353,7 @@ class RunningCoordinator implements Coordinator {
     this.#leader = new Leader(deps, this.#replay, victory, (end) => this.#leaderEnded(end));
     this.#options.logger.info({ term: this.#leader.term }, "leading");
     this.#leader.begin();
-    this.#announce();
+    this.#announce({ began: true });
     this.#role.next("leading");
     if (this.#lostEnd !== undefined) this.#leader.trimAudit(batchIndex(this.#lostEnd + 1));
     this.#lostEnd = undefined;
@@ -455,13 +455,13 @@ class RunningCoordinator implements Coordinator {
     this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
   }
 
-  #announce(): void {
-    this.#options.transport.publish(this.#subjects.coordinator, this.#announcement());
+  #announce(more: Pick<CoordinatorBeat, "began"> = {}): void {
+    this.#options.transport.publish(this.#subjects.coordinator, this.#announcement(more));
   }
 
-  #announcement(): Uint8Array {
+  #announcement(more: Pick<CoordinatorBeat, "began"> = {}): Uint8Array {
     const { term, idx } = this.#leader?.committed ?? this.#replay.position;
-    return encode({ id: this.#options.id, term, idx, leading: this.#leader !== undefined });
+    return encode({ id: this.#options.id, term, idx, leading: this.#leader !== undefined, ...more });
   }
 
   #heardAnnouncement(message: Message): void {

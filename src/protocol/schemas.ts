@@ -609,5 +609,12 @@ export const journalPageSchema = z.object({
 });
 
 /** On `coordinator`, each T/3. */
-export const coordinatorBeatSchema = z.object({ id: z.string(), term, idx, leading: z.boolean() });
+export const coordinatorBeatSchema = z.object({
+  id: z.string(),
+  term,
+  idx,
+  leading: z.boolean(),
+  /** It leads since just now: what was asked before was asked of another. */
+  began: z.literal(true).optional(),
+});
 export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

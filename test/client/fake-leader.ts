@@ -3,7 +3,7 @@
 
 import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import type { Outcome } from "../../src/protocol/schemas.ts";
+import type { CoordinatorBeat, Outcome } from "../../src/protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../../src/protocol/subjects.ts";
 import type { MemoryHub } from "../../src/transport/memory.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
@@ -56,8 +56,8 @@ export class FakeLeader {
     this.#subscriptions = [];
   }
 
-  beat({ leading = true } = {}): void {
-    const beat = { id: "fake", term: this.term, idx: this.idx, leading };
+  beat(more: Partial<CoordinatorBeat> = {}): void {
+    const beat = { id: "fake", term: this.term, idx: this.idx, leading: true, ...more };
     this.#transport.publish(this.#subjects.coordinator, encode(beat));
   }
 

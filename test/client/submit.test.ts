@@ -202,6 +202,20 @@ describe("retrying", () => {
     expect(submitted).toMatchObject({ state: "fulfilled" });
   });
 
+  it("asks a new leader at once also when it had heard of nobody: who begins to lead says so", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const submitted = watch(swarm.submit(aTask()));
+    await settled();
+    leader.script = () => undefined;
+    leader.term = 2;
+    leader.beat({ began: true });
+    await settled();
+    expect(leader.of("submit")).toHaveLength(2);
+    expect(submitted).toMatchObject({ state: "fulfilled" });
+  });
+
   it("asks a new leader at once what waited because nobody led, and other questions too", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();

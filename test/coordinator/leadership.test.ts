@@ -9,7 +9,7 @@ import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
-import type { DonePush } from "../../src/protocol/schemas.ts";
+import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
@@ -244,6 +244,18 @@ describe("a term's own time-out", () => {
 });
 
 describe("a new leader", () => {
+  it("says once that it began, at once: who has just connected asked another before", async () => {
+    await aStandby();
+    const beats = swarm.client.listen<CoordinatorBeat>(subjects.coordinator);
+    await clock.advance(silenceMs);
+    expect(beats.all.filter(({ began }) => began)).toEqual([]);
+    await swarm.coordinator.stop();
+    await clock.advance(silenceMs);
+    const ofTerm = beats.all.filter(({ term, leading }) => leading && term === 2);
+    expect(ofTerm.map(({ began }) => began === true)).toEqual([true, ...ofTerm.slice(1).map(() => false)]);
+    expect(ofTerm.length).toBeGreaterThan(1);
+  });
+
   it("sends again what was not confirmed, under its own term, and goes on with what was", async () => {
     const agent = await swarm.agent("a1");
     await submit("t1", "t2");
