@@ -27,6 +27,13 @@ describe("the committed line", () => {
     expect(idxOf(committedLine([...witness, at(1, a), at(3, c)]))).toEqual([1, 2, 3]);
   });
 
+  it("takes from the wire what no log ever kept, and only where something that stands goes on from it", () => {
+    const [a, b, c, d] = chain(4);
+    const sent = [a, b, c, d].map(bytesOf);
+    expect(idxOf(committedLine([at(1, a), at(5, c)], sent))).toEqual([1, 2, 3]);
+    expect(idxOf(committedLine([at(1, a)], sent))).toEqual([1]);
+  });
+
   it("fails where the chain cannot be followed to its beginning", () => {
     const [, b, c] = chain(3);
     expect(() => committedLine([at(2, b), at(3, c)])).toThrow("none has a whole chain");

@@ -2,6 +2,7 @@
 // Knows who leads, what was seen in the journal, and waits until things are as a round needs them.
 
 import { mkdirSync } from "node:fs";
+import { connect } from "../../src/client/connect.ts";
 import { swarmId } from "../../src/ids.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
 import { Random } from "../../src/sim/random.ts";
@@ -45,6 +46,8 @@ export interface FieldPlan {
   readonly hasProxies: boolean;
   /** Of the journal's stream, when it is to be created small. */
   readonly bytesMax?: number;
+  /** How long ended tasks are known, ms. Without: the default, a day. */
+  readonly rememberMs?: number;
   readonly reaper: Reaper;
 }
 
@@ -100,7 +103,9 @@ export class Field {
     const [first, ...others] = this.processes.coordinators;
     first?.start();
     await this.until("a coordinator leads", () => this.processes.leader() !== undefined, 40_000);
+    await this.#setPolicy();
     this.#witness = new Witness({
+      transport: this.#transport,
       urls: this.plan.servers.urls,
       swarm: this.plan.swarm,
       keptMs: this.plan.recordsEvery === 1 ? Number.POSITIVE_INFINITY : KEPT_MS,
@@ -110,6 +115,14 @@ export class Field {
     this.#supervising = setInterval(() => this.#supervise(), RESTART_MS);
     await this.accepted(monotonicMs());
     await pause(WARM_UP_MS); // until every party has heard who leads
+  }
+
+  async #setPolicy(): Promise<void> {
+    const { swarm, rememberMs } = this.plan;
+    if (rememberMs === undefined) return;
+    const operator = await connect({ transport: this.#transport, swarm });
+    await operator.setPolicy({ rememberMs });
+    await operator.close();
   }
 
   get witness(): Witness {
@@ -200,7 +213,7 @@ export class Field {
     const { urls } = this.plan.servers;
     const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm));
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
-    const line = committedLine([...this.witness.seen, ...log]);
+    const line = committedLine([...this.witness.seen, ...log], this.witness.sent);
     return { observations: readHistory(this.plan.folder), seen, line };
   }
 

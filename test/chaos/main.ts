@@ -175,6 +175,7 @@ function planOf(part: Part, servers: Servers, { server, legs }: PartTally, reape
     hasProxies: part.hasProxies === true,
     reaper,
     ...(part.bytesMax === undefined ? {} : { bytesMax: part.bytesMax }),
+    ...(part.rememberMs === undefined ? {} : { rememberMs: part.rememberMs }),
   };
 }
 

@@ -1,5 +1,6 @@
 // Follows the journal from outside and keeps every record with the moment it was seen: what recovery is timed by, what
-// readers must agree on, and what is left of batches that a damaged store lost. Starts anew where reading breaks off.
+// readers must agree on, and what is left of batches that a damaged store lost. Goes on behind what cannot be read where
+// reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and never show it.
 
 import type { Event } from "../../src/core/event.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
@@ -8,13 +9,16 @@ import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
 import { openNatsJournal } from "../../src/journal/nats.ts";
 import { type ChainTail, deathOf } from "../../src/journal/replay.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";
+import type { Subscription, Transport } from "../../src/transport/transport.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const PAUSE_MS = 500;
 
 interface Seen extends JournalRecord {
   readonly seenMs: number;
+  readonly hash: string;
   /** Undefined: alien. */
   readonly batch: Batch | undefined;
 }
@@ -26,6 +30,7 @@ export interface SeenEvent {
 }
 
 export interface WitnessOptions {
+  readonly transport: Transport;
   readonly urls: readonly string[];
   readonly swarm: string;
   /** How long a record is kept, ms. */
@@ -34,14 +39,23 @@ export interface WitnessOptions {
 
 export class Witness {
   seen: Seen[] = [];
+  /** What was sent to the journal since the witness began; nothing where not all is kept. */
+  readonly sent: Uint8Array[] = [];
   /** Why reading broke off, each time. */
   readonly interruptions: string[] = [];
   readonly #options: WitnessOptions;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
+  readonly #listening: Subscription;
+  /** Hashes of what was seen: after a break some of it is read again. */
+  #known = new Set<string>();
 
   constructor(options: WitnessOptions) {
     this.#options = options;
+    const { transport, swarm } = options;
+    this.#listening = transport.subscribe(subjectsOf(swarmId(swarm)).journal, ({ data }) => {
+      if (this.#keepsAll) this.sent.push(data.slice());
+    });
     this.#done = this.#watch();
   }
 
@@ -55,18 +69,23 @@ export class Witness {
 
   /** What it held for each place as it read; dead records are nobody's. */
   readings(): Reading[] {
-    if (Number.isFinite(this.#options.keptMs)) return []; // what is kept has no beginning to judge from
+    if (!this.#keepsAll) return []; // what is kept has no beginning to judge from
     let tail: ChainTail = { idx: batchIndex(0), term: 0 as Term, hash: "", journal: "" };
     const readings: Reading[] = [];
-    for (const { bytes, batch } of this.seen) {
+    for (const { hash, batch } of this.seen) {
       if (batch === undefined || deathOf(batch, tail) !== undefined) continue;
-      tail = { ...batch, hash: hashOf(bytes) };
+      tail = { ...batch, hash };
       readings.push({ reader: "witness", idx: batch.idx, hash: tail.hash });
     }
     return readings;
   }
 
+  get #keepsAll(): boolean {
+    return !Number.isFinite(this.#options.keptMs);
+  }
+
   async stop(): Promise<void> {
+    this.#listening.unsubscribe();
     this.#stop.abort();
     await this.#done;
   }
@@ -88,21 +107,28 @@ export class Witness {
     const { urls, swarm } = this.#options;
     const journal = await openJournal(urls, swarm, signal);
     try {
-      const { firstSeq } = await journal.position();
-      const next = (this.seen.at(-1)?.seq ?? 0) + 1;
-      const fromSeq = this.interruptions.length === 0 ? next : Math.max(1, firstSeq);
+      const fromSeq = this.interruptions.length === 0 ? 1 : await firstReadable(journal, this.#lastSeq);
       for await (const record of journal.follow(fromSeq, signal)) this.#see(record);
     } finally {
       await journal.close();
     }
   }
 
+  get #lastSeq(): number {
+    return this.seen.at(-1)?.seq ?? 0;
+  }
+
   #see(record: JournalRecord): void {
     const seenMs = monotonicMs();
-    this.seen.push({ ...record, seenMs, batch: decodeBatch(record.bytes) });
+    const hash = hashOf(record.bytes);
+    if (this.#known.has(hash)) return;
+    this.#known.add(hash);
+    this.seen.push({ ...record, seenMs, hash, batch: decodeBatch(record.bytes) });
     const { keptMs } = this.#options;
     const isOld = seenMs - (this.seen[0]?.seenMs ?? seenMs) > 2 * keptMs;
-    if (isOld) this.seen = this.seen.slice(this.#firstSince(seenMs - keptMs));
+    if (!isOld) return;
+    this.seen = this.seen.slice(this.#firstSince(seenMs - keptMs));
+    this.#known = new Set(this.seen.map((seen) => seen.hash));
   }
 
   #firstSince(sinceMs: number): number {
@@ -110,6 +136,15 @@ export class Witness {
     while (at > 0 && (this.seen[at - 1] as Seen).seenMs >= sinceMs) at -= 1;
     return at;
   }
+}
+
+/** From where on the journal can be read behind a record that was seen last; from its beginning, where it ends before
+ *  that one: what stands there now may be something else. */
+async function firstReadable(journal: Journal, lastSeenSeq: number): Promise<number> {
+  const { firstSeq, lastSeq } = await journal.position();
+  if (lastSeq < lastSeenSeq) return Math.max(1, firstSeq);
+  for (let seq = Math.max(1, firstSeq, lastSeenSeq + 1); ; seq += 1)
+    if (seq > lastSeq || (await journal.read(seq)) !== undefined) return seq;
 }
 
 /** All records that stand in the log now; holes are left out. */
