@@ -2,6 +2,7 @@
 // wrong it leaves in its folder, with everything needed to look into it.
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { checkHistory } from "../../src/sim/history/check-history.ts";
 import type { Violation } from "../../src/sim/history/violation.ts";
@@ -29,6 +30,8 @@ export interface LegResult {
   readonly troubles: readonly string[];
   /** Where the part samples it. */
   readonly memory: readonly MemoryRow[];
+  /** Load average of the machine over the last minutes of it: times mean nothing without. */
+  readonly load: number;
 }
 
 export interface LegOptions {
@@ -51,7 +54,8 @@ export async function runLeg(options: LegOptions): Promise<LegResult> {
   try {
     const sampler = options.part.samplesMemory === true ? new MemorySampler(field) : undefined;
     const ran = await runRounds(field, options);
-    const result = { ...(await judge(field, options, ran)), memory: sampler?.stop() ?? [] };
+    const load = loadavg()[1] ?? 0;
+    const result = { ...(await judge(field, options, ran)), memory: sampler?.stop() ?? [], load };
     const isClean = result.violations.length === 0 && result.stuck === undefined;
     if (!isClean || options.keepsEvidence) keepEvidence(field, result);
     else rmSync(plan.folder, { recursive: true, force: true });
@@ -86,7 +90,7 @@ async function judge(
   field: Field,
   { part }: LegOptions,
   { rounds, stuck }: { readonly rounds: number; readonly stuck: string | undefined },
-): Promise<Omit<LegResult, "memory">> {
+): Promise<Omit<LegResult, "memory" | "load">> {
   const { accepted } = field.processes.counts;
   const troubles = [...field.processes.troubles];
   field.heal();

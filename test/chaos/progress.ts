@@ -3,6 +3,7 @@
 import { Presets, SingleBar } from "cli-progress";
 
 const LINE_MS = 15_000;
+const CLEAR_LINE = "\u001b[K";
 
 export class Progress {
   readonly #name: string;
@@ -35,8 +36,9 @@ export class Progress {
     console.error(`${this.#name}: ${done} of ${this.#total} rounds${left}`);
   }
 
+  /** Above the bar, which is drawn anew by what comes next. */
   say(sentence: string): void {
-    console.error(sentence);
+    process.stderr.write(this.#bar === undefined ? `${sentence}\n` : `\r${CLEAR_LINE}${sentence}\n`);
   }
 
   stop(): void {

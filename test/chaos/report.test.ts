@@ -32,7 +32,7 @@ it("adds legs up and goes on after a stop", () => {
   });
 });
 
-it("counts what was found by what it breaks, and never as an hour", () => {
+it("counts what was found by what it breaks, and says never of what did not come", () => {
   const tally = aTally();
   const violations = (["P1", "P2", "P5", "P12", "P7"] as const).map((promise) => ({
     promise,
@@ -42,8 +42,8 @@ it("counts what was found by what it breaks, and never as an hour", () => {
   const recoveries = { "agent killed → reassigned": [Number.POSITIVE_INFINITY] };
   tally.add(tally.of(key), aLeg({ violations, stuck: "why", recoveries }));
   const [, , row] = tablesOf(tally.all).split("\n");
-  expect(row).toBe("| leader-kills | 2.9.10 | 1 s | 1 | 100 | 400 | 1 | 1 | 2 | 1 | 1 |");
-  expect(tablesOf(tally.all)).toContain("| 3600.00 s |");
+  expect(row).toBe("| leader-kills | 2.9.10 | 1 s | 1 | 100 | 400 | 1 | 1 | 2 | 1 | 1 | 2 |");
+  expect(tablesOf(tally.all)).toContain("| never | never |");
 });
 
 it("begins a part anew when it is forgotten", () => {
@@ -59,6 +59,20 @@ it("leaves what another run has saved meanwhile", () => {
   other.add(other.of({ ...key, part: "network" }), aLeg({}));
   one.add(one.of(key), aLeg({}));
   expect(aTally().all.map(({ part }) => part)).toEqual(["network", "leader-kills"]);
+});
+
+it("shows parts by name and servers by age, whatever was run first, and how busy the machine was", () => {
+  const tally = aTally();
+  for (const server of ["2.15.1", "2.9.10"]) tally.add(tally.of({ ...key, server }), aLeg({ load: 3 }));
+  tally.add(tally.of(key), aLeg({ load: 8 }));
+  tally.add(tally.of({ ...key, part: "agent-kills" }), aLeg({}));
+  const rows = tablesOf(tally.all).split("\n").slice(2, 5);
+  expect(rows.map((row) => row.split(" | ").slice(0, 2).join(" "))).toEqual([
+    "| agent-kills 2.9.10",
+    "| leader-kills 2.9.10",
+    "| leader-kills 2.15.1",
+  ]);
+  expect(rows[1]).toContain("| 3 to 8 |");
 });
 
 it("shows memory where it was sampled", () => {
@@ -91,6 +105,6 @@ function aTally(): Tally {
 
 function aLeg(of: Partial<LegResult>): LegResult {
   const counts = { rounds: 1, accepted: 100, batches: 50, observations: 400 };
-  const found = { recoveries: {}, violations: [], stuck: undefined, troubles: [], memory: [] };
+  const found = { recoveries: {}, violations: [], stuck: undefined, troubles: [], memory: [], load: 2 };
   return { ...counts, ...found, ...of };
 }

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
 import { type Figure, quantile } from "./figures.ts";
-import type { PartTally } from "./tally.ts";
+import { NEVER_MS, type PartTally } from "./tally.ts";
 
 const BEGIN = "<!-- chaos: written by `npm run chaos`; edit the text around it -->";
 const END = "<!-- /chaos -->";
@@ -23,8 +23,14 @@ export function writeReport(page: string, tallies: readonly PartTally[]): void {
   writeFileSync(page, `${before}\n\n${tablesOf(tallies)}\n\n${text.slice(to)}`);
 }
 
-/** What was found, how soon swarms came back, and, where it was sampled, memory. */
-export function tablesOf(tallies: readonly PartTally[]): string {
+/** What was found, how soon swarms came back, and, where it was sampled, memory. By part, then by server, oldest first. */
+export function tablesOf(unsorted: readonly PartTally[]): string {
+  const tallies = [...unsorted].sort(
+    (a, b) =>
+      a.part.localeCompare(b.part, "en") ||
+      a.server.localeCompare(b.server, "en", { numeric: true }) ||
+      a.leaderTimeoutMs - b.leaderTimeoutMs,
+  );
   const sampled = tallies.filter(({ memory }) => memory.length > 0);
   const tables = [outcomeTable(tallies), recoveryTable(tallies)];
   return [...tables, ...(sampled.length === 0 ? [] : [memoryTable(sampled)])].join("\n\n");
@@ -42,9 +48,10 @@ function outcomeTable(tallies: readonly PartTally[]): string {
     count(tally, contradicted),
     count(tally, overfull),
     tally.stuck,
+    loadOf(tally),
   ]);
   const head = ["part", "server", "T", "rounds", "tasks accepted", "answers judged", "lost", "two outcomes"];
-  return table([...head, "contradicted", "over capacity", "did not come back"], rows);
+  return table([...head, "contradicted", "over capacity", "did not come back", "load"], rows);
 }
 
 /** One row a figure of a part. */
@@ -87,7 +94,14 @@ function count({ violationsByPromise }: PartTally, promises: readonly PromiseNum
   return promises.reduce((sum, promise) => sum + (violationsByPromise[promise] ?? 0), 0);
 }
 
+function loadOf({ load }: PartTally): string {
+  if (load === undefined) return "?";
+  const [min, max] = [load.min.toFixed(0), load.max.toFixed(0)];
+  return min === max ? min : `${min} to ${max}`;
+}
+
 function seconds(ms: number): string {
+  if (ms >= NEVER_MS) return "never";
   return Number.isFinite(ms) ? `${(ms / 1_000).toFixed(2)} s` : "";
 }
 

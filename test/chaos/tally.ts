@@ -8,6 +8,9 @@ import type { Figure } from "./figures.ts";
 import type { LegResult } from "./leg.ts";
 import type { MemoryRow } from "./soak.ts";
 
+/** JSON has no infinity: an hour stands for never. */
+export const NEVER_MS = 3_600_000;
+
 export interface PartTally {
   readonly part: string;
   /** Version of the nats-server. */
@@ -24,6 +27,8 @@ export interface PartTally {
   recoveries: Partial<Record<Figure, number[]>>;
   /** Of the last leg that sampled it. */
   memory: readonly MemoryRow[];
+  /** Load average of the machine, lowest and highest of a leg; absent in what was counted before it was kept. */
+  load?: { readonly min: number; readonly max: number };
 }
 
 type PartKey = Pick<PartTally, "part" | "server" | "leaderTimeoutMs">;
@@ -68,6 +73,8 @@ export class Tally {
     for (const [figure, times] of Object.entries(leg.recoveries) as [Figure, number[]][])
       tally.recoveries[figure] = [...(tally.recoveries[figure] ?? []), ...times.map(finite)];
     if (leg.memory.length > 0) tally.memory = leg.memory;
+    const { min, max } = tally.load ?? { min: leg.load, max: leg.load };
+    tally.load = { min: Math.min(min, leg.load), max: Math.max(max, leg.load) };
     this.#save(tally);
   }
 
@@ -85,9 +92,8 @@ function keyOf({ part, server, leaderTimeoutMs }: PartKey): string {
   return `${part} ${server} ${leaderTimeoutMs}`;
 }
 
-/** JSON has no infinity: an hour stands for never. */
 function finite(ms: number): number {
-  return Number.isFinite(ms) ? Math.round(ms) : 3_600_000;
+  return Number.isFinite(ms) ? Math.round(ms) : NEVER_MS;
 }
 
 function read(file: string): PartTally[] {
