@@ -10,8 +10,9 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { StateDecoder } from "../src/core/snapshot/decode.ts";
+import { decodeState } from "../src/core/snapshot/decode.ts";
 import { encodeState } from "../src/core/snapshot/encode.ts";
+import type { SwarmState } from "../src/core/state.ts";
 import { LoadedSwarm } from "./loaded-swarm.ts";
 
 const smallCount = 100_000;
@@ -42,18 +43,20 @@ interface Figures {
 function measure(tasks: number, file: number): Figures {
   const { chunks, ...written } = write(tasks, file);
   const before = heapMiB();
-  const decoder = new StateDecoder();
   let lines = 0;
+  let decoded: SwarmState | undefined;
   const decoding = timed(() => {
-    for (const line of linesOf(chunks, file)) {
-      lines += 1;
-      decoder.take(line);
-    }
-    decoder.end();
+    const counted = function* () {
+      for (const line of linesOf(chunks, file)) {
+        lines += 1;
+        yield line;
+      }
+    };
+    decoded = decodeState(counted());
   });
   const decodedMiB = heapMiB() - before;
   const mebibytes = chunks.reduce((sum, bytes) => sum + bytes, 0) / 1024 ** 2;
-  return { tasks: decoder.end().taskById.size, lines, mebibytes, decoding, decodedMiB, ...written };
+  return { tasks: decoded?.taskById.size ?? 0, lines, mebibytes, decoding, decodedMiB, ...written };
 }
 
 /** Writes a swarm with so many tasks. @returns with the figures the bytes of each chunk */

@@ -500,6 +500,8 @@ export const limits = {
   /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the one
    *  line or record that comes then does not raise it. */
   snapshotSliceMs: 12,
+  /** Rows of a snapshot that are worked on between two looks whether a slice is over, where a row takes microseconds. */
+  snapshotStepRows: 1_024,
 
   // --- the command line -----------------------------------------------------------------------
   /** How long a verb goes on asking: a standby takes over within twice T. */

@@ -20,7 +20,11 @@ import { TimerReader } from "./timers.ts";
 export function decodeState(lines: Iterable<string>): SwarmState {
   const decoder = new StateDecoder();
   for (const line of lines) decoder.take(line);
-  return decoder.end();
+  const building = decoder.end();
+  for (;;) {
+    const step = building.next();
+    if (step.done) return step.value;
+  }
 }
 
 /** For lines that come one by one. */
@@ -40,10 +44,12 @@ export class StateDecoder {
     }
   }
 
-  /** @throws JournalDamagedError when lines are missing */
-  end(): SwarmState {
+  /** Builds what follows from the rows, in steps of about a millisecond at most: between two, others may have their
+   *  turn. @throws JournalDamagedError when lines are missing, or rows do not fit each other */
+  *end(): Generator<undefined, SwarmState> {
     try {
       if (this.#parts === undefined || !this.#isWhole) refuse("is the last one there is, more should follow");
+      yield* this.#parts.complete();
       return this.#parts.state;
     } catch (error) {
       throw this.#named(error);
@@ -57,9 +63,7 @@ export class StateDecoder {
     if (name === "snapshot") this.#parts = new Parts(readHeader(fields));
     else (this.#parts ?? refuse("stands before the header")).read(name, fields);
     fields.end();
-    if (name !== "end") return;
-    this.#parts?.complete();
-    this.#isWhole = true;
+    this.#isWhole = name === "end";
   }
 
   /** Rows refer to rows above them, so their order is part of what they say. */
@@ -81,7 +85,6 @@ export class StateDecoder {
 /** The readers of one snapshot. */
 class Parts {
   readonly state: SwarmState;
-  readonly #timers: TimerReader;
   readonly #kinds: KindReader;
   readonly #rates: RateReader;
   readonly #projects: ProjectReader;
@@ -101,7 +104,6 @@ class Parts {
     const acquisitions = new AcquisitionReader(state, timers);
     const lanes = new LaneReader(state);
     const tasks = new TaskReader(state, timers, agents, lanes);
-    this.#timers = timers;
     this.#kinds = kinds;
     this.#rates = rates;
     this.#projects = projects;
@@ -140,15 +142,14 @@ class Parts {
   }
 
   /** Builds what follows from the rows, and looks for what they miss. */
-  complete(): void {
+  *complete(): Generator<undefined, void> {
     this.#agents.checkTaken();
     this.#rates.checkReserved();
     this.#tasks.checkCounts();
     this.#acquisitions.list();
-    this.#lanes.build();
-    this.#kinds.listOnline();
+    yield* this.#lanes.build();
+    yield* this.#kinds.listOnline();
     this.#kinds.listIdle();
-    this.#projects.listIdle();
-    this.#timers.run();
+    yield* this.#projects.listIdle();
   }
 }

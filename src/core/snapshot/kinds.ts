@@ -50,11 +50,15 @@ export class KindReader {
     addNew(this.#state.recordByKind, kind, fields.within("record", readRecord), "record of kind");
   }
 
-  /** Lists the agents that are online by the kinds they serve. */
-  listOnline(): void {
+  /** Lists the agents that are online by the kinds they serve; in steps. */
+  *listOnline(): Generator<undefined, void> {
     const { kindByName, onlineByKind, agentById } = this.#state;
     const online = [...agentById.values()].filter((agent) => agent.online);
-    const served = new Set(online.flatMap(({ kindRows }) => kindRows));
+    const served = new Set<KindRow>();
+    for (const { kindRows } of online) {
+      for (const row of kindRows) served.add(row);
+      yield;
+    }
     for (const { kind } of this.#served.inOrder(served.size, (row) => served.has(row)))
       onlineByKind.set(kind, new Map());
     online.sort((a, b) => a.joinedOrder - b.joinedOrder);
@@ -62,6 +66,7 @@ export class KindReader {
       if (agent.joinedOrder === online[at - 1]?.joinedOrder)
         refuse(`two agents joined at ${agent.joinedOrder}`);
       for (const kind of agent.kinds) onlineByKind.get(kind)?.set(agent.id, agent);
+      yield;
     }
     for (const row of kindByName.values())
       if (served.has(row) !== onlineByKind.has(row.kind)) refuse(`kind ${row.kind} is served by nobody`);

@@ -3,6 +3,7 @@
 // its members stand in the heaps follows from their accounts.
 
 import type { AgentId, ProjectId, UserId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
 import {
   addLane,
   addProject,
@@ -16,6 +17,7 @@ import {
 import type { KindRow, LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow } from "../state.ts";
 import { addNew, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
+import { sortInSteps } from "./sort-in-steps.ts";
 
 export function* laneRows({ laneByKey }: SwarmState): Generator<Row> {
   for (const { kind, role, memberByProject } of laneByKey.values()) {
@@ -109,13 +111,13 @@ export class LaneReader {
     queue.tasks.push(row);
   }
 
-  /** After all tasks were read. */
-  build(): void {
+  /** After all tasks were read; in steps. */
+  *build(): Generator<undefined, void> {
     for (const { kindRow, role, partByProject } of this.#laneByKey.values()) {
       const lane = addLane(this.#state, kindRow, role);
       for (const { row, waiting, partByUser } of partByProject.values()) {
         const project = addProject(lane, row, waiting);
-        for (const user of partByUser.values()) buildUser(project, user);
+        for (const user of partByUser.values()) yield* buildUser(project, user);
         if (project.size === 0) refuse(`project ${row.project} in lane ${lane.key} has no tasks`);
       }
       if (lane.size === 0) refuse(`lane ${lane.key} has no tasks`);
@@ -123,14 +125,15 @@ export class LaneReader {
   }
 }
 
-function buildUser(project: LaneProject, { waiting, queues }: ReadUser): void {
+function* buildUser(project: LaneProject, { waiting, queues }: ReadUser): Generator<undefined, void> {
   const first = queues[0]?.tasks[0] ?? refuse(`a user of ${project.row.project} in a lane has no tasks`);
   const user = addUser(project, first, waiting);
   for (const { avoid, tasks } of queues) {
     if (tasks.length === 0) refuse(`a queue of ${user.row.user} in a lane has no tasks`);
-    tasks.sort((a, b) => a.queuedOrder - b.queuedOrder);
     const queue = addQueue(user, avoid);
-    for (const task of tasks) {
+    const inOrder = yield* sortInSteps(tasks, ({ queuedOrder }) => queuedOrder);
+    for (const [at, task] of inOrder.entries()) {
+      if (at % limits.snapshotStepRows === 0) yield;
       if (task.queuedOrder === queue.newest?.queuedOrder)
         refuse(`two tasks were queued at ${task.queuedOrder}`);
       append(queue, task);

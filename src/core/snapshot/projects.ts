@@ -95,8 +95,8 @@ export class ProjectReader {
     addNew(project.row.userByName, row.user, row, `user of ${project.row.project}`);
   }
 
-  /** After all that projects and users count was read. */
-  listIdle(): void {
+  /** After all that projects and users count was read; in steps. */
+  *listIdle(): Generator<undefined, void> {
     const { idleProjects, budgetedProjects } = this.#state;
     const isIdle = (row: ProjectRow) => row.live === 0 && !isKept(row);
     const hasBudget = (row: ProjectRow) => row.settings?.budget !== undefined;
@@ -104,7 +104,10 @@ export class ProjectReader {
     for (const { project } of this.#idle.inOrder(count(isIdle), isIdle)) idleProjects.add(project);
     for (const { project } of this.#budgeted.inOrder(count(hasBudget), hasBudget))
       budgetedProjects.add(project);
-    for (const project of this.#projects) listUsers(project);
+    for (const project of this.#projects) {
+      listUsers(project);
+      yield;
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { StateDecoder } from "../../core/snapshot/decode.ts";
+import type { SwarmState } from "../../core/state.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { batchIndex } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -108,12 +109,20 @@ async function readSnapshot(manifest: Manifest, { snapshots, clock }: ReadDeps):
     }
   }
   lines.end();
-  const state = decoder.end();
+  const state = await built(decoder.end(), slices);
   if (state.idx !== position.idx || state.term !== position.term || state.at !== at)
     throw new JournalDamagedError(
       `the snapshot of batch ${position.idx} holds the state of batch ${state.idx}`,
     );
   return new Replay({ state, position, lastEventType, places: new BatchPlaces(runs), deadRecords });
+}
+
+async function built(building: Generator<undefined, SwarmState>, slices: Slices): Promise<SwarmState> {
+  for (;;) {
+    const step = building.next();
+    if (step.done) return step.value;
+    if (slices.isOver) await slices.pause();
+  }
 }
 
 /** In order, some asked for ahead: on their way while those before them are read. */

@@ -1,0 +1,42 @@
+// Sorts a list that may be as long as a swarm has tasks, a piece at a time: whoever goes through the steps decides how
+// many of them to take before others get their turn.
+
+import { limits } from "../../limits.ts";
+
+/** @returns a list of its own, in which the lower `keyOf` stands first; of equal ones, the one that stood first */
+export function* sortInSteps<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => number,
+): Generator<undefined, Item[]> {
+  let runs: Item[][] = [];
+  for (let from = 0; from < items.length; from += limits.snapshotStepRows) {
+    const run = items.slice(from, from + limits.snapshotStepRows);
+    runs.push(run.sort((a, b) => keyOf(a) - keyOf(b)));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: Item[][] = [];
+    for (let at = 0; at < runs.length; at += 2)
+      merged.push(yield* mergeInSteps(runs[at] ?? [], runs[at + 1] ?? [], keyOf));
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergeInSteps<Item>(
+  first: readonly Item[],
+  second: readonly Item[],
+  keyOf: (item: Item) => number,
+): Generator<undefined, Item[]> {
+  const merged: Item[] = [];
+  let [firstAt, secondAt] = [0, 0];
+  while (merged.length < first.length + second.length) {
+    const [one, other] = [first[firstAt], second[secondAt]];
+    const isOne = other === undefined || (one !== undefined && keyOf(one) <= keyOf(other));
+    if (isOne) firstAt += 1;
+    else secondAt += 1;
+    merged.push((isOne ? one : other) as Item);
+    if (merged.length % limits.snapshotStepRows === 0) yield;
+  }
+  return merged;
+}

@@ -1,0 +1,60 @@
+// Building a state from a snapshot's rows goes in steps, however much of it is one user's: a standby that restores has
+// others on its loop.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { apply } from "../../src/core/apply.ts";
+import { StateDecoder } from "../../src/core/snapshot/decode.ts";
+import { encodeState } from "../../src/core/snapshot/encode.ts";
+import { sortInSteps } from "../../src/core/snapshot/sort-in-steps.ts";
+import { emptyState, type SwarmState } from "../../src/core/state.ts";
+import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { aTask } from "../support/turns.ts";
+
+const rows = limits.snapshotStepRows;
+
+/** So many tasks of one user that wait, each with a deadline. */
+function aLongQueue(tasks: number): SwarmState {
+  const state = emptyState();
+  const at = { at: instant(1_000), idx: batchIndex(1) };
+  state.at = at.at;
+  apply(state, { type: "TermStarted", term: term(1), leader: "c1", timeoutMs: 3_000 }, at);
+  for (let n = 0; n < tasks; n += 1) {
+    const task = aTask({ id: taskId(`t${n}`), deadline: instant(10_000_000 - n) });
+    apply(state, { type: "TaskSubmitted", task, hash: "h" }, at);
+  }
+  return state;
+}
+
+function stepsOf<Result>(steps: Generator<undefined, Result>): { count: number; result: Result } {
+  for (let count = 0; ; count += 1) {
+    const step = steps.next();
+    if (step.done) return { count, result: step.value };
+  }
+}
+
+it("a state's one long queue is built a piece at a time", () => {
+  const tasks = 8 * rows;
+  const state = aLongQueue(tasks);
+  const decoder = new StateDecoder();
+  const lines = [...encodeState(state)];
+  for (const line of lines) decoder.take(line);
+  const { count, result } = stepsOf(decoder.end());
+  expect(count).toBeGreaterThanOrEqual((2 * tasks) / rows); // sorted, then placed
+  expect([...encodeState(result)]).toEqual(lines);
+});
+
+it("a list is sorted as by one go, and no step is long", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(50), { maxLength: 200 }), fc.nat(30), (keys, repeats) => {
+      const items = Array.from({ length: keys.length * (repeats + 1) }, (_, at) => ({
+        key: keys[at % keys.length] ?? 0,
+        at,
+      }));
+      const { count, result } = stepsOf(sortInSteps(items, ({ key }) => key));
+      expect(result).toEqual(items.toSorted((a, b) => a.key - b.key || a.at - b.at));
+      expect(count).toBeGreaterThanOrEqual(Math.floor(items.length / rows));
+    }),
+  );
+});
