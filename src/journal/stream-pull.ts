@@ -119,7 +119,8 @@ export class StreamPull {
     if (numbers?.consumerSeq !== this.#consumerSeq + 1) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
-    this.#records.push({ seq: numbers.seq, bytes: data.slice() });
+    const bytes = new Uint8Array(data); // a Buffer's slice is a view, and holds all that arrived along with it
+    this.#records.push({ seq: numbers.seq, bytes });
     this.#heldBytes += data.length;
     this.#awaited -= 1;
     if (this.#awaited === 0) this.#askAgain();

@@ -116,6 +116,12 @@ describe("reading a stream", () => {
     expect(follower.lines).toEqual(toldOf(1, 5));
   });
 
+  it("holds of what arrived only the record, not what arrived along with it", async () => {
+    const { stream, journal } = aStream(0);
+    stream.put(Buffer.alloc(65_536).subarray(8, 18));
+    for await (const { bytes } of journal.replay(1)) expect(bytes.buffer.byteLength).toBe(10);
+  });
+
   it("understands deliveries that name domain and account", async () => {
     const { stream, journal } = aStream(5);
     stream.ackPrefix = "$JS.ACK.hub.A1B2.STREAM";
