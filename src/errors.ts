@@ -144,6 +144,10 @@ export class JournalDamagedError extends WaggleError {
   }
 }
 
+/** Records of a journal, or what stands for them, are not found: for good, or because who was asked does not know them yet,
+ *  as servers that fail over do not. */
+export class MissingRecordsError extends JournalDamagedError {}
+
 /** A bug: an invariant does not hold. Never caught except to stop. */
 export class InvariantError extends WaggleError {
   constructor(message: string) {

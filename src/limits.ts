@@ -99,6 +99,10 @@ export const limits = {
   journalLookMs: 1_000,
   /** "No such record" of what was acknowledged, said for so long, is meant: servers that fail over may say it, too. */
   readBackPatienceMs: 5_000,
+  /** …and so is whatever a coordinator that starts, or begins anew, misses in the journal or its snapshots. */
+  lossPatienceMs: 5_000,
+  /** Pause before it looks again. */
+  catchUpRetryMs: 1_000,
   /** Pause before a snapshot that must be made is tried again. */
   rescueRetryMs: 1_000,
   /** Pause before a journal that did not keep what it acknowledged is tried with one more batch. */

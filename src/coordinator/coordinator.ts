@@ -15,14 +15,13 @@ import { type LeadershipSignal, leadershipMachine } from "../../machines/leaders
 import type { Clock, Random } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
-import { type JournalDamagedError, WaggleError } from "../errors.ts";
+import { type JournalDamagedError, MissingRecordsError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type SwarmId, type Term } from "../ids.ts";
 import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { RecentRecords } from "../journal/recent-records.ts";
 import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
-import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
@@ -31,6 +30,7 @@ import { isInbox, type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { Campaign, type Victory } from "./campaign.ts";
+import { catchUp } from "./catch-up.ts";
 import type { Compaction } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
@@ -38,6 +38,7 @@ import { JournalRoom } from "./journal-room.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { goOnBehind } from "./lost-end.ts";
+import { Patience } from "./patience.ts";
 import { Queries } from "./queries.ts";
 import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
@@ -153,7 +154,7 @@ class RunningCoordinator implements Coordinator {
 
   async start(): Promise<void> {
     const { transport } = this.#options;
-    await this.#catchUp();
+    await this.#catchUp({ isPatient: false });
     await this.#watch.begin();
     this.#signal({ type: "READY" });
     this.#subscriptions.push(
@@ -195,34 +196,30 @@ class RunningCoordinator implements Coordinator {
 
   // --- following ----------------------------------------------------------------------------------
 
-  /** Folds anew, from the newest snapshot to where the journal ends now. */
-  async #catchUp(): Promise<void> {
-    const restored = await this.#restore();
-    this.#replay = restored.replay;
-    await readToEnd(this.#options, this.#replay.position.seq, (record) => this.#take(record));
-    restored.requireWhole();
-  }
-
-  /** Where the journal ends before the newest snapshot, waits for who puts the end back; when nobody is there who could,
-   *  goes on from the snapshot. */
-  async #restore(): Promise<Restored> {
-    const { journal, clock, logger, transport } = this.#options;
+  /** @param isPatient whether a server that does not answer is waited for */
+  async #catchUp({ isPatient }: { readonly isPatient: boolean }): Promise<void> {
+    const { clock, transport } = this.#options;
     const heard = transport.subscribe(this.#subjects.coordinator, (message) => this.#noteBeat(message));
-    const withinMs = limits.announcementTimeouts * this.#timing.timeoutMs;
-    let waitedSinceMs: number | undefined;
+    const { timeoutMs } = this.#timing;
+    const lately = () => ({
+      now: clock.monotonicMs(),
+      withinMs: limits.announcementTimeouts * timeoutMs,
+    });
     try {
-      for (;;) {
-        const lost = await restore({ journal, clock, logger, ...this.#snapshots }).catch(endLost);
-        if (!(lost instanceof EndLostError)) return lost;
-        if (this.#isOver) throw lost;
-        const { term, idx } = lost.folded.position;
-        const now = clock.monotonicMs();
-        const holder = this.#announcements.ahead({ term, idx: idx - 1 }, { now, withinMs });
-        waitedSinceMs = holder === undefined ? (waitedSinceMs ?? now) : undefined;
-        const isAlone = waitedSinceMs !== undefined && now - waitedSinceMs >= withinMs;
-        if (isAlone) await this.#goOnBehind(lost.folded, lost.lastSeq, lost);
-        else await new Promise<void>((resolve) => clock.after(limits.rescueRetryMs, resolve));
-      }
+      await catchUp({
+        ...this.#options,
+        ...this.#snapshots,
+        timeoutMs,
+        isPatient,
+        isOver: () => this.#isOver,
+        isLed: () => this.#announcements.isLed(0, lately()),
+        isHeld: ({ term, idx }) => this.#announcements.ahead({ term, idx: idx - 1 }, lately()) !== undefined,
+        onRestored: (replay) => {
+          this.#replay = replay;
+        },
+        take: (record) => this.#take(record),
+        goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
+      });
     } finally {
       heard.unsubscribe();
     }
@@ -401,7 +398,7 @@ class RunningCoordinator implements Coordinator {
   async #foldAnew(): Promise<void> {
     this.#replay = new Replay();
     try {
-      await this.#catchUp();
+      await this.#catchUp({ isPatient: true });
       this.#standBy();
     } catch (cause) {
       this.#halt(cause);
@@ -410,10 +407,14 @@ class RunningCoordinator implements Coordinator {
 
   /** What stood where we were is purged or lost: where a snapshot reaches further than we have read, we go on from it. */
   async #foldAnewOrHalt(cause: unknown): Promise<void> {
-    try {
-      if (!(await this.#isOvertaken())) return this.#halt(cause);
-    } catch {
-      return this.#halt(cause); // the snapshots cannot be reached either: the first fault says more
+    const { clock } = this.#options;
+    const patience = new Patience(clock, limits.lossPatienceMs);
+    // Where the snapshots cannot be reached either, the first fault says more.
+    while (!(await this.#isOvertaken().catch(() => false))) {
+      if (this.#announcements.isLed(0, this.#lately)) patience.renew();
+      if (patience.isOver || !(cause instanceof MissingRecordsError)) return this.#halt(cause);
+      await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
+      if (this.#isOver) return;
     }
     this.#options.logger.warn(
       { err: cause },
@@ -430,7 +431,10 @@ class RunningCoordinator implements Coordinator {
   async #isOvertaken(): Promise<boolean> {
     const { snapshots } = this.#snapshots;
     const [furthest] = snapshots === undefined ? [] : await readManifests(snapshots, this.#options.logger);
-    return furthest !== undefined && furthest.manifest.position.idx > this.#replay.position.idx;
+    if (furthest === undefined) return false;
+    const { idx, seq } = furthest.manifest.position;
+    const own = this.#replay.position;
+    return idx > own.idx || (idx === own.idx && seq > own.seq);
   }
 
   /** Batches may have been lost for good before this record, and a snapshot been written in their place. */
@@ -534,9 +538,4 @@ class RunningCoordinator implements Coordinator {
     for (const signal of signals)
       if (this.#leadership.getSnapshot().status === "active") this.#leadership.send(signal);
   }
-}
-
-function endLost(cause: unknown): EndLostError {
-  if (cause instanceof EndLostError) return cause;
-  throw cause;
 }

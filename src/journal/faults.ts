@@ -1,7 +1,7 @@
 // What is wrong with a journal, its snapshots, or with the way to them, in words. Shared by all of them, so that a
 // reader of the log need not know which of them spoke.
 
-import { JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
+import { JournalDamagedError, MissingRecordsError, UnreachableError, WaggleError } from "../errors.ts";
 
 /** The journal was closed by its own user. */
 export function closedError(): UnreachableError {
@@ -19,16 +19,16 @@ export function snapshotsFullError(reason: string): WaggleError {
 }
 
 /** A reader asked for `fromSeq` or had come so far, and what is stored begins at `firstSeq`. */
-export function purgedError(fromSeq: number, firstSeq: number): JournalDamagedError {
-  return new JournalDamagedError(
+export function purgedError(fromSeq: number, firstSeq: number): MissingRecordsError {
+  return new MissingRecordsError(
     `records ${fromSeq} to ${firstSeq - 1} are no longer in the journal, it begins at ${firstSeq}; ` +
       "start from a snapshot that reaches so far",
   );
 }
 
 /** A record is missing between others that are stored. */
-export function holeError(seq: number, lastSeq: number): JournalDamagedError {
-  return new JournalDamagedError(
+export function holeError(seq: number, lastSeq: number): MissingRecordsError {
+  return new MissingRecordsError(
     `the journal lost record ${seq} and goes on to ${lastSeq}; a hole cannot be refilled, so start from a ` +
       "snapshot that reaches beyond it",
   );
@@ -80,8 +80,8 @@ export function lostTailError(lastSeq: number, knownSeq: number): JournalDamaged
 }
 
 /** The journal ends before a record that was its last one. */
-export function shrunkError(lastSeq: number, wantedSeq: number): JournalDamagedError {
-  return new JournalDamagedError(
+export function shrunkError(lastSeq: number, wantedSeq: number): MissingRecordsError {
+  return new MissingRecordsError(
     `the journal ends at record ${lastSeq} but ended at ${wantedSeq} before; what a coordinator still holds ` +
       "of the rest it appends again when it starts",
   );

@@ -13,7 +13,7 @@
 import type { Clock } from "../../clock.ts";
 import { StateDecoder } from "../../core/snapshot/decode.ts";
 import type { SwarmState } from "../../core/state.ts";
-import { JournalDamagedError } from "../../errors.ts";
+import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { batchIndex } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
@@ -148,7 +148,7 @@ const advice =
   "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both";
 
 /** The journal ends before the newest snapshot goes on. Whoever is alone with it may go on from `folded`. */
-export class EndLostError extends JournalDamagedError {
+export class EndLostError extends MissingRecordsError {
   /** What the snapshot holds. */
   readonly folded: Folded;
   /** Where the journal ends. */
@@ -173,7 +173,7 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
       lastSeq,
     );
   if (firstSeq > position.seq + 1)
-    throw new JournalDamagedError(
+    throw new MissingRecordsError(
       `the journal begins at record ${firstSeq}, but ${snapshot}: records are lost. ${advice}`,
     );
   const record = position.seq < firstSeq ? undefined : await journal.read(position.seq);
@@ -185,7 +185,7 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
 async function requireBeginning(journal: JournalReader): Promise<void> {
   const { firstSeq } = await journal.position();
   if (firstSeq > 1)
-    throw new JournalDamagedError(
+    throw new MissingRecordsError(
       `the journal begins at record ${firstSeq} and no snapshot can be read: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,
     );
 }
@@ -197,7 +197,7 @@ function requireWhole({ position, places }: Replay, furtherManifests: readonly M
     const ownSeq = places.seqOf(idx);
     const nextSeq = places.seqOf(batchIndex(idx + 1));
     if (ownSeq !== undefined && ownSeq <= seq && (nextSeq === undefined || nextSeq > seq)) continue;
-    throw new JournalDamagedError(
+    throw new MissingRecordsError(
       `a snapshot says that the journal had batch ${idx} before record ${seq + 1}, but reading it ended at batch ${position.idx}, record ${position.seq}: history was lost. ${advice}`,
     );
   }

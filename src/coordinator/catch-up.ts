@@ -1,0 +1,76 @@
+// Reads the journal from its newest snapshot to where it ends now: how a coordinator begins, and begins anew.
+//
+// What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it holds,
+// and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is believed, unless
+// another coordinator leads, for then it is for that one to save what the journal lost.
+//
+//   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
+//                                                  where none says that it does for 2·T, goes on from the snapshot
+//   records or snapshots are not found           → looks again, and then throws it
+//   what is found is damaged                     → throws it
+//   nobody answers                               → throws it, or looks again for as long as it takes
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import { MissingRecordsError, UnreachableError } from "../errors.ts";
+import type { Journal, JournalRecord } from "../journal/journal.ts";
+import type { ChainPosition, Replay } from "../journal/replay.ts";
+import { EndLostError, readToEnd, restore } from "../journal/snapshot/restore.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { limits } from "../limits.ts";
+import { Patience } from "./patience.ts";
+
+export interface CatchUpDeps {
+  readonly journal: Journal;
+  /** Absent where there are none. */
+  readonly snapshots?: SnapshotStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** T, of this coordinator. */
+  readonly timeoutMs: number;
+  /** Whether a server that does not answer is waited for. */
+  readonly isPatient: boolean;
+  readonly isOver: () => boolean;
+  /** Whether another coordinator said within 2·T that it leads. */
+  readonly isLed: () => boolean;
+  /** Whether another coordinator said within 2·T that it holds the journal up to there, or more. */
+  readonly isHeld: (position: ChainPosition) => boolean;
+  /** What was folded so far; each record behind it is given to `take`. Called again when reading begins anew. */
+  readonly onRestored: (replay: Replay) => void;
+  readonly take: (record: JournalRecord) => void;
+  /** Nobody holds what the journal lost: makes it go on from the snapshot. */
+  readonly goOnBehind: (lost: EndLostError) => Promise<void>;
+}
+
+/** @throws UnreachableError, JournalDamagedError */
+export async function catchUp(deps: CatchUpDeps): Promise<void> {
+  const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
+  const loss = new Patience(clock, journal.sharable ? limits.lossPatienceMs : 0);
+  const solitude = new Patience(clock, limits.announcementTimeouts * timeoutMs);
+  for (;;) {
+    const fault = await read(deps);
+    if (fault === undefined) return;
+    if (isOver()) throw fault;
+    if (deps.isLed()) loss.renew();
+    if (fault instanceof EndLostError) {
+      if (deps.isHeld(fault.folded.position)) solitude.renew();
+      if (solitude.isOver) await deps.goOnBehind(fault);
+    } else if (fault instanceof MissingRecordsError ? loss.isOver : !isPatient) throw fault;
+    logger.warn({ err: fault }, "the journal cannot be read: looking again");
+    await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
+  }
+}
+
+/** @returns what kept it from the end @throws whatever no further try would mend */
+async function read(deps: CatchUpDeps): Promise<UnreachableError | MissingRecordsError | undefined> {
+  try {
+    const restored = await restore(deps);
+    deps.onRestored(restored.replay);
+    await readToEnd(deps, restored.replay.position.seq, deps.take);
+    restored.requireWhole();
+    return undefined;
+  } catch (cause) {
+    if (cause instanceof UnreachableError || cause instanceof MissingRecordsError) return cause;
+    throw cause;
+  }
+}

@@ -1,0 +1,189 @@
+// Beginning anew while the journal changes: what is not found is looked for again, and believed only when that lasts.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { type CatchUpDeps, catchUp } from "../../src/coordinator/catch-up.ts";
+import { MissingRecordsError, UnreachableError } from "../../src/errors.ts";
+import { taskId } from "../../src/ids.ts";
+import { Replay } from "../../src/journal/replay.ts";
+import { limits } from "../../src/limits.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { StoredHistory } from "../support/stored-history.ts";
+import { silentLogger } from "../support/swarm.ts";
+import { aTask, join, submit, Turns } from "../support/turns.ts";
+
+const timeoutMs = 1_000;
+const records = twelveBatches();
+let clock: ManualClock;
+let stored: StoredHistory;
+let journal: ReturnType<StoredHistory["journal"]["open"]>;
+let replay: Replay;
+let outcome: unknown;
+/** Where the journal ended when it was gone on behind the snapshot. */
+let wentOnBehind: number[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  stored = new StoredHistory(records);
+  journal = stored.journal.open();
+  replay = new Replay();
+  outcome = "reading";
+  wentOnBehind = [];
+});
+
+function twelveBatches() {
+  const turns = new Turns();
+  turns.turn(join("a1"));
+  for (let number = 1; turns.records.length < 12; number += 1)
+    turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
+  return turns.records;
+}
+
+/** Looks for the first time; `outcome` says what became of it. */
+async function begin(deps: Partial<CatchUpDeps> = {}): Promise<void> {
+  const ended = catchUp({
+    journal,
+    snapshots: stored.snapshots.open(),
+    clock,
+    logger: silentLogger,
+    timeoutMs,
+    isPatient: false,
+    isOver: () => false,
+    isLed: () => false,
+    isHeld: () => false,
+    onRestored: (restored) => {
+      replay = restored;
+    },
+    take: (record) => void replay.take(record),
+    goOnBehind: async ({ lastSeq }) => {
+      wentOnBehind.push(lastSeq);
+    },
+    ...deps,
+  });
+  ended.then(
+    () => {
+      outcome = "read";
+    },
+    (error: unknown) => {
+      outcome = error;
+    },
+  );
+  await clock.settle();
+}
+
+/** The snapshots as a server shows them that does not know the newest yet. */
+function hiddenSnapshots() {
+  const snapshots = stored.snapshots.open();
+  const all = snapshots.manifests.bind(snapshots);
+  let isHidden = true;
+  snapshots.manifests = async () => (isHidden ? [] : await all());
+  return {
+    snapshots,
+    show: () => {
+      isHidden = false;
+    },
+  };
+}
+
+function expectWhole(): void {
+  expect(outcome).toBe("read");
+  expect(fingerprint(replay.state)).toBe(fingerprint(stored.whole.state));
+  expect(replay.position).toEqual(stored.whole.position);
+}
+
+describe("records that are not found", () => {
+  it("are looked for again: the snapshot that stands for them may not be known yet", async () => {
+    await stored.snapshot(9);
+    stored.journal.purgeBelow(9);
+    const { snapshots, show } = hiddenSnapshots();
+    await begin({ snapshots });
+    await clock.advance(limits.lossPatienceMs - 1);
+    expect(outcome).toBe("reading");
+    show();
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
+  });
+
+  it("are believed to be lost when that lasts", async () => {
+    stored.journal.loseMiddle(5, 2);
+    await begin();
+    await clock.advance(limits.lossPatienceMs - 1);
+    expect(outcome).toBe("reading");
+    await clock.advance(limits.catchUpRetryMs);
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
+  it("are waited for while another leads, who saves what it holds", async () => {
+    await stored.snapshot(11);
+    stored.journal.loseMiddle(5, 2);
+    const { snapshots, show } = hiddenSnapshots();
+    await begin({ snapshots, isLed: () => true });
+    await clock.advance(10 * limits.lossPatienceMs);
+    expect(outcome).toBe("reading");
+    show();
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
+  });
+
+  it("are a loss at once in a journal that nobody else has", async () => {
+    Object.assign(journal, { sharable: false });
+    stored.journal.loseMiddle(5, 2);
+    await begin();
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+});
+
+describe("what is found and is damaged", () => {
+  it("is damage at once", async () => {
+    stored.journal.insertRival(records[11]?.bytes ?? Buffer.from(""));
+    await begin({
+      take: () => {
+        throw new Error("it does not fit");
+      },
+    });
+    expect(outcome).toMatchObject({ message: "it does not fit" });
+  });
+});
+
+describe("a server that does not answer", () => {
+  it("is an error to who starts", async () => {
+    journal.setCutOff(true);
+    await begin();
+    expect(outcome).toBeInstanceOf(UnreachableError);
+  });
+
+  it("is waited for by who runs", async () => {
+    journal.setCutOff(true);
+    await begin({ isPatient: true });
+    await clock.advance(10 * limits.lossPatienceMs);
+    expect(outcome).toBe("reading");
+    journal.setCutOff(false);
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
+  });
+});
+
+describe("a journal that ends before its snapshot goes on", () => {
+  const lost = 3;
+  beforeEach(async () => {
+    await stored.snapshot(12);
+    stored.journal.loseTail(lost);
+  });
+
+  it("is gone on with behind the snapshot, when for 2·T nobody says that it holds the end", async () => {
+    await begin();
+    await clock.advance(limits.announcementTimeouts * timeoutMs - 1);
+    expect(wentOnBehind).toEqual([]);
+    await clock.advance(limits.catchUpRetryMs);
+    expect(wentOnBehind).toEqual([12 - lost]);
+  });
+
+  it("is waited for while another holds the end, and read when that one put it back", async () => {
+    await begin({ isHeld: () => true });
+    await clock.advance(10 * limits.announcementTimeouts * timeoutMs);
+    expect(wentOnBehind).toEqual([]);
+    for (const { bytes } of records.slice(-lost)) stored.journal.insertRival(bytes);
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
+  });
+});
