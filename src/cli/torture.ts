@@ -65,6 +65,7 @@ Examples:
   $ waggle torture                                   20 seeds of 2 virtual minutes
   $ waggle torture --seed 11                         one seed; what it prints repeats a failure
   $ waggle torture --seed 11 --shrink                the few faults that it takes
+  $ waggle torture --seed 11 --log-level warn        with what its parties log; of one seed at a time
   $ waggle torture --seeds 0..1999 --for 10m --state torture.ndjson
   $ waggle torture --minutes 30 --without pause,slow`;
 
@@ -93,7 +94,7 @@ interface Run {
 }
 
 async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext): Promise<ExitCode> {
-  const { output, shell, signal } = context;
+  const { output, shell, signal, logger } = context;
   const { terms, count } = run;
   const reports = [...run.before];
   const progress = showProgress(output, { name: "torture", unit: "seeds" });
@@ -113,7 +114,8 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
     show();
   };
   const threads = threadsOf(flags, count);
-  await runSeeds(run.requests, { signal, threads, onDone }).finally(() => progress.stop());
+  const log = { level: logger.level, write: (line: string) => output.note(line.trimEnd()) };
+  await runSeeds(run.requests, { signal, threads, log, onDone }).finally(() => progress.stop());
   const summary = summaryOf(reports, terms);
   output.datum(summary, () => summaryText(summary, output));
   const [failed] = summary.failed;

@@ -34,6 +34,13 @@ describe("seeds that hold", () => {
     expect(stdout).toMatch(/of virtual time, \d+ × real time a core: \d+ tasks/);
   });
 
+  it("let hear what their parties log, with --log-level", async () => {
+    const quiet = await torture(aFolder(), "--seed", "1", "--for", "20s");
+    expect(quiet.stderr).not.toContain("leading");
+    const { stderr } = await torture(aFolder(), "--seed", "1", "--for", "20s", "--log-level", "info");
+    expect(stderr).toMatch(/"party":"c\d","atMs":\d+.*"leading"/);
+  });
+
   it("are a record each with --json, and one for the run", async () => {
     const { stdout } = await torture(aFolder(), "--seed", "4", "--for", "5s", "--json");
     const [seed, run] = records(stdout);

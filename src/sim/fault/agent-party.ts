@@ -63,7 +63,8 @@ export class AgentParty {
     this.#lives.add(life);
     const { id, kinds, role, type, maxConcurrent, prefetch } = this.#character;
     const { clock, random } = life;
-    const { swarm, logger } = this.#habitat;
+    const { swarm } = this.#habitat;
+    const logger = this.#habitat.loggerOf(this.id);
     const options = {
       ...{ id, kinds, maxConcurrent, prefetch },
       ...(role === undefined ? {} : { role }),

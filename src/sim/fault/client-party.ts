@@ -43,7 +43,8 @@ export class ClientParty {
     const life = this.#habitat.newLife(this.id, this.machine);
     this.#life = life;
     const { project, user } = this.#character;
-    const { swarm, logger } = this.#habitat;
+    const { swarm } = this.#habitat;
+    const logger = this.#habitat.loggerOf(this.id);
     const { clock, random } = life;
     const transport = this.#habitat.newConnection(this.id, life);
     connect({ transport, swarm, project, user, clock, random, logger }).then(

@@ -57,7 +57,8 @@ export class CoordinatorParty {
 
   start(): void {
     if (this.#life !== undefined) return;
-    const { swarm, logger } = this.#habitat;
+    const { swarm } = this.#habitat;
+    const logger = this.#habitat.loggerOf(this.id);
     const life = this.#habitat.newLife(this.id, this.machine);
     const { journal, snapshots } = this.#habitat.newStorage(this.id, life);
     this.#life = life;
@@ -132,11 +133,9 @@ export class CoordinatorParty {
 
   /** It ended by itself, or never came to run. */
   #ended(error: WaggleError | undefined): void {
-    // One that starts does not wait for what may come back: it is started again.
-    const isTooEarly = this.#coordinator === undefined && this.#habitat.isJournalInDoubt();
-    const mayEnd =
-      error?.code === "WAGGLE_UNREACHABLE" || (error?.code === "WAGGLE_JOURNAL_DAMAGED" && isTooEarly);
-    if (error !== undefined && !mayEnd)
+    // One that starts does not wait for a server that does not answer: it is started again.
+    const isTooEarly = this.#coordinator === undefined && error?.code === "WAGGLE_UNREACHABLE";
+    if (error !== undefined && !isTooEarly)
       this.#habitat.found("coordinators-go-on", `${this.id} halted: ${textOf(error)}`);
     this.#end(this.#restartMs);
   }

@@ -32,6 +32,12 @@ export interface Finding {
   readonly atMs: number;
 }
 
+/** Takes what the parties log: a line of JSON each, with the party and virtual ms. */
+export interface PartyLog {
+  readonly level: string;
+  write(line: string): void;
+}
+
 export interface Storage {
   readonly journal: SimJournal;
   readonly snapshots: SnapshotStore;
@@ -60,20 +66,20 @@ export class Habitat {
   readonly swarm: SwarmId = swarmId("torture");
   readonly fates: JournalFates;
   readonly jetStream: SimJetStream;
-  readonly logger: Logger = pino({ level: "silent" });
+  readonly #logger: Logger;
   readonly #random: Random;
   readonly #linkByName = new Map<string, Link>();
   readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
   #livesEver = 0;
-  /** Whether the journal, at the moment, may be shorter for a reader than it was. */
-  isJournalInDoubt: () => boolean = () => false;
   /** Nothing goes wrong any more: handlers do what they should. */
   hasHealed = false;
 
-  constructor(random: Random) {
+  /** @param log default: nobody hears what the parties log */
+  constructor(random: Random, log: PartyLog = { level: "silent", write: () => undefined }) {
     this.#random = random;
-    const journalStream = streamNameOf({ swarm: this.swarm, purpose: "journal" });
-    this.fates = new JournalFates(journalStream, random.split("fates"), this.occurrences);
+    const mixin = () => ({ atMs: Math.round(this.engine.nowMs) });
+    this.#logger = pino({ level: log.level, base: null, timestamp: false, mixin }, log);
+    this.fates = new JournalFates(random.split("fates"), this.occurrences);
     const clock = {
       now: () => WALL_START_MS + Math.floor(this.engine.nowMs),
       monotonicMs: () => this.engine.nowMs,
@@ -96,6 +102,10 @@ export class Habitat {
 
   links(): Iterable<Link> {
     return this.#linkByName.values();
+  }
+
+  loggerOf(party: string): Logger {
+    return this.#logger.child({ party });
   }
 
   newMachine(name: string): MachineClock {

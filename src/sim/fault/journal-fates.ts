@@ -23,12 +23,10 @@ const STALE_RECORDS = 8;
 
 export class JournalFates implements StreamFates {
   condition: JournalCondition | undefined;
-  readonly #journalStream: string;
   readonly #random: Random;
   readonly #occurrences: Occurrences;
 
-  constructor(journalStream: string, random: Random, occurrences: Occurrences) {
-    this.#journalStream = journalStream;
+  constructor(random: Random, occurrences: Occurrences) {
     this.#random = random;
     this.#occurrences = occurrences;
   }
@@ -52,12 +50,10 @@ export class JournalFates implements StreamFates {
     return this.#random.chance(condition.ackLostShare) ? "store-unheard" : "store";
   }
 
-  onQuestion(stream: string): QuestionFate {
+  onQuestion(): QuestionFate {
     const { condition } = this;
     if (condition === undefined) return "answer";
     if (condition.isAway) return this.#random.chance(0.5) ? "nobody" : "off";
-    // A coordinator that starts takes a snapshot that is not found for one that is lost, and halts.
-    if (stream !== this.#journalStream) return "answer";
     if (!this.#random.chance(condition.staleShare)) return "answer";
     this.#occurrences.note("stale-read");
     return { staleBy: 1 + this.#random.below(STALE_RECORDS) };

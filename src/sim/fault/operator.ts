@@ -37,7 +37,8 @@ export class Operator {
     const life = this.#habitat.newLife("operator", machine);
     const transport = this.#habitat.newConnection("operator", life);
     const { clock, random } = life;
-    const { swarm, logger } = this.#habitat;
+    const { swarm } = this.#habitat;
+    const logger = this.#habitat.loggerOf("operator");
     const pause = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
     connect({ transport, swarm, project: "ops", user: "operator", clock, random, logger })
       .then((connected) => this.#putRight(connected, pause))

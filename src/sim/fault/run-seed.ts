@@ -3,7 +3,7 @@
 
 import { Random } from "../random.ts";
 import type { Fault, FaultKind } from "./fault.ts";
-import type { Finding } from "./habitat.ts";
+import type { Finding, PartyLog } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { drawSchedule } from "./schedule.ts";
 import { type Deed, drawWorkload, partiesOf, type Workload } from "./workload.ts";
@@ -49,11 +49,16 @@ export function planOf({ seed, forMs, without, schedule, deeds }: SeedRequest): 
   return { workload, schedule: schedule ?? faults };
 }
 
+export interface SeedWatch {
+  readonly signal?: AbortSignal | undefined;
+  readonly log?: PartyLog | undefined;
+}
+
 /** @throws the reason of `signal` */
-export async function runSeed(request: SeedRequest, signal?: AbortSignal): Promise<SeedReport> {
+export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch = {}): Promise<SeedReport> {
   const startedMs = performance.now();
   const { workload, schedule } = planOf(request);
-  const world = new World({ seed: request.seed, workload, schedule, untilMs: request.forMs });
+  const world = new World({ seed: request.seed, workload, schedule, untilMs: request.forMs, log });
   const { habitat, watch } = world;
   try {
     await world.run(signal);

@@ -15,6 +15,10 @@ export interface Parties {
 const GAP_MS = 2_500;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
+/** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts). */
+const STALE_MS_MAX = 2_500;
+/** …and then answers truly for as long as it takes to believe that, ms. */
+const FRESH_MS = 5_000;
 
 /** In order of beginning; all end by `untilMs`. */
 export function drawSchedule(
@@ -28,8 +32,13 @@ export function drawSchedule(
   const schedule: Fault[] = [];
   if (kinds.length === 0) return schedule;
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
+  let freshFromMs = 0;
   for (let atMs = QUIET_MS + random.exponential(gapMs); atMs < untilMs; atMs += random.exponential(gapMs)) {
     const fault = drawFault(random, random.pick(kinds), parties);
+    if (fault.kind === "stale-read") {
+      if (atMs < freshFromMs) continue;
+      freshFromMs = atMs + fault.forMs + FRESH_MS;
+    }
     schedule.push({
       ...fault,
       atMs: Math.round(atMs),
@@ -82,9 +91,10 @@ function drawFault(random: Random, kind: FaultKind, parties: Parties): Undated {
     case "ack-lost":
     case "append-dropped":
     case "false-refusal":
-    case "stale-read":
     case "false-duplicate":
       return { kind, forMs, share: aShare(random) };
+    case "stale-read":
+      return { kind, forMs: Math.min(forMs, STALE_MS_MAX), share: aShare(random) };
     case "append-late":
       return { kind, forMs, share: aShare(random), ms: 200 + random.exponential(4_000) };
     case "full":

@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import type { PartyLog } from "./habitat.ts";
 import { runSeed, type SeedReport, type SeedRequest } from "./run-seed.ts";
 
 export interface SeedsOptions {
@@ -11,6 +12,8 @@ export interface SeedsOptions {
   readonly signal: AbortSignal;
   /** At least 1; with one, seeds run in this thread. */
   readonly threads: number;
+  /** Heard only where seeds run in this thread. */
+  readonly log?: PartyLog | undefined;
   /** Told of every seed that is done, in the order in which they are. */
   onDone(report: SeedReport): void;
 }
@@ -18,11 +21,11 @@ export interface SeedsOptions {
 /** Runs every seed that `requests` gives. @throws what aborted the signal, or what a thread threw */
 export async function runSeeds(requests: Iterable<SeedRequest>, options: SeedsOptions): Promise<void> {
   const queue = requests[Symbol.iterator]();
-  const { threads, signal, onDone } = options;
+  const { threads, signal, log, onDone } = options;
   if (threads > 1) return await runOnThreads(queue, options);
   for (let next = queue.next(); next.done !== true; next = queue.next()) {
     signal.throwIfAborted();
-    onDone(await runSeed(next.value, signal));
+    onDone(await runSeed(next.value, { signal, log }));
   }
 }
 

@@ -19,14 +19,14 @@ export interface ShrinkOptions {
 
 /** The smallest that was found; undefined when the seed does not fail. @throws the reason of the signal */
 export async function shrink(request: SeedRequest, options: ShrinkOptions): Promise<Shrunk | undefined> {
-  const first = await runSeed(request, options.signal);
+  const first = await runSeed(request, options);
   const check = first.findings[0]?.check;
   if (check === undefined) return undefined;
   const { schedule, workload } = planOf(request);
   let best: Shrunk = { request: { ...request, schedule, deeds: workload.deeds }, report: first };
   let tried = 0;
   const stillFails = async (smaller: Shrunk["request"]): Promise<boolean> => {
-    const report = await runSeed(smaller, options.signal);
+    const report = await runSeed(smaller, options);
     tried += 1;
     const isSame = report.findings[0]?.check === check;
     if (isSame) best = { request: smaller, report };

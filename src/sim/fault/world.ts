@@ -8,7 +8,7 @@ import { AgentParty } from "./agent-party.ts";
 import { ClientParty } from "./client-party.ts";
 import { CoordinatorParty } from "./coordinator-party.ts";
 import type { Fault } from "./fault.ts";
-import { Habitat } from "./habitat.ts";
+import { Habitat, type PartyLog } from "./habitat.ts";
 import { HandlerWatch } from "./handler-watch.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import { JournalWatch } from "./journal-watch.ts";
@@ -31,6 +31,7 @@ export interface WorldOptions {
   readonly schedule: readonly Fault[];
   /** When everything heals, virtual ms. */
   readonly untilMs: number;
+  readonly log?: PartyLog | undefined;
 }
 
 /** Once all is well, everything accepted ends within so long: the longest back-off of a task, and a term or two. */
@@ -61,10 +62,8 @@ export class World implements Victims {
     const { seed, workload } = options;
     const random = new Random(`torture/${seed}/world`);
     this.#options = options;
-    this.habitat = new Habitat(random.split("habitat"));
+    this.habitat = new Habitat(random.split("habitat"), options.log);
     this.watch = new JournalWatch(this.habitat);
-    this.habitat.isJournalInDoubt = () =>
-      !this.watch.isWhole || (this.habitat.fates.condition?.staleShare ?? 0) > 0;
     this.watch.onLapsed = (agent) => this.#requireLost(agent);
     const handlers = new HandlerWatch(this.habitat);
     this.#coordinators = workload.coordinators.map(

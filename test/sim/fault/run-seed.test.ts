@@ -50,7 +50,7 @@ describe("a seed", () => {
 
   it("ends with the reason of the signal", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
-    await expect(runSeed(aRequest({ forMs: 60_000 }), signal)).rejects.toThrow("enough");
+    await expect(runSeed(aRequest({ forMs: 60_000 }), { signal })).rejects.toThrow("enough");
   });
 });
 
