@@ -117,6 +117,9 @@ export const limits = {
   announcersMax: 64,
   /** An announcement counts for so many T. */
   announcementTimeouts: 2,
+  /** …and who announces more than the journal shows is waited for until it was read so often, each time T after the one
+   *  before, and did not go on: who does hold more puts it back within 2·T. */
+  announcementWaitsMax: 5,
   /** How long a coordinator that starts waits for another to say that it is there. */
   greetingMs: 250,
 

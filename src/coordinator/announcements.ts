@@ -1,9 +1,12 @@
 // What other coordinators say of themselves on the subject `coordinator`: who is there, and how far each holds the
 // journal. Whoever holds less does not campaign, so that the one that holds more can put back what the journal lost.
 //
-// The rule: an announcement counts for 2·T after it was heard, by our own clock, and for no longer; so a word that is
-// wrong, or of a coordinator that died, delays an election by no more than that. While the
-// journal is full, who says that it leads is left to lead for T, as if it had appended. It decides nothing else.
+// The rule: an announcement counts for 2·T after it was heard, by our own clock, and for no longer; so the word of a
+// coordinator that died delays an election by no more than that. And words must become deeds: anybody may publish here,
+// so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what is
+// announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
+// (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, who says that it leads is left to
+// lead for T, as if it had appended. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import type { CoordinatorBeat } from "../protocol/schemas.ts";
@@ -11,6 +14,20 @@ import type { CoordinatorBeat } from "../protocol/schemas.ts";
 export interface Progress {
   readonly term: number;
   readonly idx: number;
+}
+
+export interface Claim {
+  readonly beat: CoordinatorBeat;
+  /** Whether it is to be waited for. */
+  readonly isBelieved: boolean;
+}
+
+/** For who holds more of the journal than `own`. */
+interface Wait {
+  readonly own: Progress;
+  /** How often the journal was read meanwhile, and did not go on. */
+  times: number;
+  countedMonotonicMs: number;
 }
 
 interface Heard {
@@ -21,6 +38,7 @@ interface Heard {
 export class Announcements {
   /** Longest not heard first. */
   readonly #heardById = new Map<string, Heard>();
+  #wait: Wait | undefined;
 
   note(beat: CoordinatorBeat, monotonicMs: number): void {
     this.#heardById.delete(beat.id);
@@ -29,11 +47,24 @@ export class Announcements {
     if (this.#heardById.size > limits.announcersMax && oldest !== undefined) this.#heardById.delete(oldest);
   }
 
-  /** Who announced no longer than `withinMs` ago that it holds more of the journal than `own`: the one with most. */
-  ahead(own: Progress, { now, withinMs }: { now: number; withinMs: number }): CoordinatorBeat | undefined {
+  /** Who announced no longer than 2·T ago that it holds more of the journal than `own`: the one with most. To be asked
+   *  when the journal was just read to its end, which is `own`. @param timeoutMs T */
+  ahead(own: Progress, { now, timeoutMs }: { now: number; timeoutMs: number }): Claim | undefined {
+    const beat = this.#furthest(own, now - limits.announcementTimeouts * timeoutMs);
+    if (beat === undefined) this.#wait = undefined;
+    else if (this.#wait?.own.term !== own.term || this.#wait.own.idx !== own.idx)
+      this.#wait = { own: { term: own.term, idx: own.idx }, times: 0, countedMonotonicMs: now };
+    else if (now - this.#wait.countedMonotonicMs >= timeoutMs) {
+      this.#wait.times += 1;
+      this.#wait.countedMonotonicMs = now;
+    }
+    return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
+  }
+
+  #furthest(own: Progress, sinceMonotonicMs: number): CoordinatorBeat | undefined {
     let most: CoordinatorBeat | undefined;
     for (const { beat, monotonicMs } of this.#heardById.values())
-      if (now - monotonicMs <= withinMs && isFurther(beat, most ?? own)) most = beat;
+      if (monotonicMs >= sinceMonotonicMs && isFurther(beat, most ?? own)) most = beat;
     return most;
   }
 

@@ -213,7 +213,9 @@ class RunningCoordinator implements Coordinator {
         isPatient,
         isOver: () => this.#isOver,
         isLed: () => this.#announcements.isLed(0, lately()),
-        isHeld: ({ term, idx }) => this.#announcements.ahead({ term, idx: idx - 1 }, lately()) !== undefined,
+        isHeld: ({ term, idx }) =>
+          this.#announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })
+            ?.isBelieved ?? false,
         onRestored: (replay) => {
           this.#replay = replay;
         },

@@ -10,7 +10,7 @@
 //           │                                              without it (lost-end.ts)
 //           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term would
 //           │ there                                        only take more room
-//           ├ another coordinator holds more than we do  → wait: it will put that back
+//           ├ another coordinator holds more than we do  → wait: it will put that back; not for ever (announcements.ts)
 //           └ it ends where we stand                     → campaign
 //
 // "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning, the record at the
@@ -201,17 +201,22 @@ export class Standby {
     return announcements.isLed(position().term, { now: clock.monotonicMs(), withinMs });
   }
 
-  /** Whether nobody said lately that it holds more of the journal. */
+  /** Whether nobody is to be waited for who says that it holds more of the journal. */
   #isAhead(): boolean {
     const { announcements, clock, position, timing, logger } = this.#deps;
-    const withinMs = timing().timeoutMs * limits.announcementTimeouts;
-    const ahead = announcements.ahead(position(), { now: clock.monotonicMs(), withinMs });
-    if (ahead === undefined) return true;
-    logger.warn(
-      { coordinator: ahead.id, term: ahead.term, idx: ahead.idx },
-      "another coordinator holds more of the journal: it is left to lead",
-    );
-    return false;
+    const { timeoutMs } = timing();
+    const claim = announcements.ahead(position(), { now: clock.monotonicMs(), timeoutMs });
+    if (claim === undefined) return true;
+    const { id: coordinator, term, idx } = claim.beat;
+    const said = { coordinator, term, idx };
+    if (claim.isBelieved)
+      logger.warn(said, "another coordinator holds more of the journal: it is left to lead");
+    else
+      logger.error(
+        said,
+        "a coordinator says that it holds more of the journal and does not put it back: it is no longer waited for. Look who may publish as a coordinator, and what that one does",
+      );
+    return !claim.isBelieved;
   }
 
   #finish(): void {

@@ -142,6 +142,31 @@ describe("a standby whose journal lost its end", () => {
     expect(roleOf(standby)).toBe("leading");
   });
 
+  it("does not wait for ever for what somebody announces again and again, under one name after the other", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    first.setCutOff(true);
+    let names = 0;
+    const lie = () => {
+      names += 1;
+      const liar = { id: `liar-${names}`, term: 1e9, idx: 1e12 + names, leading: false };
+      swarm.client.transport.publish(subjects.coordinator, encode(liar));
+    };
+    const until = async (timeouts: number) => {
+      for (let third = 0; third < 3 * timeouts; third += 1) {
+        lie();
+        await clock.advance(timeoutMs / 3);
+      }
+    };
+    await until(limits.announcementWaitsMax);
+    expect(roleOf(standby)).toBe("standing-by");
+    await until(limits.announcementWaitsMax);
+    expect(roleOf(standby)).toBe("leading");
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: "error", msg: expect.stringContaining("no longer waited for") }),
+    );
+  });
+
   it("halts where it went on differently", async () => {
     const standby = await swarm.startAnother("c2");
     await submit("t1");

@@ -1,0 +1,53 @@
+// Whom a coordinator that would campaign waits for, by what others announced: lately, and not for ever.
+
+import { expect, it } from "vitest";
+import { Announcements } from "../../src/coordinator/announcements.ts";
+import { limits } from "../../src/limits.ts";
+
+const timeoutMs = limits.leaderTimeoutMs;
+const own = { term: 3, idx: 10 };
+
+function beat(id: string, term: number, idx: number) {
+  return { id, term, idx, leading: false };
+}
+
+/** Asks each T, while somebody else announces more each time. @returns whether each was believed */
+function asked(announcements: Announcements, times: number, { from = 0, at = own } = {}) {
+  return Array.from({ length: times }, (_, n) => {
+    const now = (from + n) * timeoutMs;
+    announcements.note(beat(`forger-${from + n}`, 9, 1_000 + n), now);
+    return announcements.ahead(at, { now, timeoutMs })?.isBelieved;
+  });
+}
+
+it("who holds more is waited for until 2·T after it said so, the one with most", () => {
+  const announcements = new Announcements();
+  for (const each of [beat("c2", 3, 12), beat("c3", 3, 14), beat("c4", 3, 9)]) announcements.note(each, 0);
+  const until = limits.announcementTimeouts * timeoutMs;
+  expect(announcements.ahead(own, { now: until, timeoutMs })).toMatchObject({
+    beat: { id: "c3" },
+    isBelieved: true,
+  });
+  expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
+});
+
+it("who never puts it back is no longer believed, whatever it calls itself", () => {
+  const times = asked(new Announcements(), limits.announcementWaitsMax + 2);
+  expect(times).toEqual([...Array(limits.announcementWaitsMax).fill(true), false, false]);
+});
+
+it("is believed anew when the journal went on, or when nobody had announced more", () => {
+  const announcements = new Announcements();
+  expect(asked(announcements, limits.announcementWaitsMax + 1).at(-1)).toBe(false);
+  const from = limits.announcementWaitsMax + 1;
+  expect(asked(announcements, 1, { from, at: { term: 3, idx: 11 } })).toEqual([true]);
+  expect(announcements.ahead(own, { now: 100 * timeoutMs, timeoutMs })).toBeUndefined();
+  expect(asked(announcements, 1, { from: 100 })).toEqual([true]);
+});
+
+it("is counted no more than once in T, however often it is asked", () => {
+  const announcements = new Announcements();
+  announcements.note(beat("c2", 9, 9), 0);
+  for (let n = 0; n < 100; n += 1)
+    expect(announcements.ahead(own, { now: n, timeoutMs })?.isBelieved).toBe(true);
+});
