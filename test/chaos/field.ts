@@ -161,6 +161,19 @@ export class Field {
     }
   }
 
+  /** Servers start again while no coordinator runs, until the witness hears them: what is sent first and lost for good
+   *  would be on no record. */
+  async restarted(restart: () => Promise<void>): Promise<void> {
+    for (const member of this.processes.coordinators) member.signal("SIGSTOP");
+    try {
+      await restart();
+      await this.until("the driver is connected", () => this.#transport.status() === "connected", 30_000);
+      await within(CLOSE_MS, "the server hears the driver", this.#transport.flush());
+    } finally {
+      for (const member of this.processes.coordinators) member.signal("SIGCONT");
+    }
+  }
+
   /** A task was accepted after a moment, in a later term than one, as the journal says. */
   async accepted(sinceMs: number, { afterTerm = 0, withinMs = 60_000 } = {}): Promise<void> {
     const isSo = () => {

@@ -228,10 +228,12 @@ async function damageStore(field: Field): Promise<void> {
   const { sentence, undo } = damageStream(server.storeDir, stream, damage, field.random);
   field.note(sentence);
   field.mark({ figure: "store damaged → next accept" });
-  await server.restart().catch(async () => {
-    field.note("the server does not start on that: it is undone");
-    undo();
-    await server.restart();
+  await field.restarted(async () => {
+    await server.restart().catch(async () => {
+      field.note("the server does not start on that: it is undone");
+      undo();
+      await server.restart();
+    });
   });
   await field.accepted(monotonicMs(), { withinMs: 90_000 });
   await field.between(2_000, 4_000);

@@ -68,7 +68,7 @@ function recoveryTable(tallies: readonly PartTally[]): string {
   return table(["part", "server", "T", "from → to", "times", "p50", "max"], rows);
 }
 
-/** Of processes that lived throughout: after the first sixth of the time, and at its end. */
+/** Of processes that lived throughout: after the warm-up, and at the end. */
 function memoryTable(tallies: readonly PartTally[]): string {
   const rows = tallies.flatMap((tally) =>
     tally.memory.map(({ process, before, after }) => [
@@ -79,7 +79,7 @@ function memoryTable(tallies: readonly PartTally[]): string {
       `${((after / before - 1) * 100).toFixed(1)} %`,
     ]),
   );
-  return table(["part", "server", "T", "process", "MiB after a sixth", "MiB at the end", "growth"], rows);
+  return table(["part", "server", "T", "process", "MiB after 10 min", "MiB at the end", "growth"], rows);
 }
 
 function mebibytes(bytes: number): string {

@@ -8,8 +8,9 @@ import { monotonicMs } from "./monotonic.ts";
 
 const SAMPLE_MS = 5_000;
 const FAULT_MS = 60_000;
-/** What is compared: the first minutes after the warm-up with the last ones. */
-const WARM_UP_SHARE = 1 / 6;
+/** What is compared: the minutes after the warm-up with the last ones. A coordinator fills what it keeps, 5 min of
+ *  records for one, and its heap settles; a run that is too short for that compares its second half. */
+const WARM_UP_MS = 10 * 60_000;
 const WINDOW_SHARE = 1 / 12;
 
 export interface MemoryRow {
@@ -111,7 +112,7 @@ function rowsOf(
       of.filter(({ ms }) => ms >= fromMs && ms < toMs).map(({ bytes }) => bytes),
       0.5,
     );
-  const from = wholeMs * WARM_UP_SHARE;
+  const from = Math.min(WARM_UP_MS, wholeMs / 2);
   const window = wholeMs * WINDOW_SHARE;
   return [...samples].map(([process, of]) => ({
     process,
