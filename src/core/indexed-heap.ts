@@ -108,8 +108,10 @@ export function isHeap<Item extends HeapItem>(
   isBefore: (a: Item, b: Item) => boolean,
 ): boolean {
   const items = [...heap.values()];
-  return items.every((item, at) => {
-    const parent = items[(at - 1) >> 1];
-    return item.heapAt === at && (parent === undefined || !isBefore(item, parent));
-  });
+  for (let at = 0; at < items.length; at += 1) {
+    const item = items[at] as Item;
+    if (item.heapAt !== at) return false;
+    if (at > 0 && isBefore(item, items[(at - 1) >> 1] as Item)) return false;
+  }
+  return true;
 }

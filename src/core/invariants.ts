@@ -2,6 +2,9 @@
 // (docs/invariants.md has the same numbers). They recount what the core only counts, so they cost as much as the
 // state is large: for tests, the simulator and `verify`, not for the hot path, where `apply` asserts what it
 // touches. What must be true from one batch to the next is in succession.ts.
+//
+// The simulator asks after every batch, so what is visited for each task makes no text, list or generator unless it
+// has something to say.
 
 import { limits } from "../limits.ts";
 import { isHeap } from "./indexed-heap.ts";
@@ -17,11 +20,13 @@ import {
   isDueEarlier,
   type LiveTaskState,
   type OpenAttempt,
+  type ProjectRow,
   type SwarmState,
   type TaskCounts,
   type TaskRow,
   type TaskState,
   type Timer,
+  type UserRow,
   waitingCount,
 } from "./state.ts";
 import { isKept } from "./task-rows.ts";
@@ -43,7 +48,8 @@ const betweenEvents: readonly Invariant[] = [
   ...ledgerInvariants,
 ];
 
-const afterTurns: readonly Invariant[] = [
+const betweenTurns: readonly Invariant[] = [
+  ...betweenEvents,
   ...laneInvariantsAfterTurns,
   { number: 14, name: "nothing-is-overdue", find: nothingIsOverdue },
   ...slotInvariantsAfterTurns,
@@ -56,7 +62,7 @@ export function checkInvariants(state: SwarmState): readonly Violation[] {
 
 /** The same, and what holds only at the end of a turn that had room for all there was to do. */
 export function checkAfterTurn(state: SwarmState): readonly Violation[] {
-  return check([...betweenEvents, ...afterTurns], state);
+  return check(betweenTurns, state);
 }
 
 function check(invariants: readonly Invariant[], state: SwarmState): readonly Violation[] {
@@ -70,41 +76,39 @@ function check(invariants: readonly Invariant[], state: SwarmState): readonly Vi
 function* oneState(state: SwarmState): Generator<string> {
   for (const [id, row] of state.taskById) {
     if (row.spec.id !== id) yield `task ${row.spec.id} is kept as ${id}`;
-    if (!liveStates.has(row.state)) yield `live task ${id} is ${row.state}`;
+    if (!isLive(row.state)) yield `live task ${id} is ${row.state}`;
     if (state.endedById.has(id)) yield `task ${id} is live and has ended`;
   }
   for (const [id, ended] of state.endedById) {
     if (ended.id !== id) yield `ended task ${ended.id} is kept as ${id}`;
-    if (liveStates.has(ended.state)) yield `ended task ${id} is ${ended.state}`;
+    if (isLive(ended.state)) yield `ended task ${id} is ${ended.state}`;
   }
 }
 
-const liveStates: ReadonlySet<TaskState> = new Set<LiveTaskState>([
-  "queued",
-  "delayed",
-  "assigned",
-  "running",
-]);
+const liveStates: readonly LiveTaskState[] = ["queued", "delayed", "assigned", "running"];
+
+function isLive(state: TaskState): state is LiveTaskState {
+  return state === "queued" || state === "delayed" || state === "assigned" || state === "running";
+}
 
 function* structuresOfTheState(state: SwarmState): Generator<string> {
   for (const [id, row] of state.taskById) {
+    const isQueued = row.state === "queued";
     const isOpen = row.state === "assigned" || row.state === "running";
-    yield* unless(id, "stands in a lane", row.queue !== undefined, row.state === "queued");
-    yield* unless(id, "is in a queue", row.heapAt !== -1, row.state === "queued");
-    yield* unless(id, "has a release timer", row.releaseTimer !== undefined, row.state === "delayed");
-    yield* unless(id, "has an open attempt", row.open !== undefined, isOpen);
-    yield* unless(
-      id,
-      "has a deadline timer",
-      row.deadlineTimer !== undefined,
-      row.spec.deadline !== undefined,
-    );
+    const isInLane = row.queue !== undefined;
+    const isInQueue = row.heapAt !== -1;
+    const isReleased = row.releaseTimer !== undefined;
+    const hasAttempt = row.open !== undefined;
+    const hasDeadline = row.deadlineTimer !== undefined;
+    if (isInLane !== isQueued) yield `that task ${id} stands in a lane is ${isInLane}`;
+    if (isInQueue !== isQueued) yield `that task ${id} is in a queue is ${isInQueue}`;
+    if (isReleased !== (row.state === "delayed"))
+      yield `that task ${id} has a release timer is ${isReleased}`;
+    if (hasAttempt !== isOpen) yield `that task ${id} has an open attempt is ${hasAttempt}`;
+    if (hasDeadline !== (row.spec.deadline !== undefined))
+      yield `that task ${id} has a deadline timer is ${hasDeadline}`;
     if (isOpen && row.open?.state !== row.state) yield `task ${id} is ${row.state}, its attempt is not`;
   }
-}
-
-function* unless(id: string, claim: string, isSo: boolean, shouldBe: boolean): Generator<string> {
-  if (isSo !== shouldBe) yield `that task ${id} ${claim} is ${isSo}`;
 }
 
 function* attemptsAndAgentsAgree(state: SwarmState): Generator<string> {
@@ -176,10 +180,16 @@ function* timersBelongToTheLiving(state: SwarmState): Generator<string> {
   for (const timer of state.timers.values()) {
     if (ownTimer(state, timer) !== timer) yield `a ${timer.due.kind} timer belongs to nobody`;
   }
-  for (const timer of knownTimers(state)) {
-    if (timer.heapAt === -1) yield `a ${timer.due.kind} timer will never be due`;
+  for (const [id, { releaseTimer, deadlineTimer, open }] of state.taskById) {
+    if (isStopped(releaseTimer) || isStopped(deadlineTimer) || isStopped(open?.timeoutTimer))
+      yield `a timer of task ${id} will never be due`;
+  }
+  for (const [agent, slots] of state.slotsByAgent) {
+    for (const { handle, timeoutTimer } of slots.values())
+      if (isStopped(timeoutTimer)) yield `the timer of ${agent}/${handle} will never be due`;
   }
   for (const agent of state.agentById.values()) {
+    if (isStopped(agent.forgetTimer)) yield `the timer of agent ${agent.id} will never be due`;
     if (agent.online === (agent.forgetTimer !== undefined)) yield `agent ${agent.id} is forgotten at no time`;
   }
 }
@@ -203,60 +213,59 @@ function liveRow(state: SwarmState, row: TaskRow): TaskRow | undefined {
   return state.taskById.get(row.spec.id) === row ? row : undefined;
 }
 
-function* knownTimers(state: SwarmState): Generator<Timer> {
-  for (const { releaseTimer, deadlineTimer, open } of state.taskById.values()) {
-    for (const timer of [releaseTimer, deadlineTimer, open?.timeoutTimer])
-      if (timer !== undefined) yield timer;
-  }
-  for (const { forgetTimer } of state.agentById.values()) if (forgetTimer !== undefined) yield forgetTimer;
-  for (const slots of state.slotsByAgent.values())
-    for (const { timeoutTimer } of slots.values()) if (timeoutTimer !== undefined) yield timeoutTimer;
+/** A timer that somebody has and the heap does not. */
+function isStopped(timer: Timer | undefined): boolean {
+  return timer?.heapAt === -1;
 }
 
 /** Live states exactly, of the swarm, each project and each user. Ended ones only in sum: what ended beyond the
  *  horizon, or in a project that gave way to another, is counted and no longer held. */
 function* countersEqualARecount(state: SwarmState): Generator<string> {
-  const recounts = new Map<string, TaskCounts>();
-  for (const row of state.taskById.values()) {
-    const projectRow = state.projectById.get(row.spec.project);
-    if (row.projectRow !== projectRow || row.userRow !== projectRow?.userByName.get(row.spec.user))
-      yield `task ${row.spec.id} is counted in rows that nobody reads`;
-    for (const owner of ownersOf(row)) {
-      const counts = recounts.get(owner) ?? emptyCounts();
-      counts[row.state] += 1;
-      recounts.set(owner, counts);
-    }
-  }
-  for (const [owner, counts] of counters(state)) {
-    yield* differences(owner, counts, recounts.get(owner) ?? emptyCounts());
-    recounts.delete(owner);
-  }
-  for (const owner of recounts.keys()) yield `${owner} has live tasks and no counters`;
+  yield* liveOnesAreCounted(state);
   yield* idleOnesAreListed(state);
   yield* idleKindsAreListed(state);
   const ever = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   if (ever !== state.submissions) yield `${state.submissions} tasks were submitted, ${ever} are counted`;
 }
 
-function ownersOf({ spec: { project, user } }: TaskRow): readonly string[] {
-  return ["the swarm", `project ${project}`, `user ${user} of project ${project}`];
+function* liveOnesAreCounted(state: SwarmState): Generator<string> {
+  const all = emptyCounts();
+  const ofRows = new Map<ProjectRow | UserRow, TaskCounts>();
+  for (const row of state.taskById.values()) {
+    const projectRow = state.projectById.get(row.spec.project);
+    const userRow = projectRow?.userByName.get(row.spec.user);
+    if (row.projectRow !== projectRow || row.userRow !== userRow)
+      yield `task ${row.spec.id} is counted in rows that nobody reads`;
+    if (projectRow === undefined || userRow === undefined)
+      yield `user ${row.spec.user} of project ${row.spec.project} has live tasks and no counters`;
+    all[row.state] += 1;
+    if (projectRow !== undefined) recountOf(ofRows, projectRow)[row.state] += 1;
+    if (userRow !== undefined) recountOf(ofRows, userRow)[row.state] += 1;
+  }
+  yield* differences("the swarm", state.counts, all);
+  for (const row of state.projectById.values()) {
+    const name = `project ${row.project}`;
+    yield* differences(name, row.counts, recountOf(ofRows, row));
+    for (const user of row.userByName.values())
+      yield* differences(`user ${user.user} of ${name}`, user.counts, recountOf(ofRows, user));
+  }
 }
 
-function* counters(state: SwarmState): Generator<readonly [owner: string, counts: TaskCounts]> {
-  yield ["the swarm", state.counts];
-  for (const { project, counts, userByName } of state.projectById.values()) {
-    yield [`project ${project}`, counts];
-    for (const { user, counts: ofUser } of userByName.values())
-      yield [`user ${user} of project ${project}`, ofUser];
-  }
+function recountOf(recounts: Map<ProjectRow | UserRow, TaskCounts>, row: ProjectRow | UserRow): TaskCounts {
+  const known = recounts.get(row);
+  if (known !== undefined) return known;
+  const counts = emptyCounts();
+  recounts.set(row, counts);
+  return counts;
 }
 
 function* differences(owner: string, counts: TaskCounts, recount: TaskCounts): Generator<string> {
-  for (const [name, count] of Object.entries(counts) as [TaskState, number][]) {
-    if (liveStates.has(name) && count !== recount[name])
-      yield `${owner} counts ${count} ${name}, there are ${recount[name]}`;
-    if (count < 0) yield `${owner} counts ${count} ${name}`;
+  for (const name of liveStates) {
+    if (counts[name] !== recount[name])
+      yield `${owner} counts ${counts[name]} ${name}, there are ${recount[name]}`;
   }
+  for (const name of Object.keys(counts) as TaskState[])
+    if (counts[name] < 0) yield `${owner} counts ${counts[name]} ${name}`;
 }
 
 function* onlineByKind(state: SwarmState): Generator<string> {
@@ -312,7 +321,12 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
 }
 
 function* caps(state: SwarmState): Generator<string> {
-  const fresh = [...state.taskById.values()].filter(({ attempt }) => attempt === 0).length;
+  let fresh = 0;
+  for (const [id, { attempt, infrastructureFailures: refusals }] of state.taskById) {
+    if (attempt === 0) fresh += 1;
+    if (refusals > limits.infrastructureFailuresMax)
+      yield `${refusals} refusals of ${id} by infrastructure, at most ${limits.infrastructureFailuresMax}`;
+  }
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
@@ -325,12 +339,6 @@ function* caps(state: SwarmState): Generator<string> {
     yield* within(`kinds of ${agent.id}`, agent.kinds.size, limits.kindsPerAgentMax);
     yield* within(`kinds ${agent.id} tried`, agent.recordByKind.size, limits.recordsPerAgentMax);
   }
-  for (const [id, row] of state.taskById)
-    yield* within(
-      `refusals of ${id} by infrastructure`,
-      row.infrastructureFailures,
-      limits.infrastructureFailuresMax,
-    );
 }
 
 function* within(what: string, count: number, countMax: number): Generator<string> {

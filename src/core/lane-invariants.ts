@@ -43,14 +43,20 @@ function* partOfProject(state: SwarmState, project: LaneProject): Generator<stri
   yield* membersAgree(name, project, users, project.users.size);
   if (project.cost !== users.reduce((sum, { cost }) => sum + cost, 0))
     yield `${name} counts a cost of ${project.cost}`;
-  for (const user of users) {
-    const rows = user.queues.flatMap(({ tasks }) => [...tasks.values()]);
-    if (user.size !== rows.length) yield `${user.row.user} of ${name} counts ${user.size} tasks`;
-    if (user.cost !== rows.reduce((sum, { cost }) => sum + cost, 0))
-      yield `${user.row.user} of ${name} counts a cost of ${user.cost}`;
-    if (!isFirstNoted(user)) yield `${user.row.user} of ${name} notes another task as its first or oldest`;
-    for (const queue of user.queues) yield* tasksOf(state, queue, `a queue of ${user.row.user} of ${name}`);
+  for (const user of users) yield* partOfUser(state, user, `${user.row.user} of ${name}`);
+}
+
+function* partOfUser(state: SwarmState, user: LaneUser, name: string): Generator<string> {
+  let size = 0;
+  let cost = 0;
+  for (const { tasks } of user.queues) {
+    size += tasks.size;
+    for (const row of tasks.values()) cost += row.cost;
   }
+  if (user.size !== size) yield `${name} counts ${user.size} tasks`;
+  if (user.cost !== cost) yield `${name} counts a cost of ${user.cost}`;
+  if (!isFirstNoted(user)) yield `${name} notes another task as its first or oldest`;
+  for (const queue of user.queues) yield* tasksOf(state, queue, `a queue of ${name}`);
 }
 
 /** Whoever stands in a level has tasks and stands in its order; sizes are sums. */

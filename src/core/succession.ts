@@ -19,8 +19,9 @@ interface SeenAgent {
 /** Looks at one state after each of its batches, in order. */
 export class Succession {
   #numbers: ReadonlyMap<string, number> = new Map();
-  #endedById: ReadonlyMap<TaskId, EndedTask> = new Map();
-  #attemptById: ReadonlyMap<TaskId, number> = new Map();
+  /** In order of ending. */
+  #ended: EndedTask[] = [];
+  readonly #attemptById = new Map<TaskId, number>();
   #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
   readonly #slots = new SlotSuccession();
   readonly #ledgers = new LedgerSuccession();
@@ -41,7 +42,8 @@ export class Succession {
 
   /** Within the horizon of idempotency; beyond it an id is free again. */
   *#revived(state: SwarmState): Generator<string> {
-    for (const [id, before] of this.#endedById) {
+    for (const before of this.#goneOrMoved(state)) {
+      const { id } = before;
       const now = state.endedById.get(id);
       if (now === before || !isWithinHorizon(state, before)) continue;
       if (state.taskById.has(id)) yield `task ${id} had ended (${before.state}) and lives`;
@@ -50,10 +52,27 @@ export class Succession {
     }
   }
 
+  /** What had ended and does not stand where it stood among what has. Walks both in their order: what is the same
+   *  there, which is nearly all, costs no look-up. Remembers what has ended now. */
+  #goneOrMoved({ endedById }: SwarmState): readonly EndedTask[] {
+    const suspects: EndedTask[] = [];
+    let at = 0;
+    for (const now of endedById.values()) {
+      for (; at < this.#ended.length && this.#ended[at] !== now; at += 1)
+        suspects.push(this.#ended[at] as EndedTask);
+      if (at === this.#ended.length) this.#ended.push(now);
+      at += 1;
+    }
+    suspects.push(...this.#ended.slice(at));
+    if (suspects.length > 0) this.#ended = [...endedById.values()];
+    return suspects;
+  }
+
   /** One plan a batch, so one attempt. */
   *#leaps(state: SwarmState): Generator<string> {
     for (const [id, { attempt }] of state.taskById) {
       const before = this.#attemptById.get(id) ?? 0;
+      if (attempt === before) continue;
       if (attempt < before || attempt > before + 1)
         yield `task ${id} went from attempt ${before} to ${attempt}`;
     }
@@ -88,14 +107,20 @@ export class Succession {
 
   #remember(state: SwarmState): void {
     this.#numbers = new Map(numbersOf(state));
-    this.#endedById = new Map(state.endedById);
-    this.#attemptById = new Map([...state.taskById].map(([id, { attempt }]) => [id, attempt]));
+    this.#rememberAttempts(state);
     this.#agentById = new Map(
       [...state.agentById].map(([id, { incarnation, online, lastNumber, confirmedNumber, open }]) => [
         id,
         { incarnation, online, lastNumber, confirmedNumber, inFlight: open.size },
       ]),
     );
+  }
+
+  #rememberAttempts({ taskById }: SwarmState): void {
+    for (const [id, { attempt }] of taskById)
+      if (this.#attemptById.get(id) !== attempt) this.#attemptById.set(id, attempt);
+    if (this.#attemptById.size === taskById.size) return;
+    for (const id of this.#attemptById.keys()) if (!taskById.has(id)) this.#attemptById.delete(id);
   }
 }
 
