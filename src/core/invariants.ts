@@ -3,9 +3,10 @@
 // state is large: for tests, the simulator and `verify`, not for the hot path, where `apply` asserts what it
 // touches. What must be true from one batch to the next is in succession.ts.
 //
-// The simulator asks after every batch, so what is visited for each task makes no text, list or generator unless it
-// has something to say.
+// The simulator asks after every batch, so tasks are walked once for all that is asked of each, and nothing makes a
+// text, a list or a generator for a task of which there is nothing to say.
 
+import type { TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { isHeap } from "./indexed-heap.ts";
 import type { Invariant, Violation } from "./invariant.ts";
@@ -31,14 +32,28 @@ import {
 } from "./state.ts";
 import { isKept } from "./task-rows.ts";
 
-const betweenEvents: readonly Invariant[] = [
-  { number: 1, name: "one-state", find: oneState },
+/** Asked of each live task; answers with the first thing that is wrong. */
+interface TaskInvariant {
+  readonly number: number;
+  readonly name: string;
+  readonly find: (state: SwarmState, id: TaskId, row: TaskRow) => string | undefined;
+}
+
+const ofTasks: readonly TaskInvariant[] = [
+  { number: 1, name: "one-state", find: oneStateOfTask },
   { number: 2, name: "structures-of-the-state", find: structuresOfTheState },
+  { number: 4, name: "attempts-and-agents-agree", find: openAttemptOfTask },
+  { number: 5, name: "attempts-are-contiguous", find: attemptsAreContiguous },
+  { number: 7, name: "owner-and-timeout", find: ownerAndTimeout },
+  { number: 8, name: "timers-belong-to-the-living", find: timersOfTask },
+  { number: 11, name: "caps", find: refusalsOfTask },
+];
+
+const betweenEvents: readonly Invariant[] = [
+  { number: 1, name: "one-state", find: oneStateOfEnded },
   ...laneInvariants,
   { number: 4, name: "attempts-and-agents-agree", find: attemptsAndAgentsAgree },
-  { number: 5, name: "attempts-are-contiguous", find: attemptsAreContiguous },
   { number: 6, name: "assignment-numbers", find: assignmentNumbers },
-  { number: 7, name: "owner-and-timeout", find: ownerAndTimeout },
   { number: 8, name: "timers-belong-to-the-living", find: timersBelongToTheLiving },
   { number: 9, name: "counters-equal-a-recount", find: countersEqualARecount },
   { number: 10, name: "online-by-kind", find: onlineByKind },
@@ -67,18 +82,26 @@ export function checkAfterTurn(state: SwarmState): readonly Violation[] {
 
 function check(invariants: readonly Invariant[], state: SwarmState): readonly Violation[] {
   const violations: Violation[] = [];
+  for (const [id, row] of state.taskById) {
+    for (const { number, name, find } of ofTasks) {
+      const sentence = find(state, id, row);
+      if (sentence !== undefined) violations.push({ number, name, sentence });
+    }
+  }
   for (const { number, name, find } of invariants) {
     for (const sentence of find(state)) violations.push({ number, name, sentence });
   }
   return violations;
 }
 
-function* oneState(state: SwarmState): Generator<string> {
-  for (const [id, row] of state.taskById) {
-    if (row.spec.id !== id) yield `task ${row.spec.id} is kept as ${id}`;
-    if (!isLive(row.state)) yield `live task ${id} is ${row.state}`;
-    if (state.endedById.has(id)) yield `task ${id} is live and has ended`;
-  }
+function oneStateOfTask(state: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+  if (row.spec.id !== id) return `task ${row.spec.id} is kept as ${id}`;
+  if (!isLive(row.state)) return `live task ${id} is ${row.state}`;
+  if (state.endedById.has(id)) return `task ${id} is live and has ended`;
+  return undefined;
+}
+
+function* oneStateOfEnded(state: SwarmState): Generator<string> {
   for (const [id, ended] of state.endedById) {
     if (ended.id !== id) yield `ended task ${ended.id} is kept as ${id}`;
     if (isLive(ended.state)) yield `ended task ${id} is ${ended.state}`;
@@ -91,34 +114,33 @@ function isLive(state: TaskState): state is LiveTaskState {
   return state === "queued" || state === "delayed" || state === "assigned" || state === "running";
 }
 
-function* structuresOfTheState(state: SwarmState): Generator<string> {
-  for (const [id, row] of state.taskById) {
-    const isQueued = row.state === "queued";
-    const isOpen = row.state === "assigned" || row.state === "running";
-    const isInLane = row.queue !== undefined;
-    const isInQueue = row.heapAt !== -1;
-    const isReleased = row.releaseTimer !== undefined;
-    const hasAttempt = row.open !== undefined;
-    const hasDeadline = row.deadlineTimer !== undefined;
-    if (isInLane !== isQueued) yield `that task ${id} stands in a lane is ${isInLane}`;
-    if (isInQueue !== isQueued) yield `that task ${id} is in a queue is ${isInQueue}`;
-    if (isReleased !== (row.state === "delayed"))
-      yield `that task ${id} has a release timer is ${isReleased}`;
-    if (hasAttempt !== isOpen) yield `that task ${id} has an open attempt is ${hasAttempt}`;
-    if (hasDeadline !== (row.spec.deadline !== undefined))
-      yield `that task ${id} has a deadline timer is ${hasDeadline}`;
-    if (isOpen && row.open?.state !== row.state) yield `task ${id} is ${row.state}, its attempt is not`;
-  }
+function structuresOfTheState(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+  const isQueued = row.state === "queued";
+  const isOpen = row.state === "assigned" || row.state === "running";
+  const isInLane = row.queue !== undefined;
+  const isInQueue = row.heapAt !== -1;
+  const isReleased = row.releaseTimer !== undefined;
+  const hasAttempt = row.open !== undefined;
+  const hasDeadline = row.deadlineTimer !== undefined;
+  if (isInLane !== isQueued) return `that task ${id} stands in a lane is ${isInLane}`;
+  if (isInQueue !== isQueued) return `that task ${id} is in a queue is ${isInQueue}`;
+  if (isReleased !== (row.state === "delayed")) return `that task ${id} has a release timer is ${isReleased}`;
+  if (hasAttempt !== isOpen) return `that task ${id} has an open attempt is ${hasAttempt}`;
+  if (hasDeadline !== (row.spec.deadline !== undefined))
+    return `that task ${id} has a deadline timer is ${hasDeadline}`;
+  if (isOpen && row.open?.state !== row.state) return `task ${id} is ${row.state}, its attempt is not`;
+  return undefined;
+}
+
+function openAttemptOfTask(state: SwarmState, id: TaskId, { open }: TaskRow): string | undefined {
+  if (open === undefined) return undefined;
+  if (open.task !== id) return `task ${id} has an attempt of ${open.task}`;
+  if (state.agentById.get(open.agent)?.open.get(open.number) !== open)
+    return `the attempt of ${id} occupies no place of ${open.agent}`;
+  return undefined;
 }
 
 function* attemptsAndAgentsAgree(state: SwarmState): Generator<string> {
-  for (const [id, { open }] of state.taskById) {
-    if (open === undefined) continue;
-    const agent = state.agentById.get(open.agent);
-    if (open.task !== id) yield `task ${id} has an attempt of ${open.task}`;
-    if (agent?.open.get(open.number) !== open)
-      yield `the attempt of ${id} occupies no place of ${open.agent}`;
-  }
   for (const agent of state.agentById.values()) {
     if (!agent.online && agent.open.size > 0) yield `offline agent ${agent.id} has open attempts`;
     for (const [number, open] of agent.open) yield* attemptOf(state, agent, number, open);
@@ -140,15 +162,14 @@ function* attemptOf(
 }
 
 /** Every attempt but the open one ended without success, and was counted as one sort of failure. */
-function* attemptsAreContiguous(state: SwarmState): Generator<string> {
-  for (const [id, row] of state.taskById) {
-    const closed = row.failures + row.infrastructureFailures;
-    const opened = closed + (row.open === undefined ? 0 : 1);
-    if (row.attempt !== opened) yield `task ${id} is at attempt ${row.attempt} after ${opened}`;
-    if (row.open !== undefined && row.open.attempt !== row.attempt)
-      yield `task ${id} is at attempt ${row.attempt}, open is ${row.open.attempt}`;
-    if (row.failures >= row.spec.maxAttempts) yield `task ${id} lives on after its last attempt`;
-  }
+function attemptsAreContiguous(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+  const closed = row.failures + row.infrastructureFailures;
+  const opened = closed + (row.open === undefined ? 0 : 1);
+  if (row.attempt !== opened) return `task ${id} is at attempt ${row.attempt} after ${opened}`;
+  if (row.open !== undefined && row.open.attempt !== row.attempt)
+    return `task ${id} is at attempt ${row.attempt}, open is ${row.open.attempt}`;
+  if (row.failures >= row.spec.maxAttempts) return `task ${id} lives on after its last attempt`;
+  return undefined;
 }
 
 function* assignmentNumbers(state: SwarmState): Generator<string> {
@@ -165,13 +186,11 @@ function* assignmentNumbers(state: SwarmState): Generator<string> {
   }
 }
 
-function* ownerAndTimeout(state: SwarmState): Generator<string> {
-  for (const [id, row] of state.taskById) {
-    if (row.state !== "assigned" && row.state !== "running") continue;
-    if (row.open !== undefined && state.agentById.get(row.open.agent)?.online !== true)
-      yield `task ${id} has no live owner`;
-    if (row.open?.timeoutTimer === undefined) yield `task ${id} is ${row.state} for ever`;
-  }
+function ownerAndTimeout(state: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+  if (row.state !== "assigned" && row.state !== "running") return undefined;
+  if (row.open !== undefined && state.agentById.get(row.open.agent)?.online !== true)
+    return `task ${id} has no live owner`;
+  return row.open?.timeoutTimer === undefined ? `task ${id} is ${row.state} for ever` : undefined;
 }
 
 /** Timers and what they belong to point at each other; those that wait stand in the heap. */
@@ -179,10 +198,6 @@ function* timersBelongToTheLiving(state: SwarmState): Generator<string> {
   if (!isHeap(state.timers, isDueEarlier)) yield "the timers are out of order";
   for (const timer of state.timers.values()) {
     if (ownTimer(state, timer) !== timer) yield `a ${timer.due.kind} timer belongs to nobody`;
-  }
-  for (const [id, { releaseTimer, deadlineTimer, open }] of state.taskById) {
-    if (isStopped(releaseTimer) || isStopped(deadlineTimer) || isStopped(open?.timeoutTimer))
-      yield `a timer of task ${id} will never be due`;
   }
   for (const [agent, slots] of state.slotsByAgent) {
     for (const { handle, timeoutTimer } of slots.values())
@@ -211,6 +226,12 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
 
 function liveRow(state: SwarmState, row: TaskRow): TaskRow | undefined {
   return state.taskById.get(row.spec.id) === row ? row : undefined;
+}
+
+function timersOfTask(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+  const isOneStopped =
+    isStopped(row.releaseTimer) || isStopped(row.deadlineTimer) || isStopped(row.open?.timeoutTimer);
+  return isOneStopped ? `a timer of task ${id} will never be due` : undefined;
 }
 
 /** A timer that somebody has and the heap does not. */
@@ -322,11 +343,7 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
 
 function* caps(state: SwarmState): Generator<string> {
   let fresh = 0;
-  for (const [id, { attempt, infrastructureFailures: refusals }] of state.taskById) {
-    if (attempt === 0) fresh += 1;
-    if (refusals > limits.infrastructureFailuresMax)
-      yield `${refusals} refusals of ${id} by infrastructure, at most ${limits.infrastructureFailuresMax}`;
-  }
+  for (const { attempt } of state.taskById.values()) if (attempt === 0) fresh += 1;
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
@@ -339,6 +356,12 @@ function* caps(state: SwarmState): Generator<string> {
     yield* within(`kinds of ${agent.id}`, agent.kinds.size, limits.kindsPerAgentMax);
     yield* within(`kinds ${agent.id} tried`, agent.recordByKind.size, limits.recordsPerAgentMax);
   }
+}
+
+function refusalsOfTask(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+  const { infrastructureFailures: count } = row;
+  const countMax = limits.infrastructureFailuresMax;
+  return count > countMax ? `${count} refusals of ${id} by infrastructure, at most ${countMax}` : undefined;
 }
 
 function* within(what: string, count: number, countMax: number): Generator<string> {

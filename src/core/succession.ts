@@ -68,14 +68,18 @@ export class Succession {
     return suspects;
   }
 
-  /** One plan a batch, so one attempt. */
-  *#leaps(state: SwarmState): Generator<string> {
-    for (const [id, { attempt }] of state.taskById) {
-      const before = this.#attemptById.get(id) ?? 0;
-      if (attempt === before) continue;
+  /** One plan a batch, so one attempt. Remembers the attempts of now. */
+  *#leaps({ taskById }: SwarmState): Generator<string> {
+    for (const [id, { attempt }] of taskById) {
+      const known = this.#attemptById.get(id);
+      if (attempt === known) continue;
+      const before = known ?? 0;
       if (attempt < before || attempt > before + 1)
         yield `task ${id} went from attempt ${before} to ${attempt}`;
+      this.#attemptById.set(id, attempt);
     }
+    if (this.#attemptById.size === taskById.size) return;
+    for (const id of this.#attemptById.keys()) if (!taskById.has(id)) this.#attemptById.delete(id);
   }
 
   /** Beyond its places only an agent whose places were lowered, and then with fewer and fewer attempts. */
@@ -107,20 +111,12 @@ export class Succession {
 
   #remember(state: SwarmState): void {
     this.#numbers = new Map(numbersOf(state));
-    this.#rememberAttempts(state);
     this.#agentById = new Map(
       [...state.agentById].map(([id, { incarnation, online, lastNumber, confirmedNumber, open }]) => [
         id,
         { incarnation, online, lastNumber, confirmedNumber, inFlight: open.size },
       ]),
     );
-  }
-
-  #rememberAttempts({ taskById }: SwarmState): void {
-    for (const [id, { attempt }] of taskById)
-      if (this.#attemptById.get(id) !== attempt) this.#attemptById.set(id, attempt);
-    if (this.#attemptById.size === taskById.size) return;
-    for (const id of this.#attemptById.keys()) if (!taskById.has(id)) this.#attemptById.delete(id);
   }
 }
 

@@ -16,12 +16,15 @@ import { taskRows } from "./tasks.ts";
 /** @returns lines without line breaks, to be read by `decodeState` */
 export function* encodeState(state: SwarmState): Generator<string> {
   let number = 0;
-  for (const rows of partsOf(state)) {
-    for (const row of rows) {
-      number += 1;
-      yield sealedLine(number, row);
-    }
+  for (const row of rowsOf(state)) {
+    number += 1;
+    yield sealedLine(number, row);
   }
+}
+
+/** What the lines of a state's snapshot say. */
+export function* rowsOf(state: SwarmState): Generator<Row> {
+  for (const rows of partsOf(state)) yield* rows;
 }
 
 /** In the order that line.ts says. */

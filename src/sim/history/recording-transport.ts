@@ -106,18 +106,19 @@ export class RecordingTransport implements Transport {
   #askedIn(subject: string, payload: Uint8Array, head: Head): AskedObservation[] {
     if (!subject.startsWith(this.#prefix)) return [];
     const [side = "", party = "", verb = "", what = ""] = subject.slice(this.#prefix.length).split(".");
+    if (side !== "project" && (side !== "agent" || verb !== "result")) return []; // heartbeats, above all
     const parsed = parseJson(payload);
     const message = parsed.ok ? asRecord(parsed.value) : {};
     if (side === "project" && verb === "query")
       return what === "task" ? [{ ...head, kind: "query", task: String(message["task"]) }] : [];
-    if (side === "project") return projectItems(verb, party, message, head);
-    return side === "agent" && verb === "result" ? resultItems(party, message, head) : [];
+    return side === "project" ? projectItems(verb, party, message, head) : resultItems(party, message, head);
   }
 
   /** What comes unasked: assignments and endings. */
   #note({ subject, data }: Message): void {
-    const isAssign = subject.startsWith(`${this.#prefix}agent.`) && subject.endsWith(".assign");
-    const isDone = subject.startsWith(`${this.#prefix}client.`) && subject.endsWith(".done");
+    const isAssign = subject.endsWith(".assign") && subject.startsWith(`${this.#prefix}agent.`);
+    const isDone = subject.endsWith(".done") && subject.startsWith(`${this.#prefix}client.`);
+    if (!isAssign && !isDone) return;
     const { now, party, record } = this.#recorder;
     const head = { party, heardMs: now() };
     if (isDone) {
@@ -125,8 +126,8 @@ export class RecordingTransport implements Transport {
       if (!push.ok) return;
       const { term, idx, ended } = push.value;
       for (const outcome of ended) record({ ...head, kind: "told", at: { term, idx }, outcome });
+      return;
     }
-    if (!isAssign) return;
     const push = decode(data, agentPushSchema);
     if (!push.ok || push.value.type !== "assign") return;
     const agent = subject.slice(this.#prefix.length).split(".")[1] ?? "";
