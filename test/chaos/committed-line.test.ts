@@ -34,6 +34,13 @@ describe("the committed line", () => {
     expect(idxOf(committedLine([at(1, a)], sent))).toEqual([1]);
   });
 
+  it("fails where a link is missing, instead of ending before it", () => {
+    const all = chain(12);
+    const seen = all.map((bytes, place) => at(place + 1, bytes)).filter((_, place) => place !== 2);
+    expect(() => committedLine(seen)).toThrow("nothing can be judged");
+    expect(idxOf(committedLine(seen, [bytesOf(all[2])]))).toHaveLength(12);
+  });
+
   it("fails where the chain cannot be followed to its beginning", () => {
     const [, b, c] = chain(3);
     expect(() => committedLine([at(2, b), at(3, c)])).toThrow("none has a whole chain");

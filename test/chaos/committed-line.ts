@@ -6,6 +6,10 @@
 import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 
+/** Of records in a row that stand on nothing that was seen: void ones of a rival. More of them say that something in
+ *  between was not seen, and a line that ends before it would contradict what was rightly told. */
+const VOID_MAX = 8;
+
 /** @param seen records in order of sight, those that stand in the log at the end last
  *  @param sent batches that somebody sent to the journal, whatever became of them: only those count that a record which
  *  was seen stands on
@@ -17,12 +21,15 @@ export function committedLine(
   const batchByHash = new Map<string, KnownBatch>();
   for (const bytes of sent) note(bytes, batchByHash);
   const hashes = seen.flatMap(({ bytes }) => note(bytes, batchByHash) ?? []);
-  for (const hash of hashes.reverse()) {
+  for (const hash of hashes.reverse().slice(0, VOID_MAX + 1)) {
     const line = chainTo(hash, batchByHash);
     if (line !== undefined) return line;
   }
   if (hashes.length === 0) return [];
-  throw new Error(`of ${hashes.length} batches that were seen, none has a whole chain behind it`);
+  const newest = Math.min(VOID_MAX + 1, hashes.length);
+  throw new Error(
+    `of the newest ${newest} batches that were seen, none has a whole chain behind it: nothing can be judged`,
+  );
 }
 
 interface KnownBatch {
