@@ -4,6 +4,7 @@
 //
 //   npm run bench:progress-flood                     seven rounds; exits 1 where the median ratio is above 2
 //   npm run bench:progress-flood -- --rate 50000     a worse agent
+//   npm run bench:progress-flood -- --verb result    one that floods with something else: heartbeat, join, result, release
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,8 +19,10 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "7" },
     /** Seconds of a round with the flood, and as many without. */
     seconds: { type: "string", default: "5" },
-    /** Progress messages a second. */
+    /** Messages a second. */
     rate: { type: "string", default: "10000" },
+    /** What is sent so often: progress, heartbeat, join, result, release. */
+    verb: { type: "string", default: "progress" },
     /** Tasks of the others a second. */
     tasks: { type: "string", default: "200" },
     require: { type: "string", default: "2" },
@@ -121,7 +124,7 @@ function quantile(sorted: readonly number[], share: number): number {
 
 /** @returns reports that were passed on to whoever awaits the task, so far */
 async function setRate(flooding: ChildProcess, ratePerSecond: number): Promise<number> {
-  flooding.send({ ratePerSecond });
+  flooding.send({ ratePerSecond, verb: values.verb });
   const [{ passedOn }] = (await once(flooding, "message")) as [{ passedOn: number }];
   return passedOn;
 }
@@ -165,7 +168,7 @@ function conclude(ratios: readonly number[]): number {
   const median = quantile(sorted, 0.5);
   const spread = `${sorted[0]?.toFixed(2)}–${sorted.at(-1)?.toFixed(2)}`;
   console.log(
-    `others' p99 with ${values.rate} reports/s over without: median ${median.toFixed(2)} (${spread}, ${ratios.length} rounds)`,
+    `others' p99 with ${values.rate} ${values.verb} messages/s over without: median ${median.toFixed(2)} (${spread}, ${ratios.length} rounds)`,
   );
   if (median <= Number(values.require)) return 0;
   console.error(`the median ratio is above ${values.require}`);

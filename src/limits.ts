@@ -199,8 +199,14 @@ export const limits = {
   /** Of the reports that agents send, those a leader listens to, a second for each place: the SDK's, and as many again
    *  for one whose timers are late. */
   progressPerPlaceMax: 8,
-  /** An agent that goes on reporting too often is told of in the log once in a while, not each second. */
-  progressFloodQuietMs: 60_000,
+  /** Messages of one agent that a leader listens to, a second of each sort, beyond what any agent sends that keeps to the
+   *  protocol: a heartbeat a second; a join or a leave, and again after a pause that grows; two messages of results under
+   *  way, with all that wait in each. */
+  agentMessagesMax: { heartbeats: 20, joins: 20, results: 2_000, "slot-requests": 2_000 },
+  /** An agent that goes on sending too much is told of in the log once in a while, not each second. */
+  agentFloodQuietMs: 60_000,
+  /** Agents and sorts of messages of which is remembered how many came lately. */
+  agentBucketsMax: 50_000,
   /** Assignment numbers an agent takes note of beyond the first that is missing: what a leader may have sent
    *  in the two heartbeats until it notices, at 30,000 a second. */
   assignmentsAheadMax: 65_536,

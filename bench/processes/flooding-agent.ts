@@ -1,13 +1,29 @@
-// An agent of another make that reports progress of its one attempt far too often, while its parent says so: `flood`
-// with a rate a second, `rest`. The task is its own, and it awaits it, so that every report is passed on to somebody.
+// An agent of another make that sends messages of one sort far too often, while its parent says so, with a rate a second
+// (0: rests). What it reports progress of is a task of its own, which it awaits, so that every report is passed on to
+// somebody; its results are of an attempt that it never had, its joins are those of the life that it has.
 
-import { connect } from "@nats-io/transport-node";
+import { connect, createInbox } from "@nats-io/transport-node";
 import { readyForParent, serverFromArguments } from "./server-flag.ts";
 
 const STEP_MS = 5;
 const connection = await connect({ servers: [...serverFromArguments().urls] });
 const prefix = "waggle.v1.bench";
 const incarnation = `flooding${process.pid}`;
+const inbox = createInbox();
+const held = [{ task: incarnation, attempt: 1 }];
+const joining = { incarnation, kinds: ["flooding"], maxConcurrent: 1 };
+const messages = {
+  progress: { incarnation, task: incarnation, attempt: 1, fraction: 0.5, message: "step" },
+  heartbeat: { incarnation, status: "busy", inFlight: 1, seen: 1, held },
+  join: { ...joining, held, seen: 1 },
+  result: {
+    incarnation,
+    results: [{ task: incarnation, attempt: 9, token: "none", outcome: "completed", result: "" }],
+  },
+  release: { incarnation, handle: "none" },
+};
+type Verb = keyof typeof messages;
+let verb: Verb = "progress";
 let sentASecond = 0;
 let passedOn = 0;
 
@@ -17,34 +33,30 @@ connection.subscribe(`${prefix}.client.flooding.progress`, {
   },
 });
 const assigned = connection.subscribe(`${prefix}.agent.flooding.assign`, { max: 1 });
-await ask("agent.flooding.join", { incarnation, kinds: ["flooding"], maxConcurrent: 1 });
+connection.subscribe(inbox, { callback: () => undefined });
+await ask("agent.flooding.join", joining);
 await ask("project.flooding.submit", { tasks: [{ id: incarnation, kind: "flooding" }], notify: "flooding" });
 for await (const _ of assigned); // one
 beat();
 setInterval(beat, 1_000);
-setInterval(report, STEP_MS);
+setInterval(flood, STEP_MS);
 
-process.on("message", (said: { readonly ratePerSecond: number }) => {
+process.on("message", (said: { readonly ratePerSecond: number; readonly verb: Verb }) => {
   sentASecond = said.ratePerSecond;
+  verb = said.verb;
   process.send?.({ passedOn });
 });
 readyForParent();
 
 function beat(): void {
-  const held = [{ task: incarnation, attempt: 1 }];
-  tell("heartbeat", { incarnation, status: "busy", inFlight: 1, seen: 1, held });
+  tell("heartbeat", messages.heartbeat);
 }
 
-function report(): void {
-  const message = JSON.stringify({
-    incarnation,
-    task: incarnation,
-    attempt: 1,
-    fraction: 0.5,
-    message: "step",
-  });
+function flood(): void {
+  const message = JSON.stringify(messages[verb]);
+  const options = verb === "progress" ? {} : { reply: inbox };
   for (let n = 0; n < (sentASecond * STEP_MS) / 1_000; n += 1)
-    connection.publish(`${prefix}.agent.flooding.progress`, message);
+    connection.publish(`${prefix}.agent.flooding.${verb}`, message, options);
 }
 
 function tell(verb: string, message: object): void {

@@ -116,7 +116,7 @@ export function unknownProject(project: string): CodedError {
 
 /** A refusal at the edge, where nothing is known of what was asked. */
 export function backpressure(
-  reason: "inbox-full" | "journal-full" | "too-many-waiting",
+  reason: "inbox-full" | "journal-full" | "too-many-messages" | "too-many-waiting",
   retryAfterMs: number,
 ): CodedError {
   const sentences: Readonly<Record<typeof reason, string>> = {
@@ -124,6 +124,8 @@ export function backpressure(
     "journal-full":
       "the journal is short of room, and no new task is taken until it has some: try again later, and have an operator " +
       "give it more (`waggle status` says how much it has)",
+    "too-many-messages":
+      "the agent sends more messages of this sort a second than a leader listens to: send what waits in one, and try again later",
     "too-many-waiting": `the ends of ${count(limits.awaitedTasksMax)} tasks are waited for, as many as may be: try again later`,
   };
   return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });

@@ -34,6 +34,7 @@ import type { Subjects } from "../protocol/subjects.ts";
 import { Planner } from "../scheduling/planner.ts";
 import { Wake } from "../scheduling/wake.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
+import { AgentGate } from "./agent-gate.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
@@ -51,7 +52,6 @@ import { Monitor } from "./monitor.ts";
 import type { TransferRequest } from "./operator-requests.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
-import { ProgressGate } from "./progress-gate.ts";
 import { purgeUnkept } from "./purge-unkept.ts";
 import { ReadBack } from "./read-back.ts";
 import { RefusalTally } from "./refusal-tally.ts";
@@ -115,7 +115,6 @@ export class Leader {
   readonly #requests: Requests;
   readonly #victory: Victory;
   readonly #onEnd: (end: LeaderEnd) => void;
-  readonly #progressGate: ProgressGate;
   readonly #jitter = () => this.#deps.random.next();
 
   /** Batches in flight, oldest first. */
@@ -176,7 +175,6 @@ export class Leader {
       onDamaged: (error) => this.#finish({ kind: "halted", error }),
     });
     this.presences = new Presences(clock);
-    this.#progressGate = new ProgressGate(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
     this.reader = new JournalReader(journal, replay.places);
     const awaiting = new Awaiting();
@@ -187,7 +185,7 @@ export class Leader {
       term: this.term,
       state: this.#state,
       presences: this.presences,
-      progressGate: this.#progressGate,
+      gate: new AgentGate(clock),
       awaiting,
       outbox: this.#outbox,
       reader: this.reader,
@@ -621,7 +619,6 @@ export class Leader {
       this.#own.push(...overdue, ...this.#refusals.take(now), ...this.#beat(now));
     }
     this.presences.sweep(this.#state);
-    this.#progressGate.sweep(this.#state);
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     this.#deps.room.look();

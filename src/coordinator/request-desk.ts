@@ -11,6 +11,7 @@ import { encode } from "../protocol/codec.ts";
 import type { Heartbeat, Outcome, Progress } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
+import type { AgentGate, MessageSort } from "./agent-gate.ts";
 import { backpressure, unknownTask } from "./answers.ts";
 import { awaitedAnswers, type Look } from "./awaited-answers.ts";
 import type { Awaiting } from "./awaiting.ts";
@@ -21,7 +22,6 @@ import type { JournalRoom } from "./journal-room.ts";
 import type { TransferRequest } from "./operator-requests.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Presences } from "./presence.ts";
-import type { ProgressGate } from "./progress-gate.ts";
 import type { RefusalTally } from "./refusal-tally.ts";
 import type { AwaitRequest, DropReason, RequestTarget } from "./requests.ts";
 
@@ -33,7 +33,7 @@ export interface DeskDeps {
   readonly logger: Logger;
   readonly room: JournalRoom;
   readonly presences: Presences;
-  readonly progressGate: ProgressGate;
+  readonly gate: AgentGate;
   readonly awaiting: Awaiting;
   readonly outbox: Outbox;
   readonly reader: JournalReader;
@@ -112,14 +112,14 @@ export class RequestDesk implements RequestTarget {
     });
   }
 
-  hearsProgress(agent: AgentId): boolean {
+  hears(agent: AgentId, sort: MessageSort): boolean {
     const row = this.#deps.state.agentById.get(agent);
-    if (row?.online !== true) return false;
-    const admission = this.#deps.progressGate.admit(row);
+    if (sort === "progress" && row?.online !== true) return false;
+    const admission = this.#deps.gate.admit(agent, row, sort);
     if (admission === "dropped-first")
       this.#deps.logger.warn(
-        { agent },
-        "an agent reports progress too often: what is too much is not listened to",
+        { agent, sort },
+        "an agent sends too many messages: what is too much is not listened to",
       );
     return admission === "heard";
   }

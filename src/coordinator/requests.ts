@@ -38,6 +38,7 @@ import {
 } from "../protocol/schemas.ts";
 import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message } from "../transport/transport.ts";
+import { type MessageSort, sortByVerb } from "./agent-gate.ts";
 import { backpressure, cancelAnswer, codedError, resultAnswer, submitAnswer } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 import { type TransferRequest, takeOperator } from "./operator-requests.ts";
@@ -55,8 +56,8 @@ export interface RequestTarget {
   closedReason(): "journal-full" | undefined;
   /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
   mayRefuse(): boolean;
-  /** Whether one more report is listened to: asked before it is read. */
-  hearsProgress(agent: AgentId): boolean;
+  /** Whether one more message of an agent is listened to: asked before it is read. */
+  hears(agent: AgentId, sort: MessageSort): boolean;
   progress(agent: AgentId, report: Progress): void;
   /** Asks for outcomes of tasks: those that ended and those that live. */
   await(entry: AwaitRequest): boolean;
@@ -82,7 +83,8 @@ export type DropReason =
   | "no-reply"
   | "unknown-subject"
   | "invalid-publish"
-  | "too-much-progress";
+  | "too-much-progress"
+  | `too-many-${Exclude<MessageSort, "progress">}`;
 
 export class Requests {
   readonly #prefix: string;
@@ -197,6 +199,9 @@ export class Requests {
   #takeAgent(id: string, verb: string, message: Message): void {
     const agent = check(id, agentIdSchema, "agent");
     if (!agent.ok) return this.#refuseMaybe(message, agent);
+    const sort = sortByVerb.get(verb);
+    if (sort !== undefined && !this.#target.hears(agent.value, sort))
+      return this.#turnAway(sort, message.reply);
     switch (verb) {
       case "heartbeat":
         return this.#heartbeat(agent.value, message);
@@ -216,6 +221,13 @@ export class Requests {
     }
   }
 
+  /** Who is told comes again after a pause; the next heartbeat says what this one would have. */
+  #turnAway(sort: MessageSort, reply: string | undefined): void {
+    this.#target.count(sort === "progress" ? "too-much-progress" : `too-many-${sort}`);
+    if (sort === "progress" || sort === "heartbeats" || reply === undefined) return;
+    this.#refuse(reply, backpressure("too-many-messages", limits.retryAfterMs));
+  }
+
   #heartbeat(agent: AgentId, message: Message): void {
     const beat = decode(message.data, heartbeatSchema);
     if (!beat.ok) return this.#refuseMaybe(message, beat);
@@ -223,7 +235,6 @@ export class Requests {
   }
 
   #progress(agent: AgentId, message: Message): void {
-    if (!this.#target.hearsProgress(agent)) return this.#target.count("too-much-progress");
     const report = decode(message.data, progressSchema);
     if (!report.ok) return this.#refuseMaybe(message, report);
     this.#target.progress(agent, report.value);

@@ -1,5 +1,5 @@
-// An agent of another make that reports its progress ten thousand times a second: the leader listens to as much as its
-// places warrant, says so once, and everybody else is served as before.
+// An agent of another make that sends ten thousand messages a second, reports of its progress or others: the leader listens
+// to as much as an agent that keeps to the protocol could send, says so once, and everybody else is served as before.
 
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -65,7 +65,7 @@ it("is heard as often as its places warrant, warned of once, and counted", async
   const most = 2 * limits.progressPerPlaceMax;
   expect(flooding.heard.all.length).toBeGreaterThanOrEqual(10 * most - 1);
   expect(flooding.heard.all.length).toBeLessThanOrEqual(11 * most);
-  expect(lines.filter(({ msg }) => msg.includes("progress too often"))).toMatchObject([{ agent: "a1" }]);
+  expect(lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
   const { counters } = await swarm.client.status();
   expect(counters["too-much-progress"]).toBe(10 * FLOOD_PER_SECOND - flooding.heard.all.length);
 });
@@ -107,4 +107,57 @@ it("of an agent that is not there is not looked at", async () => {
   await clock.settle();
   expect(gone.heard.all).toEqual([]);
   expect((await swarm.client.status()).counters).toMatchObject({ "too-much-progress": 1 });
+});
+
+interface Flood {
+  readonly sort: "heartbeats" | "joins" | "results" | "slot-requests";
+  readonly verb: "heartbeat" | "join" | "leave" | "result" | "acquire" | "release";
+  readonly message: object;
+  /** Whether those that are too many are refused; else nothing is said. */
+  readonly isRefused: boolean;
+}
+
+const stale = { task: "t", attempt: 1, token: "x", outcome: "completed", result: "" };
+const floods: readonly Flood[] = [
+  {
+    sort: "heartbeats",
+    verb: "heartbeat",
+    message: { status: "ready", inFlight: 0, seen: 0 },
+    isRefused: false,
+  },
+  { sort: "joins", verb: "join", message: { kinds: ["a1"], maxConcurrent: 1 }, isRefused: true },
+  { sort: "joins", verb: "leave", message: {}, isRefused: true },
+  { sort: "results", verb: "result", message: { results: [stale] }, isRefused: true },
+  { sort: "slot-requests", verb: "release", message: { handle: "h" }, isRefused: true },
+];
+
+it.each(floods)("of $verb messages is answered as far as one agent may send", async (flood) => {
+  const { sort, verb, message, isRefused } = flood;
+  const agent = await swarm.agent("a1", { kinds: ["a1"] });
+  await clock.advance(1_000);
+  const inbox = `_INBOX.${verb}`;
+  const answers = agent.listen<{ code?: string }>(inbox);
+  const most = limits.agentMessagesMax[sort];
+  const sent = most + 3_000;
+  const bytes = Buffer.from(JSON.stringify({ incarnation: agent.joinMessage.incarnation, ...message }));
+  for (let n = 0; n < sent; n += 1) agent.transport.publish(subjects.agent("a1", verb), bytes, inbox);
+  await clock.settle();
+  const refused = answers.all.filter(({ code }) => code === "WAGGLE_BACKPRESSURE");
+  expect(answers.all.length - refused.length).toBe(most);
+  expect(refused).toHaveLength(isRefused ? sent - most : 0);
+  expect((await swarm.client.status()).counters[`too-many-${sort}`]).toBe(sent - most);
+  expect(lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
+  await clock.advance(1_000);
+  agent.transport.publish(subjects.agent("a1", verb), bytes, inbox);
+  await clock.settle();
+  expect(answers.all.at(-1)?.code).not.toBe("WAGGLE_BACKPRESSURE");
+});
+
+it("of joins keeps no other agent from joining", async () => {
+  const agent = await swarm.agent("a1");
+  for (let n = 0; n < 100; n += 1)
+    agent.transport.publish(subjects.agent("a1", "join"), Buffer.from(JSON.stringify(agent.joinMessage)));
+  await swarm.agent("a2");
+  const { agents } = await swarm.client.status();
+  expect(agents.map(({ id }: { id: string }) => id)).toContain("a2");
 });
