@@ -27,6 +27,8 @@ interface Deps {
   readonly life: Life;
   readonly link: Link;
   readonly server: Server;
+  /** Where coordinators tell each other what they know. */
+  readonly coordinatorSubject: string;
   /** How long the server takes to notice that the life has ended, ms. */
   readonly lingerMs: number;
 }
@@ -137,7 +139,7 @@ export class Connection implements Transport {
   bring(subscription: LiveSubscription, message: Message): void {
     const epoch = this.#epoch;
     const { link, life } = this.#deps;
-    if (life.hasEnded) return;
+    if (life.hasEnded || this.#isLostToOne(message)) return;
     let copies = 0;
     link.carry(
       "down",
@@ -152,6 +154,7 @@ export class Connection implements Transport {
 
   #send(message: Message, onNobody?: () => void): void {
     const { link, server, life } = this.#deps;
+    if (this.#isLostToOne(message)) return;
     let copies = 0;
     link.carry("up", () => {
       copies += 1;
@@ -159,6 +162,10 @@ export class Connection implements Transport {
       const isHeard = server.route(message);
       if (!isHeard && onNobody !== undefined) link.carry("down", onNobody, life);
     });
+  }
+
+  #isLostToOne({ subject }: Message): boolean {
+    return this.#deps.link.isAlone && subject === this.#deps.coordinatorSubject;
   }
 
   #tryAgain(ms: number): void {

@@ -8,6 +8,7 @@ export const faultKinds = {
   duplicate: "messages of one party arrive twice, the second up to 2 min later",
   reorder: "messages of one party overtake each other",
   cut: "one party hears nothing, or is not heard, and is not told",
+  alone: "a coordinator reaches neither the journal nor its like, and all others",
   clog: "nothing of one party arrives, then all of it does",
   disconnect: "one party's connection breaks and cannot be made again",
   "server-restart": "every connection breaks, and the journal is away",

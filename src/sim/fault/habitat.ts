@@ -125,7 +125,9 @@ export class Habitat {
   newConnection(party: string, life: Life): Transport {
     const { engine, server, swarm } = this;
     const lingerMs = this.#random.chance(0.5) ? 0 : LINGER_MS * this.#random.fraction();
-    const connection = new Connection({ engine, server, life, link: this.linkOf(party), lingerMs });
+    const { coordinator: coordinatorSubject } = subjectsOf(swarm);
+    const link = this.linkOf(party);
+    const connection = new Connection({ engine, server, life, link, coordinatorSubject, lingerMs });
     this.#keep(party, connection, life);
     const recorder = {
       party: life.name,

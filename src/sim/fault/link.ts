@@ -40,6 +40,8 @@ export class Link {
   readonly #arrivedMs = { up: 0, down: 0 };
   /** No connection can be made over it. */
   isDown = false;
+  /** What coordinators tell each other does not pass. */
+  isAlone = false;
 
   constructor(name: string, engine: Engine, random: Random) {
     this.name = name;

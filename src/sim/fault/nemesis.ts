@@ -109,7 +109,10 @@ export class Nemesis {
   #changeWeather(changed: Fault): void {
     for (const link of this.#victims.links()) {
       if (!touches(changed, link.name)) continue;
-      const faults = [...this.#active].filter((fault) => touches(fault, link.name));
+      const faults = [...this.#active]
+        .filter((fault) => touches(fault, link.name))
+        .map((fault) => asSeenBy(link.name, fault));
+      link.isAlone = faults.some(({ kind }) => kind === "alone");
       link.isDown = faults.some(({ kind }) => kind === "disconnect" || kind === "server-restart");
       link.set("up", conditionOf(faults, "up"));
       link.set("down", conditionOf(faults, "down"));
@@ -136,7 +139,17 @@ const linkKinds: ReadonlySet<string> = new Set([
 ]);
 
 function touches({ kind, of }: Fault, link: string): boolean {
+  if (kind === "alone") return link === of || link === journalOf(of);
   return kind === "server-restart" || (linkKinds.has(kind) && of === link);
+}
+
+/** To its way to the journal, that a coordinator is alone is a cut. */
+function asSeenBy(link: string, fault: Fault): Fault {
+  return fault.kind === "alone" && link === journalOf(fault.of) ? { ...fault, kind: "cut" } : fault;
+}
+
+function journalOf(coordinator = ""): string {
+  return `${coordinator}/journal`;
 }
 
 function conditionOf(faults: readonly Fault[], direction: Direction): Condition | undefined {

@@ -15,6 +15,10 @@ export interface Parties {
 const GAP_MS = 2_500;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
+/** Mean time between two times that a leader is alone, ms. */
+const ALONE_GAP_MS = 25_000;
+/** A leader is alone for longer than T, so that another one leads and it does not know. */
+const ALONE_MS_MIN = 2_000;
 /** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts). */
 const STALE_MS_MAX = 2_500;
 /** …and then answers truly for as long as it takes to believe that, ms. */
@@ -25,11 +29,11 @@ export function drawSchedule(
   random: Random,
   { parties, untilMs, without }: { parties: Parties; untilMs: number; without: ReadonlySet<FaultKind> },
 ): Fault[] {
-  const kinds = (Object.keys(faultKinds) as FaultKind[]).filter((kind) => {
-    const isDrawn = random.split(`kind/${kind}`).chance(0.5);
-    return isDrawn && !without.has(kind);
-  });
-  const schedule: Fault[] = [];
+  const isMet = (kind: FaultKind) => random.split(`kind/${kind}`).chance(0.5) && !without.has(kind);
+  const kinds = (Object.keys(faultKinds) as FaultKind[]).filter(
+    (kind): kind is AnyonesFault => kind !== "alone" && isMet(kind),
+  );
+  const schedule = isMet("alone") ? drawAlone(random.split("alone"), untilMs) : [];
   if (kinds.length === 0) return schedule;
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
   let freshFromMs = 0;
@@ -45,12 +49,26 @@ export function drawSchedule(
       forMs: Math.round(Math.min(fault.forMs, untilMs - atMs)),
     });
   }
-  return schedule;
+  return schedule.sort((a, b) => a.atMs - b.atMs);
 }
 
+/** Beside the others and not among them: what a leader says that was deposed and cannot know of it is what a swarm rests
+ *  on, and few faults that strike anybody, for any time, bring it about. */
+function drawAlone(random: Random, untilMs: number): Fault[] {
+  const schedule: Fault[] = [];
+  for (let atMs = QUIET_MS; ; ) {
+    atMs += random.exponential(ALONE_GAP_MS);
+    const forMs = Math.min(ALONE_MS_MIN + random.exponential(6_000), untilMs - atMs);
+    if (forMs <= 0) return schedule;
+    schedule.push({ kind: "alone", atMs: Math.round(atMs), forMs: Math.floor(forMs), of: LEADER });
+  }
+}
+
+/** What may strike anybody at any time. */
+type AnyonesFault = Exclude<FaultKind, "alone">;
 type Undated = Omit<Fault, "atMs">;
 
-function drawFault(random: Random, kind: FaultKind, parties: Parties): Undated {
+function drawFault(random: Random, kind: AnyonesFault, parties: Parties): Undated {
   const forMs = 200 + random.exponential(4_000);
   switch (kind) {
     case "delay":

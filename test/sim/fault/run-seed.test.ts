@@ -48,6 +48,13 @@ describe("a seed", () => {
     expect(occurrences).toMatchObject({ "hole-made": 1, "hole-rescued": 1 });
   });
 
+  it("comes through a leader that is alone: another leads, and it learns of it when it is back", async () => {
+    const schedule = [{ kind: "alone", atMs: 8_000, forMs: 9_000, of: "leader" }] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "term-begun-by-another": 1, deposed: 1 });
+  });
+
   it("ends with the reason of the signal", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(runSeed(aRequest({ forMs: 60_000 }), { signal })).rejects.toThrow("enough");
@@ -64,6 +71,24 @@ describe("a plan", () => {
     expect(kinds).not.toContain("crash");
     expect(kinds).not.toContain("loss");
     expect(new Set(kinds).size).toBeGreaterThan(10);
+  });
+
+  it("leaves a leader alone in some seeds, and in none where it may not", () => {
+    const isMet = (without: readonly FaultKind[]) => (seed: number) =>
+      planOf(aRequest({ seed, without, forMs: 120_000 })).schedule.some(
+        ({ kind, of }) => kind === "alone" && of === "leader",
+      );
+    const seeds = Array.from({ length: 20 }, (_, seed) => seed);
+    expect(seeds.filter(isMet([])).length).toBeGreaterThan(4);
+    expect(seeds.filter(isMet([])).length).toBeLessThan(16);
+    expect(seeds.filter(isMet(["alone"]))).toEqual([]);
+  });
+
+  it("draws a schedule in order of beginning", () => {
+    for (let seed = 0; seed < 10; seed += 1) {
+      const begins = planOf(aRequest({ seed, forMs: 60_000 })).schedule.map(({ atMs }) => atMs);
+      expect(begins).toEqual(begins.toSorted((a, b) => a - b));
+    }
   });
 
   it("ends every fault before all heals", () => {
