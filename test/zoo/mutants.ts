@@ -202,8 +202,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/standby.ts",
     edits: [
       {
-        find: "if (ahead === undefined) return true;",
-        replace: "if (ahead === undefined || ahead.term > 0) return true;",
+        find: "if (claim === undefined) return true;",
+        replace: "if (claim === undefined || claim.beat.term > 0) return true;",
       },
     ],
   },
