@@ -17,6 +17,7 @@ import { closedError } from "./faults.ts";
 import { type Append, cutGroup, type Group } from "./file-group.ts";
 import { isNoSpace, type JournalFile, type OpenJournalFile, openJournalFile } from "./file-handle.ts";
 import { type OpenedSegments, openSegments, type Recovery } from "./file-opening.ts";
+import { FileJournalReader } from "./file-reader.ts";
 import { LINKED_HEADER_BYTES } from "./file-record.ts";
 import { createSegment } from "./file-segment.ts";
 import type { FileSegments, SegmentsCursor } from "./file-segments.ts";
@@ -69,6 +70,7 @@ class OpenFileJournal implements FileJournal {
   readonly #openFile: OpenJournalFile;
   readonly #lock: FolderLock;
   readonly #segments: FileSegments;
+  readonly #reader: FileJournalReader;
   readonly #changes = new Bell();
   /** The last segment's. */
   #file: JournalFile;
@@ -93,14 +95,13 @@ class OpenFileJournal implements FileJournal {
     this.#openFile = openFile;
     this.#lock = lock;
     this.#segments = opened.segments;
+    this.#reader = new FileJournalReader(opened.segments, () => this.#lastSeq);
     this.#file = opened.file;
     this.#lastSeq = opened.lastSeq;
   }
 
-  async position(): Promise<JournalPosition> {
-    this.#requireOpen();
-    const lastSeq = this.#lastSeq;
-    return { firstSeq: lastSeq === 0 ? 0 : this.#segments.firstSeq, lastSeq, missing: 0 };
+  position(): Promise<JournalPosition> {
+    return this.#reader.position();
   }
 
   append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
@@ -112,18 +113,12 @@ class OpenFileJournal implements FileJournal {
     });
   }
 
-  async read(seq: number): Promise<JournalRecord | undefined> {
-    this.#requireOpen();
-    return seq > this.#lastSeq ? undefined : await this.#segments.read(seq);
+  read(seq: number): Promise<JournalRecord | undefined> {
+    return this.#reader.read(seq);
   }
 
-  async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {
-    this.#requireOpen();
-    if (fromSeq > this.#lastSeq) return;
-    for await (const record of this.#segments.replay(fromSeq, this.#lastSeq)) {
-      this.#requireOpen();
-      yield record;
-    }
+  replay(fromSeq: number): AsyncGenerator<JournalRecord> {
+    return this.#reader.replay(fromSeq);
   }
 
   async *follow(fromSeq: number, signal: AbortSignal): AsyncGenerator<JournalRecord> {
@@ -145,7 +140,7 @@ class OpenFileJournal implements FileJournal {
 
   /** Frees whole segments: what lies below `seq` in the segment that holds it stays. */
   async purgeBelow(seq: number): Promise<void> {
-    this.#requireOpen();
+    this.#reader.requireOpen();
     const purge = this.#purging.then(() => this.#segments.removeBelow(Math.min(seq, this.#lastSeq)));
     this.#purging = purge.catch(() => undefined); // told to who asked for it
     try {
@@ -156,7 +151,7 @@ class OpenFileJournal implements FileJournal {
   }
 
   async usage(): Promise<JournalUsage> {
-    this.#requireOpen();
+    this.#reader.requireOpen();
     return { bytes: this.#segments.bytes, bytesMax: this.#bytesMax };
   }
 
@@ -170,6 +165,7 @@ class OpenFileJournal implements FileJournal {
     for (const { settle } of [...this.#underWay, ...this.#waiting]) settle(outcome);
     this.#waiting = [];
     this.#changes.ring();
+    await this.#reader.close();
     await this.#writing;
     await this.#purging;
     await this.#file.close();
@@ -261,10 +257,6 @@ class OpenFileJournal implements FileJournal {
       { cause },
     );
     return { kind: "unknown", cause: this.#broken };
-  }
-
-  #requireOpen(): void {
-    if (this.#closing !== undefined) throw closedError();
   }
 }
 
