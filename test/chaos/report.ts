@@ -79,7 +79,7 @@ function memoryTable(tallies: readonly PartTally[]): string {
       `${((after / before - 1) * 100).toFixed(1)} %`,
     ]),
   );
-  return table(["part", "server", "T", "process", "MiB after 10 min", "MiB at the end", "growth"], rows);
+  return table(["part", "server", "T", "process", "MiB after the warm-up", "MiB at the end", "growth"], rows);
 }
 
 function mebibytes(bytes: number): string {
