@@ -3,7 +3,7 @@
 
 import { JournalDamagedError } from "../errors.ts";
 import { LossError } from "../protocol/loss-error.ts";
-import type { JournalBatch } from "./journal-reader.ts";
+import type { JournalBatch } from "./journal-pages.ts";
 
 export class BatchLine {
   #last: { readonly term: number; readonly idx: number } | undefined;

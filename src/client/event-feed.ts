@@ -12,11 +12,11 @@ import { LossError } from "../protocol/loss-error.ts";
 import type { Transport } from "../transport/transport.ts";
 import { BatchLine } from "./batch-line.ts";
 import type { JournalNews } from "./journal-news.ts";
-import type { JournalBatch, JournalPage, JournalReader, PageStart } from "./journal-reader.ts";
+import type { JournalBatch, JournalPage, JournalPages, PageStart } from "./journal-pages.ts";
 import { backoffMs, pause } from "./pause.ts";
 
 export interface EventFeedDeps {
-  readonly reader: JournalReader;
+  readonly reader: JournalPages;
   readonly news: JournalNews;
   readonly transport: Transport;
   readonly clock: Clock;

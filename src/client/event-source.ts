@@ -6,7 +6,7 @@ import type { JournaledEvent } from "../audit/journaled-event.ts";
 import type { Event } from "../core/event.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
 import { EventStream, type EventsOptions } from "./event-stream.ts";
-import type { PageStart } from "./journal-reader.ts";
+import type { PageStart } from "./journal-pages.ts";
 import type { TaskProjects } from "./task-projects.ts";
 
 export interface EventSourceDeps extends EventFeedDeps {

@@ -29,7 +29,7 @@ import { errorFrom } from "./coded-error.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { JournalNews } from "./journal-news.ts";
-import { JournalReader } from "./journal-reader.ts";
+import { JournalPages } from "./journal-pages.ts";
 import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { backoffMs, pause } from "./pause.ts";
@@ -197,7 +197,7 @@ export class SwarmClient implements Swarm {
     const aborts = this.#aborts;
     const asker = new Asker({ transport, horizon, clock, random, aborts });
     const shared = { transport, subjects, asker, horizon, clock, random, aborts };
-    const reader = new JournalReader(asker, subjects);
+    const reader = new JournalPages(asker, subjects);
 
     this.id = deps.swarm;
     this.#deps = deps;

@@ -13,7 +13,7 @@ import type { Asker, AskOptions } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
 import { readBatches } from "./event-feed.ts";
 import type { EventSourceDeps } from "./event-source.ts";
-import type { JournalBatch } from "./journal-reader.ts";
+import type { JournalBatch } from "./journal-pages.ts";
 
 export type AcceptedTaskStatus = TaskStatus & { readonly ok: true };
 

@@ -36,6 +36,7 @@ import { Wake } from "../scheduling/wake.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentGate } from "./agent-gate.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
+import { AuditReader } from "./audit-reader.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
 import { Committer, type PendingBatch, type Stored } from "./committer.ts";
@@ -46,7 +47,6 @@ import { whyNotTo } from "./hand-over.ts";
 import { firstSeqBehindHoles } from "./hole.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
-import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
 import type { TransferRequest } from "./operator-requests.ts";
@@ -98,7 +98,7 @@ export class Leader {
   readonly mirrors = new AgentMirrors();
   readonly presences: Presences;
   readonly monitor: Monitor;
-  readonly reader: JournalReader;
+  readonly reader: AuditReader;
   readonly desk: RequestDesk;
 
   readonly #deps: LeaderDeps;
@@ -176,7 +176,7 @@ export class Leader {
     });
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
-    this.reader = new JournalReader(journal, replay.places);
+    this.reader = new AuditReader(journal, replay.places);
     const awaiting = new Awaiting();
     this.#outbox = new Outbox(transport, subjects, awaiting, this.presences);
     this.#publisher = new EventPublisher(transport, subjects);

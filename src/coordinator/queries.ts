@@ -23,9 +23,9 @@ import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Transport } from "../transport/transport.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import { backpressure, codedError } from "./answers.ts";
+import { AuditReader } from "./audit-reader.ts";
 import { explanationOf } from "./explanation.ts";
 import { sendable } from "./fitting.ts";
-import { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import type { Leader } from "./leader.ts";
 import { settingsOf } from "./settings-view.ts";
@@ -51,7 +51,7 @@ type Answer = Uint8Array | Promise<Uint8Array>;
 interface View {
   readonly state: SwarmState;
   readonly isStale: boolean;
-  readonly reader: JournalReader;
+  readonly reader: AuditReader;
 }
 
 export class Queries {
@@ -204,7 +204,7 @@ export class Queries {
 
   #staleView(): View {
     const replay = this.#deps.replay();
-    const reader = new JournalReader(this.#deps.journal, replay.places);
+    const reader = new AuditReader(this.#deps.journal, replay.places);
     return { state: replay.state, isStale: true, reader };
   }
 

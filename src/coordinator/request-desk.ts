@@ -13,11 +13,11 @@ import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { AgentGate, MessageSort } from "./agent-gate.ts";
 import { backpressure, unknownTask } from "./answers.ts";
+import type { AuditReader } from "./audit-reader.ts";
 import { awaitedAnswers, type Look } from "./awaited-answers.ts";
 import type { Awaiting } from "./awaiting.ts";
 import { sendable } from "./fitting.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
-import type { JournalReader } from "./journal-reader.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import type { TransferRequest } from "./operator-requests.ts";
 import type { Outbox } from "./outbox.ts";
@@ -36,7 +36,7 @@ export interface DeskDeps {
   readonly gate: AgentGate;
   readonly awaiting: Awaiting;
   readonly outbox: Outbox;
-  readonly reader: JournalReader;
+  readonly reader: AuditReader;
   readonly refusals: RefusalTally;
   /** Puts an entry before the next turn. @returns false when there is no room */
   readonly enqueue: (entry: InboxEntry) => boolean;

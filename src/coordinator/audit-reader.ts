@@ -11,7 +11,7 @@ import { limits } from "../limits.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import { outcomeOf } from "./outcome.ts";
 
-export class JournalReader {
+export class AuditReader {
   readonly #journal: Journal;
   readonly #places: BatchPlaces;
   /** A few decoded batches: outcomes are asked for in the order in which they arose. */

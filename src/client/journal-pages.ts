@@ -14,7 +14,7 @@ export type JournalBatch = JournalPage["batches"][number];
 /** Where a page begins: at a batch, or at the first batch at or after an instant. */
 export type PageStart = { readonly from: number } | { readonly since: number };
 
-export class JournalReader {
+export class JournalPages {
   readonly #asker: Asker;
   readonly #subject: string;
   readonly #pageByStart = new Map<string, Promise<JournalPage>>();
