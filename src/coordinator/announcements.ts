@@ -75,6 +75,11 @@ export class Announcements {
     );
   }
 
+  /** Whether anybody announced anything no longer than `withinMs` ago. */
+  hasHeard({ now, withinMs }: { now: number; withinMs: number }): boolean {
+    return [...this.#heardById.values()].some(({ monotonicMs }) => now - monotonicMs <= withinMs);
+  }
+
   /** Who stands by, heard no longer than `withinMs` ago. */
   standbys({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);

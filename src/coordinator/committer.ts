@@ -35,6 +35,7 @@ import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { refill } from "../journal/refill.ts";
 import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import type { RivalCheck } from "./rival-check.ts";
 
 /** A batch on its way into the journal. */
 export interface PendingBatch {
@@ -79,6 +80,8 @@ export interface CommitterDeps {
   readonly position: ChainPosition;
   /** What stands in the journal up to there; goes on with what is committed. */
   readonly recent: RecentRecords;
+  /** Asked before anything is sent, by a leader. */
+  readonly rivals?: Pick<RivalCheck, "isDue" | "pass">;
 }
 
 interface Entry {
@@ -98,6 +101,7 @@ export class Committer {
   readonly #journal: Journal;
   readonly #clock: Clock;
   readonly #recent: RecentRecords;
+  readonly #rivals: CommitterDeps["rivals"];
   readonly #events: CommitterEvents;
   readonly #entries: Entry[] = [];
   #lastSeq: number;
@@ -109,10 +113,11 @@ export class Committer {
   #isFull = false;
   #cancelRetry: (() => void) | undefined;
 
-  constructor({ journal, clock, position, recent }: CommitterDeps, events: CommitterEvents) {
+  constructor({ journal, clock, position, recent, rivals }: CommitterDeps, events: CommitterEvents) {
     this.#journal = journal;
     this.#clock = clock;
     this.#recent = recent;
+    this.#rivals = rivals;
     this.#lastSeq = position.seq;
     this.#tail = position;
     this.#events = events;
@@ -144,7 +149,9 @@ export class Committer {
       round: 0,
     };
     this.#entries.push(entry);
-    if (!this.#isResolving) this.#send(entry);
+    if (this.#isResolving) return;
+    if (this.#rivals?.isDue === true) void this.#sendOnceUnrivalled();
+    else this.#send(entry);
   }
 
   /** No further calls to the events; batches in flight are left as they are. */
@@ -215,8 +222,17 @@ export class Committer {
     }
     if (this.#isWaiting) return;
     this.#isResolving = false;
-    if (this.#isOver) return;
-    if (oldest.storedSeq !== undefined) this.#commitPrefix();
+    if (!this.#isOver) await this.#sendOnceUnrivalled();
+  }
+
+  async #sendOnceUnrivalled(): Promise<void> {
+    if (this.#entries[0]?.storedSeq === undefined && this.#rivals?.isDue === true) {
+      this.#isResolving = true;
+      await this.#rivals.pass(this.#lastSeq);
+      this.#isResolving = false;
+      if (this.#isOver) return;
+    }
+    if (this.#entries[0]?.storedSeq !== undefined) this.#commitPrefix();
     if (!this.#isOver && !this.#isResolving) this.#resendAll();
   }
 

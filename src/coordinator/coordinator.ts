@@ -346,6 +346,7 @@ class RunningCoordinator implements Coordinator {
       subjects: this.#subjects,
       room: this.#room,
       recent: this.#recent,
+      announcements: this.#announcements,
       timing: this.#timing,
       standbys: () => this.#announcements.standbys(this.#lately),
     };

@@ -36,6 +36,7 @@ import { Wake } from "../scheduling/wake.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { AgentGate } from "./agent-gate.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
+import type { Announcements } from "./announcements.ts";
 import { AuditReader } from "./audit-reader.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
@@ -58,6 +59,7 @@ import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
 import { type LossReason, Rescue } from "./rescue.ts";
+import { RivalCheck } from "./rival-check.ts";
 import type { Timing } from "./timing.ts";
 
 export interface LeaderDeps {
@@ -75,6 +77,8 @@ export interface LeaderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Of the other coordinators. */
+  readonly announcements: Announcements;
   /** Ids of the coordinators that stand by, as far as they were heard lately. */
   readonly standbys: () => readonly string[];
 }
@@ -198,7 +202,18 @@ export class Leader {
     this.#compactor = this.#startCompactor();
     const { position } = replay;
     this.#committer = new Committer(
-      { journal, clock, position, recent: deps.recent },
+      {
+        journal,
+        clock,
+        position,
+        recent: deps.recent,
+        rivals: new RivalCheck({
+          ...deps,
+          term: this.term,
+          provenMonotonicMs: () => this.#provenMonotonicMs,
+          isOver: () => this.#isOver,
+        }),
+      },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
         onDead: (record, reason) => this.#sawDead(record, reason),

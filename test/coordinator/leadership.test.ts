@@ -36,7 +36,7 @@ afterEach(async () => {
   first.journal.setCutOff(false);
   first.release();
   const stopped = swarm.stop();
-  await clock.advance(4 * limits.appendRetryMs); // what was unknown is asked again
+  await clock.advance(limits.handOverMs); // what was unknown is asked again, once no rival was heard
   await stopped;
 });
 
@@ -419,7 +419,7 @@ describe("a deposed leader", () => {
       return await answer;
     });
     await clock.settle();
-    void submit("t3");
+    submit("t3").catch(() => undefined); // never answered
     await clock.settle();
     expect(store.lastSeq).toBe(4); // two of ours and the rival's were sent; one of ours was refused
     first.release();
@@ -435,7 +435,7 @@ describe("a deposed leader", () => {
   it("that finds other bytes of its own term halts", async () => {
     expect(roleOf(swarm.coordinator)).toBe("leading");
     store.insertRival(aRivalBatch(1, { type: "TermRenewed" }));
-    void submit("t1");
+    submit("t1").catch(() => undefined); // never answered
     expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
     expect(roleOf(swarm.coordinator)).toBe("halted");
   });
@@ -472,7 +472,7 @@ describe("stopping", () => {
   it("comes to an end though the leader is deposed meanwhile", async () => {
     first.hold();
     insertBeforeNextAppend(aRivalBatch(2));
-    void submit("t1");
+    submit("t1").catch(() => undefined); // never answered
     await clock.settle();
     const stopped = swarm.coordinator.stop();
     first.release();

@@ -87,6 +87,29 @@ describe("a leader whose journal lost its end", () => {
   });
 });
 
+describe("a leader that was out of touch while another was elected", () => {
+  it("leaves it to that one to put back what the journal lost of both", async () => {
+    const second = store.open();
+    const successor = await swarm.startAnother("c2", second);
+    await submit("t1");
+    const { lastSeq } = store;
+    first.setCutOff(true);
+    submit("void").catch(() => undefined); // sent to the journal again and again
+    await clock.advance(2 * timeoutMs);
+    expect(roleOf(successor)).toBe("leading");
+    await submit("t2");
+    second.setCutOff(true);
+    store.loseTail(store.lastSeq - lastSeq);
+    first.setCutOff(false);
+    await clock.advance(4 * timeoutMs);
+    expect(store.lastSeq).toBe(lastSeq);
+    second.setCutOff(false);
+    await clock.advance(timeoutMs);
+    expect([roleOf(swarm.coordinator), roleOf(successor)]).toEqual(["standing-by", "leading"]);
+    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+  });
+});
+
 describe("a standby whose journal lost its end", () => {
   it("puts it back before it campaigns, when the leader is gone with it", async () => {
     const standby = await swarm.startAnother("c2");

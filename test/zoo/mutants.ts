@@ -32,9 +32,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/committer.ts",
     edits: [
       {
-        find: "    this.#isResolving = true;\n",
+        find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
         replace:
-          '    this.#isResolving = true;\n    if (outcome.kind === "refused") {\n      this.#isOver = true;\n      return this.#events.onDeposed();\n    }\n',
+          '    this.#isResolving = true;\n    if (outcome.kind === "refused") {\n      this.#isOver = true;\n      return this.#events.onDeposed();\n    }\n    if (outcome.kind === "full")',
       },
     ],
   },
@@ -45,9 +45,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/committer.ts",
     edits: [
       {
-        find: "    this.#isResolving = true;\n",
+        find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
         replace:
-          '    if (outcome.kind === "refused" && this.#entries[1]?.storedSeq !== undefined) {\n      oldest.storedSeq = oldest.expectedSeq + 1;\n      return this.#commitPrefix();\n    }\n    this.#isResolving = true;\n',
+          '    if (outcome.kind === "refused" && this.#entries[1]?.storedSeq !== undefined) {\n      oldest.storedSeq = oldest.expectedSeq + 1;\n      return this.#commitPrefix();\n    }\n    this.#isResolving = true;\n    if (outcome.kind === "full")',
       },
     ],
   },

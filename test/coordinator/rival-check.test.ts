@@ -1,0 +1,136 @@
+// Whether a leader that was out of touch may append: what others say, and how long it listens.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { Announcements } from "../../src/coordinator/announcements.ts";
+import { RivalCheck } from "../../src/coordinator/rival-check.ts";
+import { timingOf } from "../../src/coordinator/timing.ts";
+import { term } from "../../src/ids.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const timing = timingOf(3_000);
+const { timeoutMs, beatMs } = timing;
+const heardMs = limits.announcementTimeouts * timeoutMs;
+
+let clock: ManualClock;
+let store: MemoryJournalStore;
+let journal: ReturnType<MemoryJournalStore["open"]>;
+let announcements: Announcements;
+let check: RivalCheck;
+let hasPassed: boolean;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  store = new MemoryJournalStore();
+  journal = store.open();
+  announcements = new Announcements();
+  hasPassed = false;
+  check = new RivalCheck({
+    ...{ journal, announcements, clock, timing, term: term(2) },
+    provenMonotonicMs: () => 0,
+    isOver: () => false,
+  });
+});
+
+const isHeard = (of: number, { leading = true } = {}) =>
+  announcements.note({ id: "c2", term: of, idx: 10, leading }, clock.monotonicMs());
+
+async function begin(): Promise<void> {
+  void check.pass(store.lastSeq).then(() => {
+    hasPassed = true;
+  });
+  await clock.settle();
+}
+
+describe("a leader", () => {
+  it("is sure of itself for T after what proved it, and after it passed", async () => {
+    await clock.advance(timeoutMs - 1);
+    expect(check.isDue).toBe(false);
+    await clock.advance(1);
+    expect(check.isDue).toBe(true);
+    await begin();
+    expect(check.isDue).toBe(false);
+    await clock.advance(timeoutMs);
+    expect(check.isDue).toBe(true);
+  });
+
+  it("is always sure where nobody else can stand by", async () => {
+    Object.assign(journal, { sharable: false });
+    await clock.advance(10 * timeoutMs);
+    expect(check.isDue).toBe(false);
+  });
+});
+
+describe("a leader that was out of touch", () => {
+  it("goes on at once where nobody was heard for minutes", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(limits.recentRecordsMs + 1);
+    await begin();
+    expect(hasPassed).toBe(true);
+  });
+
+  it("goes on as soon as somebody is heard who knows of no later term", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(timeoutMs);
+    await begin();
+    isHeard(2, { leading: false });
+    await clock.advance(beatMs - 1);
+    expect(hasPassed).toBe(false);
+    await clock.advance(1);
+    expect(hasPassed).toBe(true);
+  });
+
+  it("goes on after 2·T where who was there is silent", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(timeoutMs);
+    await begin();
+    await clock.advance(heardMs - 1);
+    expect(hasPassed).toBe(false);
+    await clock.advance(beatMs);
+    expect(hasPassed).toBe(true);
+  });
+
+  it("waits while somebody says that it is in a later term, and 2·T more", async () => {
+    await clock.advance(timeoutMs);
+    isHeard(3);
+    await begin();
+    for (let beat = 0; beat < 6; beat += 1) {
+      await clock.advance(beatMs);
+      isHeard(3);
+    }
+    await clock.advance(heardMs - 1);
+    expect(hasPassed).toBe(false);
+    await clock.advance(2 * beatMs);
+    expect(hasPassed).toBe(true);
+  });
+
+  it("does not wait for ever for words that no deeds follow", async () => {
+    await clock.advance(timeoutMs);
+    isHeard(3);
+    await begin();
+    for (let ms = 0; ms < limits.announcementWaitsMax * timeoutMs; ms += beatMs) {
+      expect(hasPassed).toBe(false);
+      isHeard(3);
+      await clock.advance(beatMs);
+    }
+    isHeard(3);
+    await clock.advance(2 * beatMs);
+    expect(hasPassed).toBe(true);
+  });
+
+  it("goes on when the journal shows what the other wrote", async () => {
+    await clock.advance(timeoutMs);
+    isHeard(3);
+    await begin();
+    journal.setCutOff(true);
+    await clock.advance(beatMs);
+    store.insertRival(Buffer.from("another's"));
+    isHeard(3);
+    await clock.advance(beatMs);
+    expect(hasPassed).toBe(false);
+    journal.setCutOff(false);
+    await clock.advance(beatMs);
+    expect(hasPassed).toBe(true);
+  });
+});
