@@ -19,7 +19,7 @@ import { type JournalDamagedError, MissingRecordsError, WaggleError } from "../e
 import { type BatchIndex, batchIndex, type SwarmId, type Term } from "../ids.ts";
 import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
-import { RecentRecords } from "../journal/recent-records.ts";
+import { isSameBytes, RecentRecords } from "../journal/recent-records.ts";
 import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -408,27 +408,40 @@ class RunningCoordinator implements Coordinator {
     }
   }
 
-  /** What stood where we were is purged or lost: where a snapshot reaches further than we have read, we go on from it. */
+  /** What stood where we were is purged, lost or replaced: where a snapshot reaches further than we have read, or all that
+   *  we have applied still stands, we begin anew. */
   async #foldAnewOrHalt(cause: unknown): Promise<void> {
     const { clock } = this.#options;
     const patience = new Patience(clock, limits.lossPatienceMs);
     // Where the snapshots cannot be reached either, the first fault says more.
-    while (!(await this.#isOvertaken().catch(() => false))) {
+    while (!(await this.#isOnLine().catch(() => false))) {
       if (this.#announcements.isLed(0, this.#lately)) patience.renew();
       if (patience.isOver || !(cause instanceof MissingRecordsError)) return this.#halt(cause);
       await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
       if (this.#isOver) return;
     }
-    this.#options.logger.warn(
-      { err: cause },
-      "the journal cannot be read on: beginning anew at the newest snapshot",
-    );
+    this.#options.logger.warn({ err: cause }, "the journal cannot be read on: beginning anew");
     await this.#foldAnew();
   }
 
   get #snapshots(): { readonly snapshots?: SnapshotStore } {
     const { compaction } = this.#options;
     return compaction === undefined ? {} : { snapshots: compaction.snapshots };
+  }
+
+  async #isOnLine(): Promise<boolean> {
+    return (await this.#isOnRecord()) || (await this.#isOvertaken());
+  }
+
+  /** Whether the last batch that we applied, and with it all before, stands where we read it: at most dead records behind
+   *  it were replaced. */
+  async #isOnRecord(): Promise<boolean> {
+    const { places, position } = this.#replay;
+    const seq = places.seqOf(position.idx);
+    const held = seq === undefined ? undefined : this.#recent.at(seq);
+    if (held === undefined) return false;
+    const found = await this.#options.journal.read(held.seq);
+    return found !== undefined && isSameBytes(found.bytes, held.bytes);
   }
 
   async #isOvertaken(): Promise<boolean> {

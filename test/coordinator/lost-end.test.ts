@@ -190,6 +190,18 @@ describe("a standby whose journal lost its end", () => {
     );
   });
 
+  it("begins anew where only a dead record was replaced, which no leader knew of", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    store.insertRival(Buffer.from("somebody else's"));
+    await clock.settle();
+    store.loseTail(1);
+    await submit("t2");
+    await clock.advance(timeoutMs);
+    expect(roleOf(standby)).toBe("standing-by");
+    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+  });
+
   it("halts where it went on differently", async () => {
     const standby = await swarm.startAnother("c2");
     await submit("t1");
