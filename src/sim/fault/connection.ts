@@ -174,6 +174,7 @@ export class Connection implements Transport {
       if (this.#status !== "reconnecting") return;
       if (link.isDown) return this.#tryAgain(Math.min(limits.reconnectMsMax, 2 * ms));
       this.#epoch += 1;
+      link.renew();
       this.#status = "connected";
       for (const subscription of this.#subscriptions) this.#announce(subscription);
       for (const { subject, data, reply } of this.#kept.take()) this.#send({ subject, data, reply });

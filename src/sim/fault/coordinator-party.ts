@@ -47,12 +47,11 @@ export class CoordinatorParty {
     return this.#isLeading;
   }
 
-  /** Up to which batch it has the journal; undefined while it does not run. The leader of the newest term has it all;
-   *  one that was deposed and has not heard of it would put its own in the place of what it never read. */
+  /** Up to which batch it has the journal; undefined while it does not run. Of one that leads: all, for it leads the newest
+   *  term, or was deposed and has not heard of it, and then it is for its successor to put back what both lose. */
   get knownIdx(): number | undefined {
     if (this.#coordinator === undefined) return undefined;
-    if (!this.#isLeading) return this.#coordinator.settledState?.idx ?? 0;
-    return this.#ledTerm === this.#watch.state.term ? Number.POSITIVE_INFINITY : 0;
+    return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);
   }
 
   start(): void {

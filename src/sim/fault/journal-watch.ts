@@ -25,7 +25,6 @@ export class JournalWatch {
   #doubtedSeq: number | undefined;
   /** Behind a hole that nobody has rescued yet. */
   #unrescuedSeq: number | undefined;
-  #lastDeadSeq = 0;
   #isBroken = false;
 
   constructor(habitat: Habitat) {
@@ -49,11 +48,6 @@ export class JournalWatch {
   /** Whether the journal has what it had, or a snapshot stands for it. */
   get isWhole(): boolean {
     return this.#doubtedSeq === undefined && this.#unrescuedSeq === undefined;
-  }
-
-  /** Sequence of the last dead record; 0 when there is none. */
-  get lastDeadSeq(): number {
-    return this.#lastDeadSeq;
   }
 
   /** How many of the last records were stored after an instant, virtual ms. */
@@ -140,7 +134,6 @@ export class JournalWatch {
     try {
       const verdict = this.#replay.take({ seq, bytes });
       if (verdict.kind === "dead") {
-        this.#lastDeadSeq = seq;
         this.#habitat.occurrences.note("dead-record");
         return undefined;
       }

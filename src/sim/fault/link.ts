@@ -1,6 +1,7 @@
 // The wire between one process and the server, in both directions. In good weather each message arrives, once, in
 // order, soon. Faults (weather.ts) change that for as long as they last.
 
+import { limits } from "../../limits.ts";
 import type { Random } from "../random.ts";
 import type { Engine, Owner } from "./engine.ts";
 
@@ -25,6 +26,8 @@ const FASTEST_MS = 0.1;
 const SLOWEST_MS = 0.8;
 /** The longest a late message takes, in means: beyond it the tail only makes seeds longer. */
 const TAIL_MAX = 40;
+/** …and than this, ms: a connection that is silent for longer is given up for another, by the client's pings. */
+const LATE_MS_MAX = limits.clientPingMs * (limits.clientPingsMax + 1);
 /** A second copy comes so much later at most, ms; most come soon. */
 const COPY_MS = 120_000;
 
@@ -47,6 +50,12 @@ export class Link {
     this.name = name;
     this.#engine = engine;
     this.#random = random;
+  }
+
+  /** A new connection is made over it, which does not wait for what the one before carries. */
+  renew(): void {
+    this.#arrivedMs.up = this.#engine.nowMs;
+    this.#arrivedMs.down = this.#engine.nowMs;
   }
 
   set(direction: Direction, condition: Condition | undefined): void {
@@ -94,7 +103,8 @@ export class Link {
 
   /** By Pareto with exponent 2: a mean, and no variance. A root is the same to the bit on every engine, a power is not. */
   #lateMs(meanMs: number): number {
-    return Math.min(meanMs * TAIL_MAX, meanMs / 2 / Math.sqrt(1 - this.#random.fraction()));
+    const lateMs = meanMs / 2 / Math.sqrt(1 - this.#random.fraction());
+    return Math.min(lateMs, meanMs * TAIL_MAX, LATE_MS_MAX);
   }
 
   #arrive(direction: Direction, ms: number, arrive: () => void, owner: Owner | undefined): void {

@@ -155,11 +155,10 @@ export class World implements Victims {
   cutTail(count: number): void {
     const { stream, jetStream, occurrences } = this.habitat;
     if (!this.#isHeldByAll() || stream.lastSeq === stream.firstSeq) return;
-    // Nobody keeps dead records, so nobody could put them back.
     // Whoever began in between holds only the newest, and takes the rest for lost.
     const bornMs = Math.max(...this.#coordinators.map(({ life }) => life?.bornMs ?? 0));
     const held = this.watch.storedSince(bornMs + STARTING_MS);
-    const lost = Math.min(count, held, stream.lastSeq - Math.max(stream.firstSeq, this.watch.lastDeadSeq));
+    const lost = Math.min(count, held, stream.lastSeq - stream.firstSeq);
     if (lost < 1) return;
     jetStream.restart();
     stream.loseTail(lost);

@@ -16,7 +16,7 @@ const lost: Condition = {
   heldUntilMs: 0,
 };
 
-it("a leader that was deposed and has not heard of it does not count as having the journal", async () => {
+it("a leader counts as having the journal, also one that was deposed and has not heard of it", async () => {
   const habitat = new Habitat(new Random("test"));
   const watch = new JournalWatch(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
@@ -34,10 +34,11 @@ it("a leader that was deposed and has not heard of it does not count as having t
   await run(500);
   const deposed = parties.find(({ isLeading }) => isLeading);
   expect(deposed?.knownIdx).toBe(Number.POSITIVE_INFINITY);
+  expect(parties.find((party) => party !== deposed)?.knownIdx).toBe(watch.state.idx);
   const link = habitat.linkOf(`${deposed?.id}/journal`);
   for (const direction of ["up", "down"] as const) link.set(direction, lost);
   await run(20_000, () => watch.state.term === 2);
   expect(deposed?.isLeading).toBe(true);
-  expect(deposed?.knownIdx).toBe(0);
+  expect(deposed?.knownIdx).toBe(Number.POSITIVE_INFINITY);
   expect(habitat.findings).toEqual([]);
 });
