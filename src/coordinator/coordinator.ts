@@ -355,7 +355,7 @@ class RunningCoordinator implements Coordinator {
     this.#leader.begin();
     this.#announce({ began: true });
     this.#role.next("leading");
-    if (this.#lostEnd !== undefined) this.#leader.trimAudit(batchIndex(this.#lostEnd + 1));
+    if (this.#lostEnd !== undefined) this.#leader.trimAudit(batchIndex(this.#lostEnd + 1), "tail-lost");
     this.#lostEnd = undefined;
     if (this.#hole !== undefined) this.#foundHole(this.#hole);
   }

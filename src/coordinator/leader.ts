@@ -18,18 +18,16 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
-import type { EventType } from "../core/event.ts";
+import type { EventType, TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
-import { unreadableError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
-import type { CodedError } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { Planner } from "../scheduling/planner.ts";
 import { Wake } from "../scheduling/wake.ts";
@@ -43,24 +41,23 @@ import type { Victory } from "./campaign.ts";
 import { Committer, type PendingBatch, type Stored } from "./committer.ts";
 import { type Compaction, type CompactionStatus, Compactor } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
+import { DueTimer } from "./due-timer.ts";
 import { EventPublisher } from "./event-publisher.ts";
-import { whyNotTo } from "./hand-over.ts";
-import { firstSeqBehindHoles } from "./hole.ts";
+import { HandOver } from "./hand-over.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
-import type { TransferRequest } from "./operator-requests.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
-import { purgeUnkept } from "./purge-unkept.ts";
-import { ReadBack } from "./read-back.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
-import { type LossReason, Rescue } from "./rescue.ts";
+import { Rescue } from "./rescue.ts";
+import { Rescuer } from "./rescuer.ts";
 import { RivalCheck } from "./rival-check.ts";
 import type { Timing } from "./timing.ts";
+import { takeCommands, takeEntries } from "./turn-intake.ts";
 
 export interface LeaderDeps {
   /** Of this coordinator, for people. */
@@ -110,6 +107,7 @@ export class Leader {
   readonly #state: SwarmState;
   readonly #planner: Planner;
   readonly #wake: Wake;
+  readonly #dueTimer: DueTimer;
   readonly #time: JournalClock;
   readonly #inbox = new Inbox();
   readonly #committer: Committer;
@@ -117,6 +115,7 @@ export class Leader {
   readonly #publisher: EventPublisher;
   readonly #compactor: Compactor | undefined;
   readonly #requests: Requests;
+  readonly #handOver: HandOver;
   readonly #victory: Victory;
   readonly #onEnd: (end: LeaderEnd) => void;
   readonly #jitter = () => this.#deps.random.next();
@@ -131,10 +130,6 @@ export class Leader {
   #provenMonotonicMs: number;
   #lastAppendMonotonicMs: number;
   #phase: "leading" | "ending" | "over" = "leading";
-  /** Once it steps down for another. */
-  #transfer: TransferRequest | undefined;
-  /** Called after each commit, for whoever waits for rest. */
-  #onCommitted: () => void = () => undefined;
   #isTurnScheduled = false;
   /** Entries that wait for their turn or for their commit. */
   #unanswered = 0;
@@ -142,14 +137,10 @@ export class Leader {
   #own: Command[] = [];
   #subscriptions: Subscription[] = [];
   #cancelPulse: (() => void) | undefined;
-  #cancelDue: (() => void) | undefined;
-  #dueArmedAt = Number.POSITIVE_INFINITY;
   #pulseMonotonicMs: number;
   readonly #refusals: RefusalTally;
   readonly #rescue: Rescue;
-  /** Bumped when a rescue takes the place of another. */
-  #rescueRound = 0;
-  readonly #readBack: ReadBack;
+  readonly #rescuer: Rescuer;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
@@ -160,6 +151,7 @@ export class Leader {
     this.#state = replay.state;
     this.#planner = new Planner(replay.state);
     this.#wake = new Wake(replay.state);
+    this.#dueTimer = new DueTimer(clock, () => this.#scheduleTurn());
     this.term = replay.position.term;
     this.#tail = replay.position;
     this.#committedIdx = replay.position.idx;
@@ -172,11 +164,15 @@ export class Leader {
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
     this.#rescue = new Rescue(deps, deps.compaction?.snapshots);
-    this.#readBack = new ReadBack(deps, {
-      onDoubt: () => this.#rescue.doubt(),
-      onFound: () => this.#guarded(() => this.#rescue.dispel()),
-      onUnreadable: (error) => this.#sawUnreadable(error),
-      onDamaged: (error) => this.#finish({ kind: "halted", error }),
+    this.#rescuer = new Rescuer(deps, this.#rescue, {
+      isOver: () => this.#isOver,
+      isSettled: () => this.isSettled,
+      folded: (seq) => this.#folded(seq),
+      continueBehind: (seq) => this.#committer.continueBehind(seq),
+      appendBeat: () => this.#appendBeat(),
+      resume: () => this.#scheduleTurn(),
+      trimAudit: (firstIdx, reason) => this.trimAudit(firstIdx, reason),
+      broke: (cause) => this.#broke(cause),
     });
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
@@ -184,6 +180,10 @@ export class Leader {
     const awaiting = new Awaiting();
     this.#outbox = new Outbox(transport, subjects, awaiting, this.presences);
     this.#publisher = new EventPublisher(transport, subjects);
+    this.#handOver = new HandOver(
+      { ...deps, term: this.term },
+      { enqueue: (entry) => this.enqueue(entry), end: () => this.end() },
+    );
     this.desk = new RequestDesk({
       ...deps,
       term: this.term,
@@ -196,7 +196,7 @@ export class Leader {
       refusals: this.#refusals,
       enqueue: (entry) => this.enqueue(entry),
       isTrusted: () => this.#isTrusted(),
-      transfer: (request) => this.#takeTransfer(request),
+      transfer: (request) => this.#handOver.take(request),
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
     this.#compactor = this.#startCompactor();
@@ -219,9 +219,9 @@ export class Leader {
         onDead: (record, reason) => this.#sawDead(record, reason),
         onRefilled: (records) => {
           deps.logger.error({ records }, "the journal had lost its end: it was put back");
-          this.#readBack.lookSoon();
+          this.#rescuer.lookSoon();
         },
-        onTailLost: (lastSeq, error) => this.#guarded(() => this.#lostTail(lastSeq, error)),
+        onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescuer.saveLostTail(lastSeq, error)),
         onDeposed: () => this.#finish({ kind: "deposed" }),
         onHalted: (error) => this.#finish({ kind: "halted", error }),
         onFull: (isFull, message) => this.#sawFull(isFull, message),
@@ -273,8 +273,7 @@ export class Leader {
 
   /** Puts an entry before the next turn. @returns false when the inbox is full */
   enqueue(entry: InboxEntry): boolean {
-    const isClosed = this.#phase === "over" || this.#phase === "ending";
-    if (isClosed || this.#unanswered >= limits.inboxDepthMax) return false;
+    if (this.#phase !== "leading" || this.#unanswered >= limits.inboxDepthMax) return false;
     this.#unanswered += 1;
     this.#inbox.push(entry);
     this.#scheduleTurn();
@@ -283,7 +282,7 @@ export class Leader {
 
   /** Ends the term of its own accord: takes nothing new, settles what is in flight, says so in the journal. */
   end(): void {
-    if (this.#phase === "over" || this.#phase === "ending") return;
+    if (this.#phase !== "leading") return;
     this.#phase = "ending";
     this.#unsubscribe();
     this.#scheduleTurn();
@@ -291,35 +290,13 @@ export class Leader {
 
   /** The journal lost records that a restart would read, under an unchanged end. */
   rescue(lost: JournalDamagedError): void {
-    this.#rescueAtRest("hole", lost);
+    this.#rescuer.saveAtRest("hole", lost);
   }
 
-  /** The journal lost its end before this term, and what stood there cannot be read: the audit begins at `firstIdx`. */
-  trimAudit(firstIdx: BatchIndex): void {
-    this.#own.push({ type: "TrimAudit", firstIdx, reason: "tail-lost" });
+  /** The journal lost records that nobody can read any more: the audit begins at `firstIdx`. */
+  trimAudit(firstIdx: BatchIndex, reason: TrimReason): void {
+    this.#own.push({ type: "TrimAudit", firstIdx, reason });
     this.#scheduleTurn();
-  }
-
-  /** Decided behind what came before it, answered with the end of the term. */
-  #takeTransfer(request: TransferRequest): boolean {
-    const { of, to, answer } = request;
-    let refusal: CodedError | undefined;
-    let isDone = false;
-    return this.enqueue({
-      commands: [],
-      replies: [],
-      look: () => {
-        isDone = of < this.term || to === this.#deps.id;
-        refusal = isDone ? undefined : whyNotTo(to, this.#deps.standbys());
-        if (isDone || refusal !== undefined) return;
-        this.#transfer ??= request;
-        this.end();
-      },
-      finish: (commit) => {
-        if (refusal !== undefined) answer(refusal);
-        else if (isDone) answer({ ok: true, ...commit });
-      },
-    });
   }
 
   /** Ends at once, leaving what is in flight as it is. */
@@ -330,7 +307,7 @@ export class Leader {
   // --- the turn -----------------------------------------------------------------------------------
 
   #scheduleTurn(): void {
-    if (this.#isTurnScheduled || this.#phase === "over") return;
+    if (this.#isTurnScheduled || this.#isOver) return;
     this.#isTurnScheduled = true;
     this.#deps.clock.soon(() => {
       this.#isTurnScheduled = false;
@@ -339,7 +316,7 @@ export class Leader {
   }
 
   #runTurn(): void {
-    if (this.#phase === "over" || !this.#committer.hasRoom) return; // a commit runs the next one
+    if (this.#isOver || !this.#committer.hasRoom) return; // a commit runs the next one
     if (this.#rescue.holdsTurns) return; // its end does
     if (this.#held.some((held) => this.#isEndTerm(held))) return; // nothing follows a term's end
     this.#guarded(() => {
@@ -356,44 +333,18 @@ export class Leader {
     const at = this.#time.now();
     const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1), this.#planner);
     const entries: InboxEntry[] = [];
-    const tookAll = this.#takeOwn(turn) && this.#takeInbox(turn, entries, startedMs);
+    const isLate = () => this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax;
+    const waiting = { inbox: this.#inbox, state: this.#state, isLate, done: entries };
+    const tookAll = takeCommands(turn, this.#own) && takeEntries(turn, waiting);
     const didDue = turn.takeDue(this.#jitter);
     const didPlan = turn.plan();
     if (last !== undefined) turn.take(last);
     this.mirrors.sync(this.#state, turn.touchedAgents);
     this.#wake.touch(turn.touchedAgents);
     this.#commitTurn({ turn, at, entries });
-    this.#armDueTimer(at);
+    this.#dueTimer.set(this.#wake.nextAt(at), at);
     if (!tookAll || !didDue || !didPlan) this.#scheduleTurn();
     this.#noteTurnLength(startedMs);
-  }
-
-  #takeOwn(turn: Turn): boolean {
-    for (let command = this.#own[0]; command !== undefined; command = this.#own[0]) {
-      if (turn.isFull || turn.take(command).kind === "again") return false;
-      this.#own.shift();
-    }
-    return true;
-  }
-
-  #takeInbox(turn: Turn, done: InboxEntry[], startedMs: number): boolean {
-    let commands = 0;
-    const isLate = () => this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax;
-    for (let entry = this.#inbox.peek(); entry !== undefined; entry = this.#inbox.peek()) {
-      while (entry.replies.length < entry.commands.length) {
-        if (turn.isFull || commands >= limits.turnCommandsMax) return false;
-        if (commands % limits.turnClockCommands === limits.turnClockCommands - 1 && isLate()) return false;
-        const reply = turn.take(entry.commands[entry.replies.length] as Command);
-        commands += 1;
-        if (reply.kind === "again") return false;
-        entry.replies.push(reply);
-      }
-      entry.look?.(this.#state);
-      done.push(entry);
-      this.#inbox.shift();
-      if (entry.look !== undefined && isLate()) return this.#inbox.depth === 0;
-    }
-    return true;
   }
 
   #commitTurn(held: Held): void {
@@ -455,7 +406,7 @@ export class Leader {
     }
     const commit = this.committed;
     this.#rescue.tell(() => this.#tell(held, commit));
-    this.#onCommitted();
+    this.#rescuer.committed();
     if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
     else this.#scheduleTurn();
   }
@@ -490,18 +441,19 @@ export class Leader {
   }
 
   #endTerm(): void {
-    const to = this.#transfer?.to;
+    const to = this.#handOver.accepted?.to;
     this.#appendTurn({ last: { type: "EndTerm", ...(to === undefined ? {} : { to }) } });
   }
 
   #hasEnded(): void {
-    if (this.#transfer === undefined) return this.#finish({ kind: "ended" });
-    this.#transfer.answer({ ok: true, ...this.committed });
-    this.#finish({ kind: "handed-over", folded: this.#folded(this.#committer.lastSeq) });
+    const transfer = this.#handOver.accepted;
+    if (transfer === undefined) return this.#finish({ kind: "ended" });
+    transfer.answer({ ok: true, ...this.committed });
+    this.#finish({ kind: "handed-over", folded: this.#folded() });
   }
 
   /** The journal up to the newest batch, to go on behind the record `seq`. */
-  #folded(seq: number): Folded {
+  #folded(seq = this.#committer.lastSeq): Folded {
     const { places, deadRecords } = this.#replay;
     const position = { ...this.#tail, seq };
     return { state: this.#state, position, lastEventType: this.#lastEventType, places, deadRecords };
@@ -511,88 +463,7 @@ export class Leader {
     return held.turn.recorded.some(({ event }) => event.type === "TermEnded");
   }
 
-  // --- what the journal lost ----------------------------------------------------------------------
-
-  #rescueAtRest(reason: LossReason, lost: JournalDamagedError): void {
-    if (this.#isOver || this.#rescue.holdsTurns) return;
-    this.#guarded(() => {
-      this.#rescue.begin(reason, lost);
-      void this.#save(() => this.#foldedAtRest());
-    });
-  }
-
-  #lostTail(lastSeq: number, error: JournalDamagedError): void {
-    this.#rescue.begin("tail-lost", error);
-    void this.#save(async () => this.#folded(lastSeq));
-  }
-
-  /** Where there is nothing to save to, it is waited for. */
-  #sawUnreadable(error: JournalDamagedError): void {
-    if (this.#rescue.canSave) this.#rescueAtRest("unreadable", error);
-    else this.#deps.logger.error({ err: error }, "the journal does not keep what it acknowledges");
-  }
-
-  /** Saves the state, behind which the journal goes on; what is in flight is durable with it. Over once the journal
-   *  keeps what is appended behind it. */
-  async #save(fold: () => Promise<Folded>): Promise<void> {
-    this.#rescueRound += 1;
-    const round = this.#rescueRound;
-    const { reason } = this.#rescue;
-    const isCurrent = () => !this.#isOver && round === this.#rescueRound;
-    let mayPurge = true;
-    try {
-      let folded = await this.#rescue.save(fold);
-      if (!isCurrent()) return;
-      if (reason === "tail-lost") this.#committer.continueBehind(folded.position.seq);
-      while (!(await this.#isKeptBehind(folded))) {
-        if (!isCurrent()) return;
-        this.#rescue.begin("unreadable", unreadableError(folded.position.seq + 1));
-        folded = await this.#rescue.save(() => this.#foldedAtRest());
-        if (!isCurrent()) return;
-        if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
-          mayPurge = false; // what it did not help once it will not help again
-          continue;
-        }
-        this.#deps.logger.error(
-          { idx: folded.position.idx },
-          "the state is saved, and the journal still does not keep what it acknowledges: purge its stream (`nats stream purge`), which the snapshot stands for, or replace the server",
-        );
-        await new Promise<void>((resolve) => this.#deps.clock.after(limits.rescueProbeMs, resolve));
-        if (!isCurrent()) return;
-      }
-      if (!isCurrent()) return;
-      this.#readBack.forgive();
-      this.#rescue.end();
-      this.#scheduleTurn();
-      await this.#trimAudit(folded, reason);
-    } catch (cause) {
-      this.#broke(cause);
-    }
-  }
-
-  /** Appends a beat: stored, it proves that nobody else went on there, and found, that the journal keeps it. */
-  async #isKeptBehind({ position }: Folded): Promise<boolean> {
-    this.#appendBeat();
-    await this.#atRest();
-    return !this.#isOver && this.#readBack.areKept(position.seq + 1);
-  }
-
-  /** Once nothing is in flight. */
-  async #atRest(): Promise<void> {
-    while (this.#held.length > 0 && !this.#isOver)
-      await new Promise<void>((resolve) => {
-        this.#onCommitted = resolve;
-      });
-  }
-
-  async #foldedAtRest(): Promise<Folded> {
-    await this.#atRest();
-    return this.#folded(this.#committer.lastSeq);
-  }
-
-  get #isOver(): boolean {
-    return this.#phase === "over";
-  }
+  // --- what only time brings ----------------------------------------------------------------------
 
   #appendBeat(): void {
     const at = this.#time.now();
@@ -601,31 +472,14 @@ export class Leader {
     this.#commitTurn({ turn, at, entries: [] });
   }
 
-  /** Puts on record from which batch on the journal is whole again. */
-  async #trimAudit({ position, places }: Folded, loss: LossReason): Promise<void> {
-    const { journal, logger } = this.#deps;
-    const reason = loss === "tail-lost" ? "tail-lost" : "hole";
-    try {
-      const firstSeq =
-        reason === "hole" ? await firstSeqBehindHoles(journal, position.seq) : position.seq + 1;
-      const firstIdx = places.firstFrom(firstSeq) ?? batchIndex(position.idx + 1);
-      this.#own.push({ type: "TrimAudit", firstIdx, reason });
-      this.#scheduleTurn();
-    } catch (cause) {
-      logger.warn({ err: cause }, "it could not be read where the journal is whole again");
-    }
-  }
-
-  // --- what only time brings ----------------------------------------------------------------------
-
   #pulse(): void {
-    if (this.#phase === "over") return;
+    if (this.#isOver) return;
     const now = this.#deps.clock.monotonicMs();
     const { pulseMs, pulseLateMs } = this.#deps.timing;
     const isLate = now - this.#pulseMonotonicMs > pulseLateMs + pulseMs;
     const isConnected = this.#deps.transport.status() === "connected";
     if (isLate || !isConnected) this.presences.restart(this.#state);
-    if (!isConnected) this.#readBack.lookSoon(); // once it is: the server may have lost something
+    if (!isConnected) this.#rescuer.lookSoon(); // once it is: the server may have lost something
     this.#pulseMonotonicMs = now;
     if (this.#rescue.takesBeats && this.#beat(now).length > 0) this.#appendBeat();
     // While what an earlier pulse found is undecided, finding it again would only pile up.
@@ -637,7 +491,7 @@ export class Leader {
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0) this.#scheduleTurn();
     this.#deps.room.look();
-    this.#readBack.look();
+    this.#rescuer.look();
     this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
   }
@@ -647,18 +501,6 @@ export class Leader {
     const { beatMs, pulseMs } = this.#deps.timing;
     const isIdle = this.#held.length === 0 && now - this.#lastAppendMonotonicMs >= beatMs - pulseMs;
     return this.#deps.journal.sharable && isIdle ? [{ type: "RenewTerm" }] : [];
-  }
-
-  #armDueTimer(now: Instant): void {
-    const dueAt = this.#wake.nextAt(now) ?? Number.POSITIVE_INFINITY;
-    if (dueAt >= this.#dueArmedAt) return;
-    this.#cancelDue?.();
-    this.#dueArmedAt = dueAt;
-    const waitMs = Math.min(Math.max(0, dueAt - now), limits.timerMsMax);
-    this.#cancelDue = this.#deps.clock.after(waitMs, () => {
-      this.#dueArmedAt = Number.POSITIVE_INFINITY;
-      this.#scheduleTurn();
-    });
   }
 
   // --- endings and alarms -------------------------------------------------------------------------
@@ -681,6 +523,10 @@ export class Leader {
     const turnMs = this.#deps.clock.monotonicMs() - startedMs;
     if (turnMs > limits.turnMsAlarm)
       this.#deps.logger.warn({ turnMs: Math.round(turnMs) }, "a turn took long");
+  }
+
+  get #isOver(): boolean {
+    return this.#phase === "over";
   }
 
   /** Whatever throws in here is a bug, and leading on with it would do harm. */
@@ -706,15 +552,14 @@ export class Leader {
   }
 
   #finish(end: LeaderEnd): void {
-    if (this.#phase === "over") return;
+    if (this.#isOver) return;
     this.#phase = "over";
     this.#unsubscribe();
     this.#cancelPulse?.();
     this.#compactor?.end();
-    this.#cancelDue?.();
+    this.#dueTimer.stop();
     this.#committer.stop();
-    this.#rescue.stop();
-    this.#readBack.stop();
+    this.#rescuer.stop();
     this.#onEnd(end);
   }
 }

@@ -1,0 +1,194 @@
+// Sees a leader's journal through a loss: learns that records are gone (from whoever found it, or by reading back what was
+// acknowledged, read-back.ts), saves the state that stands for them, and lets go once the journal is proven to keep again.
+//
+//   at rest → save → go on behind it → append a beat → is it found? ─yes→ put on record where the audit is whole again
+//     ▲                                                    │ no
+//     └──────── wait, or purge once what is not kept ◄─────┘   (purge-unkept.ts)
+//
+// Not here: what the leader may do and say meanwhile (rescue.ts).
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import type { TrimReason } from "../core/event.ts";
+import type { JournalDamagedError } from "../errors.ts";
+import { type BatchIndex, batchIndex } from "../ids.ts";
+import { unreadableError } from "../journal/faults.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
+import type { Folded } from "../journal/replay.ts";
+import { limits } from "../limits.ts";
+import { firstSeqBehindHoles } from "./hole.ts";
+import { purgeUnkept } from "./purge-unkept.ts";
+import { ReadBack } from "./read-back.ts";
+import type { LossReason, Rescue } from "./rescue.ts";
+
+export interface RescuerDeps {
+  readonly journal: Journal;
+  readonly recent: RecentRecords;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What is asked of the leader whose state is saved. */
+export interface RescuedLeader {
+  readonly isOver: () => boolean;
+  /** Whether nothing is in flight. */
+  readonly isSettled: () => boolean;
+  /** The journal up to the newest batch, to go on behind the record `seq`; by default, the last one that it knows. */
+  readonly folded: (seq?: number) => Folded;
+  /** What was in flight is durable without the journal: appends behind the record `seq`. */
+  readonly continueBehind: (seq: number) => void;
+  readonly appendBeat: () => void;
+  /** Turns go on. */
+  readonly resume: () => void;
+  /** Puts on record from which batch on the journal is whole. */
+  readonly trimAudit: (firstIdx: BatchIndex, reason: TrimReason) => void;
+  /** The term cannot go on. */
+  readonly broke: (cause: unknown) => void;
+}
+
+export class Rescuer {
+  readonly #deps: RescuerDeps;
+  readonly #rescue: Rescue;
+  readonly #leader: RescuedLeader;
+  readonly #readBack: ReadBack;
+  /** Bumped when a rescue takes the place of another. */
+  #round = 0;
+  /** Called after each commit, for whoever waits for rest. */
+  #onCommitted: () => void = () => undefined;
+
+  constructor(deps: RescuerDeps, rescue: Rescue, leader: RescuedLeader) {
+    this.#deps = deps;
+    this.#rescue = rescue;
+    this.#leader = leader;
+    this.#readBack = new ReadBack(deps, {
+      onDoubt: () => this.#rescue.doubt(),
+      onFound: () => this.#dispel(),
+      onUnreadable: (error) => this.#sawUnreadable(error),
+      onDamaged: (error) => this.#leader.broke(error),
+    });
+  }
+
+  /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
+  look(): void {
+    this.#readBack.look();
+  }
+
+  /** The server may have lost something: the next look asks, however young the last answer is. */
+  lookSoon(): void {
+    this.#readBack.lookSoon();
+  }
+
+  /** To be called after each commit. */
+  committed(): void {
+    this.#onCommitted();
+  }
+
+  /** The journal lost records that a restart would read: saves the state once nothing is in flight. */
+  saveAtRest(reason: LossReason, lost: JournalDamagedError): void {
+    if (this.#leader.isOver() || this.#rescue.holdsTurns) return;
+    try {
+      this.#rescue.begin(reason, lost);
+    } catch (cause) {
+      return this.#leader.broke(cause);
+    }
+    void this.#save(() => this.#foldedAtRest());
+  }
+
+  /** The journal ends at `lastSeq`: what is in flight finds no place, and is saved with the rest.
+   *  @throws JournalDamagedError where there is nowhere to save to */
+  saveLostTail(lastSeq: number, lost: JournalDamagedError): void {
+    this.#rescue.begin("tail-lost", lost);
+    void this.#save(async () => this.#leader.folded(lastSeq));
+  }
+
+  stop(): void {
+    this.#rescue.stop();
+    this.#readBack.stop();
+  }
+
+  #dispel(): void {
+    try {
+      this.#rescue.dispel();
+    } catch (cause) {
+      this.#leader.broke(cause);
+    }
+  }
+
+  /** Where there is nothing to save to, it is waited for. */
+  #sawUnreadable(error: JournalDamagedError): void {
+    if (this.#rescue.canSave) this.saveAtRest("unreadable", error);
+    else this.#deps.logger.error({ err: error }, "the journal does not keep what it acknowledges");
+  }
+
+  /** Saves the state, behind which the journal goes on; what is in flight is durable with it. Over once the journal
+   *  keeps what is appended behind it. */
+  async #save(fold: () => Promise<Folded>): Promise<void> {
+    this.#round += 1;
+    const round = this.#round;
+    const { reason } = this.#rescue;
+    const isCurrent = () => !this.#leader.isOver() && round === this.#round;
+    let mayPurge = true;
+    try {
+      let folded = await this.#rescue.save(fold);
+      if (!isCurrent()) return;
+      if (reason === "tail-lost") this.#leader.continueBehind(folded.position.seq);
+      while (!(await this.#isKeptBehind(folded))) {
+        if (!isCurrent()) return;
+        this.#rescue.begin("unreadable", unreadableError(folded.position.seq + 1));
+        folded = await this.#rescue.save(() => this.#foldedAtRest());
+        if (!isCurrent()) return;
+        if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
+          mayPurge = false; // what it did not help once it will not help again
+          continue;
+        }
+        this.#deps.logger.error(
+          { idx: folded.position.idx },
+          "the state is saved, and the journal still does not keep what it acknowledges: purge its stream (`nats stream purge`), which the snapshot stands for, or replace the server",
+        );
+        await new Promise<void>((resolve) => this.#deps.clock.after(limits.rescueProbeMs, resolve));
+        if (!isCurrent()) return;
+      }
+      if (!isCurrent()) return;
+      this.#readBack.forgive();
+      this.#rescue.end();
+      this.#leader.resume();
+      await this.#trimAudit(folded, reason);
+    } catch (cause) {
+      this.#leader.broke(cause);
+    }
+  }
+
+  /** Appends a beat: stored, it proves that nobody else went on there, and found, that the journal keeps it. */
+  async #isKeptBehind({ position }: Folded): Promise<boolean> {
+    this.#leader.appendBeat();
+    await this.#atRest();
+    return !this.#leader.isOver() && this.#readBack.areKept(position.seq + 1);
+  }
+
+  async #foldedAtRest(): Promise<Folded> {
+    await this.#atRest();
+    return this.#leader.folded();
+  }
+
+  /** Once nothing is in flight. */
+  async #atRest(): Promise<void> {
+    while (!this.#leader.isSettled() && !this.#leader.isOver())
+      await new Promise<void>((resolve) => {
+        this.#onCommitted = resolve;
+      });
+  }
+
+  async #trimAudit({ position, places }: Folded, loss: LossReason): Promise<void> {
+    const { journal, logger } = this.#deps;
+    const reason = loss === "tail-lost" ? "tail-lost" : "hole";
+    try {
+      const firstSeq =
+        reason === "hole" ? await firstSeqBehindHoles(journal, position.seq) : position.seq + 1;
+      const firstIdx = places.firstFrom(firstSeq) ?? batchIndex(position.idx + 1);
+      this.#leader.trimAudit(firstIdx, reason);
+    } catch (cause) {
+      logger.warn({ err: cause }, "it could not be read where the journal is whole again");
+    }
+  }
+}
