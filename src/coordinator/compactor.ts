@@ -12,10 +12,11 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
+import type { RecordedEvent } from "../core/step.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Tail } from "../journal/replay.ts";
+import type { Replay, Tail } from "../journal/replay.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { Retention } from "../journal/snapshot/trim.ts";
@@ -35,7 +36,6 @@ export interface Compaction {
 export interface CompactorDeps extends Compaction {
   readonly journal: Journal;
   readonly room: JournalRoom;
-  readonly places: BatchPlaces;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -55,6 +55,7 @@ interface Backlog {
 
 export class Compactor {
   readonly #deps: CompactorDeps;
+  readonly #places: BatchPlaces;
   /** Asks for a command in the next turn. */
   readonly #ask: (command: Command) => void;
   readonly #ending = new AbortController();
@@ -72,41 +73,28 @@ export class Compactor {
   #purgeTo: BatchIndex | undefined;
   #isPurging = false;
 
-  /** @param start.seq of the last committed record · @param start.firstIdx where the audit begins, on record */
-  constructor(
-    deps: CompactorDeps,
-    start: {
-      readonly seq: number;
-      readonly at: Instant;
-      readonly idx: BatchIndex;
-      readonly tail: Tail;
-      readonly firstIdx: BatchIndex;
-    },
-    ask: (command: Command) => void,
-  ) {
+  /** @param replay of the journal up to and with the last committed batch */
+  constructor(deps: CompactorDeps, replay: Replay, ask: (command: Command) => void) {
+    const { state, position, tail, places } = replay;
     this.#deps = deps;
+    this.#places = places;
     this.#ask = ask;
-    this.#committedSeq = start.seq;
-    this.#sinceAt = start.at;
-    this.#purgeTo = start.firstIdx > 1 ? start.firstIdx : undefined;
-    void this.#begin(start.tail, start.idx);
+    this.#committedSeq = position.seq;
+    this.#sinceAt = state.at;
+    this.#purgeTo = state.auditFirstIdx > 1 ? state.auditFirstIdx : undefined;
+    void this.#begin(tail, position.idx);
   }
 
   get status(): CompactionStatus {
     return { newest: this.#newest, failure: this.#failure };
   }
 
-  /** Takes note of a batch. */
-  committed(seq: number, events: number, bytes: number): void {
+  /** Takes note of a batch. What it says is gone may be purged now. @param bytes of its record */
+  committed(recorded: readonly RecordedEvent[], { seq, bytes }: { seq: number; bytes: number }): void {
     this.#committedSeq = seq;
-    this.#backlog.events += events;
+    this.#backlog.events += recorded.length;
     this.#backlog.bytes += bytes;
-  }
-
-  /** Batches before `firstIdx` are gone, on the record: now they may go. */
-  trimmed(firstIdx: BatchIndex): void {
-    this.#purgeTo = firstIdx;
-    void this.#purge();
+    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#trimmed(event.firstIdx);
   }
 
   /** Looks whether something is due. @param at journal time */
@@ -119,6 +107,11 @@ export class Compactor {
   /** The term is over: what is being made is given up. */
   end(): void {
     this.#ending.abort();
+  }
+
+  #trimmed(firstIdx: BatchIndex): void {
+    this.#purgeTo = firstIdx;
+    void this.#purge();
   }
 
   get #now(): number {
@@ -198,7 +191,7 @@ export class Compactor {
 
   async #purge(): Promise<void> {
     const firstIdx = this.#purgeTo;
-    const seq = firstIdx && this.#deps.places.seqOf(firstIdx);
+    const seq = firstIdx && this.#places.seqOf(firstIdx);
     if (this.#isPurging || seq === undefined || this.#now < this.#retryMonotonicMs) return;
     this.#isPurging = true;
     const { journal, snapshots, logger, room } = this.#deps;

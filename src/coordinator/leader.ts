@@ -18,15 +18,14 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
-import type { EventType, TrimReason } from "../core/event.ts";
+import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
-import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
-import { encodeBatch, hashOf } from "../journal/batch.ts";
+import type { BatchIndex, Instant, Term } from "../ids.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts";
+import type { DeadReason, Folded, Replay } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { Planner } from "../scheduling/planner.ts";
@@ -44,6 +43,7 @@ import { tellDead } from "./dead-records.ts";
 import { DueTimer } from "./due-timer.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { HandOver } from "./hand-over.ts";
+import { endsTerm, type Held, InFlight } from "./in-flight.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import type { JournalRoom } from "./journal-room.ts";
@@ -57,6 +57,7 @@ import { Rescue } from "./rescue.ts";
 import { Rescuer } from "./rescuer.ts";
 import { RivalCheck } from "./rival-check.ts";
 import type { Timing } from "./timing.ts";
+import { Trust } from "./trust.ts";
 import { takeCommands, takeEntries } from "./turn-intake.ts";
 
 export interface LeaderDeps {
@@ -87,13 +88,6 @@ export type LeaderEnd =
   | { readonly kind: "ended" }
   | { readonly kind: "halted"; readonly error: WaggleError };
 
-/** What happens when a batch is committed. */
-interface Held {
-  readonly turn: Turn;
-  readonly at: Instant;
-  readonly entries: InboxEntry[];
-}
-
 export class Leader {
   readonly term: Term;
   readonly mirrors = new AgentMirrors();
@@ -110,6 +104,8 @@ export class Leader {
   readonly #dueTimer: DueTimer;
   readonly #time: JournalClock;
   readonly #inbox = new Inbox();
+  readonly #inFlight: InFlight;
+  readonly #trust: Trust;
   readonly #committer: Committer;
   readonly #outbox: Outbox;
   readonly #publisher: EventPublisher;
@@ -120,15 +116,6 @@ export class Leader {
   readonly #onEnd: (end: LeaderEnd) => void;
   readonly #jitter = () => this.#deps.random.next();
 
-  /** Batches in flight, oldest first. */
-  readonly #held: Held[] = [];
-  #tail: ChainTail;
-  #committedIdx: BatchIndex;
-  /** Of the last committed batch. */
-  #lastEventType: EventType = "TermStarted";
-  /** When the last acknowledged append was sent. */
-  #provenMonotonicMs: number;
-  #lastAppendMonotonicMs: number;
   #phase: "leading" | "ending" | "over" = "leading";
   #isTurnScheduled = false;
   /** Entries that wait for their turn or for their commit. */
@@ -153,14 +140,12 @@ export class Leader {
     this.#wake = new Wake(replay.state);
     this.#dueTimer = new DueTimer(clock, () => this.#scheduleTurn());
     this.term = replay.position.term;
-    this.#tail = replay.position;
-    this.#committedIdx = replay.position.idx;
+    this.#inFlight = new InFlight(replay);
+    this.#trust = new Trust(deps, victory.sentMonotonicMs);
     this.#time = victory.time;
     this.#victory = victory;
     this.#onEnd = onEnd;
     const now = clock.monotonicMs();
-    this.#provenMonotonicMs = victory.sentMonotonicMs;
-    this.#lastAppendMonotonicMs = now;
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
     this.#rescue = new Rescue(deps, deps.compaction?.snapshots);
@@ -210,7 +195,7 @@ export class Leader {
         rivals: new RivalCheck({
           ...deps,
           term: this.term,
-          provenMonotonicMs: () => this.#provenMonotonicMs,
+          provenMonotonicMs: () => this.#trust.provenMonotonicMs,
           isOver: () => this.#isOver,
         }),
       },
@@ -255,11 +240,11 @@ export class Leader {
 
   /** Whether all that the state contains is committed. */
   get isSettled(): boolean {
-    return this.#held.length === 0;
+    return this.#inFlight.newest === undefined;
   }
 
   get committed(): Commit {
-    return { term: this.term, idx: this.#committedIdx };
+    return this.#inFlight.committed;
   }
 
   /** Journal time. */
@@ -268,7 +253,7 @@ export class Leader {
   }
 
   get journalId(): string {
-    return this.#tail.journal;
+    return this.#inFlight.journalId;
   }
 
   /** Puts an entry before the next turn. @returns false when the inbox is full */
@@ -318,12 +303,12 @@ export class Leader {
   #runTurn(): void {
     if (this.#isOver || !this.#committer.hasRoom) return; // a commit runs the next one
     if (this.#rescue.holdsTurns) return; // its end does
-    if (this.#held.some((held) => this.#isEndTerm(held))) return; // nothing follows a term's end
+    if (this.#inFlight.hasTermEnd) return; // nothing follows a term's end
     this.#guarded(() => {
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
       if (isLast) return this.#endTerm();
       this.#appendTurn();
-      if (this.#phase === "ending" && this.#held.length === 0) this.#scheduleTurn(); // no commit will
+      if (this.#phase === "ending" && this.isSettled) this.#scheduleTurn(); // no commit will
     });
   }
 
@@ -331,7 +316,7 @@ export class Leader {
   #appendTurn({ last }: { readonly last?: Command } = {}): void {
     const startedMs = this.#deps.clock.monotonicMs();
     const at = this.#time.now();
-    const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1), this.#planner);
+    const turn = new Turn(this.#state, at, this.#inFlight.nextIdx, this.#planner);
     const entries: InboxEntry[] = [];
     const isLate = () => this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax;
     const waiting = { inbox: this.#inbox, state: this.#state, isLate, done: entries };
@@ -351,63 +336,39 @@ export class Leader {
     if (held.turn.recorded.length === 0 && held.entries.length > 0 && !this.#mayAnswerNow())
       held.turn.take({ type: "RenewTerm" });
     if (held.turn.recorded.length > 0) return this.#append(held);
-    const newest = this.#held.at(-1);
+    const { newest } = this.#inFlight;
     if (newest !== undefined) newest.entries.push(...held.entries);
     else this.#answer(held.entries);
   }
 
-  /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. A
-   *  batch that was sent long ago may have been stored before another leader was elected, and the question came after. */
+  /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. */
   #mayAnswerNow(): boolean {
-    return this.#held.length > 0 ? this.#isYoung(this.#lastAppendMonotonicMs) : this.#isTrusted();
+    return this.isSettled ? this.#isTrusted() : this.#trust.willBeProven;
   }
 
   /** Whether something definite may be said without a commit. */
   #isTrusted(): boolean {
-    return this.#rescue.phase === "none" && this.#isYoung(this.#provenMonotonicMs);
-  }
-
-  /** Whether an append sent then, once it is known to be stored, shows that no other leader can be elected by now. */
-  #isYoung(sentMonotonicMs: number): boolean {
-    if (!this.#deps.journal.sharable) return true;
-    return this.#deps.clock.monotonicMs() - sentMonotonicMs < this.#deps.timing.trustMs;
+    return this.#rescue.phase === "none" && this.#trust.isProven;
   }
 
   #append(held: Held): void {
-    const { journal, hash, idx } = this.#tail;
-    const header = { journal, term: this.term, idx: batchIndex(idx + 1), prev: hash, at: held.at };
-    const bytes = encodeBatch(
-      header,
-      held.turn.recorded.map(({ json }) => json),
-    );
-    const batch: PendingBatch = {
-      journal,
-      term: this.term,
-      idx: header.idx,
-      bytes,
-      hash: hashOf(bytes),
-      startsTerm: false,
-    };
-    this.#tail = { journal, term: this.term, idx: header.idx, hash: batch.hash };
-    this.#lastAppendMonotonicMs = this.#deps.clock.monotonicMs();
-    this.#held.push(held);
+    const batch = this.#inFlight.add(held);
+    this.#trust.appended();
     this.#committer.append(batch);
   }
 
   #committed(batch: PendingBatch, stored: Stored | undefined): void {
-    const held = this.#held.shift();
+    const held = this.#inFlight.take(batch);
     if (held === undefined) return this.#broke(new InvariantError("every committed batch was held"));
-    this.#committedIdx = batch.idx;
-    this.#lastEventType = held.turn.recorded.at(-1)?.event.type ?? this.#lastEventType;
     if (stored !== undefined) {
       this.#replay.places.add(batch.idx, stored.seq);
-      this.#provenMonotonicMs = stored.sentMonotonicMs;
-      this.#compactCommitted(held, { seq: stored.seq, bytes: batch.bytes.length });
+      this.#trust.acknowledged(stored.sentMonotonicMs);
+      this.#compactor?.committed(held.turn.recorded, { seq: stored.seq, bytes: batch.bytes.length });
     }
     const commit = this.committed;
     this.#rescue.tell(() => this.#tell(held, commit));
     this.#rescuer.committed();
-    if (this.#phase === "ending" && this.#isEndTerm(held)) this.#hasEnded();
+    if (this.#phase === "ending" && endsTerm(held)) this.#hasEnded();
     else this.#scheduleTurn();
   }
 
@@ -421,18 +382,10 @@ export class Leader {
   #startCompactor(): Compactor | undefined {
     const { compaction } = this.#deps;
     if (compaction === undefined) return undefined;
-    const { position, state, tail, places } = this.#replay;
-    const start = { seq: position.seq, idx: position.idx, at: state.at, tail, firstIdx: state.auditFirstIdx };
-    return new Compactor({ ...this.#deps, ...compaction, places }, start, (command) => {
+    return new Compactor({ ...this.#deps, ...compaction }, this.#replay, (command) => {
       this.#own.push(command);
       this.#scheduleTurn();
     });
-  }
-
-  #compactCommitted({ turn }: Held, { seq, bytes }: { readonly seq: number; readonly bytes: number }): void {
-    this.#compactor?.committed(seq, turn.recorded.length, bytes);
-    for (const { event } of turn.recorded)
-      if (event.type === "AuditTrimmed") this.#compactor?.trimmed(event.firstIdx);
   }
 
   #answer(entries: readonly InboxEntry[]): void {
@@ -452,22 +405,15 @@ export class Leader {
     this.#finish({ kind: "handed-over", folded: this.#folded() });
   }
 
-  /** The journal up to the newest batch, to go on behind the record `seq`. */
   #folded(seq = this.#committer.lastSeq): Folded {
-    const { places, deadRecords } = this.#replay;
-    const position = { ...this.#tail, seq };
-    return { state: this.#state, position, lastEventType: this.#lastEventType, places, deadRecords };
-  }
-
-  #isEndTerm(held: Held): boolean {
-    return held.turn.recorded.some(({ event }) => event.type === "TermEnded");
+    return this.#inFlight.folded(seq);
   }
 
   // --- what only time brings ----------------------------------------------------------------------
 
   #appendBeat(): void {
     const at = this.#time.now();
-    const turn = new Turn(this.#state, at, batchIndex(this.#tail.idx + 1), this.#planner);
+    const turn = new Turn(this.#state, at, this.#inFlight.nextIdx, this.#planner);
     turn.take({ type: "RenewTerm" });
     this.#commitTurn({ turn, at, entries: [] });
   }
@@ -499,7 +445,7 @@ export class Leader {
   /** An idle leader shows that it lives, where somebody stands by. */
   #beat(now: number): Command[] {
     const { beatMs, pulseMs } = this.#deps.timing;
-    const isIdle = this.#held.length === 0 && now - this.#lastAppendMonotonicMs >= beatMs - pulseMs;
+    const isIdle = this.isSettled && now - this.#trust.appendedMonotonicMs >= beatMs - pulseMs;
     return this.#deps.journal.sharable && isIdle ? [{ type: "RenewTerm" }] : [];
   }
 

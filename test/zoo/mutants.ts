@@ -145,8 +145,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader.ts",
     edits: [
       {
-        find: "    this.#held.push(held);\n",
-        replace: "    this.#held.push(held);\n    this.#outbox.perform(held.turn.effects, this.committed);\n",
+        find: "    const batch = this.#inFlight.add(held);\n",
+        replace:
+          "    const batch = this.#inFlight.add(held);\n    this.#outbox.perform(held.turn.effects, this.committed);\n",
       },
     ],
   },
@@ -158,17 +159,17 @@ export const mutants: readonly Mutant[] = [
       {
         find: '    this.#phase = "over";\n',
         replace:
-          '    this.#phase = "over";\n    if (end.kind === "deposed") for (const held of this.#held) this.#answer(held.entries);\n',
+          '    this.#phase = "over";\n    if (end.kind === "deposed")\n      for (let held; (held = this.#inFlight.take(this.committed)) !== undefined; ) this.#answer(held.entries);\n',
       },
     ],
   },
   {
     name: "trusts-itself-for-ever",
     breaks: "A leader that was cut off for long answers from what it last knew.",
-    file: "src/coordinator/leader.ts",
+    file: "src/coordinator/trust.ts",
     edits: [
       {
-        find: "if (!this.#deps.journal.sharable) return true;",
+        find: "if (!journal.sharable) return true;",
         replace: "return true;",
       },
     ],
