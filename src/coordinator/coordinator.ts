@@ -15,20 +15,19 @@ import { type LeadershipSignal, leadershipMachine } from "../../machines/leaders
 import type { Clock, Random } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
-import { type JournalDamagedError, MissingRecordsError, WaggleError } from "../errors.ts";
+import { type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type SwarmId, type Term } from "../ids.ts";
 import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
-import { isSameBytes, RecentRecords } from "../journal/recent-records.ts";
+import { RecentRecords } from "../journal/recent-records.ts";
 import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
-import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
-import { decode, encode } from "../protocol/codec.ts";
-import { type CoordinatorBeat, coordinatorBeatSchema } from "../protocol/schemas.ts";
-import { isInbox, type Subjects, subjectsOf } from "../protocol/subjects.ts";
-import type { Message, Subscription, Transport } from "../transport/transport.ts";
+import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import type { Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
+import { Announcer } from "./announcer.ts";
+import { type BeginAnewDeps, isOvertaken, mayBeginAnew } from "./begin-anew.ts";
 import { Campaign, type Victory } from "./campaign.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Compaction } from "./compactor.ts";
@@ -38,7 +37,6 @@ import { JournalRoom } from "./journal-room.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { goOnBehind } from "./lost-end.ts";
-import { Patience } from "./patience.ts";
 import { Queries } from "./queries.ts";
 import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
@@ -102,6 +100,7 @@ class RunningCoordinator implements Coordinator {
   readonly #followed = new FollowedTime();
   #recent = new RecentRecords();
   readonly #announcements = new Announcements();
+  readonly #announcer: Announcer;
   readonly #watch: JournalWatch;
   /** Found while standing by, and not rescued by the leader of then as far as is known. */
   #hole: JournalDamagedError | undefined;
@@ -121,6 +120,13 @@ class RunningCoordinator implements Coordinator {
     this.#timing = timingOf(options.leaderTimeoutMs ?? limits.leaderTimeoutMs);
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
+    });
+    this.#announcer = new Announcer({
+      ...options,
+      subjects: this.#subjects,
+      announcements: this.#announcements,
+      held: () => this.#leader?.committed ?? this.#replay.position,
+      isLeading: () => this.#leader !== undefined,
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
     this.#watch = new JournalWatch(
@@ -161,9 +167,7 @@ class RunningCoordinator implements Coordinator {
       transport.subscribe(this.#subjects.queryPattern, (message) => this.#queries.take(message)),
     );
     const isAlone = await this.#isAlone();
-    this.#subscriptions.push(
-      transport.subscribe(this.#subjects.coordinator, (message) => this.#heardAnnouncement(message)),
-    );
+    this.#subscriptions.push(this.#announcer.takePart());
     await transport.flush();
     if (isAlone) this.#runFor();
     else this.#standBy();
@@ -198,8 +202,8 @@ class RunningCoordinator implements Coordinator {
 
   /** @param isPatient whether a server that does not answer is waited for */
   async #catchUp({ isPatient }: { readonly isPatient: boolean }): Promise<void> {
-    const { clock, transport } = this.#options;
-    const heard = transport.subscribe(this.#subjects.coordinator, (message) => this.#noteBeat(message));
+    const { clock } = this.#options;
+    const heard = this.#announcer.listen();
     const { timeoutMs } = this.#timing;
     const lately = () => ({
       now: clock.monotonicMs(),
@@ -252,13 +256,9 @@ class RunningCoordinator implements Coordinator {
   /** Whether nobody leads, and nobody else is there who might or who holds more of the journal: asks, before it
    *  listens itself. */
   async #isAlone(): Promise<boolean> {
-    const { journal, transport } = this.#options;
-    if (!journal.sharable) return true;
+    if (!this.#options.journal.sharable) return true;
     const isOpen = this.#replay.position.seq === 0 || this.#replay.lastEventType === "TermEnded";
-    if (!isOpen) return false;
-    const timeoutMs = limits.greetingMs;
-    const answer = await transport.request(this.#subjects.coordinator, this.#announcement(), { timeoutMs });
-    return answer.kind !== "answered";
+    return isOpen && !(await this.#announcer.isAnswered());
   }
 
   #standBy(): void {
@@ -353,7 +353,7 @@ class RunningCoordinator implements Coordinator {
     this.#leader = new Leader(deps, this.#replay, victory, (end) => this.#leaderEnded(end));
     this.#options.logger.info({ term: this.#leader.term }, "leading");
     this.#leader.begin();
-    this.#announce({ began: true });
+    this.#announcer.announce({ began: true });
     this.#role.next("leading");
     if (this.#lostEnd !== undefined) this.#leader.trimAudit(batchIndex(this.#lostEnd + 1), "tail-lost");
     this.#lostEnd = undefined;
@@ -387,7 +387,7 @@ class RunningCoordinator implements Coordinator {
     } else {
       this.#options.logger.info("handed over: standing by");
       this.#replay = new Replay(end.folded);
-      this.#announce();
+      this.#announcer.announce();
       this.#standBy();
     }
   }
@@ -408,20 +408,22 @@ class RunningCoordinator implements Coordinator {
     }
   }
 
-  /** What stood where we were is purged, lost or replaced: where a snapshot reaches further than we have read, or all that
-   *  we have applied still stands, we begin anew. */
+  /** What stood where we were is purged, lost or replaced. */
   async #foldAnewOrHalt(cause: unknown): Promise<void> {
-    const { clock } = this.#options;
-    const patience = new Patience(clock, limits.lossPatienceMs);
-    // Where the snapshots cannot be reached either, the first fault says more.
-    while (!(await this.#isOnLine().catch(() => false))) {
-      if (this.#announcements.isLed(0, this.#lately)) patience.renew();
-      if (patience.isOver || !(cause instanceof MissingRecordsError)) return this.#halt(cause);
-      await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
-      if (this.#isOver) return;
-    }
+    if (!(await mayBeginAnew(cause, this.#beginAnewDeps))) return this.#halt(cause);
     this.#options.logger.warn({ err: cause }, "the journal cannot be read on: beginning anew");
     await this.#foldAnew();
+  }
+
+  get #beginAnewDeps(): BeginAnewDeps {
+    return {
+      ...this.#options,
+      ...this.#snapshots,
+      recent: () => this.#recent,
+      folded: () => this.#replay,
+      isLed: () => this.#announcements.isLed(0, this.#lately),
+      isOver: () => this.#isOver,
+    };
   }
 
   get #snapshots(): { readonly snapshots?: SnapshotStore } {
@@ -429,35 +431,11 @@ class RunningCoordinator implements Coordinator {
     return compaction === undefined ? {} : { snapshots: compaction.snapshots };
   }
 
-  async #isOnLine(): Promise<boolean> {
-    return (await this.#isOnRecord()) || (await this.#isOvertaken());
-  }
-
-  /** Whether the last batch that we applied, and with it all before, stands where we read it: at most dead records behind
-   *  it were replaced. */
-  async #isOnRecord(): Promise<boolean> {
-    const { places, position } = this.#replay;
-    const seq = places.seqOf(position.idx);
-    const held = seq === undefined ? undefined : this.#recent.at(seq);
-    if (held === undefined) return false;
-    const found = await this.#options.journal.read(held.seq);
-    return found !== undefined && isSameBytes(found.bytes, held.bytes);
-  }
-
-  async #isOvertaken(): Promise<boolean> {
-    const { snapshots } = this.#snapshots;
-    const [furthest] = snapshots === undefined ? [] : await readManifests(snapshots, this.#options.logger);
-    if (furthest === undefined) return false;
-    const { idx, seq } = furthest.manifest.position;
-    const own = this.#replay.position;
-    return idx > own.idx || (idx === own.idx && seq > own.seq);
-  }
-
   /** Batches may have been lost for good before this record, and a snapshot been written in their place. */
   async #lookBehind(record: JournalRecord): Promise<void> {
     const standby = this.#standby;
-    const isOvertaken = await this.#isOvertaken().catch(() => false); // asked again at the next such record
-    if (!isOvertaken || standby === undefined || standby !== this.#standby) return;
+    const mustBegin = await isOvertaken(this.#beginAnewDeps).catch(() => false); // asked again at the next such record
+    if (!mustBegin || standby === undefined || standby !== this.#standby) return;
     standby.end();
     this.#options.logger.warn(
       { seq: record.seq },
@@ -470,33 +448,9 @@ class RunningCoordinator implements Coordinator {
 
   /** Says who is here, for other coordinators and for clients that watch for a new term. */
   #beat(): void {
-    this.#announce();
+    this.#announcer.announce();
     this.#watch.look();
     this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
-  }
-
-  #announce(more: Pick<CoordinatorBeat, "began"> = {}): void {
-    this.#options.transport.publish(this.#subjects.coordinator, this.#announcement(more));
-  }
-
-  #announcement(more: Pick<CoordinatorBeat, "began"> = {}): Uint8Array {
-    const { term, idx } = this.#leader?.committed ?? this.#replay.position;
-    return encode({ id: this.#options.id, term, idx, leading: this.#leader !== undefined, ...more });
-  }
-
-  #heardAnnouncement(message: Message): void {
-    const { reply } = message;
-    if (!this.#noteBeat(message)) return;
-    if (reply !== undefined && isInbox(reply)) this.#options.transport.publish(reply, this.#announcement());
-  }
-
-  /** @returns whether another coordinator says who it is */
-  #noteBeat({ data }: Message): boolean {
-    const { id, clock } = this.#options;
-    const beat = decode(data, coordinatorBeatSchema);
-    if (!beat.ok || beat.value.id === id) return false;
-    this.#announcements.note(beat.value, clock.monotonicMs());
-    return true;
   }
 
   // --- endings ------------------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+// What a coordinator says of itself on the subject `coordinator`, and who it hears there: each announces who it is and how
+// far it holds the journal, for the others and for clients that watch for a new term; and answers who asks with its own.
+// Not here: what is made of what the others say (announcements.ts).
+
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import { decode, encode } from "../protocol/codec.ts";
+import { type CoordinatorBeat, coordinatorBeatSchema } from "../protocol/schemas.ts";
+import { isInbox, type Subjects } from "../protocol/subjects.ts";
+import type { Message, Subscription, Transport } from "../transport/transport.ts";
+import type { Announcements, Progress } from "./announcements.ts";
+
+export interface AnnouncerDeps {
+  /** Of this coordinator. */
+  readonly id: string;
+  readonly subjects: Subjects;
+  readonly transport: Transport;
+  readonly clock: Clock;
+  /** Where what is heard is noted. */
+  readonly announcements: Announcements;
+  /** Up to where it holds the journal; where it leads, committed. */
+  readonly held: () => Progress;
+  readonly isLeading: () => boolean;
+}
+
+export class Announcer {
+  readonly #deps: AnnouncerDeps;
+
+  constructor(deps: AnnouncerDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param more `began` with the first of a term */
+  announce(more: Pick<CoordinatorBeat, "began"> = {}): void {
+    const { transport, subjects } = this.#deps;
+    transport.publish(subjects.coordinator, this.#announcement(more));
+  }
+
+  /** Whether another coordinator answers. To be asked before `takePart`: it would answer itself. */
+  async isAnswered(): Promise<boolean> {
+    const { transport, subjects } = this.#deps;
+    const timeoutMs = limits.greetingMs;
+    const answer = await transport.request(subjects.coordinator, this.#announcement(), { timeoutMs });
+    return answer.kind === "answered";
+  }
+
+  /** Notes what others say. */
+  listen(): Subscription {
+    const { transport, subjects } = this.#deps;
+    return transport.subscribe(subjects.coordinator, (message) => this.#note(message));
+  }
+
+  /** Notes what others say, and answers who asks. */
+  takePart(): Subscription {
+    const { transport, subjects } = this.#deps;
+    return transport.subscribe(subjects.coordinator, (message) => {
+      const { reply } = message;
+      if (!this.#note(message)) return;
+      if (reply !== undefined && isInbox(reply)) transport.publish(reply, this.#announcement());
+    });
+  }
+
+  /** @returns whether another coordinator says who it is */
+  #note({ data }: Message): boolean {
+    const { id, clock, announcements } = this.#deps;
+    const beat = decode(data, coordinatorBeatSchema);
+    if (!beat.ok || beat.value.id === id) return false;
+    announcements.note(beat.value, clock.monotonicMs());
+    return true;
+  }
+
+  #announcement(more: Pick<CoordinatorBeat, "began"> = {}): Uint8Array {
+    const { id, held, isLeading } = this.#deps;
+    const { term, idx } = held();
+    return encode({ id, term, idx, leading: isLeading(), ...more });
+  }
+}
