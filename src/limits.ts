@@ -566,7 +566,12 @@ export const limits = {
   simulationSeedsMax: 10_000,
   /** Highest seed of the fault simulator: they are written in commands. */
   tortureSeedMax: 1_000_000_000,
-  /** A week, which is what `--minutes` may ask for. */
+  /** Virtual time of a seed, `--for`: in less nobody submits anything, and a run of nothing must not look green. */
+  tortureForMsMin: 1_000,
+  /** More keeps more of the journal in memory than a machine has: some gigabytes in a few hours. */
+  tortureForMsMax: 3_600_000,
+  /** What `--minutes` may ask for: from a few seconds, in which one seed is run, to a week. */
+  tortureMinutesMin: 0.1,
   tortureMinutesMax: 7 * 24 * 60,
   /** More threads than any machine has cores. */
   tortureThreadsMax: 1_024,

@@ -23,10 +23,11 @@ import {
   type TortureFlags,
   termsOf,
   threadsOf,
+  virtualTime,
 } from "./torture/request.ts";
 import { noteSeed, readState } from "./torture/state-file.ts";
 import { UsageError } from "./usage-error.ts";
-import { numberBetween, parseDuration, wholeNumber } from "./values.ts";
+import { numberBetween, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function tortureCommand(program: Program): Command {
@@ -39,8 +40,16 @@ export function tortureCommand(program: Program): Command {
     )
     .option("--seed <n>", "run one seed", wholeNumber(0, limits.tortureSeedMax))
     .option("--seeds <seeds>", "how many, from 0, or a range like 100..299; default 20", seedRange)
-    .option("--minutes <m>", "go on with new seeds for so long", numberBetween(0, limits.tortureMinutesMax))
-    .option("--for <duration>", "virtual time of each seed until everything heals; default 2m", parseDuration)
+    .option(
+      "--minutes <m>",
+      "go on with new seeds for so long",
+      numberBetween(limits.tortureMinutesMin, limits.tortureMinutesMax),
+    )
+    .option(
+      "--for <duration>",
+      "virtual time of each seed until everything heals, to 1h; default 2m",
+      virtualTime,
+    )
     .option("--without <faults>", "leave out faults, with commas between; all: no faults", faultList)
     .option("--shrink", "make the first seed that fails small, and write it to torture-<seed>.json")
     .option("--schedule <file>", "run what --shrink wrote")

@@ -101,7 +101,10 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
   const { class: durability, sentence } = journal.durability;
   const { swarm } = settings;
   output.datum({ type: "journal", coordinator: id, swarm, durability, sentence }, () =>
-    labelled("durability", sentence, output.columns),
+    [
+      labelled("durability", sentence, output.columns),
+      labelled("coordinator", `${id} of the swarm ${swarm}`, output.columns),
+    ].join("\n"),
   );
 }
 

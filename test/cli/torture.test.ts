@@ -94,6 +94,9 @@ describe("what makes no sense", () => {
     [["--schedule", "missing.json"], "cannot use missing.json"],
     [["--without", "rain"], "there is no fault 'rain'"],
     [["--for", "long"], "no duration"],
+    [["--for", "0s"], "a duration from 1 s to 1 h"],
+    [["--for", "100h"], "a duration from 1 s to 1 h"],
+    [["--minutes", "0"], "a number from 0.1 to 10080"],
   ])("%j is refused", async (argv, sentence) => {
     const { code, stderr } = await torture(aFolder(), ...argv);
     expect(code).toBe(2);

@@ -4,11 +4,13 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
+import { duration } from "../../audit/describe.ts";
 import { limits } from "../../limits.ts";
 import { type FaultKind, faultKinds, isFaultKind } from "../../sim/fault/fault.ts";
 import type { SeedRequest } from "../../sim/fault/run-seed.ts";
 import type { Shell } from "../shell.ts";
 import { UsageError } from "../usage-error.ts";
+import { parseDuration } from "../values.ts";
 
 export interface TortureFlags {
   readonly seed?: number;
@@ -29,6 +31,15 @@ export type SeedTerms = Pick<SeedRequest, "forMs" | "without">;
 const SEEDS_DEFAULT = 20;
 /** Long enough for several leaders, short enough for many seeds. */
 const FOR_MS_DEFAULT = 120_000;
+
+/** `--for 10m`. @throws InvalidArgumentError */
+export function virtualTime(text: string): number {
+  const ms = parseDuration(text);
+  if (ms >= limits.tortureForMsMin && ms <= limits.tortureForMsMax) return ms;
+  throw new InvalidArgumentError(
+    `it must be a duration from ${duration(limits.tortureForMsMin)} to ${duration(limits.tortureForMsMax)}.`,
+  );
+}
 
 /** `--without loss,pause`. @throws InvalidArgumentError */
 export function faultList(text: string, before: readonly FaultKind[] | undefined): readonly FaultKind[] {
