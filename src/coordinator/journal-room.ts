@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
+import { Lookout } from "./lookout.ts";
 
 /** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks. */
 export function isFull({ bytes, bytesMax }: JournalUsage): boolean {
@@ -14,16 +15,19 @@ export function isFull({ bytes, bytesMax }: JournalUsage): boolean {
 
 export class JournalRoom {
   readonly #journal: Journal;
-  readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #lookout: Lookout;
   #usage: JournalUsage = { bytes: 0, bytesMax: undefined };
-  #askedMonotonicMs = Number.NEGATIVE_INFINITY;
   #isShort = false;
 
   constructor(journal: Journal, clock: Clock, logger: Logger) {
     this.#journal = journal;
-    this.#clock = clock;
     this.#logger = logger;
+    this.#lookout = new Lookout({
+      clock,
+      everyMs: limits.journalUsageMs,
+      look: () => this.#look(),
+    });
     this.look();
   }
 
@@ -38,19 +42,20 @@ export class JournalRoom {
 
   /** Asks again when the last answer is old. */
   look(): void {
-    const now = this.#clock.monotonicMs();
-    if (now - this.#askedMonotonicMs < limits.journalUsageMs) return;
-    this.#askedMonotonicMs = now;
-    this.#journal.usage().then(
+    this.#lookout.look();
+  }
+
+  /** Asks however young the last answer is: at once, or at the next look where an answer is awaited. */
+  lookAgain(): void {
+    this.#lookout.lookSoon();
+    this.#lookout.look();
+  }
+
+  #look(): Promise<void> {
+    return this.#journal.usage().then(
       (usage) => this.#heard(usage),
       () => undefined, // unreachable just now: the last figure stays
     );
-  }
-
-  /** Asks at once: much has changed. */
-  lookAgain(): void {
-    this.#askedMonotonicMs = Number.NEGATIVE_INFINITY;
-    this.look();
   }
 
   #heard(usage: JournalUsage): void {

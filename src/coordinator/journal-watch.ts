@@ -9,6 +9,7 @@ import type { Journal, JournalPosition } from "../journal/journal.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
+import { Lookout } from "./lookout.ts";
 
 export interface JournalWatchDeps {
   readonly journal: Journal;
@@ -27,15 +28,19 @@ export interface JournalWatchHooks {
 export class JournalWatch {
   readonly #deps: JournalWatchDeps;
   readonly #hooks: JournalWatchHooks;
+  readonly #lookout: Lookout;
   /** What is known and not to be told again; undefined before the first look. */
   #known: JournalPosition | undefined;
-  #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
-  #isLooking = false;
   #isOver = false;
 
   constructor(deps: JournalWatchDeps, hooks: JournalWatchHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
+    this.#lookout = new Lookout({
+      clock: deps.clock,
+      everyMs: limits.journalLookMs,
+      look: () => this.#look(),
+    });
   }
 
   /** The journal was read through: what is missing now lies before what a restart reads.
@@ -46,13 +51,7 @@ export class JournalWatch {
 
   /** Asks again when the last answer is old. */
   look(): void {
-    const now = this.#deps.clock.monotonicMs();
-    if (this.#isLooking || this.#isOver || now - this.#lookedMonotonicMs < limits.journalLookMs) return;
-    this.#lookedMonotonicMs = now;
-    this.#isLooking = true;
-    void this.#look().finally(() => {
-      this.#isLooking = false;
-    });
+    if (!this.#isOver) this.#lookout.look();
   }
 
   stop(): void {

@@ -12,6 +12,7 @@ import { forkError, unreadableError } from "../journal/faults.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { limits } from "../limits.ts";
+import { Lookout } from "./lookout.ts";
 
 export interface ReadBackDeps {
   readonly journal: Journal;
@@ -33,30 +34,28 @@ export interface ReadBackHooks {
 export class ReadBack {
   readonly #deps: ReadBackDeps;
   readonly #hooks: ReadBackHooks;
-  #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
+  readonly #lookout: Lookout;
   #doubtedSeq: number | undefined;
-  #isLooking = false;
   #isOver = false;
 
   constructor(deps: ReadBackDeps, hooks: ReadBackHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
+    this.#lookout = new Lookout({
+      clock: deps.clock,
+      everyMs: limits.journalLookMs,
+      look: () => this.#look(),
+    });
   }
 
   /** Asks when the last answer is old. */
   look(): void {
-    const now = this.#deps.clock.monotonicMs();
-    if (this.#isLooking || this.#isOver || now - this.#lookedMonotonicMs < limits.journalLookMs) return;
-    this.#lookedMonotonicMs = now;
-    this.#isLooking = true;
-    void this.#look().finally(() => {
-      this.#isLooking = false;
-    });
+    if (!this.#isOver) this.#lookout.look();
   }
 
-  /** Much may have changed: the next look asks, however young the last answer is. */
+  /** The server may have lost something: the next look asks, however young the last answer is. */
   lookSoon(): void {
-    this.#lookedMonotonicMs = Number.NEGATIVE_INFINITY;
+    this.#lookout.lookSoon();
   }
 
   /** What was doubted is safe elsewhere. */

@@ -1,0 +1,38 @@
+// Looks at something now and then: again when the last look is old, one look at a time, and nobody waits for it.
+
+import type { Clock } from "../clock.ts";
+
+export interface LookoutOptions {
+  readonly clock: Clock;
+  /** A look is old after so long. */
+  readonly everyMs: number;
+  /** Must not reject. */
+  readonly look: () => Promise<void>;
+}
+
+export class Lookout {
+  readonly #options: LookoutOptions;
+  #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
+  #isLooking = false;
+
+  constructor(options: LookoutOptions) {
+    this.#options = options;
+  }
+
+  /** Looks, when the last look is old and over. */
+  look(): void {
+    const { clock, everyMs, look } = this.#options;
+    const now = clock.monotonicMs();
+    if (this.#isLooking || now - this.#lookedMonotonicMs < everyMs) return;
+    this.#lookedMonotonicMs = now;
+    this.#isLooking = true;
+    void look().finally(() => {
+      this.#isLooking = false;
+    });
+  }
+
+  /** Much may have changed: the last look is old, however young it is. */
+  lookSoon(): void {
+    this.#lookedMonotonicMs = Number.NEGATIVE_INFINITY;
+  }
+}
