@@ -12,6 +12,7 @@ import {
 } from "@nats-io/transport-node";
 import { systemClock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { type NatsOptions, openNatsConnection } from "../transport/nats.ts";
 import { ended, OpenRequests } from "../transport/open-requests.ts";
@@ -93,7 +94,7 @@ class NatsWire implements OpeningWire {
   readonly #onError: (error: Error) => void;
   readonly #answers: Listening;
   readonly #requests = new OpenRequests(systemClock);
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   #status: StreamWire["status"] = "connected";
 
   constructor(connection: NatsConnection, { inboxPrefix, onError }: NatsOptions) {
@@ -134,8 +135,7 @@ class NatsWire implements OpeningWire {
   }
 
   onStatus(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async close(): Promise<void> {
@@ -184,7 +184,7 @@ class NatsWire implements OpeningWire {
     if (this.#status === status || this.#status === "closed") return;
     this.#status = status;
     if (status !== "connected") this.#requests.settleAll("disconnected");
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
   }
 }
 

@@ -4,6 +4,7 @@
 // point before it in the same or a later term, leads a journal that lost its end (design section 6, "loss is
 // never silent"). Answers of a lower term prove nothing: an old leader may still speak for what it committed.
 
+import { Listeners } from "../listeners.ts";
 import { LossError } from "./loss-error.ts";
 
 /** A point of the journal: batch `idx`, written or seen in `term`. */
@@ -15,8 +16,8 @@ export interface Position {
 export class Horizon {
   #known: Position = { term: 0, idx: 0 };
   #term = 0;
-  readonly #termListeners = new Set<(term: number) => void>();
-  readonly #lossListeners = new Set<(loss: LossError) => void>();
+  readonly #termListeners = new Listeners<[number]>();
+  readonly #lossListeners = new Listeners<[LossError]>();
 
   /** The furthest point known. Take it when asking, give it back with the answer. */
   get known(): Position {
@@ -32,7 +33,7 @@ export class Horizon {
   noteTerm(term: number): void {
     if (term <= this.#term) return;
     this.#term = term;
-    for (const listener of [...this.#termListeners]) listener(term);
+    this.#termListeners.tell(term);
   }
 
   /** Takes in what a leader said. `knownWhenAsked` is absent for what came unasked, whose order against
@@ -43,7 +44,7 @@ export class Horizon {
     const loss = wasReset ? undefined : (lossBetween(before, told) ?? lossSince(knownWhenAsked, told));
     if (loss !== undefined || isFurther(told, before)) this.#known = { term: told.term, idx: told.idx };
     this.noteTerm(told.term);
-    if (loss !== undefined) for (const listener of [...this.#lossListeners]) listener(loss);
+    if (loss !== undefined) this.#lossListeners.tell(loss);
   }
 
   /** Takes in an answer that says where the journal stood; others say nothing. */
@@ -55,14 +56,12 @@ export class Horizon {
 
   /** Calls `listener` at each new term. Returns a function that stops it. */
   onTerm(listener: (term: number) => void): () => void {
-    this.#termListeners.add(listener);
-    return () => this.#termListeners.delete(listener);
+    return this.#termListeners.add(listener);
   }
 
   /** Calls `listener` when a leader is found to know less than we do. Returns a function that stops it. */
   onLoss(listener: (loss: LossError) => void): () => void {
-    this.#lossListeners.add(listener);
-    return () => this.#lossListeners.delete(listener);
+    return this.#lossListeners.add(listener);
   }
 }
 

@@ -7,10 +7,12 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { InvalidMessageError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
 import { callHandler } from "./handler.ts";
 import { KeptPublishes } from "./kept-publishes.ts";
 import { ended, OpenRequests } from "./open-requests.ts";
 import { checkOutgoing, checkSubject } from "./outgoing.ts";
+import { ReplyInbox } from "./reply-inbox.ts";
 import { type Interest, isValidPattern, type QueueGroup, SubjectIndex } from "./subject-index.ts";
 import type {
   ConnectionStatus,
@@ -130,18 +132,17 @@ class MemoryTransport implements Transport {
   readonly inboxPrefix: string;
   readonly maxPayloadBytes: number;
   readonly #hub: MemoryHub;
-  readonly #inbox: string;
+  readonly #inbox: ReplyInbox;
   readonly #requests: OpenRequests;
   readonly #kept = new KeptPublishes();
   readonly #subscriptions = new Set<MemorySubscription>();
-  readonly #listeners = new Set<(status: ConnectionStatus) => void>();
+  readonly #listeners = new Listeners<[ConnectionStatus]>();
   #status: ConnectionStatus = "connected";
   #connection = 1;
-  #hasInbox = false;
 
   constructor(hub: MemoryHub, inbox: string) {
     this.#hub = hub;
-    this.#inbox = inbox;
+    this.#inbox = new ReplyInbox(inbox, (pattern) => this.#listenForAnswers(pattern));
     this.inboxPrefix = hub.inboxPrefix;
     this.maxPayloadBytes = hub.maxPayloadBytes;
     this.#requests = new OpenRequests(hub.clock);
@@ -158,9 +159,9 @@ class MemoryTransport implements Transport {
     checkOutgoing(subject, data, this.maxPayloadBytes);
     if (this.#status !== "connected") return ended.disconnected;
     if (options.signal?.aborted) return ended.timeout;
-    this.#openInbox();
+    this.#inbox.open();
     const { token, outcome } = this.#requests.open(options);
-    const isHeard = this.#hub.route({ subject, data, reply: `${this.#inbox}.${token}` });
+    const isHeard = this.#hub.route({ subject, data, reply: this.#inbox.replyTo(token) });
     if (!isHeard) this.#requests.settle(token, ended["no-responders"]);
     return await outcome;
   }
@@ -183,8 +184,7 @@ class MemoryTransport implements Transport {
   }
 
   onStatus(listener: (status: ConnectionStatus) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   status(): ConnectionStatus {
@@ -212,14 +212,14 @@ class MemoryTransport implements Transport {
     this.#status = "connected";
     for (const subscription of this.#subscriptions) this.#announce(subscription);
     for (const message of this.#kept.take()) this.#hub.route(message);
-    this.#tell();
+    this.#listeners.tell(this.#status);
   }
 
   #disconnect(status: "reconnecting" | "closed"): void {
     this.#status = status;
     for (const subscription of this.#subscriptions) this.#withdraw(subscription);
     this.#requests.settleAll("disconnected");
-    this.#tell();
+    this.#listeners.tell(this.#status);
   }
 
   #announce(subscription: MemorySubscription): void {
@@ -233,16 +233,10 @@ class MemoryTransport implements Transport {
     this.#hub.removeInterest(subscription.interest);
   }
 
-  #openInbox(): void {
-    if (this.#hasInbox) return;
-    this.#hasInbox = true;
-    this.subscribe(`${this.#inbox}.*`, ({ subject, data }) => {
-      this.#requests.settle(subject.slice(this.#inbox.length + 1), { kind: "answered", data });
+  #listenForAnswers(pattern: string): void {
+    this.subscribe(pattern, ({ subject, data }) => {
+      this.#requests.settle(this.#inbox.tokenOf(subject), { kind: "answered", data });
     });
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener(this.#status);
   }
 }
 

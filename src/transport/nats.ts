@@ -24,12 +24,14 @@ import { unreachable } from "../assert.ts";
 import { systemClock } from "../clock.ts";
 import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Listeners } from "../listeners.ts";
 import { BackOff } from "./back-off.ts";
 import { explainConnectFailure } from "./connect-failure.ts";
 import { callHandler } from "./handler.ts";
 import { KeptPublishes } from "./kept-publishes.ts";
 import { ended, OpenRequests } from "./open-requests.ts";
 import { checkOutgoing, checkSubject } from "./outgoing.ts";
+import { ReplyInbox } from "./reply-inbox.ts";
 import type { ServerAddress, ServerCredentials, ServerTls } from "./server-address.ts";
 import { isValidPattern } from "./subject-index.ts";
 import type {
@@ -92,20 +94,19 @@ class WireTransport implements NatsTransport {
   readonly inboxPrefix: string;
   readonly #connection: NatsConnection;
   readonly #onError: (error: Error) => void;
-  readonly #inbox: string;
+  readonly #inbox: ReplyInbox;
   readonly #requests = new OpenRequests(systemClock);
   readonly #kept = new KeptPublishes();
-  readonly #listeners = new Set<(status: ConnectionStatus) => void>();
+  readonly #listeners = new Listeners<[ConnectionStatus]>();
   #status: ConnectionStatus = "connected";
   #facts: ServerFacts;
   #closing: Promise<void> | undefined;
-  #hasInbox = false;
 
   constructor(connection: NatsConnection, { inboxPrefix = DEFAULT_INBOX_PREFIX, onError }: NatsOptions) {
     this.inboxPrefix = inboxPrefix;
     this.#connection = connection;
     this.#onError = onError ?? (() => undefined);
-    this.#inbox = `${createInbox(inboxPrefix)}.`;
+    this.#inbox = new ReplyInbox(createInbox(inboxPrefix), (pattern) => this.#listenForAnswers(pattern));
     this.#facts = factsOf(connection);
     void this.#watch();
   }
@@ -129,9 +130,9 @@ class WireTransport implements NatsTransport {
     checkOutgoing(subject, data, this.maxPayloadBytes);
     if (this.#status !== "connected") return ended.disconnected;
     if (options.signal?.aborted) return ended.timeout;
-    this.#openInbox();
+    this.#inbox.open();
     const { token, outcome } = this.#requests.open(options);
-    this.#send(subject, data, this.#inbox + token);
+    this.#send(subject, data, this.#inbox.replyTo(token));
     return await outcome;
   }
 
@@ -153,8 +154,7 @@ class WireTransport implements NatsTransport {
   }
 
   onStatus(listener: (status: ConnectionStatus) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   status(): ConnectionStatus {
@@ -195,10 +195,8 @@ class WireTransport implements NatsTransport {
     return this.#status !== "closed" && !isNoResponders(message);
   }
 
-  #openInbox(): void {
-    if (this.#hasInbox) return;
-    this.#hasInbox = true;
-    this.#connection.subscribe(`${this.#inbox}*`, {
+  #listenForAnswers(pattern: string): void {
+    this.#connection.subscribe(pattern, {
       callback: (error, message) => {
         if (error === null) this.#answer(message);
         else this.#onError(error);
@@ -207,11 +205,10 @@ class WireTransport implements NatsTransport {
   }
 
   #answer(message: Msg): void {
-    const token = message.subject.slice(this.#inbox.length);
     const outcome = isNoResponders(message)
       ? ended["no-responders"]
       : ({ kind: "answered", data: message.data } as const);
-    this.#requests.settle(token, outcome);
+    this.#requests.settle(this.#inbox.tokenOf(message.subject), outcome);
   }
 
   async #watch(): Promise<void> {
@@ -241,7 +238,7 @@ class WireTransport implements NatsTransport {
     this.#status = status;
     if (status === "connected") this.#sendKept();
     else this.#requests.settleAll("disconnected");
-    for (const listener of [...this.#listeners]) listener(status);
+    this.#listeners.tell(status);
   }
 
   #sendKept(): void {

@@ -4,9 +4,11 @@
 
 import { InvalidMessageError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { Listeners } from "../../listeners.ts";
 import { KeptPublishes } from "../../transport/kept-publishes.ts";
 import { ended, OpenRequests } from "../../transport/open-requests.ts";
 import { checkOutgoing, checkSubject } from "../../transport/outgoing.ts";
+import { ReplyInbox } from "../../transport/reply-inbox.ts";
 import { type Interest, isValidPattern } from "../../transport/subject-index.ts";
 import type {
   ConnectionStatus,
@@ -39,20 +41,20 @@ export class Connection implements Transport {
   /** Told of a request that the network delivers a second time. */
   onCopy: ((message: Message) => void) | undefined;
   readonly #deps: Deps;
-  readonly #inbox: string;
+  readonly #inbox: ReplyInbox;
   readonly #requests: OpenRequests;
   readonly #kept = new KeptPublishes();
   readonly #subscriptions = new Set<LiveSubscription>();
-  readonly #listeners = new Set<(status: ConnectionStatus) => void>();
+  readonly #listeners = new Listeners<[ConnectionStatus]>();
   readonly #flushes = new Set<(error: Error) => void>();
   #status: ConnectionStatus = "connected";
   /** Counts the connections made, so that what was on its way over a broken one is lost with it. */
   #epoch = 1;
-  #hasInbox = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#inbox = `${this.inboxPrefix}.${deps.life.random.id(12)}`;
+    const inbox = `${this.inboxPrefix}.${deps.life.random.id(12)}`;
+    this.#inbox = new ReplyInbox(inbox, (pattern) => this.#listenForAnswers(pattern));
     this.#requests = new OpenRequests(deps.life.clock);
     deps.life.onEnd(() => this.#vanish());
   }
@@ -68,9 +70,9 @@ export class Connection implements Transport {
     checkOutgoing(subject, data, this.maxPayloadBytes);
     if (this.#status !== "connected") return ended.disconnected;
     if (options.signal?.aborted) return ended.timeout;
-    this.#openInbox();
+    this.#inbox.open();
     const { token, outcome } = this.#requests.open(options);
-    this.#send({ subject, data, reply: `${this.#inbox}.${token}` }, () =>
+    this.#send({ subject, data, reply: this.#inbox.replyTo(token) }, () =>
       this.#requests.settle(token, ended["no-responders"]),
     );
     return await outcome;
@@ -95,8 +97,7 @@ export class Connection implements Transport {
   }
 
   onStatus(listener: (status: ConnectionStatus) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   status(): ConnectionStatus {
@@ -178,7 +179,7 @@ export class Connection implements Transport {
       this.#status = "connected";
       for (const subscription of this.#subscriptions) this.#announce(subscription);
       for (const { subject, data, reply } of this.#kept.take()) this.#send({ subject, data, reply });
-      this.#tell();
+      this.#listeners.tell(this.#status);
     });
   }
 
@@ -190,7 +191,7 @@ export class Connection implements Transport {
     this.#requests.settleAll("disconnected");
     for (const reject of this.#flushes) reject(new UnreachableError("the connection was lost"));
     this.#flushes.clear();
-    this.#tell();
+    this.#listeners.tell(this.#status);
   }
 
   /** The server notices at once, or takes its time: meanwhile it believes that somebody listens. */
@@ -211,16 +212,10 @@ export class Connection implements Transport {
     });
   }
 
-  #openInbox(): void {
-    if (this.#hasInbox) return;
-    this.#hasInbox = true;
-    this.subscribe(`${this.#inbox}.*`, ({ subject, data }) => {
-      this.#requests.settle(subject.slice(this.#inbox.length + 1), { kind: "answered", data });
+  #listenForAnswers(pattern: string): void {
+    this.subscribe(pattern, ({ subject, data }) => {
+      this.#requests.settle(this.#inbox.tokenOf(subject), { kind: "answered", data });
     });
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener(this.#status);
   }
 }
 

@@ -3,6 +3,7 @@
 
 import type { Clock } from "../../clock.ts";
 import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../journal/stream-wire.ts";
+import { Listeners } from "../../listeners.ts";
 import { ended, OpenRequests } from "../../transport/open-requests.ts";
 import type { RequestOutcome } from "../../transport/transport.ts";
 import type { Delivery, SimJetStream } from "./jetstream.ts";
@@ -30,7 +31,7 @@ export class SimStreamWire implements StreamWire {
   readonly #line: Line;
   readonly #requests: OpenRequests;
   readonly #inboxes = new Map<string, (message: StreamMessage) => void>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   readonly #stopStatus: () => void;
   #inboxesEver = 0;
   #isClosed = false;
@@ -71,8 +72,7 @@ export class SimStreamWire implements StreamWire {
   }
 
   onStatus(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async close(): Promise<void> {
@@ -100,6 +100,6 @@ export class SimStreamWire implements StreamWire {
 
   #changed(): void {
     if (this.status !== "connected") this.#requests.settleAll("disconnected");
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
   }
 }

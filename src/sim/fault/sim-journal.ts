@@ -3,6 +3,7 @@
 import type { AppendOutcome } from "../../journal/journal.ts";
 import { StreamJournal, type StreamJournalOptions } from "../../journal/stream-journal.ts";
 import { limits } from "../../limits.ts";
+import { Listeners } from "../../listeners.ts";
 import type { SimStream } from "./jetstream.ts";
 import type { Line } from "./jetstream-wire.ts";
 import type { Life } from "./life.ts";
@@ -56,7 +57,7 @@ export class SimJournal extends StreamJournal {
 export class LinkLine implements Line {
   readonly #life: Life;
   readonly #link: Link;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   #status: Line["status"] = "connected";
 
   constructor(life: Life, link: Link) {
@@ -74,8 +75,7 @@ export class LinkLine implements Line {
   }
 
   onStatus(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** The connection breaks, and is made again as soon as the link allows. */
@@ -96,6 +96,6 @@ export class LinkLine implements Line {
 
   #become(status: Line["status"]): void {
     this.#status = status;
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
   }
 }

@@ -1,0 +1,30 @@
+// Who is told, while listeners come and go.
+
+import { describe, expect, it } from "vitest";
+import { Listeners } from "../src/listeners.ts";
+
+describe("listeners", () => {
+  it("are told until they stop, each once", () => {
+    const listeners = new Listeners<[number]>();
+    const heard: number[] = [];
+    const listener = (told: number) => heard.push(told);
+    const stop = listeners.add(listener);
+    listeners.add(listener);
+    listeners.tell(1);
+    stop();
+    listeners.tell(2);
+    expect(heard).toEqual([1]);
+  });
+
+  it("that come and go while they are told do not change who is", () => {
+    const listeners = new Listeners();
+    const heard: string[] = [];
+    listeners.add(() => {
+      stopSecond();
+      listeners.add(() => heard.push("third"));
+    });
+    const stopSecond = listeners.add(() => heard.push("second"));
+    listeners.tell();
+    expect(heard).toEqual(["second"]);
+  });
+});
