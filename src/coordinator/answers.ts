@@ -165,6 +165,7 @@ function suggestion(nearMisses: readonly string[]): string {
   return nearMisses.length === 0 ? "" : `; did you mean ${nearMisses.join(" or ")}?`;
 }
 
-function unexpected(reply: Reply): never {
+/** A reply that its command does not have: a bug. */
+export function unexpected(reply: Reply): never {
   assert(false, `reply ${reply.kind} belongs to another command`);
 }

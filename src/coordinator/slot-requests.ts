@@ -1,7 +1,6 @@
 // Messages about slots at the edge of the coordinator: `acquire` and `release`, from the wire to a command and from
 // its reply to an answer. Not here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
 
-import { assert } from "../assert.ts";
 import type { Command, Reply } from "../core/command.ts";
 import type { AgentId, Incarnation } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -13,7 +12,7 @@ import {
   releaseRequestSchema,
 } from "../protocol/slot-schemas.ts";
 import { thousandthsPerWeight } from "../scheduling/weight.ts";
-import { codedError } from "./answers.ts";
+import { codedError, unexpected } from "./answers.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 
 /** What the edge does for every request alike. */
@@ -181,8 +180,4 @@ function meant(names: readonly string[]): string {
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
-function unexpected(reply: Reply): never {
-  assert(false, `reply ${reply.kind} belongs to another command`);
 }

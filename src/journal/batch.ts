@@ -63,6 +63,7 @@ function isBatch(value: unknown): value is Batch {
   );
 }
 
-function isCount(value: unknown): boolean {
+/** Whether it is a whole number from 1. */
+export function isCount(value: unknown): boolean {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 }

@@ -6,7 +6,7 @@ import type { EventType } from "../../core/event.ts";
 import { Fields, refuse } from "../../core/snapshot/checked-fields.ts";
 import { snapshotVersion } from "../../core/snapshot/swarm.ts";
 import type { Instant } from "../../ids.ts";
-import { hashOf } from "../batch.ts";
+import { hashOf, isCount } from "../batch.ts";
 import type { Run } from "../batch-places.ts";
 import type { ChainPosition } from "../replay.ts";
 
@@ -92,8 +92,4 @@ function isRun([idx, seq, count]: readonly unknown[]): boolean {
 
 function isChunkRef([place, bytes, hash]: readonly unknown[]): boolean {
   return isCount(place) && isCount(bytes) && typeof hash === "string";
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1;
 }
