@@ -13,7 +13,7 @@ import type { Folded } from "../journal/replay.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
-import { Patience } from "./patience.ts";
+import { Endurance } from "./endurance.ts";
 
 export interface BeginAnewDeps {
   readonly journal: Journal;
@@ -33,11 +33,11 @@ export interface BeginAnewDeps {
  *  leads. @param cause why the journal cannot be read on */
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
   const { clock, isLed, isOver } = deps;
-  const patience = new Patience(clock, limits.lossPatienceMs);
+  const endurance = new Endurance(clock, limits.lossPatienceMs);
   // Where the snapshots cannot be reached either, the first fault says more.
   while (!(await isLossless(deps).catch(() => false))) {
-    if (isLed()) patience.renew();
-    if (patience.isOver || !(cause instanceof MissingRecordsError)) return false;
+    if (isLed()) endurance.renew();
+    if (endurance.isOver || !(cause instanceof MissingRecordsError)) return false;
     await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
     if (isOver()) return false;
   }

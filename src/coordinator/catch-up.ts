@@ -18,7 +18,7 @@ import type { ChainPosition, Replay } from "../journal/replay.ts";
 import { EndLostError, readToEnd, restore } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
-import { Patience } from "./patience.ts";
+import { Endurance } from "./endurance.ts";
 
 export interface CatchUpDeps {
   readonly journal: Journal;
@@ -45,8 +45,8 @@ export interface CatchUpDeps {
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
-  const loss = new Patience(clock, journal.sharable ? limits.lossPatienceMs : 0);
-  const solitude = new Patience(clock, limits.announcementTimeouts * timeoutMs);
+  const loss = new Endurance(clock, journal.sharable ? limits.lossPatienceMs : 0);
+  const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
   for (;;) {
     const fault = await read(deps);
     if (fault === undefined) return;

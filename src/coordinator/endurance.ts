@@ -1,8 +1,8 @@
-// How long what may pass is borne before it is believed.
+// How long what may pass is endured before it is believed.
 
 import type { Clock } from "../clock.ts";
 
-export class Patience {
+export class Endurance {
   readonly #clock: Clock;
   readonly #forMs: number;
   #sinceMonotonicMs: number | undefined;

@@ -5,7 +5,7 @@ import { snapshotterHere } from "../../coordinator/snapshotter.ts";
 import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
-import type { JournalWatch } from "./journal-watch.ts";
+import type { JournalTruth } from "./journal-truth.ts";
 import type { Life, MachineClock } from "./life.ts";
 import type { SimJournal } from "./sim-journal.ts";
 import type { CoordinatorCharacter } from "./workload.ts";
@@ -18,7 +18,7 @@ export class CoordinatorParty {
   readonly machine: MachineClock;
   readonly #character: CoordinatorCharacter;
   readonly #habitat: Habitat;
-  readonly #watch: JournalWatch;
+  readonly #truth: JournalTruth;
   #life: Life | undefined;
   #journal: SimJournal | undefined;
   #coordinator: Coordinator | undefined;
@@ -26,9 +26,9 @@ export class CoordinatorParty {
   #ledTerm = 0;
   #restartMs = RESTART_MS;
 
-  constructor(character: CoordinatorCharacter, habitat: Habitat, watch: JournalWatch) {
+  constructor(character: CoordinatorCharacter, habitat: Habitat, truth: JournalTruth) {
     this.id = character.id;
-    this.#watch = watch;
+    this.#truth = truth;
     this.#character = character;
     this.#habitat = habitat;
     this.machine = habitat.newMachine(character.id);
@@ -122,8 +122,8 @@ export class CoordinatorParty {
 
   /** Nobody gives up a term but to a higher one. */
   #requireReason(): void {
-    const { term } = this.#watch.readOn();
-    if (this.#watch.isWhole && term <= this.#ledTerm)
+    const { term } = this.#truth.readOn();
+    if (this.#truth.isWhole && term <= this.#ledTerm)
       this.#habitat.found(
         "leaders-lead-on",
         `${this.id} gave up term ${this.#ledTerm}, and no other has begun`,

@@ -12,7 +12,7 @@ import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
 
-export class JournalWatch {
+export class JournalTruth {
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();

@@ -59,7 +59,7 @@ export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch =
   const startedMs = performance.now();
   const { workload, schedule } = planOf(request);
   const world = new World({ seed: request.seed, workload, schedule, untilMs: request.forMs, log });
-  const { habitat, watch } = world;
+  const { habitat, truth } = world;
   try {
     await world.run(signal);
   } catch (error) {
@@ -67,14 +67,14 @@ export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch =
     habitat.escaped("an event", error);
   }
   const { trace, events, nowMs } = habitat.engine;
-  trace.addText(watch.hash);
+  trace.addText(truth.hash);
   return {
     seed: request.seed,
     findings: habitat.findings,
     trace: trace.digest(),
     events,
-    batches: watch.state.idx,
-    tasks: watch.state.submissions,
+    batches: truth.state.idx,
+    tasks: truth.state.submissions,
     virtualMs: nowMs,
     realMs: performance.now() - startedMs,
     faults: schedule.length,

@@ -11,7 +11,7 @@ import type { Fault } from "./fault.ts";
 import { Habitat, type PartyLog } from "./habitat.ts";
 import { HandlerWatch } from "./handler-watch.ts";
 import type { JournalCondition } from "./journal-fates.ts";
-import { JournalWatch } from "./journal-watch.ts";
+import { JournalTruth } from "./journal-truth.ts";
 import type { Life, MachineClock } from "./life.ts";
 import type { Link } from "./link.ts";
 import { Nemesis, SERVER, type Victims } from "./nemesis.ts";
@@ -49,7 +49,7 @@ const READING_MS = 15_000;
 
 export class World implements Victims {
   readonly habitat: Habitat;
-  readonly watch: JournalWatch;
+  readonly truth: JournalTruth;
   readonly #options: WorldOptions;
   readonly #coordinators: readonly CoordinatorParty[];
   readonly #agents: readonly AgentParty[];
@@ -63,11 +63,11 @@ export class World implements Victims {
     const random = new Random(`torture/${seed}/world`);
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"), options.log);
-    this.watch = new JournalWatch(this.habitat);
-    this.watch.onLapsed = (agent) => this.#requireLost(agent);
+    this.truth = new JournalTruth(this.habitat);
+    this.truth.onLapsed = (agent) => this.#requireLost(agent);
     const handlers = new HandlerWatch(this.habitat);
     this.#coordinators = workload.coordinators.map(
-      (character) => new CoordinatorParty(character, this.habitat, this.watch),
+      (character) => new CoordinatorParty(character, this.habitat, this.truth),
     );
     this.#agents = workload.agents.map(
       (character) =>
@@ -157,13 +157,13 @@ export class World implements Victims {
     if (!this.#isHeldByAll() || stream.lastSeq === stream.firstSeq) return;
     // Whoever began in between holds only the newest, and takes the rest for lost.
     const bornMs = Math.max(...this.#coordinators.map(({ life }) => life?.bornMs ?? 0));
-    const held = this.watch.storedSince(bornMs + STARTING_MS);
+    const held = this.truth.storedSince(bornMs + STARTING_MS);
     const lost = Math.min(count, held, stream.lastSeq - stream.firstSeq);
     if (lost < 1) return;
     jetStream.restart();
     stream.loseTail(lost);
     occurrences.note("tail-cut");
-    this.watch.lostTail(stream.lastSeq);
+    this.truth.lostTail(stream.lastSeq);
   }
 
   /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
@@ -174,7 +174,7 @@ export class World implements Victims {
     jetStream.restart();
     stream.loseMiddle(fromSeq, count);
     occurrences.note("hole-made");
-    this.watch.lostMiddle(stream.lastSeq);
+    this.truth.lostMiddle(stream.lastSeq);
   }
 
   restartServer(): void {
@@ -183,25 +183,25 @@ export class World implements Victims {
 
   /** Not where a lost end is to come back: what it displaced would be lost for good. */
   writeAlien(): void {
-    if (this.watch.isWhole) this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
+    if (this.truth.isWhole) this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
   }
 
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
   #isNeeded(party: string): boolean {
-    return !this.watch.isWhole && this.#coordinators.some(({ id }) => id === party);
+    return !this.truth.isWhole && this.#coordinators.some(({ id }) => id === party);
   }
 
   /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
   #isHeldByAll(): boolean {
     const known = this.#coordinators.map(({ knownIdx }) => knownIdx);
-    return this.watch.isWhole && known.every((idx) => idx !== undefined && idx >= this.watch.state.idx);
+    return this.truth.isWhole && known.every((idx) => idx !== undefined && idx >= this.truth.state.idx);
   }
 
   // --- the run --------------------------------------------------------------------------------------
 
   #runUntil(untilMs: number, isEnough: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const afterEvent = () => {
-      this.watch.readOn();
+      this.truth.readOn();
       return this.#hasFound() || isEnough();
     };
     return this.habitat.engine.run(untilMs, afterEvent, signal);
@@ -237,7 +237,7 @@ export class World implements Victims {
     for (const { life } of this.#partyById.values()) life?.kill(); // what is open is recorded as unanswered
     const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
-      { observations, readings, journal: this.watch.records },
+      { observations, readings, journal: this.truth.records },
       { mustAllHaveEnded: true },
     );
     for (const { promise, checker, sentence } of violations)
@@ -251,11 +251,11 @@ export class World implements Victims {
   }
 
   #isDone(): boolean {
-    return this.#operator.isDone && this.watch.state.taskById.size === 0;
+    return this.#operator.isDone && this.truth.state.taskById.size === 0;
   }
 
   #noteUndone(): void {
-    const { taskById } = this.watch.state;
+    const { taskById } = this.truth.state;
     const some = [...taskById.values()]
       .slice(0, 5)
       .map(({ spec, state, attempt }) => `${spec.id} ${state}#${attempt}`);

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { encodeBatch } from "../../../src/journal/batch.ts";
 import { type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
-import { JournalWatch } from "../../../src/sim/fault/journal-watch.ts";
+import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
 import { Random } from "../../../src/sim/random.ts";
 
@@ -97,15 +97,15 @@ describe("a plan", () => {
   });
 });
 
-describe("the watch", () => {
+describe("the truth of a run", () => {
   it("finds a batch that does not fit what stands before it", () => {
     const habitat = new Habitat(new Random("test"));
-    const watch = new JournalWatch(habitat);
+    const truth = new JournalTruth(habitat);
     const header = { journal: "j", term: 1, idx: 1, prev: "", at: 1_000 };
     const started = JSON.stringify({ type: "TermStarted", term: 1, leader: "c1", timeoutMs: 3_000 });
     const released = JSON.stringify({ type: "TaskReleased", task: "never-submitted" });
     habitat.stream.intrude(encodeBatch(header as never, [started, released]));
-    watch.readOn();
+    truth.readOn();
     expect(habitat.findings.map(({ check }) => check)).toEqual(["the-journal-folds"]);
   });
 });
