@@ -6,6 +6,9 @@
 // starts campaigns at once where the last term ended of its own accord, or nothing was ever written, and nobody else
 // is there; else it stands by. Whoever is refused has lost, and reads on. A leader's state runs ahead of the journal,
 // so that of one that was deposed is thrown away and folded anew; a campaign that is lost changes nothing.
+//
+// Not here: how the journal is read to its end (catch-up.ts), whether what was read may be thrown away (begin-anew.ts),
+// and what coordinators say to each other (announcer.ts).
 
 import type { Logger } from "pino";
 import { BehaviorSubject, type Observable } from "rxjs";

@@ -9,10 +9,13 @@
 // The rule: nothing leaves before its commit. Effects, events and answers of a turn are held with its batch, and
 // so is every answer that was only read from the state: it leaves with the newest batch that this state contains.
 // Where no batch is in flight, the leader must be able to show an append that was acknowledged and *sent* less
-// than 0.8·T ago, or it appends a beat first and answers with that.
+// than 0.8·T ago (trust.ts), or it appends a beat first and answers with that.
 //
 // Ends: deposed (another term stands in the journal), halted (an invariant broke, or the journal is damaged),
 // or ended of its own accord (`end`), which says so in the journal so that a standby need not wait.
+//
+// Not here: what is in flight (in-flight.ts), how it is committed (committer.ts), and what is done where the journal
+// lost records (rescuer.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";

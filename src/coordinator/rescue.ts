@@ -9,6 +9,8 @@
 // While it doubts, turns go on, and what they bring about is held back. While it saves, the leader appends beats and
 // nothing else: they change no row of the state, and keep standbys off. A journal that does not keep what it acknowledges
 // gets no beats: so the newest snapshot reaches to its end, and whoever starts can go on behind it.
+//
+// Not here: the steps from one phase to the next (rescuer.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
