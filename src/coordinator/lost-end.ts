@@ -2,7 +2,8 @@
 // what a standby folded. A snapshot of it says that the journal goes on at its actual end; behind it, a term begins like
 // any other. Should what was lost be put back after all, it is dead records to whoever began here, and nothing more.
 //
-// The rule: only where the journal's last record is the batch that stood there. What went on differently is a fork.
+// The rule: only where the journal's last record is the batch that stood there. What went on differently is a fork, and a
+// journal without a record is another one, or none: whoever deleted it did not ask to go on.
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
@@ -38,6 +39,7 @@ export async function goOnBehind(
 }
 
 async function isOnLine(journal: Journal, { places, position }: Folded, lastSeq: number): Promise<boolean> {
+  if (lastSeq === 0) return false; // nothing stands there; and a server that is asked for record 0 does not say so
   const found = await journal.read(lastSeq);
   const batch = found === undefined ? undefined : decodeBatch(found.bytes);
   const idx = places.idxAt(lastSeq);

@@ -49,11 +49,12 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       for (const close of closing.splice(0).reverse()) await close();
     });
 
-    async function aCoordinator(id: string): Promise<Coordinator> {
+    async function aCoordinator(id: string, everyEvents?: number): Promise<Coordinator> {
       const connection = { urls: [server.url], name: id };
       const opening = { connection, swarm, bytesMax, create: true };
       const [transport, journal] = await Promise.all([connectNats(connection), openNatsJournal(opening)]);
       const snapshots = await openNatsSnapshots(opening);
+      closing.push(() => Promise.all([transport.close(), journal.close(), snapshots.close()]));
       const { logger } = log;
       const coordinator = await startCoordinator({
         id,
@@ -68,9 +69,9 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
           snapshots,
           snapshotter: snapshotterHere({ journal, snapshots, clock: systemClock, logger }),
           retention: { ageMs: limits.auditRetentionMs, bytes: limits.auditRetentionBytes },
+          ...(everyEvents === undefined ? {} : { everyEvents }),
         },
       });
-      closing.push(() => Promise.all([transport.close(), journal.close(), snapshots.close()]));
       closing.push(() => coordinator.stop());
       return coordinator;
     }
@@ -116,6 +117,21 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
           code: "WAGGLE_JOURNAL_DAMAGED",
           message: expect.stringMatching(/made again/),
         });
+    });
+
+    it("does not begin anew when only the journal's stream was deleted, and its snapshots are there", async () => {
+      const coordinator = await aCoordinator("c1", 1);
+      await expect
+        .poll(() => log.lines.map(({ msg }) => msg), { timeout: 10_000 })
+        .toContain("a snapshot was made");
+      await coordinator.stop();
+      await callApi(`STREAM.DELETE.${stream()}`);
+      await expect(aCoordinator("c2")).rejects.toMatchObject({
+        code: "WAGGLE_JOURNAL_DAMAGED",
+        message: expect.stringMatching(
+          /journal is empty, but there are snapshots.*remove the snapshots as well/,
+        ),
+      });
     });
 
     it("saves the state when the stream is purged by hand, and loses nothing", async () => {

@@ -6,7 +6,8 @@
 // `Restored.requireWhole` after reading to the end.
 //
 // Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said in
-// the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal that
+// the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal without a
+// record where there are snapshots, readable or not: JournalDamagedError, for somebody deleted it. A journal that
 // ends before the newest snapshot goes on (`EndLostError`), or that is another one: JournalDamagedError, for what would be
 // appended now would stand where the next reader does not look.
 
@@ -55,7 +56,7 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
     await requireContinued(journal, replay);
     return { replay, manifest, requireWhole: () => requireWhole(replay, manifests.slice(0, passedOver)) };
   }
-  await requireBeginning(journal);
+  await requireBeginning(journal, snapshots);
   const replay = new Replay();
   return { replay, manifest: undefined, requireWhole: () => requireWhole(replay, manifests) };
 }
@@ -147,6 +148,12 @@ async function readChunk([place, size, hash]: ChunkRef, snapshots: SnapshotStore
 const advice =
   "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both";
 
+const deleted =
+  "the journal is empty, but there are snapshots of one: its stream or its files were deleted, and the snapshots were not";
+const adviceDeleted =
+  "Restore the storage of the journal, or, to begin anew without what it held, remove the snapshots as well (the stream " +
+  "`WAGGLE_<swarm>_SNAP`, or the folder `snapshots` of the journal)";
+
 /** The journal ends before the newest snapshot goes on. Whoever is alone with it may go on from `folded`. */
 export class EndLostError extends MissingRecordsError {
   /** What the snapshot holds. */
@@ -166,12 +173,13 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
   const { position } = folded;
   const { firstSeq, lastSeq } = await journal.position();
   const snapshot = `the snapshot of batch ${position.idx} goes on behind record ${position.seq}`;
-  if (lastSeq < position.seq)
-    throw new EndLostError(
-      `the journal ends at record ${lastSeq}, but ${snapshot}: its end is lost. ${advice}`,
-      folded,
-      lastSeq,
-    );
+  if (lastSeq < position.seq) {
+    const what =
+      lastSeq === 0
+        ? `${deleted}, of batch ${position.idx} the newest. ${adviceDeleted}`
+        : `the journal ends at record ${lastSeq}, but ${snapshot}: its end is lost. ${advice}`;
+    throw new EndLostError(what, folded, lastSeq);
+  }
   if (firstSeq > position.seq + 1)
     throw new MissingRecordsError(
       `the journal begins at record ${firstSeq}, but ${snapshot}: records are lost. ${advice}`,
@@ -182,8 +190,11 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
     throw new JournalDamagedError(`this is not the journal whose snapshots these are. ${advice}`);
 }
 
-async function requireBeginning(journal: JournalReader): Promise<void> {
-  const { firstSeq } = await journal.position();
+/** Even snapshots that cannot be read say that there was a journal. */
+async function requireBeginning(journal: JournalReader, snapshots: SnapshotStore | undefined): Promise<void> {
+  const { firstSeq, lastSeq } = await journal.position();
+  if (lastSeq === 0 && snapshots !== undefined && (await snapshots.manifests()).length > 0)
+    throw new MissingRecordsError(`${deleted}, which cannot be read. ${adviceDeleted}`);
   if (firstSeq > 1)
     throw new MissingRecordsError(
       `the journal begins at record ${firstSeq} and no snapshot can be read: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,

@@ -119,6 +119,19 @@ describe("lost history is never taken for all there was", () => {
     await expect(stored.restart()).rejects.toThrow("the journal ends at record 7");
   });
 
+  it.each(["readable", "damaged"])(
+    "where the journal is empty and its snapshots, %s, are not",
+    async (how) => {
+      const stored = someHistory(12);
+      await stored.snapshot(10);
+      if (how === "damaged") stored.snapshots.damage(stored.snapshots.places("manifest").at(-1) ?? 0);
+      stored.journal.loseTail(12);
+      await expect(stored.restart()).rejects.toThrow(
+        /the journal is empty, but there are snapshots of one.*remove the snapshots as well/,
+      );
+    },
+  );
+
   it("where records between snapshot and journal are gone", async () => {
     const stored = someHistory(12);
     await stored.snapshot(4);
