@@ -53,7 +53,7 @@ function omittedText({ omitted }: Pick<StatusResponse, "omitted">): string | und
 }
 
 function summary(
-  { swarm, leader, term, idx, at, stale, paused, projects, tasks, journal }: StatusResponse,
+  { swarm, leader, standbys, term, idx, at, stale, paused, projects, tasks, journal }: StatusResponse,
   { colors }: View,
 ): string {
   const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
@@ -61,11 +61,12 @@ function summary(
   const lines = [
     ["swarm", `${colors.bold(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`],
     ["leader", `${leader === "" ? colors.yellow("none") : printable(leader)}, term ${term}`],
+    ...(standbys === undefined ? [] : [["standbys", printable(standbys.join(", ")) || "none"]]),
     ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
     ["tasks", countsText(tasks)],
   ];
   if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
-    lines.splice(3, 0, ["", keptText(journal)]);
+    lines.splice(lines.length - 1, 0, ["", keptText(journal)]);
   if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
   const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
   if (pausedProjects.length > 0)

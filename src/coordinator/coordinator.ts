@@ -145,6 +145,7 @@ class RunningCoordinator implements Coordinator {
       subjects: this.#subjects,
       leader: () => this.#leader,
       replay: () => this.#replay,
+      standbys: () => this.#standbys,
     });
   }
 
@@ -351,7 +352,7 @@ class RunningCoordinator implements Coordinator {
       recent: this.#recent,
       announcements: this.#announcements,
       timing: this.#timing,
-      standbys: () => this.#announcements.standbys(this.#lately),
+      standbys: () => this.#standbys,
     };
     this.#leader = new Leader(deps, this.#replay, victory, (end) => this.#leaderEnded(end));
     this.#options.logger.info({ term: this.#leader.term }, "leading");
@@ -393,6 +394,10 @@ class RunningCoordinator implements Coordinator {
       this.#announcer.announce();
       this.#standBy();
     }
+  }
+
+  get #standbys(): readonly string[] {
+    return this.#announcements.standbys(this.#lately);
   }
 
   /** Coordinators that were heard within T are there. */

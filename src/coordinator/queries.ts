@@ -42,6 +42,8 @@ export interface QueriesDeps {
   /** While it leads. */
   readonly leader: () => Leader | undefined;
   readonly replay: () => Replay;
+  /** Ids of the coordinators that stand by, as far as they were heard lately. */
+  readonly standbys: () => readonly string[];
 }
 
 /** An answer, or a promise of one that reads the journal. */
@@ -130,11 +132,15 @@ export class Queries {
         now: this.#now(),
         bytesMax: this.#deps.transport.maxPayloadBytes,
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
-        ...(leader === undefined ? {} : { presences: leader.presences, monitor: leader.monitor }),
+        ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),
         counters: leader?.desk.counters ?? {},
       }),
     );
+  }
+
+  #seenBy({ presences, monitor }: Leader) {
+    return { presences, monitor, standbys: this.#deps.standbys() };
   }
 
   /** What waits is measured in journal time; a standby has only its wall clock to tell it by. */

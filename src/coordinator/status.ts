@@ -24,7 +24,8 @@ export interface StatusSources {
   /** Of the whole answer. */
   readonly bytesMax: number;
   readonly mirrors: AgentMirrors;
-  /** Absent on a standby, as is the next. */
+  /** Ids of those that stand by. Absent on a standby, as are the next two. */
+  readonly standbys?: readonly string[];
   readonly presences?: Presences;
   readonly monitor?: Monitor;
   readonly journal: StatusResponse["journal"];
@@ -84,6 +85,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     at: state.at,
     swarm: sources.swarm,
     leader: state.leader,
+    ...(sources.standbys === undefined ? {} : { standbys: [...sources.standbys] }),
     ...(sources.presences === undefined ? { stale: true as const } : {}),
     ...(state.isPaused ? { paused: true as const } : {}),
     tasks: { ...state.counts },

@@ -493,6 +493,9 @@ export const statusResponseSchema = z.object({
   at: z.number(),
   swarm: z.string(),
   leader: z.string(),
+  /** Ids of the coordinators that stand by, as far as the leader heard them within T. Absent on a standby, and from older
+   *  coordinators. */
+  standbys: z.array(z.string()).optional(),
   /** Answered by a standby from what it has read so far. */
   stale: z.literal(true).optional(),
   /** Nothing is assigned until an operator resumes it. */

@@ -98,6 +98,17 @@ describe("status", () => {
   });
 });
 
+describe("who stands by, in status", () => {
+  it.each([
+    [["c2", "c3"], /^leader +l, term 1\nstandbys +c2, c3\njournal/m],
+    [[], /^leader +l, term 1\nstandbys +none\njournal/m],
+    [undefined, /^leader +l, term 1\njournal/m],
+  ])("%j", (standbys, shown) => {
+    const status = { ...aStatus([]), ...(standbys === undefined ? {} : { standbys }) };
+    expect(renderStatus(status, { ...view, showsOffline: false })).toMatch(shown);
+  });
+});
+
 describe("the swarm in status", () => {
   const render = (more: object) =>
     renderStatus({ ...aStatus([]), ...more }, { ...view, showsOffline: false });

@@ -49,6 +49,17 @@ async function standbys(...ids: string[]): Promise<Coordinator[]> {
   return all;
 }
 
+describe("a leader's status", () => {
+  it("names who stands by, for as long as they are heard", async () => {
+    expect(await swarm.client.status()).toMatchObject({ leader: "c1", standbys: [] });
+    const [second] = await standbys("c2", "c3");
+    expect(await swarm.client.status()).toMatchObject({ standbys: ["c2", "c3"] });
+    await second?.stop();
+    await clock.advance(timeoutMs + 1);
+    expect(await swarm.client.status()).toMatchObject({ standbys: ["c3"] });
+  });
+});
+
 describe("a leader that hands over", () => {
   it("to any that stands by is followed at once, and stands by itself", async () => {
     const [second] = await standbys("c2");
