@@ -1,10 +1,11 @@
 // `waggle leader transfer`: lets another coordinator lead, before maintenance of the machine that leads now.
 
-import { Command } from "commander";
+import { Argument, Command } from "commander";
 import { duration } from "../audit/describe.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { UsageError } from "./usage-error.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function leaderCommand(program: Program): Command {
@@ -27,10 +28,17 @@ function transferCommand(program: Program): Command {
         "run twice for it. Refused where no other coordinator stands by.",
     )
     .option("--to <id>", "the coordinator that is to lead; without it any that stands by")
+    .addArgument(new Argument("[id]").argParser(refuseBareId))
+    .usage("[options]")
     .addHelpText("after", examples)
-    .action((flags: TransferFlags, command: Command) =>
+    .action((_: undefined, flags: TransferFlags, command: Command) =>
       runVerb(program, command, (context) => transfer(context, flags)),
     );
+}
+
+/** Said as other verbs take their ids. */
+function refuseBareId(id: string): never {
+  throw new UsageError(`name the coordinator that is to lead with --to: waggle leader transfer --to ${id}`);
 }
 
 const examples = `

@@ -79,7 +79,7 @@ export const configSchema = z
       .string()
       .refine(
         (text) => retentionIn(text) !== undefined,
-        "must be a duration, a size, or both with a comma: 7d, 10GiB, 7d,10GiB",
+        "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB",
       )
       .optional()
       .describe(

@@ -1,12 +1,6 @@
 // `npm run chaos`: real coordinators, agents, clients and nats-servers under load, struck by faults round after round;
 // what they were told is recorded and judged against the journal. Not the simulator (src/sim/fault), which draws more
-// faults in less time, of what it knows; this one meets what the real things do.
-//   npm run chaos -- --part leader-kills --server 2.10 --rounds 200
-//   npm run chaos -- --part stream-leader --leader-timeout 3s
-//   npm run chaos -- --part soak --minutes 60
-//   npm run chaos -- --short          a few rounds of each part, within five minutes, for CI
-//   npm run chaos -- --list           the parts
-//   npm run chaos -- --keep …         leave the records of clean legs in .chaos/ too
+// faults in less time, of what it knows; this one meets what the real things do. How it is called: `USAGE`.
 // Figures are kept in .chaos/, so a part that was stopped goes on where it was; --fresh begins it anew, --report
 // writes them into docs/reliability.md. Ends with 1 when anything was found.
 
@@ -15,6 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { durationIn } from "../../src/config/duration.ts";
 import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
+import { readFlags } from "../support/script-flags.ts";
 import type { FieldPlan } from "./field.ts";
 import { runLeg, shownViolations } from "./leg.ts";
 import { type Part, parts } from "./parts.ts";
@@ -27,22 +22,44 @@ import { type PartTally, Tally } from "./tally.ts";
 const ROOT = ".chaos";
 const PAGE = "docs/reliability.md";
 
-const { values } = parseArgs({
-  options: {
-    part: { type: "string", multiple: true },
-    server: { type: "string" },
-    rounds: { type: "string" },
-    minutes: { type: "string" },
-    rate: { type: "string" },
-    "leader-timeout": { type: "string", default: "1s" },
-    seed: { type: "string", default: "1" },
-    short: { type: "boolean", default: false },
-    fresh: { type: "boolean", default: false },
-    keep: { type: "boolean", default: false },
-    list: { type: "boolean", default: false },
-    report: { type: "boolean", default: false },
-  },
-});
+const USAGE = `npm run chaos -- [--part NAME]… [--server VERSION] [--rounds N | --minutes N] [--short] [--list] [--report] …
+
+  --part            this part, or several; without it all
+  --server          nats-server of this version, like 2.10; without it each that is there
+  --rounds          so many of each part
+  --minutes         so long, of parts that go by time
+  --rate            tasks a second
+  --leader-timeout  T (default 1s)
+  --seed            of what is drawn (default 1)
+  --short           a few rounds of each part, within five minutes, for CI
+  --fresh           begin a part anew that was stopped
+  --keep            leave the records of clean legs in .chaos/ too
+  --list            the parts
+  --report          write the figures into docs/reliability.md
+
+  $ npm run chaos -- --part leader-kills --server 2.10 --rounds 200
+  $ npm run chaos -- --part stream-leader --leader-timeout 3s
+  $ npm run chaos -- --part soak --minutes 60`;
+
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      part: { type: "string", multiple: true },
+      server: { type: "string" },
+      rounds: { type: "string" },
+      minutes: { type: "string" },
+      rate: { type: "string" },
+      "leader-timeout": { type: "string", default: "1s" },
+      seed: { type: "string", default: "1" },
+      short: { type: "boolean", default: false },
+      fresh: { type: "boolean", default: false },
+      keep: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+      report: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
 
 process.setMaxListeners(100); // each child is killed at our exit
 const interrupted = new AbortController();
@@ -80,6 +97,7 @@ function wholeNumber(flag: string, said: string): number {
 }
 
 async function main(): Promise<number> {
+  if (values.help) return help();
   if (values.list) return list();
   const tally = new Tally(join(ROOT, values.short ? "short.json" : "tally.json"));
   if (values.report) return report(tally);
@@ -211,6 +229,11 @@ function chosenServers({ servers }: Part): readonly NatsServerBinary[] {
   return values.short ? chosen.slice(servers === 1 ? 0 : -1).slice(0, 1) : chosen;
 }
 
+function help(): number {
+  console.log(USAGE);
+  return 0;
+}
+
 function list(): number {
   for (const { name, about, rounds, servers } of parts)
     console.log(
@@ -234,6 +257,6 @@ try {
   process.exit(await main());
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
-  console.error(error.message);
+  console.error(`${error.message}. See npm run chaos -- --help`);
   process.exit(2);
 }

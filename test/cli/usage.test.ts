@@ -94,6 +94,12 @@ describe("a command line that makes no sense", () => {
     ["an unknown flag", ["submit", "--kidn", "x"], "did you mean --kind?"],
     ["a flag without its value", ["submit", "--kind"], "argument missing"],
     ["too many arguments", ["down", "now"], "too many arguments"],
+    ["a coordinator without its flag", ["leader", "transfer", "c2"], "waggle leader transfer --to c2"],
+    [
+      "two ages to keep",
+      ["up", "--retain", "7d", "--retain", "8d"],
+      "one duration, one size, or one of each",
+    ],
     ["a missing argument", ["task"], "missing required argument 'id'"],
     [
       "a number out of bounds",

@@ -77,7 +77,7 @@ describe("settings", () => {
     });
     for (const wrong of ["", "7", "7d,8d", "1GiB,2GiB", "much", "7d,"])
       expect(errorOf({ cwd: aFolder({ retain: wrong }) }).message).toContain(
-        "must be a duration, a size, or both with a comma: 7d, 10GiB, 7d,10GiB",
+        "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB",
       );
   });
 

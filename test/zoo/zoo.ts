@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { UsageError } from "../../src/cli/usage-error.ts";
 import { isFaultKind } from "../../src/sim/fault/fault.ts";
+import { readFlags } from "../support/script-flags.ts";
 import { bundle } from "./bundle.ts";
 import type { Catch } from "./hunt.ts";
 import type { Mutant } from "./mutant.ts";
@@ -42,17 +43,19 @@ interface Hunted {
   readonly caught: Catch | undefined;
 }
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string" },
-    seeds: { type: "string", default: "500" },
-    from: { type: "string", default: "1" },
-    for: { type: "string", default: "2" },
-    without: { type: "string", default: "" },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      only: { type: "string" },
+      seeds: { type: "string", default: "500" },
+      from: { type: "string", default: "1" },
+      for: { type: "string", default: "2" },
+      without: { type: "string", default: "" },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
 
 if (values.help) {
   console.log(USAGE);

@@ -1,0 +1,31 @@
+// Scripts that were typed wrong say how they are typed. Not here: what they do.
+
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+
+function script(file: string, ...argv: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", file, ...argv], {
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+describe.each([
+  ["zoo", "test/zoo/zoo.ts"],
+  ["chaos", "test/chaos/main.ts"],
+])("npm run %s", (name, file) => {
+  it.each(["nope", "--nope"])("%s is refused with its usage", (word) => {
+    const { status, stderr } = script(file, word);
+    expect(status).toBe(2);
+    expect(stderr).toContain(word);
+    expect(stderr).toContain(`npm run ${name} -- [`);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  it("--help is its usage", () => {
+    expect(script(file, "--help")).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`npm run ${name} -- [`),
+    });
+  });
+});
