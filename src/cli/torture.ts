@@ -13,7 +13,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted } from "./format.ts";
 import { showProgress } from "./progress-bar.ts";
 import { seedRange } from "./simulate/request.ts";
-import { commandOf, failureText, summaryOf, summaryText } from "./torture/report-text.ts";
+import { commandOf, failureText, interruptedText, summaryOf, summaryText } from "./torture/report-text.ts";
 import {
   countOf,
   faultList,
@@ -68,7 +68,7 @@ ${Object.entries(faultKinds)
   .join("\n")}
 
 With --json: one object a seed, {seed, findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences},
-then one for the run. Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
+then one for the run, with {interrupted: true} when Ctrl-C ended it. Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
 
 Examples:
   $ waggle torture                                   20 seeds of 2 virtual minutes
@@ -124,12 +124,33 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   };
   const threads = threadsOf(flags, count);
   const log = { level: logger.level, write: (line: string) => output.note(line.trimEnd()) };
-  await runSeeds(run.requests, { signal, threads, log, onDone }).finally(() => progress.stop());
+  try {
+    await runSeeds(run.requests, { signal, threads, log, onDone });
+  } catch (error) {
+    progress.stop();
+    if (signal.aborted) tellInterrupted(reports, run, flags, context);
+    throw error;
+  }
+  progress.stop();
   const summary = summaryOf(reports, terms);
   output.datum(summary, () => summaryText(summary, output));
   const [failed] = summary.failed;
   if (flags.shrink === true && failed !== undefined) await shrinkAndTell({ ...terms, seed: failed }, context);
   return failed === undefined && summary.neverReached.length === 0 ? exitCodes.ok : exitCodes.unexpected;
+}
+
+/** What was run so far. */
+function tellInterrupted(
+  reports: readonly SeedReport[],
+  { before, count, terms }: Run,
+  { state }: TortureFlags,
+  { output }: VerbContext,
+): void {
+  const summary = summaryOf(reports, terms);
+  const ran = reports.length - before.length;
+  output.datum({ ...summary, interrupted: true }, () =>
+    interruptedText(summary, { ran, count, state, view: output }),
+  );
 }
 
 async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: VerbContext): Promise<void> {

@@ -1,7 +1,7 @@
 // `waggle torture` as its user meets it: what it prints of seeds that hold and of one that fails, what it keeps, and
 // what it refuses.
 
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -72,6 +72,42 @@ describe("seeds that hold", () => {
     ]);
     const other = await torture(folder, "--seeds", "0..2", "--for", "5s", "--state", "state.ndjson");
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("holds seeds of 4 s") });
+  });
+});
+
+describe("a run that is interrupted", () => {
+  async function interrupted(...argv: readonly string[]) {
+    const cwd = aFolder();
+    const shell = aShell({ cwd });
+    const state = join(cwd, "state.ndjson");
+    const running = runIn(
+      shell,
+      "torture",
+      "--seeds",
+      "0..500",
+      "--for",
+      "4s",
+      "--state",
+      "state.ndjson",
+      ...argv,
+    );
+    await expect.poll(() => existsSync(state), { timeout: 20_000 }).toBe(true);
+    shell.interrupt();
+    return { ...(await running), ran: records(readFileSync(state, "utf8")).length };
+  }
+
+  it("says how far it came, what failed, and how to go on", async () => {
+    const { code, stdout, stderr, ran } = await interrupted("--threads", "1");
+    expect(code).toBe(130);
+    expect(stderr).toContain("interrupted");
+    expect(stdout).toContain(`interrupted: ${ran} of 501 seeds run`);
+    expect(stdout).toMatch(new RegExp(`^${ran} seeds?, none failed$`, "m"));
+    expect(stdout).toContain("the same command goes on: what state.ndjson holds is not run again");
+  });
+
+  it("is a record with --json", async () => {
+    const { stdout, ran } = await interrupted("--threads", "1", "--json");
+    expect(records(stdout).at(-1)).toMatchObject({ seeds: ran, failed: [], interrupted: true });
   });
 });
 

@@ -96,3 +96,28 @@ export function summaryText(summary: RunSummary, { colors }: View): string {
       : ["", colors.red(`never reached, though so many seeds should: ${neverReached.join(", ")}`)]),
   ].join("\n");
 }
+
+export interface Interruption {
+  /** Seeds that ended in this run. */
+  readonly ran: number;
+  /** Of how many; undefined where time decides. */
+  readonly count: number | undefined;
+  /** The file that keeps what was run. */
+  readonly state: string | undefined;
+  readonly view: View;
+}
+
+/** Of a run that Ctrl-C ended: how far it came, and how to go on. */
+export function interruptedText(summary: RunSummary, { ran, count, state, view }: Interruption): string {
+  const goOn =
+    state === undefined
+      ? "to go on where a run was interrupted, keep what was run with --state FILE"
+      : `the same command goes on: what ${state} holds is not run again`;
+  return [
+    view.colors.yellow(
+      `interrupted: ${count === undefined ? counted(ran, "seed") : `${ran} of ${counted(count, "seed")}`} run`,
+    ),
+    ...(summary.seeds === 0 ? [] : [summaryText(summary, view)]),
+    ...(count === 1 ? [] : [goOn]),
+  ].join("\n");
+}
