@@ -13,6 +13,7 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted } from "./format.ts";
 import { showProgress } from "./progress-bar.ts";
 import { seedRange } from "./simulate/request.ts";
+import { codeVersion } from "./torture/code-version.ts";
 import { commandOf, failureText, interruptedText, summaryOf, summaryText } from "./torture/report-text.ts";
 import {
   countOf,
@@ -82,15 +83,24 @@ async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitC
   const { shell, output } = context;
   if (flags.schedule !== undefined) {
     const request = scheduledSeed(flags, flags.schedule, shell);
-    return await runAndReport({ requests: [request], count: 1, terms: request, before: [] }, flags, context);
+    const run = { requests: [request], count: 1, terms: request, before: [], version: codeVersion() };
+    return await runAndReport(run, flags, context);
   }
   const terms = termsOf(flags);
-  const before = flags.state === undefined ? [] : readState(resolve(shell.cwd, flags.state), terms);
+  const version = codeVersion();
+  const { reports: before, leftOut } =
+    flags.state === undefined
+      ? { reports: [], leftOut: 0 }
+      : readState(resolve(shell.cwd, flags.state), terms, version);
   if (before.length > 0) output.note(`${counted(before.length, "seed")} of ${flags.state} are not run again`);
+  if (leftOut > 0)
+    output.note(
+      `${counted(leftOut, "seed")} of ${flags.state} ran on another version of the code: not counted`,
+    );
   const known = new Set(before.map(({ seed }) => seed));
   const count = countOf(flags, known);
   const requests = requestsOf(flags, terms, known);
-  return await runAndReport({ requests, count, terms, before }, flags, context);
+  return await runAndReport({ requests, count, terms, before, version }, flags, context);
 }
 
 interface Run {
@@ -100,6 +110,8 @@ interface Run {
   readonly terms: SeedTerms & Partial<SeedRequest>;
   /** Seeds of earlier runs, which count. */
   readonly before: readonly SeedReport[];
+  /** Of the code that runs them. */
+  readonly version: string;
 }
 
 async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext): Promise<ExitCode> {
@@ -114,7 +126,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   show();
   const onDone = (report: SeedReport) => {
     reports.push(report);
-    if (flags.state !== undefined) noteSeed(resolve(shell.cwd, flags.state), terms, report);
+    if (flags.state !== undefined) noteSeed(resolve(shell.cwd, flags.state), report, run);
     const command =
       flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
     const { schedule } = planOf({ ...terms, seed: report.seed });

@@ -75,6 +75,25 @@ describe("seeds that hold", () => {
   });
 });
 
+describe("seeds of another version of the code, in the state file", () => {
+  it("are run again, and said to be left out", async () => {
+    const folder = aFolder();
+    const path = join(folder, "state.ndjson");
+    const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
+    await torture(folder, "--seeds", "0..2", ...argv);
+    const [first, second, third] = records(readFileSync(path, "utf8"));
+    const { version: _, ...unversioned } = second ?? {};
+    const lines = [first, { ...unversioned, findings: [{}] }, { ...third, version: "0.0.1+0", forMs: 9_000 }];
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const { code, stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
+    expect(code).toBe(0);
+    expect(stderr).toContain("1 seed of state.ndjson are not run again");
+    expect(stderr).toContain("2 seeds of state.ndjson ran on another version of the code: not counted");
+    expect(stdout).toContain("3 seeds, none failed");
+    expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1, 2, 1, 2]);
+  });
+});
+
 describe("a run that is interrupted", () => {
   async function interrupted(...argv: readonly string[]) {
     const cwd = aFolder();
