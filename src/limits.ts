@@ -491,8 +491,6 @@ export const limits = {
   snapshotChunkBytesMax: 512 * 1024,
   /** Chunks that whoever reads a snapshot asks for ahead: enough to hide the way to a server, 2 MiB in memory. */
   snapshotChunksAhead: 4,
-  /** The newest, and the one before it for when the newest cannot be read. */
-  snapshotsKept: 2,
   /** A snapshot is due after so many events: a restart takes at most 10 s for a million, of which half are left for what
    *  comes while it is made, and for a newest snapshot that cannot be read. */
   snapshotEvents: 500_000,

@@ -263,8 +263,9 @@ function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
   const { auditFirstIdx, snapshot, snapshotFailure } = journal;
   const audit = `the record begins at batch ${formatCount(auditFirstIdx)}`;
   if (snapshotFailure !== undefined) {
-    const found = `the last one could not be made: ${snapshotFailure}; ${audit}`;
-    const advice = "see to the storage; it is tried again by itself, and until then a restart takes longer";
+    const found = `${snapshotFailure}; ${audit}`;
+    const advice =
+      "see to the storage; the next one is made by itself, and until then a restart takes longer";
     return { name: "snapshots", status: "warn", found, advice };
   }
   const none = stale === true ? "the leader knows" : "none yet: a restart reads the whole journal";

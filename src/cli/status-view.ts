@@ -72,10 +72,7 @@ function summary(
   if (pausedProjects.length > 0)
     lines.push(["", colors.yellow(`paused projects: ${printable(pausedProjects.join(", "))}`)]);
   if (journal.snapshotFailure !== undefined)
-    lines.push([
-      "",
-      colors.yellow(`the last snapshot could not be made: ${printable(journal.snapshotFailure)}`),
-    ]);
+    lines.push(["", colors.yellow(`snapshots: ${printable(journal.snapshotFailure)}`)]);
   if (stale === true) lines.push(["", colors.yellow("answered by a standby from what it has read so far")]);
   return lines.map(([name = "", text = ""]) => `${colors.dim(name.padEnd(8))} ${text}`).join("\n");
 }

@@ -14,8 +14,8 @@ import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
-import type { ChainPosition, Replay } from "../journal/replay.ts";
-import { EndLostError, readToEnd, restore } from "../journal/snapshot/restore.ts";
+import type { ChainPosition } from "../journal/replay.ts";
+import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { Endurance } from "./endurance.ts";
@@ -36,7 +36,7 @@ export interface CatchUpDeps {
   /** Whether another coordinator said within 2·T that it holds the journal up to there, or more. */
   readonly isHeld: (position: ChainPosition) => boolean;
   /** What was folded so far; each record behind it is given to `take`. Called again when reading begins anew. */
-  readonly onRestored: (replay: Replay) => void;
+  readonly onRestored: (restored: Restored) => void;
   readonly take: (record: JournalRecord) => void;
   /** Nobody holds what the journal lost: makes it go on from the snapshot. */
   readonly goOnBehind: (lost: EndLostError) => Promise<void>;
@@ -65,7 +65,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
 async function read(deps: CatchUpDeps): Promise<UnreachableError | MissingRecordsError | undefined> {
   try {
     const restored = await restore(deps);
-    deps.onRestored(restored.replay);
+    deps.onRestored(restored);
     await readToEnd(deps, restored.replay.position.seq, deps.take);
     restored.requireWhole();
     return undefined;

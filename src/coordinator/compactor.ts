@@ -7,18 +7,23 @@
 // and they go only while a snapshot reaches as far.
 //
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
-// this. A leader that takes over begins the purge anew that the one before did not end.
+// this. A leader that takes over begins the purge anew that the one before did not end. Nobody purges by a snapshot that
+// was not read in whole, by this coordinator when it started or by whoever made the next one for it: a manifest that can be
+// read says nothing of its chunks, and a storage may give back what was just written and not what is read later. Only what
+// stands before records that are lost goes by the snapshot that was saved for these.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
+import type { EventOf } from "../core/event.ts";
 import type { RecordedEvent } from "../core/step.ts";
-import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
+import type { BatchIndex, Instant } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay, Tail } from "../journal/replay.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
+import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import type { Retention } from "../journal/snapshot/trim.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
@@ -36,14 +41,17 @@ export interface Compaction {
 export interface CompactorDeps extends Compaction {
   readonly journal: Journal;
   readonly room: JournalRoom;
+  /** What this coordinator found when it read the journal. */
+  readonly foundSnapshots: FoundSnapshots;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export interface CompactionStatus {
-  /** The newest snapshot, as far as this leader knows. */
+  /** The newest snapshot that is not known to be unreadable, as far as this leader knows. */
   readonly newest: SnapshotFacts | undefined;
-  /** Why the last one could not be made, until one is. */
+  /** What is wrong with snapshots: that the last one could not be made, until one is; or that one cannot be read, until
+   *  the next is made without that. */
   readonly failure: string | undefined;
 }
 
@@ -60,6 +68,7 @@ export class Compactor {
   readonly #ask: (command: Command) => void;
   readonly #ending = new AbortController();
   #newest: SnapshotFacts | undefined;
+  #found: FoundSnapshots;
   #failure: string | undefined;
   #backlog: Backlog = { events: 0, bytes: 0 };
   #committedSeq: number;
@@ -71,6 +80,9 @@ export class Compactor {
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
   /** The first batch that is to be kept, while what stands before it is not purged yet. */
   #purgeTo: BatchIndex | undefined;
+  /** What is purged leads nowhere, for the journal lost what stood behind it: the snapshot that was saved then stands for it,
+   *  though nobody has read it in whole yet. */
+  #isLoss = false;
   #isPurging = false;
 
   /** @param replay of the journal up to and with the last committed batch */
@@ -79,6 +91,7 @@ export class Compactor {
     this.#deps = deps;
     this.#places = places;
     this.#ask = ask;
+    this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
     this.#purgeTo = state.auditFirstIdx > 1 ? state.auditFirstIdx : undefined;
@@ -86,7 +99,7 @@ export class Compactor {
   }
 
   get status(): CompactionStatus {
-    return { newest: this.#newest, failure: this.#failure };
+    return { newest: this.#newest, failure: this.#failure ?? this.#found.unreadable[0]?.why };
   }
 
   /** Takes note of a batch. What it says is gone may be purged now. @param bytes of its record */
@@ -94,7 +107,7 @@ export class Compactor {
     this.#committedSeq = seq;
     this.#backlog.events += recorded.length;
     this.#backlog.bytes += bytes;
-    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#trimmed(event.firstIdx);
+    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#trimmed(event);
   }
 
   /** Looks whether something is due. @param at journal time */
@@ -109,8 +122,9 @@ export class Compactor {
     this.#ending.abort();
   }
 
-  #trimmed(firstIdx: BatchIndex): void {
+  #trimmed({ firstIdx, reason }: EventOf<"AuditTrimmed">): void {
     this.#purgeTo = firstIdx;
+    this.#isLoss = reason === "hole" || reason === "tail-lost";
     void this.#purge();
   }
 
@@ -121,8 +135,16 @@ export class Compactor {
   /** Of what was read since the replay began, as much counts as lies behind the newest snapshot. */
   async #begin({ fromIdx, events, bytes }: Tail, idx: BatchIndex): Promise<void> {
     try {
-      const [furthest] = await readManifests(this.#deps.snapshots, this.#deps.logger);
+      const manifests = await readManifests(this.#deps.snapshots, this.#deps.logger);
+      const { read, unreadable } = this.#found;
+      const isUnreadable = (at: number) => unreadable.some(({ place }) => place === at);
+      const isThere = (at: number) => manifests.some(({ place }) => place === at);
+      const furthest = manifests.find(({ place }) => !isUnreadable(place));
       if (furthest !== undefined) this.#newest = factsOf(furthest.manifest);
+      this.#found = {
+        read: read && isThere(read.place) ? read : undefined,
+        unreadable: unreadable.filter(({ place }) => isThere(place)),
+      };
     } catch (cause) {
       this.#deps.logger.warn({ err: cause }, "the snapshots cannot be reached");
     }
@@ -170,8 +192,9 @@ export class Compactor {
     }
   }
 
-  #made({ trim, ...newest }: SnapshotMade, before: Backlog): void {
+  #made({ trim, found, ...newest }: SnapshotMade, before: Backlog): void {
     this.#newest = newest;
+    this.#found = found;
     this.#failure = undefined;
     this.#retryMs = limits.snapshotRetryMs;
     this.#backlog.events -= before.events;
@@ -180,7 +203,7 @@ export class Compactor {
   }
 
   #failed(cause: unknown): void {
-    this.#failure = cause instanceof Error ? cause.message : String(cause);
+    this.#failure = `the last one could not be made: ${cause instanceof Error ? cause.message : cause}`;
     this.#retryMonotonicMs = this.#now + this.#retryMs;
     this.#deps.logger.error(
       { err: cause, retryMs: this.#retryMs },
@@ -192,13 +215,16 @@ export class Compactor {
   async #purge(): Promise<void> {
     const firstIdx = this.#purgeTo;
     const seq = firstIdx && this.#places.seqOf(firstIdx);
-    if (this.#isPurging || seq === undefined || this.#now < this.#retryMonotonicMs) return;
+    const readSeq = this.#found.read?.seq ?? 0;
+    if (seq === undefined || (readSeq < seq - 1 && !this.#isLoss)) return; // the next that is made reads one
+    if (this.#isPurging || this.#now < this.#retryMonotonicMs) return;
     this.#isPurging = true;
     const { journal, snapshots, logger, room } = this.#deps;
     try {
-      const [furthest] = await readManifests(snapshots, logger);
-      if (furthest === undefined || furthest.manifest.position.seq < seq - 1)
-        throw new Error(`no snapshot that can be read reaches batch ${batchIndex((firstIdx ?? 1) - 1)}`);
+      const [stands] = (await readManifests(snapshots, logger)).filter(({ place, manifest }) =>
+        this.#isLoss ? manifest.position.seq >= seq - 1 : place === this.#found.read?.place,
+      );
+      if (stands === undefined) throw new Error("the snapshot that stands for what is purged is gone");
       await journal.purgeBelow(seq);
       logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
       if (this.#purgeTo === firstIdx) this.#purgeTo = undefined;

@@ -24,6 +24,7 @@ import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { RecentRecords } from "../journal/recent-records.ts";
 import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
+import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
@@ -110,6 +111,7 @@ class RunningCoordinator implements Coordinator {
   /** The last batch of an end that is lost for good, until it is on record that it is. */
   #lostEnd: BatchIndex | undefined;
   #replay = new Replay();
+  #foundSnapshots: FoundSnapshots = { read: undefined, unreadable: [] };
   #standby: Standby | undefined;
   #campaign: Campaign | undefined;
   #leader: Leader | undefined;
@@ -224,8 +226,9 @@ class RunningCoordinator implements Coordinator {
         isHeld: ({ term, idx }) =>
           this.#announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })
             ?.isBelieved ?? false,
-        onRestored: (replay) => {
+        onRestored: ({ replay, found }) => {
           this.#replay = replay;
+          this.#foundSnapshots = found;
         },
         take: (record) => this.#take(record),
         goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
@@ -350,6 +353,7 @@ class RunningCoordinator implements Coordinator {
       subjects: this.#subjects,
       room: this.#room,
       recent: this.#recent,
+      foundSnapshots: this.#foundSnapshots,
       announcements: this.#announcements,
       timing: this.#timing,
       standbys: () => this.#standbys,

@@ -29,6 +29,7 @@ import type { BatchIndex, Instant, Term } from "../ids.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { DeadReason, Folded, Replay } from "../journal/replay.ts";
+import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { Planner } from "../scheduling/planner.ts";
@@ -72,6 +73,8 @@ export interface LeaderDeps {
   readonly journal: Journal;
   readonly recent: RecentRecords;
   readonly room: JournalRoom;
+  /** What this coordinator found when it read the journal. */
+  readonly foundSnapshots: FoundSnapshots;
   /** Absent where the journal is never cut. */
   readonly compaction?: Compaction;
   /** Journal time before this term. */

@@ -575,7 +575,7 @@ export const statusResponseSchema = z.object({
     auditFirstIdx: z.int().default(1),
     /** The newest snapshot of the swarm's state, where the leader knows of one. */
     snapshot: z.object({ idx, at: z.number(), bytes: z.number() }).optional(),
-    /** Why the last snapshot could not be made, until one is. */
+    /** What is wrong with snapshots: the last one could not be made, or one cannot be read. */
     snapshotFailure: z.string().optional(),
   }),
   counters: counts,

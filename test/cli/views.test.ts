@@ -69,6 +69,16 @@ const told = (story: TaskStory, wait?: TaskWait) => renderStory("t", { story, wa
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
 
+  it("says what is wrong with snapshots", () => {
+    const status = aStatus(agents);
+    const journal = {
+      ...status.journal,
+      snapshotFailure: "that of batch 9 cannot be read: a chunk is missing",
+    };
+    const text = renderStatus({ ...status, journal }, { ...view, showsOffline: false });
+    expect(text).toContain("snapshots: that of batch 9 cannot be read: a chunk is missing");
+  });
+
   it("orders agents as people count, and counts those offline", () => {
     const text = renderStatus(aStatus(agents), { ...view, showsOffline: false });
     expect(text).toMatch(/^a-2 .*\na-10 .*\n1 agent offline \(--all lists them\)$/m);

@@ -52,7 +52,7 @@ async function begin(deps: Partial<CatchUpDeps> = {}): Promise<void> {
     isLed: () => false,
     isHeld: () => false,
     onRestored: (restored) => {
-      replay = restored;
+      replay = restored.replay;
     },
     take: (record) => void replay.take(record),
     goOnBehind: async ({ lastSeq }) => {

@@ -10,6 +10,7 @@ import { swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
+import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
@@ -66,6 +67,13 @@ class CompactedSwarm {
       this.swarm.watched.settled(); // before it is purged
     }
     await this.clock.advance(limits.pulseMs * 3);
+  }
+
+  /** Loses the chunks of the newest snapshot. */
+  spoilNewest(): void {
+    const place = this.snapshots.places("manifest").at(-1) ?? expect.fail("there is a snapshot");
+    const { chunks } = decodeManifest(this.snapshots.at(place)?.bytes ?? new Uint8Array());
+    for (const [chunk] of chunks) this.snapshots.lose(chunk);
   }
 
   async restarted() {
@@ -156,6 +164,43 @@ describe("a leader's journal", () => {
     await compacted.clock.advance(limits.snapshotRetryMs * 2);
     expect(compacted.snapshots.places("manifest")).toHaveLength(1);
     await compacted.work(1);
+  });
+});
+
+describe("a snapshot that cannot be read", () => {
+  const failure = async () => (await compacted?.swarm.client.status())?.journal.snapshotFailure;
+
+  it("is said in the status until the next is made without meeting it, and none is purged by", async () => {
+    compacted = await new CompactedSwarm().start();
+    for (let round = 0; round < 2; round += 1) await compacted.work(12);
+    const { journal, swarm } = compacted;
+    compacted.spoilNewest();
+    expect(await failure()).toBeUndefined();
+    const { firstSeq } = journal;
+    await compacted.work(12);
+    expect(await failure()).toMatch(/^that of batch \d+ cannot be read: the chunk at place \d+ is missing$/);
+    compacted.spoilNewest();
+    const replay = await compacted.restarted();
+    expect(fingerprint(replay.state)).toBe(fingerprint(swarm.watched.settled().state));
+    for (let round = 0; round < 2; round += 1) await compacted.work(12);
+    expect(await failure()).toBeUndefined();
+    expect(journal.firstSeq).toBeGreaterThan(firstSeq);
+  });
+
+  it("is said by a coordinator that met it at its start, and what only it stands for is not purged", async () => {
+    compacted = await new CompactedSwarm().start();
+    for (let round = 0; round < 2; round += 1) await compacted.work(12);
+    const { swarm, clock, journal } = compacted;
+    await swarm.coordinator.stop();
+    compacted.spoilNewest();
+    const { firstSeq } = journal;
+    const next = await swarm.startAnother("c2");
+    await next.whenLeading();
+    await clock.advance(limits.pulseMs * 3);
+    expect(await failure()).toContain("cannot be read");
+    const { snapshot } = (await swarm.client.status()).journal;
+    expect(snapshot.idx).toBeGreaterThanOrEqual(firstSeq - 1);
+    expect(journal.firstSeq).toBe(firstSeq);
   });
 });
 

@@ -6,8 +6,8 @@ import type { BatchIndex, Instant } from "../../ids.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, sizeOf } from "./manifest.ts";
-import { readManifests, removeOldSnapshots } from "./manifests.ts";
-import { type RestoreDeps, readToEnd, restore } from "./restore.ts";
+import { readManifests, removeBelow } from "./manifests.ts";
+import { type FoundSnapshots, type RestoreDeps, readToEnd, restore } from "./restore.ts";
 import { type Trim, type TrimOrder, trimOf } from "./trim.ts";
 import { writeSnapshot } from "./write.ts";
 
@@ -27,6 +27,8 @@ export interface SnapshotFacts {
 export interface SnapshotMade extends SnapshotFacts {
   /** What may go from the journal; absent when nothing may. */
   readonly trim?: Trim;
+  /** Of those that were there before. */
+  readonly found: FoundSnapshots;
 }
 
 type MakeDeps = RestoreDeps & { readonly snapshots: SnapshotStore };
@@ -35,22 +37,30 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
   return { idx: manifest.position.idx, at: manifest.at, bytes: sizeOf(manifest) };
 }
 
-/** @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
+/** Keeps that one and the one that was read for it, and no other older than these: one that cannot be read neither stands
+ *  for what was purged nor takes the place of one that can.
+ *  @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promise<SnapshotMade> {
-  const { replay } = await restore(deps);
+  const { replay, manifest: older, found } = await restore(deps);
   await readToEnd(deps, replay.position.seq, (record) => replay.take(record), order.untilSeq);
-  const made = await writeUnlessThere(replay, deps);
-  const { snapshots, logger } = deps;
-  const [, older] = await removeOldSnapshots(snapshots, made.position.journal, logger);
-  const trim = older && (await trimOf(deps.journal, replay.places, older, order));
-  return { ...factsOf(made), ...(trim === undefined ? {} : { trim }) };
+  const made = await writeUnlessThere(replay, found, deps);
+  const facts = { ...factsOf(made), found };
+  if (older === undefined || older.position.idx >= made.position.idx) return facts;
+  await removeBelow(deps.snapshots, [older, made]);
+  const trim = await trimOf(deps.journal, replay.places, older, order);
+  return trim === undefined ? facts : { ...facts, trim };
 }
 
-async function writeUnlessThere(folded: Folded, { snapshots, clock, logger }: MakeDeps): Promise<Manifest> {
+async function writeUnlessThere(
+  folded: Folded,
+  { unreadable }: FoundSnapshots,
+  { snapshots, clock, logger }: MakeDeps,
+): Promise<Manifest> {
   const { idx } = folded.position;
   const reachingSoFar = async () => {
-    const [furthest] = await readManifests(snapshots, logger);
+    const manifests = await readManifests(snapshots, logger);
+    const furthest = manifests.find(({ place }) => !unreadable.some((each) => each.place === place));
     return furthest !== undefined && furthest.manifest.position.idx >= idx ? furthest.manifest : undefined;
   };
   const other = await reachingSoFar();

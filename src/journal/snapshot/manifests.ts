@@ -1,7 +1,7 @@
-// The manifests of a store that can be read, and which snapshots are kept.
+// The manifests of a store that can be read, and what is removed when snapshots are older than those that are kept. That a
+// manifest can be read says nothing of its snapshot's chunks: which ones to keep, only who has read them can say.
 
 import { JournalDamagedError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { decodeManifest, type Manifest } from "./manifest.ts";
 
@@ -33,21 +33,9 @@ export async function readManifests(
   return found.sort((a, b) => b.manifest.position.idx - a.manifest.position.idx || b.place - a.place);
 }
 
-/** Removes all snapshots of a journal but the `limits.snapshotsKept` that reach furthest, and what lies between them.
- *  @returns those that are kept, the furthest first @throws UnreachableError */
-export async function removeOldSnapshots(
-  store: SnapshotStore,
-  journal: string,
-  logger: SnapshotLog,
-): Promise<readonly Manifest[]> {
-  const ours = (await readManifests(store, logger)).filter(
-    ({ manifest }) => manifest.position.journal === journal,
-  );
-  const kept = ours.slice(0, limits.snapshotsKept);
-  if (kept.length === limits.snapshotsKept) await store.removeBelow(Math.min(...kept.map(firstPlaceOf)));
-  return kept.map(({ manifest }) => manifest);
-}
-
-function firstPlaceOf({ place, manifest }: PlacedManifest): number {
-  return manifest.chunks.reduce((first, [chunk]) => Math.min(first, chunk), place);
+/** Removes all that lies below the snapshots that are kept; what lies between them stays. None of them is without chunks.
+ *  @throws UnreachableError */
+export async function removeBelow(store: SnapshotStore, kept: readonly Manifest[]): Promise<void> {
+  const places = kept.flatMap(({ chunks }) => chunks.map(([place]) => place));
+  await store.removeBelow(places.reduce((first, place) => Math.min(first, place)));
 }

@@ -35,11 +35,28 @@ export interface RestoreDeps {
   readonly logger: SnapshotLog;
 }
 
+/** What a reading found out of the snapshots that there are. Plain values, for threads copy them. */
+export interface FoundSnapshots {
+  /** The one that was read in whole: the place of its manifest, and the record behind which the journal goes on. Undefined
+   *  where the reading began at the first record. */
+  readonly read: { readonly place: number; readonly seq: number } | undefined;
+  /** Those that reach further and could not be read, the furthest first. */
+  readonly unreadable: readonly UnreadableSnapshot[];
+}
+
+export interface UnreadableSnapshot {
+  /** Of its manifest. */
+  readonly place: number;
+  /** A sentence without its full stop. */
+  readonly why: string;
+}
+
 export interface Restored {
   /** Goes on at the record behind `position.seq`. */
   readonly replay: Replay;
   /** What was read, and where it begins; undefined when the reading begins at the first record. */
   readonly manifest: Manifest | undefined;
+  readonly found: FoundSnapshots;
   /** To be asked when the journal was read to its end.
    *  @throws JournalDamagedError when the replay did not come through the batch of every manifest */
   requireWhole(): void;
@@ -48,17 +65,23 @@ export interface Restored {
 /** Reads in slices of `limits.snapshotSliceMs`; reads nothing of the journal but the record at which it goes on.
  *  @throws UnreachableError, JournalDamagedError */
 export async function restore({ journal, snapshots, clock, logger }: RestoreDeps): Promise<Restored> {
-  const found = snapshots === undefined ? [] : await readManifests(snapshots, logger);
-  const manifests = found.map(({ manifest }) => manifest);
-  for (const [passedOver, manifest] of manifests.entries()) {
+  const placed = snapshots === undefined ? [] : await readManifests(snapshots, logger);
+  const passedOver: Manifest[] = [];
+  const unreadable: UnreadableSnapshot[] = [];
+  for (const { place, manifest } of placed) {
     const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
-    if (replay === undefined) continue;
-    await requireContinued(journal, replay);
-    return { replay, manifest, requireWhole: () => requireWhole(replay, manifests.slice(0, passedOver)) };
+    if (replay instanceof Replay) {
+      await requireContinued(journal, replay);
+      const found = { read: { place, seq: manifest.position.seq }, unreadable };
+      return { replay, manifest, found, requireWhole: () => requireWhole(replay, passedOver) };
+    }
+    passedOver.push(manifest);
+    unreadable.push({ place, why: `that of batch ${manifest.position.idx} cannot be read: ${replay}` });
   }
   await requireBeginning(journal, snapshots);
   const replay = new Replay();
-  return { replay, manifest: undefined, requireWhole: () => requireWhole(replay, manifests) };
+  const found = { read: undefined, unreadable };
+  return { replay, manifest: undefined, found, requireWhole: () => requireWhole(replay, passedOver) };
 }
 
 /** Gives every record behind `seq` to `take`, to where the journal ends or to the record `untilSeq`, in slices of
@@ -84,7 +107,8 @@ interface ReadDeps {
   readonly logger: SnapshotLog;
 }
 
-async function readOrPassOver(manifest: Manifest, deps: ReadDeps): Promise<Replay | undefined> {
+/** @returns why it cannot be read, where it cannot */
+async function readOrPassOver(manifest: Manifest, deps: ReadDeps): Promise<Replay | string> {
   try {
     return await readSnapshot(manifest, deps);
   } catch (cause) {
@@ -94,7 +118,7 @@ async function readOrPassOver(manifest: Manifest, deps: ReadDeps): Promise<Repla
       { err: cause, idx },
       "a snapshot cannot be read: an older one is taken, or the journal",
     );
-    return undefined;
+    return cause.message;
   }
 }
 
@@ -123,6 +147,17 @@ async function built(building: Generator<undefined, SwarmState>, slices: Slices)
     const step = building.next();
     if (step.done) return step.value;
     if (slices.isOver) await slices.pause();
+  }
+}
+
+/** Whether all chunks are there as they were written; of their lines nothing is read. @throws UnreachableError */
+export async function isStored({ chunks }: Manifest, snapshots: SnapshotStore): Promise<boolean> {
+  try {
+    for await (const _ of readChunks(chunks, snapshots));
+    return true;
+  } catch (cause) {
+    if (cause instanceof JournalDamagedError) return false;
+    throw cause;
   }
 }
 

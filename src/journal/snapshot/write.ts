@@ -1,6 +1,6 @@
 // Writes a snapshot: the state's lines in chunks, each read back and compared before the next is written, and the
 // manifest last. A snapshot that was begun and not ended is no snapshot: nobody reads chunks without a manifest, and
-// they go when older snapshots go (remove-old.ts).
+// they go when older snapshots go (manifests.ts).
 
 import { assert } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";

@@ -84,6 +84,42 @@ describe("a restart from a snapshot", () => {
     await expectWhole(stored);
   });
 
+  it("never gives up one that can be read for one that cannot, nor lets the journal go that stands behind it", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(3);
+    const unread = await stored.snapshot(6);
+    spoil(stored, unread, "lose");
+    const made = await stored.make(9, { isShort: true });
+    expect(made.trim).toEqual({ firstIdx: 4, reason: "storage-short" });
+    expect(made.found.unreadable.map(({ why }) => why)).toEqual([
+      expect.stringContaining("that of batch 6 cannot be read: the chunk at place"),
+    ]);
+    stored.journal.purgeBelow(4);
+    spoil(stored, await stored.snapshot(9), "lose");
+    await expectWhole(stored);
+  });
+
+  it("removes what could not be read once a later one was read", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(3);
+    spoil(stored, await stored.snapshot(6), "damage");
+    await stored.snapshot(9);
+    expect(stored.snapshots.places("manifest")).toHaveLength(3);
+    expect((await stored.make(11)).found.unreadable).toEqual([]);
+    expect(stored.snapshots.places("manifest")).toHaveLength(2);
+  });
+
+  it("makes one anew where the one that reaches as far cannot be read, and trims by none that was not read", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(3);
+    const unread = [await stored.snapshot(6), await stored.snapshot(9)];
+    for (const each of unread) spoil(stored, each, "damage");
+    const made = await stored.make(9, { isShort: true });
+    expect([made.idx, made.found.read, made.trim]).toEqual([9, undefined, undefined]);
+    stored.journal.purgeBelow(10);
+    await expectWhole(stored);
+  });
+
   it("makes no snapshot where one reaches as far, or came to reach further meanwhile", async () => {
     const stored = someHistory(12);
     const far = await stored.snapshot(10);

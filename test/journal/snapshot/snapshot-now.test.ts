@@ -45,6 +45,17 @@ describe("a snapshot of what the journal lost", () => {
     expect(again.deadRecords).toBe(0);
   });
 
+  it("is kept beside the one before it that is whole, not beside one that is not", async () => {
+    const { stored, now } = lostTail();
+    const whole = await stored.snapshot(2);
+    const spoilt = await stored.snapshot(4);
+    for (const [place] of spoilt.chunks) stored.snapshots.lose(place);
+    await now();
+    for (const [place] of whole.chunks) expect(stored.snapshots.at(place)).toBeDefined();
+    await now();
+    expect(stored.snapshots.places("manifest")).toHaveLength(2);
+  });
+
   it("halts who comes from before it, rather than that it takes the rest for dead", async () => {
     const { stored, now, goOn } = lostTail();
     const { chunks } = await now();
