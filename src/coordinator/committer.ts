@@ -8,7 +8,7 @@
 // happens, the same bytes are sent again, or the term is over.
 //
 //   sent ──stored──► stored ──(all earlier committed)──► committed
-//     │ unknown: the same bytes again, same position
+//     │ unknown: the same bytes again, same position; those behind it when it is committed
 //     │ refused: read what stands from the expected position on
 //     │            our bytes           → stored there
 //     │            only dead records   → expect behind them, send again
@@ -17,7 +17,8 @@
 //     │                                  where that is not held any more, wait until it is rescued (rescue.ts)
 //     │            nothing, and the journal begins behind it
 //     │                                → deposed: whoever purged so far has gone on
-//     │            another line's start → halt: the journal lost its end, and another went on from there
+//     │            another line         → halt: the journal lost its end, and another went on from there;
+//     │                                   but where only dead records were lost, read what stands in their place
 //     │            another leader's    → deposed: everything uncommitted is void
 //     │            our term, not ours  → halt: a fork
 //     └ full:     the same bytes again after a while; nothing is answered meanwhile
@@ -28,7 +29,7 @@
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
-import { decodeBatch } from "../journal/batch.ts";
+import { decodeBatch, hashOf } from "../journal/batch.ts";
 import { forkError, lostTailError } from "../journal/faults.ts";
 import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
@@ -93,8 +94,12 @@ interface Entry {
   storedSeq: number | undefined;
   /** Heard while an earlier batch was not yet settled; resolved once this one is the oldest. */
   unsettled: AppendOutcome | undefined;
-  /** Bumped when sent again, so that answers to earlier sends are told apart. */
+  /** Bumped when sent again or held back, so that answers to earlier sends are told apart. */
   round: number;
+  /** How often it was sent. */
+  sends: number;
+  /** Waits until the one before is committed: what that one met, this one might not. */
+  isHeldBack: boolean;
 }
 
 export class Committer {
@@ -147,9 +152,14 @@ export class Committer {
       storedSeq: undefined,
       unsettled: undefined,
       round: 0,
+      sends: 0,
+      isHeldBack: false,
     };
     this.#entries.push(entry);
     if (this.#isResolving) return;
+    const [oldest] = this.#entries;
+    entry.isHeldBack = oldest !== entry && (oldest?.sends ?? 0) > 1;
+    if (entry.isHeldBack) return;
     if (this.#rivals?.isDue === true) void this.#sendOnceUnrivalled();
     else this.#send(entry);
   }
@@ -162,6 +172,7 @@ export class Committer {
 
   #send(entry: Entry): void {
     entry.round += 1;
+    entry.sends += 1;
     entry.sentMonotonicMs = this.#clock.monotonicMs();
     entry.firstSentMonotonicMs ??= entry.sentMonotonicMs;
     const { round } = entry;
@@ -200,7 +211,8 @@ export class Committer {
       if (this.#isOver) return;
     }
     const oldest = this.#entries[0];
-    if (oldest !== undefined && oldest.expectedSeq !== this.#lastSeq) this.#resendAll();
+    const isToBeSent = oldest?.isHeldBack === true || oldest?.expectedSeq !== this.#lastSeq;
+    if (oldest !== undefined && isToBeSent) this.#resend();
     else this.#settleOldest();
   }
 
@@ -217,7 +229,8 @@ export class Committer {
       if (outcome.kind === "refused") await this.#readPosition(oldest);
       else await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);
     } catch (cause) {
-      if (cause instanceof JournalDamagedError) return this.#halt(cause);
+      if (cause instanceof JournalDamagedError && !(await this.#goBackToTail(oldest)))
+        return this.#halt(cause);
       await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
     }
     if (this.#isWaiting) return;
@@ -233,7 +246,7 @@ export class Committer {
       if (this.#isOver) return;
     }
     if (this.#entries[0]?.storedSeq !== undefined) this.#commitPrefix();
-    if (!this.#isOver && !this.#isResolving) this.#resendAll();
+    if (!this.#isOver && !this.#isResolving) this.#resend();
   }
 
   /** Reads what took the place of the oldest batch. */
@@ -294,15 +307,35 @@ export class Committer {
     }
   }
 
+  /** Where the last committed batch stands as before, at most dead records behind it were lost, and others stand in their
+   *  place: those are to be read. A campaign is lost then. @returns whether that is so */
+  async #goBackToTail(oldest: Entry): Promise<boolean> {
+    const tail = this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
+    if (tail === undefined || tail.seq === this.#lastSeq) return false;
+    try {
+      const found = await this.#journal.read(tail.seq);
+      if (found === undefined || !isSameBytes(found.bytes, tail.bytes)) return false;
+    } catch {
+      return false; // what was found before says more
+    }
+    if (this.#isOver) return true;
+    if (oldest.batch.startsTerm) {
+      this.#isOver = true;
+      this.#events.onDeposed();
+    }
+    this.#lastSeq = tail.seq;
+    this.#recent.forgetBehind(tail.seq);
+    return true;
+  }
+
+  /** @throws JournalDamagedError where another line stands than ours */
   #judge(oldest: Entry, record: JournalRecord): "ours" | DeadReason | "over" {
     if (isSameBytes(record.bytes, oldest.batch.bytes)) return "ours";
     const rival = decodeBatch(record.bytes);
     const death = rival === undefined ? "alien" : deathOf(rival, this.#tail);
-    const isRuler = rival?.events[0]?.type === "TermStarted" && rival.term > oldest.batch.term;
-    if (isRuler && death === "broken-chain") {
-      this.#halt(forkError(record.seq));
-      return "over";
-    }
+    // Of a later term the first record that is met continues the chain, or it continues another than ours.
+    if (rival !== undefined && rival.term > oldest.batch.term && death === "broken-chain")
+      throw forkError(record.seq);
     if (rival === undefined || death !== undefined) return death ?? "alien";
     if (rival.term === oldest.batch.term && !oldest.batch.startsTerm) {
       this.#halt(
@@ -317,13 +350,17 @@ export class Committer {
     return "over";
   }
 
-  #resendAll(): void {
+  /** The oldest alone: where another record stands in its place, the next one must not land behind that. */
+  #resend(): void {
     for (const [place, entry] of this.#entries.entries()) {
       entry.expectedSeq = this.#lastSeq + place;
       entry.storedSeq = undefined;
       entry.unsettled = undefined;
-      this.#send(entry);
+      entry.round += 1;
+      entry.isHeldBack = place > 0;
     }
+    const [oldest] = this.#entries;
+    if (oldest !== undefined) this.#send(oldest);
   }
 
   #saidFull(isFull: boolean, message: string): void {

@@ -158,6 +158,7 @@ export class Leader {
     this.#rescuer = new Rescuer(deps, this.#rescue, {
       isOver: () => this.#isOver,
       isSettled: () => this.isSettled,
+      committedSeq: () => replay.places.seqOf(this.committed.idx) ?? deps.recent.lastSeq,
       folded: (seq) => this.#folded(seq),
       continueBehind: (seq) => this.#committer.continueBehind(seq),
       appendBeat: () => this.#appendBeat(),

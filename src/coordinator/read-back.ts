@@ -17,6 +17,8 @@ import { Lookout } from "./lookout.ts";
 export interface ReadBackDeps {
   readonly journal: Journal;
   readonly recent: RecentRecords;
+  /** Of the newest committed batch: what dead records behind it become is no loss. */
+  readonly committedSeq: () => number;
   readonly clock: Clock;
 }
 
@@ -76,7 +78,7 @@ export class ReadBack {
   }
 
   async #look(): Promise<void> {
-    const seq = this.#doubtedSeq ?? this.#deps.recent.lastSeq;
+    const seq = this.#doubtedSeq ?? this.#deps.committedSeq();
     try {
       const isKept = await this.#isKept(seq, () => {
         this.#doubtedSeq = seq;

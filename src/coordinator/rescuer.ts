@@ -34,6 +34,8 @@ export interface RescuedLeader {
   readonly isOver: () => boolean;
   /** Whether nothing is in flight. */
   readonly isSettled: () => boolean;
+  /** Where the newest committed batch stands. */
+  readonly committedSeq: () => number;
   /** The journal up to the newest batch, to go on behind the record `seq`; by default, the last one that it knows. */
   readonly folded: (seq?: number) => Folded;
   /** What was in flight is durable without the journal: appends behind the record `seq`. */
@@ -61,12 +63,13 @@ export class Rescuer {
     this.#deps = deps;
     this.#rescue = rescue;
     this.#leader = leader;
-    this.#readBack = new ReadBack(deps, {
+    const hooks = {
       onDoubt: () => this.#rescue.doubt(),
       onFound: () => this.#dispel(),
-      onUnreadable: (error) => this.#sawUnreadable(error),
-      onDamaged: (error) => this.#leader.broke(error),
-    });
+      onUnreadable: (error: JournalDamagedError) => this.#sawUnreadable(error),
+      onDamaged: (error: JournalDamagedError) => this.#leader.broke(error),
+    };
+    this.#readBack = new ReadBack({ ...deps, committedSeq: leader.committedSeq }, hooks);
   }
 
   /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */

@@ -33,6 +33,20 @@ export class RecentRecords {
     return kept === undefined ? undefined : { seq, bytes: kept.bytes };
   }
 
+  /** The newest one of which `isIt` holds. */
+  findLast(isIt: (record: JournalRecord) => boolean): JournalRecord | undefined {
+    for (let seq = this.lastSeq; seq >= this.#firstSeq; seq -= 1) {
+      const record = this.at(seq);
+      if (record !== undefined && isIt(record)) return record;
+    }
+    return undefined;
+  }
+
+  /** What stood behind a record that is kept stands there no more. */
+  forgetBehind(seq: number): void {
+    while (this.lastSeq > seq) this.#bytes -= this.#kept.pop()?.bytes.length ?? 0;
+  }
+
   /** Keeps a record that stands in the journal. One that was kept before stays; one that stands elsewhere than right
    *  behind the last takes the place of all that were kept. */
   add({ seq, bytes }: JournalRecord, monotonicMs: number): void {

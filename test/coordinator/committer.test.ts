@@ -323,6 +323,49 @@ describe("a rival", () => {
     expect(writer.log).toEqual(["committed 1@1", "deposed"]);
   });
 
+  it("is found out by the first batch alone, when both are sent again: the second may not land behind it", async () => {
+    let isAway = true;
+    const onRequest = (): RequestFate => (isAway && writer.tail.idx > 1 ? "lose" : "deliver");
+    const writer = new Writer({ onRequest });
+    writer.append();
+    await writer.play();
+    const { tail } = writer;
+    writer.append();
+    writer.append();
+    await writer.play();
+    isAway = false;
+    writer.store.insertRival(elected(tail));
+    expect(await writer.play(limits.appendRetryMs)).toEqual(["committed 1@1", "deposed"]);
+    expect(writer.store.lastSeq).toBe(2);
+  });
+
+  it("is found out though dead records were lost, and it stands in their place", async () => {
+    const store = new MemoryJournalStore();
+    store.insertRival(aBatch({ tail: nothing, term: term(1) }).bytes);
+    store.insertRival(alien);
+    const writer = new Writer({}, store);
+    store.loseTail(1);
+    const start = aBatch({ tail: writer.tail, term: term(2) });
+    store.insertRival(start.bytes);
+    store.insertRival(aBatch({ tail: start, term: term(2) }).bytes);
+    writer.append();
+    expect(await writer.play(limits.appendRetryMs)).toEqual(["deposed"]);
+  });
+
+  it("that went on behind other batches than ours is a fork", async () => {
+    const writer = new Writer();
+    writer.append();
+    const { tail } = writer;
+    writer.append();
+    await writer.play();
+    writer.store.loseTail(1);
+    const start = aBatch({ tail, term: term(2) });
+    writer.store.insertRival(start.bytes);
+    writer.store.insertRival(aBatch({ tail: start, term: term(2) }).bytes);
+    writer.append();
+    expect((await writer.play()).slice(2)).toEqual(["halted WAGGLE_JOURNAL_DAMAGED"]);
+  });
+
   it("that has purged our place along with its own has deposed us", async () => {
     const writer = new Writer();
     writer.append();

@@ -38,6 +38,18 @@ describe("recent records", () => {
     expect(recent.at(100 - 63)?.bytes === bytes).toBe(true);
   });
 
+  it("are found from the newest on, and forgotten behind one", () => {
+    const recent = new RecentRecords();
+    for (const seq of [5, 6, 7]) recent.add(aRecord(seq), 0);
+    expect(recent.findLast(({ seq }) => seq < 7)?.seq).toBe(6);
+    expect(recent.findLast(({ seq }) => seq < 5)).toBeUndefined();
+    recent.forgetBehind(5);
+    expect(kept(recent)).toEqual([5]);
+    expect(recent.bytes).toBe(aRecord(5).bytes.length);
+    recent.add(aRecord(6, "another"), 1);
+    expect(kept(recent)).toEqual([5, 6]);
+  });
+
   it("stay when they are read again, and go when others stand in their place", () => {
     const recent = new RecentRecords();
     for (const seq of [5, 6, 7]) recent.add(aRecord(seq), 0);

@@ -57,9 +57,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/committer.ts",
     edits: [
       {
-        find: "      entry.unsettled = undefined;\n      this.#send(entry);",
+        find: "      entry.isHeldBack = place > 0;\n",
         replace:
-          '      entry.unsettled = undefined;\n      (entry.batch as { bytes: Uint8Array }).bytes = Buffer.concat([entry.batch.bytes, Buffer.from(" ")]);\n      this.#send(entry);',
+          '      entry.isHeldBack = place > 0;\n      (entry.batch as { bytes: Uint8Array }).bytes = Buffer.concat([entry.batch.bytes, Buffer.from(" ")]);\n',
       },
     ],
   },
