@@ -20,7 +20,7 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { Command } from "../core/command.ts";
-import { standingGrants, unconfirmedAssignments } from "../core/effect.ts";
+import { type Effect, standingGrants, unconfirmedAssignments } from "../core/effect.ts";
 import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
@@ -129,6 +129,7 @@ export class Leader {
   /** Commands of its own, ahead of the inbox and beyond its bound. */
   #own: Command[] = [];
   #subscriptions: Subscription[] = [];
+  #stopStatus: (() => void) | undefined;
   #cancelPulse: (() => void) | undefined;
   #pulseMonotonicMs: number;
   readonly #refusals: RefusalTally;
@@ -226,14 +227,29 @@ export class Leader {
     const { transport, subjects } = this.#deps;
     this.presences.restart(this.#state);
     this.mirrors.sync(this.#state, this.#state.agentById.keys());
-    const untold = [...unconfirmedAssignments(this.#state), ...standingGrants(this.#state)];
-    this.#outbox.perform(untold, this.committed);
+    this.#outbox.perform(untoldOf(this.#state), this.committed);
+    this.#stopStatus = transport.onStatus((status) => {
+      if (status === "connected") this.#tellAgain();
+    });
     this.#publisher.publish([recordedStart(this.#victory.started)], this.committed, this.#victory.at);
     this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
       transport.subscribe(pattern, (message) => this.#requests.take(message)),
     );
     this.#pulse();
     this.#scheduleTurn();
+  }
+
+  /** What was to be told while nobody could be reached was not kept: by now it may not be so any more. */
+  #tellAgain(): void {
+    let untold: readonly Effect[] = [];
+    this.enqueue({
+      commands: [],
+      replies: [],
+      look: (state) => {
+        untold = untoldOf(state);
+      },
+      finish: (commit) => this.#outbox.perform(untold, commit),
+    });
   }
 
   /** Of the journal's snapshots; undefined where there are none. */
@@ -508,6 +524,7 @@ export class Leader {
     if (this.#isOver) return;
     this.#phase = "over";
     this.#unsubscribe();
+    this.#stopStatus?.();
     this.#cancelPulse?.();
     this.#compactor?.end();
     this.#dueTimer.stop();
@@ -515,6 +532,11 @@ export class Leader {
     this.#rescuer.stop();
     this.#onEnd(end);
   }
+}
+
+/** What agents have not confirmed to have heard. */
+function untoldOf(state: SwarmState): readonly Effect[] {
+  return [...unconfirmedAssignments(state), ...standingGrants(state)];
 }
 
 function recordedStart(event: Victory["started"]): RecordedEvent {

@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader.ts",
     edits: [
       {
-        find: "[...unconfirmedAssignments(this.#state), ...standingGrants(this.#state)]",
+        find: "[...unconfirmedAssignments(state), ...standingGrants(state)]",
         replace: "[] as ReturnType<typeof standingGrants>",
       },
     ],
