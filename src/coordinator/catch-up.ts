@@ -13,6 +13,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { MissingRecordsError, UnreachableError } from "../errors.ts";
+import { strayError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { ChainPosition } from "../journal/replay.ts";
 import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
@@ -68,7 +69,8 @@ async function read(deps: CatchUpDeps): Promise<UnreachableError | MissingRecord
     deps.onRestored(restored);
     await readToEnd(deps, restored.replay.position.seq, deps.take);
     restored.requireWhole();
-    return undefined;
+    const { strayedAtSeq } = restored.replay;
+    return strayedAtSeq === undefined ? undefined : strayError(strayedAtSeq);
   } catch (cause) {
     if (cause instanceof UnreachableError || cause instanceof MissingRecordsError) return cause;
     throw cause;

@@ -443,15 +443,17 @@ class RunningCoordinator implements Coordinator {
     return compaction === undefined ? {} : { snapshots: compaction.snapshots };
   }
 
-  /** Batches may have been lost for good before this record, and a snapshot been written in their place. */
+  /** Batches may have been lost for good before this record, and a snapshot been written in their place; or what we read
+   *  before it was replaced. */
   async #lookBehind(record: JournalRecord): Promise<void> {
     const standby = this.#standby;
-    const mustBegin = await isOvertaken(this.#beginAnewDeps).catch(() => false); // asked again at the next such record
+    const hasStrayed = this.#replay.strayedAtSeq !== undefined;
+    const mustBegin = hasStrayed || (await isOvertaken(this.#beginAnewDeps).catch(() => false)); // asked again at the next
     if (!mustBegin || standby === undefined || standby !== this.#standby) return;
     standby.end();
     this.#options.logger.warn(
       { seq: record.seq },
-      "a snapshot reaches further than what was read: beginning anew there",
+      "the journal goes on behind what was not read: beginning anew",
     );
     await this.#foldAnew();
   }

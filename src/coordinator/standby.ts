@@ -91,10 +91,11 @@ export class Standby {
   }
 
   async #readOn(): Promise<void> {
-    const { journal, position, take } = this.#deps;
+    const { journal, position, recent, take } = this.#deps;
     const { signal } = this.#reading;
+    const { seq } = position();
     try {
-      for await (const record of journal.follow(position().seq + 1, signal)) {
+      for await (const record of journal.follow(seq + 1, signal, recent.at(seq))) {
         if (signal.aborted) return;
         const verdict = take(record);
         this.#heard();

@@ -70,6 +70,14 @@ export function forkError(seq: number): JournalDamagedError {
   );
 }
 
+/** The record at `seq` is of a later term, and does not continue what stands before it. */
+export function strayError(seq: number): MissingRecordsError {
+  return new MissingRecordsError(
+    `record ${seq} is of a later term than those before it and does not continue them: batches before it are missing. ` +
+      "Restore the storage of the journal and of its snapshots",
+  );
+}
+
 /** The journal ends at `lastSeq`, and what stood behind is held by nobody any more. */
 export function lostTailError(lastSeq: number, knownSeq: number): JournalDamagedError {
   return new JournalDamagedError(

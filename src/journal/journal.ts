@@ -73,8 +73,9 @@ export interface Journal {
   /** Every record from `fromSeq` on, and then each new one as it is stored, in order, without gaps, until
    *  `signal` aborts or the journal is closed (then it returns). Reconnects by itself, and waits for a journal
    *  that is shorter than what was read to be refilled.
+   *  @param before the record right before `fromSeq`, where it was read
    *  @throws JournalDamagedError, also when `fromSeq` was purged, at a hole, or when what was read has been replaced */
-  follow(fromSeq: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
+  follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncIterable<JournalRecord>;
 
   /** Removes every record below `seq`, but never the last one. A journal that frees its storage in larger pieces may
    *  keep some of them: `position` says where it begins now. Idempotent; whoever was not answered asks again.

@@ -214,8 +214,8 @@ export class MemoryJournal implements Journal {
     }
   }
 
-  async *follow(fromSeq: number, signal: AbortSignal): AsyncGenerator<JournalRecord> {
-    let previous: JournalRecord | undefined;
+  async *follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncGenerator<JournalRecord> {
+    let previous = before;
     for (let seq = fromSeq; ; seq++) {
       while (this.#isCutOff || seq > this.#store.lastSeq) {
         if (signal.aborted || this.#isClosed) return;

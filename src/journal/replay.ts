@@ -14,6 +14,7 @@ import { passTo } from "../core/journal-time.ts";
 import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Term } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { type Batch, decodeBatch, hashOf } from "./batch.ts";
 import { BatchPlaces } from "./batch-places.ts";
 import type { JournalRecord } from "./journal.ts";
@@ -75,6 +76,10 @@ export class Replay implements Folded {
   readonly places: BatchPlaces;
   lastEventType: EventType | undefined;
   deadRecords: number;
+  /** Where a record was met that does not continue what was read, and is of a later term, whose first one always does, or
+   *  further on than what a leader has in flight: the line went on behind batches that are missing here. Nobody leads from
+   *  there. */
+  strayedAtSeq: number | undefined;
   readonly #fromIdx: BatchIndex;
   #tailEvents = 0;
   #tailBytes = 0;
@@ -117,10 +122,17 @@ export class Replay implements Folded {
     const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
     if (batch === undefined || dead !== undefined) {
       this.deadRecords += 1;
+      if (batch !== undefined && dead === "broken-chain" && this.#isBehindMore(batch))
+        this.strayedAtSeq ??= record.seq;
       return { kind: "dead", reason: dead ?? "alien" };
     }
     this.#apply(batch, record);
     return { kind: "applied", batch };
+  }
+
+  #isBehindMore({ term, idx }: Batch): boolean {
+    const isFurther = term === this.state.term && idx > this.state.idx + limits.batchesInFlightMax;
+    return term > this.state.term || isFurther;
   }
 
   #expectNext(seq: number): void {

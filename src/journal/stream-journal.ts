@@ -91,10 +91,10 @@ export class StreamJournal implements Journal {
     this.#requireOpen();
   }
 
-  async *follow(fromSeq: number, signal: AbortSignal): AsyncGenerator<JournalRecord> {
+  async *follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncGenerator<JournalRecord> {
     const ending = endingWith(signal, this.#closed.signal);
     try {
-      yield* readStream(this.#access, { fromSeq, signal: ending.signal });
+      yield* readStream(this.#access, { fromSeq, before, signal: ending.signal });
     } finally {
       ending.forget();
     }

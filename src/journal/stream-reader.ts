@@ -19,6 +19,8 @@ import { type StreamAccess, StreamPull } from "./stream-pull.ts";
 
 export interface StreamReading {
   readonly fromSeq: number;
+  /** The record right before, where it was read: to see that it is still the same. */
+  readonly before?: JournalRecord | undefined;
   /** Ends behind this record. Undefined: never. */
   readonly untilSeq?: number;
   /** Ends the reading when it aborts. */
@@ -36,7 +38,7 @@ export async function* readStream(
   const { clock } = access;
   const retry = new Retry({ ...reading, clock }, (listener) => access.wire.onStatus(listener));
   let nextSeq = reading.fromSeq;
-  let previous: JournalRecord | undefined;
+  let previous = reading.before;
   let holeSinceMs: number | undefined;
 
   while (nextSeq <= untilSeq && !signal.aborted) {

@@ -3,7 +3,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type CatchUpDeps, catchUp } from "../../src/coordinator/catch-up.ts";
 import { MissingRecordsError, UnreachableError } from "../../src/errors.ts";
-import { taskId } from "../../src/ids.ts";
+import { batchIndex, taskId, term } from "../../src/ids.ts";
+import { encodeBatch } from "../../src/journal/batch.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
@@ -129,6 +130,17 @@ describe("records that are not found", () => {
     Object.assign(journal, { sharable: false });
     stored.journal.loseMiddle(5, 2);
     await begin();
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+});
+
+describe("a journal that goes on in a later term behind what was read", () => {
+  it("misses batches: nobody begins from there", async () => {
+    const { at, seq, ...tail } = { ...stored.whole.position, at: stored.whole.state.at };
+    const header = { ...tail, term: term(tail.term + 1), idx: batchIndex(seq + 9), prev: "another's", at };
+    stored.journal.insertRival(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
+    await begin();
+    await clock.advance(limits.lossPatienceMs + limits.catchUpRetryMs);
     expect(outcome).toBeInstanceOf(MissingRecordsError);
   });
 });

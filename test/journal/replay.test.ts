@@ -49,6 +49,27 @@ function begun(): Line {
   return line;
 }
 
+describe("a record that does not continue the line", () => {
+  it.each([
+    ["of a later term says that batches before it are missing", { term: term(2) }, 2],
+    ["of this term, further on than what is in flight, does too", { idx: batchIndex(4) }, 2],
+    ["of this term, one that was in flight, is dead and no more", { idx: batchIndex(3) }, undefined],
+  ])("%s", (_, overrides, strayedAtSeq) => {
+    const line = begun();
+    expect(line.take(line.batch([renewed], { prev: "another's", ...overrides }))).toBe("broken-chain");
+    expect(line.take(line.batch([renewed]))).toBe("applied");
+    expect(line.replay.strayedAtSeq).toBe(strayedAtSeq);
+  });
+
+  it("of a former term is dead and no more", () => {
+    const line = begun();
+    line.take(line.batch([started(2)], { term: term(2) }));
+    const late = line.batch([renewed], { prev: "another's", term: term(1), idx: batchIndex(9) });
+    expect(line.take(late)).toBe("broken-chain");
+    expect(line.replay.strayedAtSeq).toBeUndefined();
+  });
+});
+
 describe("a record", () => {
   it("that continues the line is applied", () => {
     const line = begun();

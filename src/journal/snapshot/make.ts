@@ -3,6 +3,7 @@
 // (coordinator/snapshot-thread.ts), or beside the leader in tests and simulations.
 
 import type { BatchIndex, Instant } from "../../ids.ts";
+import { strayError } from "../faults.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, sizeOf } from "./manifest.ts";
@@ -44,6 +45,7 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
 export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promise<SnapshotMade> {
   const { replay, manifest: older, found } = await restore(deps);
   await readToEnd(deps, replay.position.seq, (record) => replay.take(record), order.untilSeq);
+  if (replay.strayedAtSeq !== undefined) throw strayError(replay.strayedAtSeq);
   const made = await writeUnlessThere(replay, found, deps);
   const facts = { ...factsOf(made), found };
   if (older === undefined || older.position.idx >= made.position.idx) return facts;
