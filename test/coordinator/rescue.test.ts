@@ -125,6 +125,20 @@ describe("a hole under an unchanged end", () => {
     expect(await tasksAfterRestart()).toBe(4);
   });
 
+  it("that is found while another is being saved is saved, too", async () => {
+    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    const gate = aGate();
+    onPut = () => gate.opened;
+    loseRecord(3);
+    await looked();
+    await clock.advance(timeoutMs); // beats stand behind what is being saved
+    loseRecord(store.lastSeq - 1);
+    await looked();
+    gate.open();
+    await clock.advance(2 * limits.readBackPatienceMs);
+    expect(await tasksAfterRestart()).toBe(3);
+  });
+
   it("holds what is acknowledged until the snapshot is durable", async () => {
     await submit("t1");
     const gate = aGate();

@@ -1,0 +1,61 @@
+// What a look at a journal's ends makes of records that are missing.
+
+import { expect, it } from "vitest";
+import { JournalWatch } from "../../src/coordinator/journal-watch.ts";
+import { taskId } from "../../src/ids.ts";
+import type { JournalPosition } from "../../src/journal/journal.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { SnapshotStore } from "../../src/journal/snapshot-store.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { StoredHistory } from "../support/stored-history.ts";
+import { silentLogger } from "../support/swarm.ts";
+import { aTask, join, submit, Turns } from "../support/turns.ts";
+
+/** Of one that reaches to a record. */
+async function snapshotsTo(seq: number): Promise<SnapshotStore> {
+  const turns = new Turns();
+  turns.turn(join("a1"));
+  for (let number = 1; turns.records.length < seq; number += 1)
+    turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
+  const stored = new StoredHistory(turns.records);
+  await stored.snapshot();
+  return stored.snapshots.open();
+}
+
+/** What is told of as holes, where each look finds the next of `positions`. */
+async function holesIn(...positions: readonly JournalPosition[]): Promise<readonly JournalPosition[]> {
+  const clock = new ManualClock();
+  const journal = new MemoryJournalStore().open();
+  const left = [...positions];
+  journal.position = async () => left.shift() ?? expect.fail("no further look");
+  const holes: JournalPosition[] = [];
+  const watch = new JournalWatch(
+    { journal, snapshots: await snapshotsTo(12), clock, logger: silentLogger },
+    { onHole: (position) => holes.push(position), onDamaged: (error) => expect.fail(error.message) },
+  );
+  await watch.begin();
+  while (left.length > 0) {
+    watch.look();
+    await clock.advance(limits.journalLookMs);
+  }
+  return holes;
+}
+
+const whole = { firstSeq: 1, lastSeq: 14, missing: 0 };
+
+it("a hole is told of once", async () => {
+  const holed = { ...whole, missing: 4 };
+  expect(await holesIn(whole, holed, holed, { ...holed, lastSeq: 15 })).toEqual([holed]);
+});
+
+it("one that was there when the journal was read is behind who read it", async () => {
+  const holed = { ...whole, missing: 4 };
+  expect(await holesIn(holed, holed)).toEqual([]);
+});
+
+it("another one is told of, though more was missing before the journal was purged", async () => {
+  const holed = { ...whole, missing: 4 };
+  const purgedAndHoled = { firstSeq: 10, lastSeq: 15, missing: 1 };
+  expect(await holesIn(whole, holed, purgedAndHoled, purgedAndHoled)).toContainEqual(purgedAndHoled);
+});
