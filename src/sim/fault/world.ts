@@ -42,6 +42,8 @@ const SETTLING_MS = 20_000;
 const SKEW_MS_MAX = 23 * 3_600_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
+/** A coordinator to which nothing happened for so long is heard by all who listen, ms. */
+const HEARD_MS = 5_000;
 /** Within so long a coordinator has begun and follows, ms. */
 const STARTING_MS = 3_000;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
@@ -126,7 +128,7 @@ export class World implements Victims {
   }
 
   pause(party: string, forMs: number): void {
-    this.#partyById.get(party)?.life?.pause(forMs);
+    if (!this.#isNeeded(party)) this.#partyById.get(party)?.life?.pause(forMs);
   }
 
   setSlow(party: string, ms: number): void {
@@ -154,7 +156,7 @@ export class World implements Victims {
   /** The end of the journal is lost, as far as somebody who goes on still has it: what nobody has cannot come back. */
   cutTail(count: number): void {
     const { stream, jetStream, occurrences } = this.habitat;
-    if (!this.#isHeldByAll() || stream.lastSeq === stream.firstSeq) return;
+    if (!this.#isHeldByAll() || stream.lastSeq === stream.firstSeq || this.#mayFork()) return;
     // Whoever began in between holds only the newest, and takes the rest for lost.
     const bornMs = Math.max(...this.#coordinators.map(({ life }) => life?.bornMs ?? 0));
     const held = this.truth.storedSince(bornMs + STARTING_MS);
@@ -169,10 +171,11 @@ export class World implements Victims {
   /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
   makeHole(count: number): void {
     const { stream, jetStream, occurrences } = this.habitat;
-    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
-    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq) return;
+    // What is in flight is not known to its leader yet, which would ask for ever what became of it.
+    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count - limits.batchesInFlightMax);
+    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq - limits.batchesInFlightMax) return;
     jetStream.restart();
-    stream.loseMiddle(fromSeq, count);
+    stream.loseMiddle(fromSeq, Math.min(count, stream.lastSeq - limits.batchesInFlightMax - fromSeq));
     occurrences.note("hole-made");
     this.truth.lostMiddle(stream.lastSeq);
   }
@@ -189,6 +192,15 @@ export class World implements Victims {
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
   #isNeeded(party: string): boolean {
     return !this.truth.isWhole && this.#coordinators.some(({ id }) => id === party);
+  }
+
+  /** Whether a leader that was deposed has not heard of its successor, and might not for 2·T: the one case in which it may
+   *  write in the place of what both lost. */
+  #mayFork(): boolean {
+    const { leader } = this.truth.state;
+    const isFormer = this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
+    const touchedMs = Math.max(...[leader, `${leader}/journal`].map((of) => this.#nemesis.touchedMs(of)));
+    return isFormer && this.habitat.engine.nowMs - touchedMs < HEARD_MS;
   }
 
   /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
