@@ -179,8 +179,9 @@ describe("a standby", () => {
       counters: __,
       stale: ___,
       observed: ____,
+      standbys: _____,
       ...rest
-    }: NonNullable<typeof leader> & { counters?: object; observed?: object }) => ({
+    }: NonNullable<typeof leader> & { counters?: object; observed?: object; standbys?: object }) => ({
       ...rest,
       agents: agents.map((each) => ({ ...each, silentMs: 0, reported: undefined })),
     });

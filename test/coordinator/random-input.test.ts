@@ -351,7 +351,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
   expect(state.acquisitions).toBeGreaterThan(50);
 
   // Replay equals life: the leader shows what anybody makes of its journal, agents' charts included.
-  const { agents, counters: _, observed: __, journal, ...rest } = await swarm.client.status();
+  const { agents, counters: _, observed: __, standbys: ___, journal, ...rest } = await swarm.client.status();
   const mirrors = new AgentMirrors();
   mirrors.sync(state, state.agentById.keys());
   const whole = { now: instant(clock.now()), bytesMax: limits.maxPayloadBytesDefault, counters: {} };
@@ -363,7 +363,7 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
     journal: undefined,
   });
   const lives = agents.map(
-    ({ silentMs: __, reported: ___, outlivedMs: ____, ...each }: Record<string, unknown>) => each,
+    ({ silentMs: __, reported: ____, outlivedMs: _____, ...each }: Record<string, unknown>) => each,
   );
   expect(lives).toEqual(replayed.agents);
 });
