@@ -101,6 +101,9 @@ export const limits = {
   readBackPatienceMs: 5_000,
   /** …and so is whatever a coordinator that starts, or begins anew, misses in the journal or its snapshots. */
   lossPatienceMs: 5_000,
+  /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has yet to
+   *  save what the journal lost. */
+  lossPatienceRunningMs: 60_000,
   /** Pause before it looks again. */
   catchUpRetryMs: 1_000,
   /** Pause before a snapshot that must be made is tried again. */

@@ -29,11 +29,11 @@ export interface BeginAnewDeps {
   readonly isOver: () => boolean;
 }
 
-/** Resolves with whether it may. What is missing is looked for again for `limits.lossPatienceMs`, longer while another
+/** Resolves with whether it may. What is missing is looked for again for `limits.lossPatienceRunningMs`, longer while another
  *  leads. @param cause why the journal cannot be read on */
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
   const { clock, isLed, isOver } = deps;
-  const endurance = new Endurance(clock, limits.lossPatienceMs);
+  const endurance = new Endurance(clock, limits.lossPatienceRunningMs);
   // Where the snapshots cannot be reached either, the first fault says more.
   while (!(await isLossless(deps).catch(() => false))) {
     if (isLed()) endurance.renew();

@@ -1,8 +1,9 @@
 // Reads the journal from its newest snapshot to where it ends now: how a coordinator begins, and begins anew.
 //
 // What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it holds,
-// and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is believed, unless
-// another coordinator leads, for then it is for that one to save what the journal lost.
+// and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is believed, by who runs
+// already after `limits.lossPatienceRunningMs`, unless another coordinator leads, for then it is for that one to save what the
+// journal lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
 //                                                  where none says that it does for 2·T, goes on from the snapshot
@@ -46,7 +47,8 @@ export interface CatchUpDeps {
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
-  const loss = new Endurance(clock, journal.sharable ? limits.lossPatienceMs : 0);
+  const patienceMs = isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs;
+  const loss = new Endurance(clock, journal.sharable ? patienceMs : 0);
   const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
   for (;;) {
     const fault = await read(deps);
@@ -57,7 +59,8 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
       if (deps.isHeld(fault.folded.position)) solitude.renew();
       if (solitude.isOver) await deps.goOnBehind(fault);
     } else if (fault instanceof MissingRecordsError ? loss.isOver : !isPatient) throw fault;
-    logger.warn({ err: fault }, "the journal cannot be read: looking again");
+    const { code, message: reason } = fault; // an error may hold all that was folded
+    logger.warn({ code, reason }, "the journal cannot be read: looking again");
     await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
   }
 }

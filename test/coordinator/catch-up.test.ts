@@ -114,6 +114,15 @@ describe("records that are not found", () => {
     expect(outcome).toBeInstanceOf(MissingRecordsError);
   });
 
+  it("are waited for longer by who runs already", async () => {
+    stored.journal.loseMiddle(5, 2);
+    await begin({ isPatient: true });
+    await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
+    expect(outcome).toBe("reading");
+    await clock.advance(2 * limits.catchUpRetryMs);
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
   it("are waited for while another leads, who saves what it holds", async () => {
     await stored.snapshot(11);
     stored.journal.loseMiddle(5, 2);
