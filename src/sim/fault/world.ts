@@ -42,8 +42,6 @@ const SETTLING_MS = 20_000;
 const SKEW_MS_MAX = 23 * 3_600_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
-/** A coordinator to which nothing happened for so long is heard by all who listen, ms. */
-const HEARD_MS = 5_000;
 /** Within so long a coordinator has begun and follows, ms. */
 const STARTING_MS = 3_000;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
@@ -194,13 +192,11 @@ export class World implements Victims {
     return !this.truth.isWhole && this.#coordinators.some(({ id }) => id === party);
   }
 
-  /** Whether a leader that was deposed has not heard of its successor, and might not for 2·T: the one case in which it may
-   *  write in the place of what both lost. */
+  /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in the place of
+   *  what both lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
   #mayFork(): boolean {
     const { leader } = this.truth.state;
-    const isFormer = this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
-    const touchedMs = Math.max(...[leader, `${leader}/journal`].map((of) => this.#nemesis.touchedMs(of)));
-    return isFormer && this.habitat.engine.nowMs - touchedMs < HEARD_MS;
+    return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
   }
 
   /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
