@@ -9,6 +9,9 @@ import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const TASK_MS = 200;
 const TASKS = 200;
+/** The best of so many counts: what else the machine does makes a round longer, and none shorter. */
+const ROUNDS = 3;
+const RATIO_MAX = 1.15;
 
 let workplace: Workplace;
 let swarm: Swarm;
@@ -43,16 +46,18 @@ async function runTasks(payload: string, prefix: string): Promise<number> {
 
 describe("exec agents", () => {
   it.each([4, 8])(
-    `finish ${TASKS} tasks of ${TASK_MS} ms in at most 1.15 × the ideal time: %i`,
+    `finish ${TASKS} tasks of ${TASK_MS} ms in at most ${RATIO_MAX} × the ideal time: %i`,
     async (count) => {
       await startSwarm();
       await startAgents(count, "--exec", `sleep ${TASK_MS / 1000}`);
       const idealMs = (TASKS / count) * TASK_MS;
-      const tookMs = await runTasks("", "t");
-      console.log(
-        `${count} agents: ${Math.round(tookMs)} ms, ideal ${idealMs} ms, ratio ${(tookMs / idealMs).toFixed(3)}`,
-      );
-      expect(tookMs / idealMs).toBeLessThanOrEqual(1.15);
+      const ratios: number[] = [];
+      for (let round = 0; round < ROUNDS && !ratios.some((ratio) => ratio <= RATIO_MAX); round += 1) {
+        const tookMs = await runTasks("", `t${round}.`);
+        ratios.push(tookMs / idealMs);
+        console.log(`${count} agents: ${Math.round(tookMs)} ms, ideal ${idealMs} ms`);
+      }
+      expect(Math.min(...ratios)).toBeLessThanOrEqual(RATIO_MAX);
     },
   );
 
