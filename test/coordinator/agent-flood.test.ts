@@ -1,11 +1,11 @@
 // An agent of another make that sends ten thousand messages a second, reports of its progress or others: the leader listens
 // to as much as an agent that keeps to the protocol could send, says so once, and everybody else is served as before.
 
-import { pino } from "pino";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment, ProgressPush } from "../../src/protocol/schemas.ts";
+import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import {
   type Listening,
@@ -18,13 +18,12 @@ import {
 const FLOOD_PER_SECOND = 10_000;
 let clock: ManualClock;
 let swarm: TestSwarm;
-let lines: { readonly msg: string; readonly agent?: string }[];
+let log: ReturnType<typeof keptLog>;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  lines = [];
-  const logger = pino({ level: "warn" }, { write: (line) => lines.push(JSON.parse(line)) });
-  swarm = await startTestSwarm({ clock, logger, random: { ...systemRandom, next: () => 0 } });
+  log = keptLog();
+  swarm = await startTestSwarm({ clock, logger: log.logger, random: { ...systemRandom, next: () => 0 } });
 });
 afterEach(() => swarm.stop());
 
@@ -65,7 +64,7 @@ it("is heard as often as its places warrant, warned of once, and counted", async
   const most = 2 * limits.progressPerPlaceMax;
   expect(flooding.heard.all.length).toBeGreaterThanOrEqual(10 * most - 1);
   expect(flooding.heard.all.length).toBeLessThanOrEqual(11 * most);
-  expect(lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
+  expect(log.lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
   const { counters } = await swarm.client.status();
   expect(counters["too-much-progress"]).toBe(10 * FLOOD_PER_SECOND - flooding.heard.all.length);
 });
@@ -146,7 +145,7 @@ it.each(floods)("of $verb messages is answered as far as one agent may send", as
   expect(answers.all.length - refused.length).toBe(most);
   expect(refused).toHaveLength(isRefused ? sent - most : 0);
   expect((await swarm.client.status()).counters[`too-many-${sort}`]).toBe(sent - most);
-  expect(lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
+  expect(log.lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
   await clock.advance(1_000);
   agent.transport.publish(subjects.agent("a1", verb), bytes, inbox);
   await clock.settle();
