@@ -180,6 +180,8 @@ export const limits = {
   /** Attempts that the answer to a join names as not the agent's: with the longest ids they fit one message. */
   unknownPerJoinMax: 1_024,
   agentsMax: 10_000,
+  /** Lives of an agent that are known to be fenced: as many processes under one id as anybody starts by mistake. */
+  fencedLivesMax: 8,
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
   /** One that came for slots alone, after so long: nothing was learnt of it and no number given to it, and how its
@@ -283,6 +285,9 @@ export const limits = {
   /** `submitMany` reads ahead so many tasks and so many bytes. */
   submitWindowTasksMax: 4_096,
   submitWindowBytesMax: 8 * 1024 * 1024,
+  /** A term that was heard of is given up when leaders have answered from lower ones for so long, and nobody from it:
+   *  longer than a deposed leader may take itself for the leader. */
+  termDoubtedMs: 30_000,
   /** A task waited for is asked after again so often, in case its notice was lost… */
   awaitRefreshMs: 5_000,
   /** …but no more than so many at a time: a leader has other things to do. */
@@ -477,6 +482,10 @@ export const limits = {
    *  it asks all agents: without them one answer holds up the leader as long as users times agents take. */
   explainedUsersMax: 10_000,
   explainedDemandsMax: 16,
+  /** Reading how tasks ended, for one who awaits them: what is not read by then is asked about again. */
+  awaitReadMs: 2_000,
+  /** Batches noted as not found, so that it is known for how long they are not; beyond, the oldest are forgotten. */
+  missedBatchesMax: 1_000,
   /** Decoded batches kept for clients that ask how tasks ended. */
   recentBatchesMax: 16,
   /** How often room in the journal is looked at. */
@@ -508,6 +517,9 @@ export const limits = {
   /** A snapshot that failed is tried again after so long; doubles. */
   snapshotRetryMs: 5_000,
   snapshotRetryMsMax: 300_000,
+  /** How often a leader asks whether the snapshots can still be read: a reading takes seconds, of a thread's and the
+   *  server's, for a million tasks; what rots on a disk shows itself at no other time. */
+  snapshotCheckMs: 3_600_000,
   /** What is kept of the journal for those who read it, unless an operator says otherwise. */
   auditRetentionMs: 7 * 24 * 3_600_000,
   auditRetentionBytes: 10 * 1024 ** 3,
@@ -658,6 +670,14 @@ assert(
 assert(
   limits.requestTimeoutMs < limits.askTimeoutMs,
   "one unanswered question does not use up an asker's time",
+);
+assert(
+  limits.leaderTimeoutMsMax + 2 * limits.requestTimeoutMs <= limits.termDoubtedMs,
+  "a deposed leader's last answers, to questions asked in its time, give up no term",
+);
+assert(
+  limits.awaitReadMs * 2 <= limits.requestTimeoutMs,
+  "who awaits tasks is answered in time, also when the journal is slow",
 );
 assert(
   Number.isSafeInteger(limits.taskWeightMax * 1000 * limits.queuedTasksMax),

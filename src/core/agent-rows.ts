@@ -46,7 +46,7 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.unresponsive = false;
   row.leftAt = context.at;
   if (event.reason === "fenced") {
-    row.fencedLife = event.incarnation;
+    row.fencedLives = [...row.fencedLives, event.incarnation].slice(-limits.fencedLivesMax);
     row.fencedAt = context.at;
   }
   removeFromKinds(state, row);
@@ -200,7 +200,7 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     completed: 0,
     joinedAt: at,
     leftAt: undefined,
-    fencedLife: undefined,
+    fencedLives: [],
     fencedAt: undefined,
     recordByKind: new Map(),
     suspensionByKind: new Map(),

@@ -25,6 +25,11 @@ export class IndexedHeap<Item extends HeapItem> {
     return this.#items[0];
   }
 
+  /** What stands at a position, as `HeapItem.heapAt` names it. */
+  at(position: number): Item | undefined {
+    return this.#items[position];
+  }
+
   push(item: Item): void {
     assert(item.heapAt === -1, "an item is in at most one heap");
     this.#items.push(item);
@@ -107,11 +112,10 @@ export function isHeap<Item extends HeapItem>(
   heap: IndexedHeap<Item>,
   isBefore: (a: Item, b: Item) => boolean,
 ): boolean {
-  const items = [...heap.values()];
-  for (let at = 0; at < items.length; at += 1) {
-    const item = items[at] as Item;
+  for (let at = 0; at < heap.size; at += 1) {
+    const item = heap.at(at) as Item;
     if (item.heapAt !== at) return false;
-    if (at > 0 && isBefore(item, items[(at - 1) >> 1] as Item)) return false;
+    if (at > 0 && isBefore(item, heap.at((at - 1) >> 1) as Item)) return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, slot-invariants.ts and
 // succession.ts.
 
+import type { Roll } from "./roll.ts";
 import type { SwarmState } from "./state.ts";
 
 /** One broken invariant. */
@@ -15,5 +16,6 @@ export interface Violation {
 export interface Invariant {
   readonly number: number;
   readonly name: string;
-  readonly find: (state: SwarmState) => Iterable<string>;
+  /** @param roll of this very state */
+  readonly find: (state: SwarmState, roll: Roll) => Iterable<string>;
 }

@@ -3,16 +3,18 @@
 // state is large: for tests, the simulator and `verify`, not for the hot path, where `apply` asserts what it
 // touches. What must be true from one batch to the next is in succession.ts.
 //
-// The simulator asks after every batch, so tasks are walked once for all that is asked of each, and nothing makes a
-// text, a list or a generator for a task of which there is nothing to say.
+// The simulator asks after every batch, so tasks are walked once for all that is asked of each, what cannot have changed
+// since the batch before is not read again (roll.ts), and nothing makes a text, a list or a generator for a task of which
+// there is nothing to say.
 
-import type { TaskId } from "../ids.ts";
+import type { AgentId, Kind, ProjectId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { isHeap } from "./indexed-heap.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import { isKindLearnt, isKindUsed } from "./kind-rows.ts";
 import { laneInvariants, laneInvariantsAfterTurns } from "./lane-invariants.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
+import { type EnrolledTask, Roll } from "./roll.ts";
 import { slotInvariants, slotInvariantsAfterTurns } from "./slot-invariants.ts";
 import { findAcquisition } from "./slot-rows.ts";
 import {
@@ -22,6 +24,7 @@ import {
   type LiveTaskState,
   type OpenAttempt,
   type ProjectRow,
+  type SuccessRecord,
   type SwarmState,
   type TaskCounts,
   type TaskRow,
@@ -31,23 +34,6 @@ import {
   waitingCount,
 } from "./state.ts";
 import { isKept } from "./task-rows.ts";
-
-/** Asked of each live task; answers with the first thing that is wrong. */
-interface TaskInvariant {
-  readonly number: number;
-  readonly name: string;
-  readonly find: (state: SwarmState, id: TaskId, row: TaskRow) => string | undefined;
-}
-
-const ofTasks: readonly TaskInvariant[] = [
-  { number: 1, name: "one-state", find: oneStateOfTask },
-  { number: 2, name: "structures-of-the-state", find: structuresOfTheState },
-  { number: 4, name: "attempts-and-agents-agree", find: openAttemptOfTask },
-  { number: 5, name: "attempts-are-contiguous", find: attemptsAreContiguous },
-  { number: 7, name: "owner-and-timeout", find: ownerAndTimeout },
-  { number: 8, name: "timers-belong-to-the-living", find: timersOfTask },
-  { number: 11, name: "caps", find: refusalsOfTask },
-];
 
 const betweenEvents: readonly Invariant[] = [
   { number: 1, name: "one-state", find: oneStateOfEnded },
@@ -70,41 +56,60 @@ const betweenTurns: readonly Invariant[] = [
   ...slotInvariantsAfterTurns,
 ];
 
-/** Everything that does not hold of a state between two events; empty when all is well. */
-export function checkInvariants(state: SwarmState): readonly Violation[] {
-  return check(betweenEvents, state);
+/** Everything that does not hold of a state between two events; empty when all is well.
+ *  @param roll one that has been read after every batch before, of which all was well; default: nothing was seen before */
+export function checkInvariants(state: SwarmState, roll = new Roll()): readonly Violation[] {
+  return check(betweenEvents, state, roll);
 }
 
 /** The same, and what holds only at the end of a turn that had room for all there was to do. */
-export function checkAfterTurn(state: SwarmState): readonly Violation[] {
-  return check(betweenTurns, state);
+export function checkAfterTurn(state: SwarmState, roll = new Roll()): readonly Violation[] {
+  return check(betweenTurns, state, roll);
 }
 
-function check(invariants: readonly Invariant[], state: SwarmState): readonly Violation[] {
-  const violations: Violation[] = [];
-  for (const [id, row] of state.taskById) {
-    for (const { number, name, find } of ofTasks) {
-      const sentence = find(state, id, row);
-      if (sentence !== undefined) violations.push({ number, name, sentence });
-    }
-  }
+function check(invariants: readonly Invariant[], state: SwarmState, roll: Roll): readonly Violation[] {
+  roll.read(state);
+  const violations = tasksAmiss(state, roll);
   for (const { number, name, find } of invariants) {
-    for (const sentence of find(state)) violations.push({ number, name, sentence });
+    for (const sentence of find(state, roll)) violations.push({ number, name, sentence });
   }
   return violations;
 }
 
-function oneStateOfTask(state: SwarmState, id: TaskId, row: TaskRow): string | undefined {
-  if (row.spec.id !== id) return `task ${row.spec.id} is kept as ${id}`;
+/** What is asked of each live task; of each check the first thing that is wrong. The checks are called by name and not from
+ *  a list: of hundreds of tasks a batch, calls that cannot be inlined cost more than the checks do. */
+function tasksAmiss(state: SwarmState, { live }: Roll): Violation[] {
+  const violations: Violation[] = [];
+  const note = (number: number, name: string, sentence: string | undefined) => {
+    if (sentence !== undefined) violations.push({ number, name, sentence });
+  };
+  for (const task of live) {
+    note(1, "one-state", oneStateOfTask(state, task));
+    note(2, "structures-of-the-state", structuresOfTheState(task));
+    note(4, "attempts-and-agents-agree", openAttemptOfTask(state, task));
+    note(5, "attempts-are-contiguous", attemptsAreContiguous(task));
+    note(7, "owner-and-timeout", ownerAndTimeout(state, task));
+    note(8, "timers-belong-to-the-living", timersOfTask(task));
+    note(11, "caps", refusalsOfTask(task));
+  }
+  return violations;
+}
+
+/** That nothing lives that has ended is asked where it could come to be: of what is new, on either side. */
+function oneStateOfTask(state: SwarmState, { id, row, isNew }: EnrolledTask): string | undefined {
   if (!isLive(row.state)) return `live task ${id} is ${row.state}`;
+  if (!isNew) return undefined;
+  if (row.spec.id !== id) return `task ${row.spec.id} is kept as ${id}`;
   if (state.endedById.has(id)) return `task ${id} is live and has ended`;
   return undefined;
 }
 
-function* oneStateOfEnded(state: SwarmState): Generator<string> {
-  for (const [id, ended] of state.endedById) {
+function* oneStateOfEnded(state: SwarmState, { newlyEnded }: Roll): Generator<string> {
+  for (const [id, ended] of newlyEnded) {
     if (ended.id !== id) yield `ended task ${ended.id} is kept as ${id}`;
     if (isLive(ended.state)) yield `ended task ${id} is ${ended.state}`;
+    const row = state.taskById.get(id);
+    if (row !== undefined) yield `task ${id} has ended and is ${row.state}`;
   }
 }
 
@@ -114,7 +119,7 @@ function isLive(state: TaskState): state is LiveTaskState {
   return state === "queued" || state === "delayed" || state === "assigned" || state === "running";
 }
 
-function structuresOfTheState(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+function structuresOfTheState({ id, row, hasDeadline: isDue }: EnrolledTask): string | undefined {
   const isQueued = row.state === "queued";
   const isOpen = row.state === "assigned" || row.state === "running";
   const isInLane = row.queue !== undefined;
@@ -126,13 +131,12 @@ function structuresOfTheState(_: SwarmState, id: TaskId, row: TaskRow): string |
   if (isInQueue !== isQueued) return `that task ${id} is in a queue is ${isInQueue}`;
   if (isReleased !== (row.state === "delayed")) return `that task ${id} has a release timer is ${isReleased}`;
   if (hasAttempt !== isOpen) return `that task ${id} has an open attempt is ${hasAttempt}`;
-  if (hasDeadline !== (row.spec.deadline !== undefined))
-    return `that task ${id} has a deadline timer is ${hasDeadline}`;
+  if (hasDeadline !== isDue) return `that task ${id} has a deadline timer is ${hasDeadline}`;
   if (isOpen && row.open?.state !== row.state) return `task ${id} is ${row.state}, its attempt is not`;
   return undefined;
 }
 
-function openAttemptOfTask(state: SwarmState, id: TaskId, { open }: TaskRow): string | undefined {
+function openAttemptOfTask(state: SwarmState, { id, row: { open } }: EnrolledTask): string | undefined {
   if (open === undefined) return undefined;
   if (open.task !== id) return `task ${id} has an attempt of ${open.task}`;
   if (state.agentById.get(open.agent)?.open.get(open.number) !== open)
@@ -162,13 +166,13 @@ function* attemptOf(
 }
 
 /** Every attempt but the open one ended without success, and was counted as one sort of failure. */
-function attemptsAreContiguous(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+function attemptsAreContiguous({ id, row, maxAttempts }: EnrolledTask): string | undefined {
   const closed = row.failures + row.infrastructureFailures;
   const opened = closed + (row.open === undefined ? 0 : 1);
   if (row.attempt !== opened) return `task ${id} is at attempt ${row.attempt} after ${opened}`;
   if (row.open !== undefined && row.open.attempt !== row.attempt)
     return `task ${id} is at attempt ${row.attempt}, open is ${row.open.attempt}`;
-  if (row.failures >= row.spec.maxAttempts) return `task ${id} lives on after its last attempt`;
+  if (row.failures >= maxAttempts) return `task ${id} lives on after its last attempt`;
   return undefined;
 }
 
@@ -186,7 +190,7 @@ function* assignmentNumbers(state: SwarmState): Generator<string> {
   }
 }
 
-function ownerAndTimeout(state: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+function ownerAndTimeout(state: SwarmState, { id, row }: EnrolledTask): string | undefined {
   if (row.state !== "assigned" && row.state !== "running") return undefined;
   if (row.open !== undefined && state.agentById.get(row.open.agent)?.online !== true)
     return `task ${id} has no live owner`;
@@ -228,7 +232,7 @@ function liveRow(state: SwarmState, row: TaskRow): TaskRow | undefined {
   return state.taskById.get(row.spec.id) === row ? row : undefined;
 }
 
-function timersOfTask(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+function timersOfTask({ id, row }: EnrolledTask): string | undefined {
   const isOneStopped =
     isStopped(row.releaseTimer) || isStopped(row.deadlineTimer) || isStopped(row.open?.timeoutTimer);
   return isOneStopped ? `a timer of task ${id} will never be due` : undefined;
@@ -241,52 +245,77 @@ function isStopped(timer: Timer | undefined): boolean {
 
 /** Live states exactly, of the swarm, each project and each user. Ended ones only in sum: what ended beyond the
  *  horizon, or in a project that gave way to another, is counted and no longer held. */
-function* countersEqualARecount(state: SwarmState): Generator<string> {
-  yield* liveOnesAreCounted(state);
+function* countersEqualARecount(state: SwarmState, roll: Roll): Generator<string> {
+  yield* liveOnesAreCounted(state, roll);
   yield* idleOnesAreListed(state);
   yield* idleKindsAreListed(state);
   const ever = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   if (ever !== state.submissions) yield `${state.submissions} tasks were submitted, ${ever} are counted`;
 }
 
-function* liveOnesAreCounted(state: SwarmState): Generator<string> {
+function* liveOnesAreCounted(state: SwarmState, roll: Roll): Generator<string> {
+  const byUser = yield* recount(state, roll);
   const all = emptyCounts();
-  const ofRows = new Map<ProjectRow | UserRow, TaskCounts>();
-  for (const row of state.taskById.values()) {
-    const projectRow = state.projectById.get(row.spec.project);
-    const userRow = projectRow?.userByName.get(row.spec.user);
-    if (row.projectRow !== projectRow || row.userRow !== userRow)
-      yield `task ${row.spec.id} is counted in rows that nobody reads`;
-    if (projectRow === undefined || userRow === undefined)
-      yield `user ${row.spec.user} of project ${row.spec.project} has live tasks and no counters`;
-    all[row.state] += 1;
-    if (projectRow !== undefined) recountOf(ofRows, projectRow)[row.state] += 1;
-    if (userRow !== undefined) recountOf(ofRows, userRow)[row.state] += 1;
+  const byProject = new Map<ProjectRow, TaskCounts>();
+  for (const { projectRow, counts } of byUser.values()) {
+    const sum = byProject.get(projectRow) ?? emptyCounts();
+    byProject.set(projectRow, sum);
+    for (const name of liveStates) {
+      sum[name] += counts[name];
+      all[name] += counts[name];
+    }
   }
   yield* differences("the swarm", state.counts, all);
   for (const row of state.projectById.values()) {
     const name = `project ${row.project}`;
-    yield* differences(name, row.counts, recountOf(ofRows, row));
+    yield* differences(name, row.counts, byProject.get(row) ?? none);
     for (const user of row.userByName.values())
-      yield* differences(`user ${user.user} of ${name}`, user.counts, recountOf(ofRows, user));
+      yield* differences(`user ${user.user} of ${name}`, user.counts, byUser.get(user)?.counts ?? none);
   }
 }
 
-function recountOf(recounts: Map<ProjectRow | UserRow, TaskCounts>, row: ProjectRow | UserRow): TaskCounts {
-  const known = recounts.get(row);
-  if (known !== undefined) return known;
-  const counts = emptyCounts();
-  recounts.set(row, counts);
-  return counts;
+/** The live tasks of one user, and the rows and names that all of them have to share. */
+interface Tally {
+  readonly userRow: UserRow;
+  readonly projectRow: ProjectRow;
+  readonly user: UserId;
+  readonly project: ProjectId;
+  readonly counts: TaskCounts;
 }
 
-function* differences(owner: string, counts: TaskCounts, recount: TaskCounts): Generator<string> {
+const none: Readonly<TaskCounts> = emptyCounts();
+const states = Object.keys(none) as readonly TaskState[];
+
+/** Counts by the rows that the tasks name, and looks once for each whether those are the rows that everybody reads. */
+function* recount(state: SwarmState, { live }: Roll): Generator<string, ReadonlyMap<UserRow, Tally>> {
+  const byUser = new Map<UserRow, Tally>();
+  let tally: Tally | undefined;
+  for (const { id, row, user, project } of live) {
+    const { userRow, projectRow } = row;
+    // Tasks of one user come in runs: the tally before is nearly always the one.
+    if (tally?.userRow !== userRow) tally = byUser.get(userRow);
+    if (tally === undefined) {
+      tally = { userRow, projectRow, user, project, counts: emptyCounts() };
+      byUser.set(userRow, tally);
+      if (!isRead(state, tally)) yield `user ${user} of project ${project} has live tasks and no counters`;
+    }
+    if (tally.projectRow !== projectRow || tally.user !== user || tally.project !== project)
+      yield `task ${id} is counted in rows that nobody reads`;
+    tally.counts[row.state] += 1;
+  }
+  return byUser;
+}
+
+function isRead(state: SwarmState, { projectRow, userRow, project, user }: Tally): boolean {
+  return state.projectById.get(project) === projectRow && projectRow.userByName.get(user) === userRow;
+}
+
+function* differences(owner: string, counts: TaskCounts, recount: Readonly<TaskCounts>): Generator<string> {
   for (const name of liveStates) {
     if (counts[name] !== recount[name])
       yield `${owner} counts ${counts[name]} ${name}, there are ${recount[name]}`;
   }
-  for (const name of Object.keys(counts) as TaskState[])
-    if (counts[name] < 0) yield `${owner} counts ${counts[name]} ${name}`;
+  for (const name of states) if (counts[name] < 0) yield `${owner} counts ${counts[name]} ${name}`;
 }
 
 function* onlineByKind(state: SwarmState): Generator<string> {
@@ -295,10 +324,7 @@ function* onlineByKind(state: SwarmState): Generator<string> {
       const isListed = state.onlineByKind.get(kind)?.get(agent.id) === agent;
       if (isListed !== agent.online) yield `agent ${agent.id} is listed under ${kind}: ${isListed}`;
     }
-    const read = agent.online ? [...agent.kinds].map((kind) => state.kindByName.get(kind)) : [];
-    const isRead =
-      agent.kindRows.length === read.length && agent.kindRows.every((row, at) => row === read[at]);
-    if (!isRead) yield `agent ${agent.id} has rows of its kinds that nobody reads`;
+    if (!hasRowsOfItsKinds(state, agent)) yield `agent ${agent.id} has rows of its kinds that nobody reads`;
   }
   for (const [kind, agents] of state.onlineByKind) {
     if (agents.size === 0) yield `kind ${kind} is listed without agents`;
@@ -307,10 +333,21 @@ function* onlineByKind(state: SwarmState): Generator<string> {
   }
 }
 
+function hasRowsOfItsKinds(state: SwarmState, { online, kinds, kindRows }: AgentRow): boolean {
+  if (kindRows.length !== (online ? kinds.size : 0)) return false;
+  let at = 0;
+  for (const kind of online ? kinds : []) {
+    if (kindRows[at] !== state.kindByName.get(kind)) return false;
+    at += 1;
+  }
+  return true;
+}
+
 function* idleOnesAreListed(state: SwarmState): Generator<string> {
   for (const row of state.projectById.values()) {
     const { project, counts, live, usersWaiting, userByName, idleUsers } = row;
-    const waiting = [...userByName.values()].filter((user) => waitingCount(user.counts) > 0).length;
+    let waiting = 0;
+    for (const user of userByName.values()) if (waitingCount(user.counts) > 0) waiting += 1;
     if (usersWaiting !== waiting)
       yield `project ${project} counts ${usersWaiting} users that wait, there are ${waiting}`;
     if (live !== liveIn(counts)) yield `project ${project} counts ${live} live tasks, of ${liveIn(counts)}`;
@@ -341,9 +378,9 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
   return queued + delayed + assigned + running;
 }
 
-function* caps(state: SwarmState): Generator<string> {
+function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   let fresh = 0;
-  for (const { attempt } of state.taskById.values()) if (attempt === 0) fresh += 1;
+  for (const { row } of live) if (row.attempt === 0) fresh += 1;
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
@@ -352,13 +389,21 @@ function* caps(state: SwarmState): Generator<string> {
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
   for (const agent of state.agentById.values()) {
-    yield* within(`places of ${agent.id} that are taken`, agent.open.size, 2 * limits.maxConcurrentMax);
-    yield* within(`kinds of ${agent.id}`, agent.kinds.size, limits.kindsPerAgentMax);
-    yield* within(`kinds ${agent.id} tried`, agent.recordByKind.size, limits.recordsPerAgentMax);
+    const { id, open, kinds, fencedLives, recordByKind } = agent;
+    const isWithin =
+      open.size <= 2 * limits.maxConcurrentMax &&
+      kinds.size <= limits.kindsPerAgentMax &&
+      fencedLives.length <= limits.fencedLivesMax &&
+      recordByKind.size <= limits.recordsPerAgentMax;
+    if (isWithin) continue; // nearly always: nothing is said
+    yield* within(`places of ${id} that are taken`, open.size, 2 * limits.maxConcurrentMax);
+    yield* within(`kinds of ${id}`, kinds.size, limits.kindsPerAgentMax);
+    yield* within(`fenced lives of ${id}`, fencedLives.length, limits.fencedLivesMax);
+    yield* within(`kinds ${id} tried`, recordByKind.size, limits.recordsPerAgentMax);
   }
 }
 
-function refusalsOfTask(_: SwarmState, id: TaskId, row: TaskRow): string | undefined {
+function refusalsOfTask({ id, row }: EnrolledTask): string | undefined {
   const { infrastructureFailures: count } = row;
   const countMax = limits.infrastructureFailuresMax;
   return count > countMax ? `${count} refusals of ${id} by infrastructure, at most ${countMax}` : undefined;
@@ -369,18 +414,27 @@ function* within(what: string, count: number, countMax: number): Generator<strin
 }
 
 function* whatWasLearntIsSane(state: SwarmState): Generator<string> {
-  for (const [owner, records] of [
-    ["the swarm", state.recordByKind] as const,
-    ...[...state.agentById.values()].map((agent) => [`agent ${agent.id}`, agent.recordByKind] as const),
-  ]) {
-    for (const [kind, { successes, failures, attempts, latencyMs, updatedAt }] of records) {
-      const isSane = [successes, failures, latencyMs].every((value) => Number.isFinite(value) && value >= 0);
-      if (!isSane) yield `the record of ${owner} for ${kind} is not made of counts`;
-      // A hair more than was ever counted is rounding.
-      if (successes + failures > attempts + 1e-6) yield `${owner} remembers more of ${kind} than it tried`;
-      if (updatedAt > state.at) yield `the record of ${owner} for ${kind} is of the future`;
-    }
+  yield* recordsAmiss(state, state.recordByKind);
+  for (const { id, recordByKind } of state.agentById.values()) yield* recordsAmiss(state, recordByKind, id);
+}
+
+function* recordsAmiss(
+  { at }: SwarmState,
+  recordByKind: ReadonlyMap<Kind, SuccessRecord>,
+  agent?: AgentId,
+): Generator<string> {
+  const owner = agent === undefined ? "the swarm" : `agent ${agent}`;
+  for (const [kind, { successes, failures, attempts, latencyMs, updatedAt }] of recordByKind) {
+    if (!isCount(successes) || !isCount(failures) || !isCount(latencyMs))
+      yield `the record of ${owner} for ${kind} is not made of counts`;
+    // A hair more than was ever counted is rounding.
+    if (successes + failures > attempts + 1e-6) yield `${owner} remembers more of ${kind} than it tried`;
+    if (updatedAt > at) yield `the record of ${owner} for ${kind} is of the future`;
   }
+}
+
+function isCount(value: number): boolean {
+  return Number.isFinite(value) && value >= 0;
 }
 
 function* nothingIsOverdue(state: SwarmState): Generator<string> {

@@ -7,6 +7,7 @@ import { firstTask, isServedEarlier, oldestTask } from "../scheduling/service-or
 import { isHeap } from "./indexed-heap.ts";
 import type { Invariant } from "./invariant.ts";
 import { isSameList, laneKey } from "./lanes.ts";
+import type { Roll } from "./roll.ts";
 import type { KindRow, LaneProject, LaneUser, SwarmState, TaskQueue, TaskRow } from "./state.ts";
 
 export const laneInvariants: readonly Invariant[] = [{ number: 3, name: "lanes", find: lanes }];
@@ -15,7 +16,7 @@ export const laneInvariantsAfterTurns: readonly Invariant[] = [
   { number: 13, name: "work-conserving", find: workConserving },
 ];
 
-function* lanes(state: SwarmState): Generator<string> {
+function* lanes(state: SwarmState, roll: Roll): Generator<string> {
   let queued = 0;
   const lanesOf = new Map<KindRow, number>();
   for (const [key, lane] of state.laneByKey) {
@@ -24,11 +25,11 @@ function* lanes(state: SwarmState): Generator<string> {
     if (lane.key !== key || laneKey(lane.kind, lane.role) !== key) yield `lane ${lane.key} is kept as ${key}`;
     if (state.kindByName.get(lane.kind) !== lane.kindRow)
       yield `lane ${key} has a row of its kind that nobody reads`;
-    yield* membersAgree(`lane ${key}`, lane, [...lane.memberByProject.values()], lane.projects.size);
+    yield* membersAgree(`lane ${key}`, lane, lane.memberByProject, lane.projects.size);
     for (const project of lane.memberByProject.values()) {
       if (state.projectById.get(project.row.project) !== project.row)
         yield `lane ${key} has a row of ${project.row.project} that nobody reads`;
-      yield* partOfProject(state, project);
+      yield* partOfProject(state, project, roll);
     }
   }
   if (queued !== state.counts.queued)
@@ -37,49 +38,71 @@ function* lanes(state: SwarmState): Generator<string> {
     if (row.lanes !== (lanesOf.get(row) ?? 0)) yield `kind ${row.kind} counts ${row.lanes} lanes`;
 }
 
-function* partOfProject(state: SwarmState, project: LaneProject): Generator<string> {
+function* partOfProject(state: SwarmState, project: LaneProject, roll: Roll): Generator<string> {
   const name = `${project.row.project} in lane ${project.lane.key}`;
-  const users = [...project.memberByUser.values()];
-  yield* membersAgree(name, project, users, project.users.size);
-  if (project.cost !== users.reduce((sum, { cost }) => sum + cost, 0))
-    yield `${name} counts a cost of ${project.cost}`;
-  for (const user of users) yield* partOfUser(state, user, `${user.row.user} of ${name}`);
+  yield* membersAgree(name, project, project.memberByUser, project.users.size);
+  let cost = 0;
+  for (const user of project.memberByUser.values()) {
+    cost += user.cost;
+    yield* partOfUser(state, user, `${user.row.user} of ${name}`, roll);
+  }
+  if (project.cost !== cost) yield `${name} counts a cost of ${project.cost}`;
 }
 
-function* partOfUser(state: SwarmState, user: LaneUser, name: string): Generator<string> {
+function* partOfUser(state: SwarmState, user: LaneUser, name: string, roll: Roll): Generator<string> {
   let size = 0;
   let cost = 0;
-  for (const { tasks } of user.queues) {
-    size += tasks.size;
-    for (const row of tasks.values()) cost += row.cost;
+  for (const queue of user.queues) {
+    size += queue.tasks.size;
+    cost += yield* tasksOf(state, queue, `a queue of ${name}`, roll);
+    yield* listOf(queue, `a queue of ${name}`);
   }
   if (user.size !== size) yield `${name} counts ${user.size} tasks`;
   if (user.cost !== cost) yield `${name} counts a cost of ${user.cost}`;
   if (!isFirstNoted(user)) yield `${name} notes another task as its first or oldest`;
-  for (const queue of user.queues) yield* tasksOf(state, queue, `a queue of ${name}`);
 }
 
 /** Whoever stands in a level has tasks and stands in its order; sizes are sums. */
 function* membersAgree(
   name: string,
   { size }: { readonly size: number },
-  members: readonly (LaneProject | LaneUser)[],
+  members: ReadonlyMap<string, LaneProject | LaneUser>,
   inOrder: number,
 ): Generator<string> {
+  let counted = 0;
+  let standing = 0;
+  for (const member of members.values()) {
+    counted += member.size;
+    if (member.number !== -1) standing += 1;
+  }
   if (size === 0) yield `${name} is empty`;
-  if (size !== members.reduce((sum, member) => sum + member.size, 0)) yield `${name} counts ${size} tasks`;
-  const standing = members.filter(({ number }) => number !== -1).length;
-  if (standing !== members.length || inOrder !== members.length)
-    yield `${name} has ${members.length} members, of whom ${inOrder} stand in order`;
+  if (size !== counted) yield `${name} counts ${size} tasks`;
+  if (standing !== members.size || inOrder !== members.size)
+    yield `${name} has ${members.size} members, of whom ${inOrder} stand in order`;
 }
 
-function* tasksOf(state: SwarmState, queue: TaskQueue, name: string): Generator<string> {
-  if (queue.tasks.size === 0) yield `${name} is empty`;
-  if (!isHeap(queue.tasks, isServedEarlier)) yield `${name} is out of order`;
-  for (const row of queue.tasks.values()) {
-    if (!belongsIn(row, queue)) yield `task ${row.spec.id} is not one of ${name}`;
-    if (state.taskById.get(row.spec.id) !== row) yield `${name} holds ${row.spec.id}, which is not live`;
+/** Returns the sum of their costs. While the same tasks stand in the same places, their order, their costs and where they
+ *  belong are what they were; of what was live, what is not any more stands in the roll. */
+function* tasksOf(state: SwarmState, queue: TaskQueue, name: string, roll: Roll): Generator<string, number> {
+  const { tasks } = queue;
+  if (tasks.size === 0) yield `${name} is empty`;
+  const isKnown = roll.isKnown(queue);
+  if (!isKnown && !isHeap(tasks, isServedEarlier)) yield `${name} is out of order`;
+  let cost = 0;
+  for (let at = 0; at < tasks.size; at += 1) {
+    const row = tasks.at(at) as TaskRow;
+    cost += row.cost;
+    if (row.heapAt !== at) yield `${name} is out of order at ${row.spec.id}`;
+    if (row.queue !== queue || !isSameList(row.failedBy, queue.avoid) || (!isKnown && !belongsIn(row, queue)))
+      yield `task ${row.spec.id} is not one of ${name}`;
+    if ((!isKnown || roll.gone.has(row)) && state.taskById.get(row.spec.id) !== row)
+      yield `${name} holds ${row.spec.id}, which is not live`;
   }
+  if (!isKnown) roll.note(queue);
+  return cost;
+}
+
+function* listOf(queue: TaskQueue, name: string): Generator<string> {
   let count = 0;
   let before = 0;
   for (let row = queue.oldest; row !== undefined && count <= queue.tasks.size; row = row.newer) {
@@ -108,7 +131,7 @@ function belongsIn(row: TaskRow, queue: TaskQueue): boolean {
   const { row: userRow, project } = queue.user;
   const isItsLane = kind === project.lane.kind && role === project.lane.role;
   const isItsMember = row.userRow === userRow && row.projectRow === project.row;
-  return row.queue === queue && isItsLane && isItsMember && isSameList(row.failedBy, queue.avoid);
+  return isItsLane && isItsMember;
 }
 
 /** Of what the gates let through: where a task does not fit a budget, room may be kept for it, so nothing that

@@ -55,7 +55,8 @@ interface Owner {
 function* reservationsEqualARecount(state: SwarmState): Generator<string> {
   const attempts = openAttempts(state);
   for (const { name, ledger, owns } of owners(state)) {
-    const reserved = attempts.filter(owns).reduce((sum, { tokensReserved }) => sum + tokensReserved, 0);
+    let reserved = 0;
+    for (const attempt of attempts) if (owns(attempt)) reserved += attempt.tokensReserved;
     if (ledger.reserved !== reserved)
       yield `${name} has ${ledger.reserved} tokens reserved, its attempts ${reserved}`;
   }
@@ -73,7 +74,8 @@ function* reservationsEqualARecount(state: SwarmState): Generator<string> {
 function* openAttemptsEqualARecount(state: SwarmState): Generator<string> {
   const attempts = openAttempts(state);
   for (const { name, openAttempts: counted, owns } of owners(state)) {
-    const open = attempts.filter(owns).length;
+    let open = 0;
+    for (const attempt of attempts) if (owns(attempt)) open += 1;
     if (counted !== open) yield `${name} counts ${counted} open attempts, there are ${open}`;
   }
   for (const { project, task, attempt } of attempts) {
@@ -104,13 +106,16 @@ function* windowsEqualTheirBuckets(state: SwarmState): Generator<string> {
 
 function* windowAmiss(name: string, window: RollingWindow, windowMs: number, at: number): Generator<string> {
   const { held, buckets } = window;
-  const sum = buckets.reduce((total, { tokens }) => total + tokens, 0);
+  let sum = 0;
+  for (const { tokens } of buckets) sum += tokens;
   const stepMs = Math.ceil(window.windowMs / limits.windowBuckets);
   if (window.windowMs !== windowMs) yield `${name} rolls over ${window.windowMs} ms, not ${windowMs}`;
   if (held !== sum) yield `${name} holds ${held} tokens, its buckets ${sum}`;
   if (buckets.length > limits.windowBuckets + 1) yield `${name} has ${buckets.length} buckets`;
-  for (const [index, { step, tokens }] of buckets.entries()) {
-    const isInOrder = index === 0 || step > (buckets[index - 1]?.step ?? 0);
+  let before: number | undefined;
+  for (const { step, tokens } of buckets) {
+    const isInOrder = before === undefined || step > before;
+    before = step;
     if (!isInOrder || step * stepMs > at || !(Number.isSafeInteger(tokens) && tokens > 0))
       yield `${name} has a bucket of ${tokens} tokens at step ${step} amiss`;
   }
@@ -155,5 +160,8 @@ function* owners(state: SwarmState): Generator<Owner> {
 }
 
 function openAttempts(state: SwarmState): readonly OpenAttempt[] {
-  return [...state.agentById.values()].flatMap(({ open }) => [...open.values()]);
+  const attempts: OpenAttempt[] = [];
+  for (const { open } of state.agentById.values())
+    for (const attempt of open.values()) attempts.push(attempt);
+  return attempts;
 }

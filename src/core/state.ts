@@ -147,8 +147,9 @@ export interface AgentRow {
   completed: number;
   joinedAt: Instant;
   leftAt: Instant | undefined;
-  /** The newest of its lives that a later start put an end to, and when: a process that may still think it is alive. */
-  fencedLife: Incarnation | undefined;
+  /** Lives of it that a later start put an end to, newest last, and when the newest ended: processes that may still think
+   *  they are alive. The newest `limits.fencedLivesMax`. */
+  fencedLives: readonly Incarnation[];
   fencedAt: Instant | undefined;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;

@@ -21,7 +21,9 @@ export class Succession {
   #numbers: ReadonlyMap<string, number> = new Map();
   /** In order of ending. */
   #ended: EndedTask[] = [];
-  readonly #attemptById = new Map<TaskId, number>();
+  /** Of live tasks, in the order in which the state holds them: what they are called, and their attempts. */
+  readonly #tasks: TaskId[] = [];
+  readonly #attempts: number[] = [];
   #agentById: ReadonlyMap<AgentId, SeenAgent> = new Map();
   readonly #slots = new SlotSuccession();
   readonly #ledgers = new LedgerSuccession();
@@ -63,23 +65,33 @@ export class Succession {
       if (at === this.#ended.length) this.#ended.push(now);
       at += 1;
     }
-    suspects.push(...this.#ended.slice(at));
+    if (at < this.#ended.length) suspects.push(...this.#ended.slice(at));
     if (suspects.length > 0) this.#ended = [...endedById.values()];
     return suspects;
   }
 
-  /** One plan a batch, so one attempt. Remembers the attempts of now. */
+  /** One plan a batch, so one attempt. Remembers the attempts of now. Walks what was and what is in their order, as
+   *  `#goneOrMoved` does: most tasks stand where they stood, and cost no look-up. */
   *#leaps({ taskById }: SwarmState): Generator<string> {
+    const tasks = this.#tasks;
+    const attempts = this.#attempts;
+    const count = tasks.length;
+    const passedOver = new Map<TaskId, number>();
+    let from = 0;
+    let to = 0; // never beyond `from` while anything is left to be read
     for (const [id, { attempt }] of taskById) {
-      const known = this.#attemptById.get(id);
-      if (attempt === known) continue;
-      const before = known ?? 0;
+      for (; from < count && tasks[from] !== id; from += 1)
+        passedOver.set(tasks[from] as TaskId, attempts[from] as number);
+      const before = (from < count ? attempts[from] : passedOver.get(id)) ?? 0;
       if (attempt < before || attempt > before + 1)
         yield `task ${id} went from attempt ${before} to ${attempt}`;
-      this.#attemptById.set(id, attempt);
+      from += 1;
+      tasks[to] = id;
+      attempts[to] = attempt;
+      to += 1;
     }
-    if (this.#attemptById.size === taskById.size) return;
-    for (const id of this.#attemptById.keys()) if (!taskById.has(id)) this.#attemptById.delete(id);
+    tasks.length = to;
+    attempts.length = to;
   }
 
   /** Beyond its places only an agent whose places were lowered, and then with fewer and fewer attempts. */

@@ -68,6 +68,25 @@ describe("joining", () => {
     expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-2", lastNumber: 2, confirmedNumber: 0 });
   });
 
+  it("again with any life that was fenced is refused, however many came since, and fences nobody", () => {
+    const turns = new Turns();
+    const lives = Array.from({ length: limits.fencedLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 1}`));
+    for (const life of lives) turns.turn(join("a1", { incarnation: life }));
+    const before = fingerprint(turns.state);
+    for (const life of lives.slice(0, -1))
+      expect(turns.turn(join("a1", { incarnation: life }))).toEqual([{ kind: "fenced", agent: a1 }]);
+    expect(fingerprint(turns.state)).toBe(before);
+    expect(turns.agent("a1").incarnation).toBe(lives.at(-1));
+    expect(turns.agent("a1").fencedLives).toHaveLength(limits.fencedLivesMax);
+  });
+
+  it("keeps no more than the newest fenced lives", () => {
+    const turns = new Turns();
+    const lives = Array.from({ length: limits.fencedLivesMax + 2 }, (_, n) => incarnation(`a1-${n + 1}`));
+    for (const life of lives) turns.turn(join("a1", { incarnation: life }));
+    expect(turns.agent("a1").fencedLives).toEqual(lives.slice(1, -1));
+  });
+
   it("again with a life that is over is refused: its numbers and tokens would be given twice", () => {
     const turns = busy(1);
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });

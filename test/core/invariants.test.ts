@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
+import { Roll } from "../../src/core/roll.ts";
 import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/core/state.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
@@ -85,7 +86,8 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     1,
     "an ended task is in a live state",
     (state) => {
-      (state.endedById.get(taskId("revoked")) as Mutable).state = "running";
+      const ended = state.endedById.get(taskId("revoked")) as Mutable;
+      state.endedById.set(taskId("revoked"), { ...ended, state: "running" });
     },
   ],
   [
@@ -528,6 +530,30 @@ describe("the checkers", () => {
     const violations = number > 12 ? checkAfterTurn(state) : checkInvariants(state);
     expect(numbersOf(violations)).toContain(number);
     for (const { name, sentence } of violations) expect(`${name}: ${sentence}`).not.toContain("undefined");
+  });
+
+  it.each(breaks)("see it of a state that they saw while it was well, too: %i, %s", (number, _, doIt) => {
+    const { state } = aBusySwarm();
+    const roll = new Roll();
+    expect(checkAfterTurn(state, roll)).toEqual([]);
+    expect(checkAfterTurn(state, roll)).toEqual([]);
+    doIt(state);
+    expect(numbersOf(checkAfterTurn(state, roll))).toContain(number);
+  });
+
+  it("take a task for new that comes back in another row, and one that ended for ended", () => {
+    const { state } = aBusySwarm();
+    const roll = new Roll();
+    checkAfterTurn(state, roll);
+    const id = taskId("queued");
+    const known = row(state, "queued");
+    state.taskById.set(id, { ...known } as never);
+    expect(numbersOf(checkInvariants(state, roll))).toContain(3);
+    state.taskById.set(id, known as never);
+    state.endedById.set(id, { id, state: "failed" } as never);
+    expect(checkInvariants(state, roll).map(({ sentence }) => sentence)).toContain(
+      "task queued has ended and is queued",
+    );
   });
 
   it.each(steps)("see that %i is broken from one batch to the next: %s", (number, _, doIt) => {

@@ -188,6 +188,10 @@ function holdSlots(turns: SlotTurns): void {
 export function pokeRareValues({ state }: SlotTurns): void {
   const agent = state.agentById.get(agentId("a1"));
   agent?.suspensionByKind.set(l, { until: instant(state.at + 1), step: 3 });
+  if (agent !== undefined) {
+    agent.fencedLives = [incarnation("a1-8"), incarnation("a1-9")];
+    agent.fencedAt = state.at;
+  }
   for (const record of [...(agent?.recordByKind.values() ?? []), ...state.recordByKind.values()]) {
     record.epochRate = 0.25;
     record.epochLatencyMs = 12.5;

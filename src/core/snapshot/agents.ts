@@ -1,7 +1,7 @@
 // Agents in a snapshot, each followed by what was learnt of it and by what occupies its places. What attempts hold
 // back is counted anew; a task finds its open attempt by its id.
 
-import type { AgentId, Kind, TaskId } from "../../ids.ts";
+import type { AgentId, Incarnation, Kind, TaskId } from "../../ids.ts";
 import { unchargedKey } from "../budget-rows.ts";
 import type { AgentRow, OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "../state.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
@@ -66,14 +66,14 @@ export class AgentReader {
       completed: fields.whole("completed"),
       joinedAt: fields.whole("joinedAt"),
       leftAt: fields.optionalWhole("leftAt"),
-      fencedLife: fields.optionalText("fencedLife"),
+      fencedLives: fields.names<Incarnation>("fencedLives"),
       fencedAt: fields.optionalWhole("fencedAt"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
       forgetTimer: undefined,
     };
     if (row.confirmedNumber > row.lastNumber) refuse(`agent ${row.id} confirmed what it was not sent`);
-    if ((row.fencedLife === undefined) !== (row.fencedAt === undefined))
+    if ((row.fencedLives.length === 0) !== (row.fencedAt === undefined))
       refuse(`agent ${row.id} was fenced at no time`);
     const forgetting = fields.optionalWithin("forgetTimer", readTimer);
     if ((forgetting === undefined) !== row.online) refuse(`agent ${row.id} is forgotten while it is online`);

@@ -1,0 +1,100 @@
+// What a checker of states remembers of the state that it saw before, so that what cannot have changed since is not read
+// again: of hundreds of tasks a batch moves a few. It trusts nothing that the core notes, only that what is declared
+// readonly stays what it is; everything else is looked at each time.
+//
+// The one thing to know: whoever checks single states uses a new roll for each, which remembers nothing. One that is used
+// again must have seen, and found well, the state after every batch.
+
+import type { ProjectId, TaskId, UserId } from "../ids.ts";
+import type { TaskSpec } from "./event.ts";
+import type { EndedTask, SwarmState, TaskQueue, TaskRow } from "./state.ts";
+
+/** A live task with what never changes of it, read once: specs have many shapes, which makes each look at one slow. */
+export interface EnrolledTask {
+  readonly id: TaskId;
+  readonly row: TaskRow;
+  readonly spec: TaskSpec;
+  readonly user: UserId;
+  readonly project: ProjectId;
+  readonly maxAttempts: number;
+  readonly hasDeadline: boolean;
+  /** Since the state before. */
+  isNew: boolean;
+}
+
+export class Roll {
+  /** Of the state that was read last, in its order. */
+  readonly live: EnrolledTask[] = [];
+  /** Rows that were live in the state before and are not any more. */
+  readonly gone = new Set<TaskRow>();
+  /** What has ended since the state before, and by what id it is kept. */
+  readonly newlyEnded: (readonly [id: TaskId, ended: EndedTask])[] = [];
+  readonly #endedIds: TaskId[] = [];
+  readonly #ended: EndedTask[] = [];
+  readonly #queues = new WeakMap<TaskQueue, readonly TaskRow[]>();
+
+  read(state: SwarmState): void {
+    this.#readLive(state);
+    this.#readEnded(state);
+  }
+
+  /** Whether a queue holds the same tasks in the same places as when it was noted. */
+  isKnown(queue: TaskQueue): boolean {
+    const { tasks } = queue;
+    const known = this.#queues.get(queue);
+    if (known?.length !== tasks.size) return false;
+    for (let at = 0; at < known.length; at += 1) if (known[at] !== tasks.at(at)) return false;
+    return true;
+  }
+
+  note(queue: TaskQueue): void {
+    this.#queues.set(queue, [...queue.tasks.values()]);
+  }
+
+  /** Walks what was and what is in their order: most tasks stand where they stood, and cost no look-up. Of one that does
+   *  not, nothing is known any more. */
+  #readLive({ taskById }: SwarmState): void {
+    const { live, gone } = this;
+    const count = live.length;
+    gone.clear();
+    let from = 0;
+    let to = 0; // never beyond `from` while anything is left to be read
+    for (const [id, row] of taskById) {
+      for (; from < count && live[from]?.row !== row; from += 1) gone.add((live[from] as EnrolledTask).row);
+      const before = from < count ? live[from] : undefined;
+      from += 1;
+      if (before !== undefined && before.id === id && before.spec === row.spec) {
+        before.isNew = false;
+        live[to] = before;
+      } else live[to] = enrolled(id, row);
+      to += 1;
+    }
+    for (; from < count; from += 1) gone.add((live[from] as EnrolledTask).row);
+    live.length = to;
+  }
+
+  #readEnded({ endedById }: SwarmState): void {
+    const ids = this.#endedIds;
+    const known = this.#ended;
+    const count = ids.length;
+    this.newlyEnded.length = 0;
+    let from = 0;
+    let to = 0;
+    for (const [id, ended] of endedById) {
+      while (from < count && known[from] !== ended) from += 1;
+      if (from >= count || ids[from] !== id) this.newlyEnded.push([id, ended]);
+      from += 1;
+      ids[to] = id;
+      known[to] = ended;
+      to += 1;
+    }
+    ids.length = to;
+    known.length = to;
+  }
+}
+
+function enrolled(id: TaskId, row: TaskRow): EnrolledTask {
+  const { spec } = row;
+  const { user, project, maxAttempts, deadline } = spec;
+  return { id, row, spec, user, project, maxAttempts, hasDeadline: deadline !== undefined, isNew: true };
+}
