@@ -116,6 +116,10 @@ export class UnreachableError extends WaggleError {
   }
 }
 
+/** Somebody answers, and not as the protocol says: a coordinator of another version, or somebody who is none. Asking again
+ *  does not help. */
+export class UnreadableAnswerError extends UnreachableError {}
+
 /** A broker could not be started, or is not what this data folder needs. */
 export class BrokerError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {

@@ -69,6 +69,7 @@ export {
   NoLeaderError,
   OutcomeUnknownError,
   UnreachableError,
+  UnreadableAnswerError,
   WaggleError,
   type WaggleErrorCode,
 } from "./errors.ts";

@@ -94,7 +94,7 @@ export class AgentSession implements SessionLink {
 
   constructor(deps: AgentSessionDeps) {
     this.#deps = deps;
-    const horizon = new Horizon();
+    const horizon = new Horizon(deps.clock);
     horizon.onLoss(({ message, known, found }) =>
       deps.log.error({ known, found }, `${message} Results that this agent reported may be among it.`),
     );

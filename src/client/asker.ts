@@ -1,12 +1,19 @@
 // One question to the swarm and what became of it; and the same question again until there is an answer.
 // Not here: submitting and awaiting, which ask for many at once and keep their own order (submitter.ts,
-// awaited-tasks.ts). The one thing to know: only `no-leader` proves that nothing was done.
+// awaited-tasks.ts). Who waits for an answer when somebody else begins to lead waits no longer: the one that was asked may
+// be stopped or cut off. The one thing to know: only `no-leader` proves that nothing was done.
 
 import type { z } from "zod";
 import type { Aborts } from "../abort.ts";
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
-import { BackpressureError, NoLeaderError, OutcomeUnknownError, UnreachableError } from "../errors.ts";
+import {
+  BackpressureError,
+  NoLeaderError,
+  OutcomeUnknownError,
+  UnreachableError,
+  UnreadableAnswerError,
+} from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import type { Horizon } from "../protocol/horizon.ts";
@@ -22,8 +29,10 @@ export type Answer<Value> =
   | { readonly kind: "refused"; readonly refusal: CodedError }
   /** Nobody was there to do it: nothing was done. */
   | { readonly kind: "no-leader" }
-  /** It may have been done, or may yet be. */
-  | { readonly kind: "unknown"; readonly why: string };
+  /** It may have been done, or may yet be. `isUnreadable`: somebody answered, in no way that can be read */
+  | { readonly kind: "unknown"; readonly why: string; readonly isUnreadable?: true };
+
+type Doubt = Answer<never> & { readonly kind: "unknown" };
 
 export interface AskOptions {
   /** How long to go on asking, ms. Default `limits.askTimeoutMs`. */
@@ -52,14 +61,22 @@ export interface AskerDeps {
 
 export class Asker {
   readonly #deps: AskerDeps;
+  /** Aborts when somebody else begins to lead; then there is another. */
+  #outled = new AbortController();
 
   constructor(deps: AskerDeps) {
     this.#deps = deps;
+    deps.horizon.onNewLeader(() => {
+      const before = this.#outled;
+      this.#outled = new AbortController();
+      before.abort();
+    });
   }
 
   /** Asks until somebody answers.
    *  @throws NoLeaderError when nobody was there to answer, all the time
    *  @throws OutcomeUnknownError (deed) or UnreachableError (query) when an answer was due and did not come
+   *  @throws UnreadableAnswerError (query) when one came that cannot be read
    *  @throws BackpressureError when there was no room to take the question in, up to the end
    *  @throws WaggleError of the refusal's code, or the reason of `signal` */
   async ask<Schema extends z.ZodType>(
@@ -82,13 +99,15 @@ export class Asker {
     const { clock, random } = this.#deps;
     const bytes = encode(question.message);
     const giveUpAtMs = clock.monotonicMs() + wholeMs;
-    let doubt: string | undefined;
+    let doubt: Doubt | undefined;
 
     for (let failures = 1; ; failures += 1) {
+      const { signal: outled } = this.#outled;
       const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
       const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
-      if (answer.kind === "unknown") doubt = answer.why;
+      if (answer.kind === "unknown") doubt = answer;
+      if (outled.aborted) failures = 1;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
 
       const waitMs = Math.max(refusal?.retryAfterMs ?? 0, backoffMs(failures, random.next()));
@@ -100,21 +119,27 @@ export class Asker {
     }
   }
 
-  /** Asks once. Never throws for the wire's sake.
+  /** Asks once, and waits no longer than until somebody else begins to lead. Never throws for the wire's sake.
    *  @throws InvalidMessageError when `bytes` exceed what the server takes */
   async once<Schema extends z.ZodType>(
     question: Question<Schema>,
     bytes: Uint8Array,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Answer<z.infer<Schema>>> {
-    const { transport, horizon } = this.#deps;
+    const { transport, horizon, aborts } = this.#deps;
     const knownWhenAsked = horizon.known;
-    const outcome = await transport.request(question.subject, bytes, options);
+    const { signal: outled } = this.#outled;
+    const ended = aborts.linkedTo(options.signal, outled);
+    const outcome = await transport.request(question.subject, bytes, { ...options, signal: ended.signal });
+    ended.abort();
     switch (outcome.kind) {
       case "no-responders":
         return { kind: "no-leader" };
       case "timeout":
-        return { kind: "unknown", why: "no answer came in time" };
+        return {
+          kind: "unknown",
+          why: outled.aborted ? "another coordinator began to lead" : "no answer came in time",
+        };
       case "disconnected":
         return { kind: "unknown", why: "the connection to the server was lost" };
       case "answered": {
@@ -143,14 +168,23 @@ export class Asker {
     return this.#deps.transport.status() === "closed";
   }
 
-  #givenUp(kind: QuestionKind, doubt: string | undefined, signal: AbortSignal): unknown {
+  #givenUp(kind: QuestionKind, doubt: Doubt | undefined, signal: AbortSignal): unknown {
     const options = signal.aborted ? { cause: signal.reason } : {};
-    if (kind === "deed" && doubt !== undefined) return outcomeUnknown(doubt, options);
+    if (kind === "deed" && doubt !== undefined) return outcomeUnknown(doubt.why, options);
     if (kind === "query" && signal.aborted) return signal.reason;
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
-    if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt}`, options);
+    if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
+    if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt.why}`, options);
     return noLeader(options);
   }
+}
+
+function unreadableAnswer(why: string, options: { readonly cause?: unknown }): UnreadableAnswerError {
+  return new UnreadableAnswerError(
+    `Somebody answers, and not as a coordinator of this version does: ${why}. Run coordinators and ` +
+      "clients of one version, and look who else may answer on this swarm's subjects",
+    options,
+  );
 }
 
 export function noLeader(options: { readonly cause?: unknown } = {}): NoLeaderError {
@@ -176,17 +210,21 @@ function backpressureOf(refusal: CodedError): BackpressureError {
 
 function readAnswer<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): Answer<z.infer<Schema>> {
   const parsed = parseJson(bytes);
-  if (!parsed.ok) return { kind: "unknown", why: `the answer does not parse: ${parsed.message}` };
+  if (!parsed.ok) return unreadable(`the answer does not parse: ${parsed.message}`);
   if (isRefusal(parsed.value)) {
     const refusal = check(parsed.value, codedErrorSchema);
     return refusal.ok
       ? answerOfRefusal(refusal.value)
-      : { kind: "unknown", why: `the refusal does not parse: ${refusal.message}` };
+      : unreadable(`the refusal does not parse: ${refusal.message}`);
   }
   const checked = check(parsed.value, schema);
   return checked.ok
     ? { kind: "answered", value: checked.value }
-    : { kind: "unknown", why: `the answer is not as it should be: ${checked.message}` };
+    : unreadable(`the answer is not as it should be: ${checked.message}`);
+}
+
+function unreadable(why: string): Doubt {
+  return { kind: "unknown", why, isUnreadable: true };
 }
 
 function isRefusal(value: unknown): boolean {

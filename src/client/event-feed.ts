@@ -6,7 +6,13 @@
 // for, so that nothing falls between. Pull-based: the next page is asked for when the last is used up.
 
 import type { Clock, Random } from "../clock.ts";
-import { BackpressureError, JournalDamagedError, NoLeaderError, UnreachableError } from "../errors.ts";
+import {
+  BackpressureError,
+  JournalDamagedError,
+  NoLeaderError,
+  UnreachableError,
+  UnreadableAnswerError,
+} from "../errors.ts";
 import { limits } from "../limits.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -33,6 +39,7 @@ export interface FeedOptions {
 
 /** Batches in order, each once. To the present means: to the newest batch when the reading began.
  *  @throws NoLeaderError, UnreachableError when the first page cannot be had, or a later one without `follow`
+ *  @throws UnreadableAnswerError when whoever answers shows no page, for `limits.askTimeoutMs`
  *  @throws JournalDamagedError, LossError */
 export async function* readBatches(deps: EventFeedDeps, options: FeedOptions): AsyncGenerator<JournalBatch> {
   const stopNews = options.follow ? deps.news.follow() : undefined;
@@ -119,6 +126,9 @@ class Reading {
       throw new LossError(last, { term: last.term, idx: page.last });
     if (!this.#options.follow)
       throw new UnreachableError(`No coordinator shows the journal beyond batch ${page.last}`);
+    // Somebody told of batches that nobody shows: what news say is believed anew.
+    this.#deps.news.forget();
+    this.#idlePages = 0;
   }
 
   /** A follower outlives its coordinators; one that reads to the present does not wait for the next. */
@@ -147,6 +157,8 @@ function requireAsked({ next, last, batches }: JournalPage, start: PageStart): v
   );
 }
 
+/** Whether a follower outlives it: whoever answers wrongly goes on doing so. */
 function mayPass(error: unknown): boolean {
+  if (error instanceof UnreadableAnswerError) return false;
   return [NoLeaderError, UnreachableError, BackpressureError].some((type) => error instanceof type);
 }

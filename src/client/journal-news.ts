@@ -44,6 +44,11 @@ export class JournalNews {
     return this.#lastIdx;
   }
 
+  /** What was heard of does not exist: whatever is heard from now on counts. */
+  forget(): void {
+    this.#lastIdx = 0;
+  }
+
   /** Resolves when a batch beyond `idx` was heard of, or `signal` aborts, or after `limits.journalPollMs`: a
    *  follower that may not hear the news looks for itself. */
   async beyond(idx: number, signal: AbortSignal): Promise<void> {

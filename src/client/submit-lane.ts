@@ -61,8 +61,8 @@ export class SubmitLane {
     this.#schedule();
   }
 
-  /** Somebody else leads now: what the one before has not answered is asked again at once, and so is what waits because
-   *  nobody led. */
+  /** Somebody else leads now: what the one before has not answered, which the asker ends, is asked again at once, and so is
+   *  what waits because nobody led. */
   hurry(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();
@@ -138,7 +138,7 @@ export class SubmitLane {
     for (const submission of message) submission.sent();
     const { signal: hurry } = this.#hurry;
     try {
-      this.#settle(message, await this.#ask(message, hurry), hurry);
+      this.#settle(message, await this.#ask(message), hurry);
     } catch (error) {
       for (const submission of message) submission.refuse(error); // larger than the server takes
     }
@@ -146,13 +146,13 @@ export class SubmitLane {
     this.#schedule();
   }
 
-  async #ask(message: readonly Submission[], hurry: AbortSignal): Promise<MessageAnswer> {
+  async #ask(message: readonly Submission[]): Promise<MessageAnswer> {
     const { asker, clock } = this.#deps;
     const bytes = Buffer.from(`${this.#head}${message.map(({ task }) => task.json).join(",")}]}`);
     const giveUpAtMs = message.reduce((latest, submission) => Math.max(latest, submission.giveUpAtMs), 0);
     const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
     const question = { kind: "deed", subject: this.#subject, schema: submitResponseSchema } as const;
-    const answer = await asker.once(question, bytes, { timeoutMs, signal: hurry });
+    const answer = await asker.once(question, bytes, { timeoutMs });
     if (answer.kind !== "answered" || answer.value.answers.length === message.length) return answer;
     return { kind: "unknown", why: `${message.length} tasks got ${answer.value.answers.length} answers` };
   }

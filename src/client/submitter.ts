@@ -31,13 +31,13 @@ export class Submitter {
   readonly #deps: SubmitterDeps;
   readonly #laneByKey = new Map<string, SubmitLane>();
   readonly #stopListening: () => void;
-  #term: number;
   #pending = 0;
 
   constructor(deps: SubmitterDeps) {
     this.#deps = deps;
-    this.#term = deps.horizon.term;
-    this.#stopListening = deps.horizon.onTerm((term) => this.#noteTerm(term));
+    this.#stopListening = deps.horizon.onNewLeader(() => {
+      for (const lane of this.#laneByKey.values()) lane.hurry();
+    });
   }
 
   /** Resolves after the commit.
@@ -72,13 +72,6 @@ export class Submitter {
     this.#stopListening();
     for (const lane of this.#laneByKey.values()) lane.close();
     this.#laneByKey.clear();
-  }
-
-  /** Learning of the first leader changes nothing: it may be the one that was asked. */
-  #noteTerm(term: number): void {
-    const isChange = this.#term > 0;
-    this.#term = term;
-    if (isChange) for (const lane of this.#laneByKey.values()) lane.hurry();
   }
 
   #laneOf(task: PreparedTask, { notify, failFast }: SubmitTerms): SubmitLane {

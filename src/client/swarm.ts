@@ -192,7 +192,7 @@ export class SwarmClient implements Swarm {
 
   constructor(deps: SwarmDeps) {
     const { transport, clock, random } = deps;
-    const horizon = new Horizon();
+    const horizon = new Horizon(clock);
     const subjects = subjectsOf(deps.swarm);
     const aborts = this.#aborts;
     const asker = new Asker({ transport, horizon, clock, random, aborts });

@@ -19,7 +19,8 @@ export class TaskEndedError extends WaggleError {
 export class TaskFailedError extends TaskEndedError {
   constructor(outcome: Outcome) {
     const attempts = outcome.attempts === 1 ? "1 attempt" : `${outcome.attempts} attempts`;
-    const why = outcome.error ?? outcome.reason ?? "no reason given";
+    const untold = outcome.gone === true ? "why is no longer kept" : "no reason given";
+    const why = outcome.error ?? outcome.reason ?? untold;
     const how = outcome.state === "dead-lettered" ? "has no attempt left" : "failed";
     super("WAGGLE_TASK_FAILED", `Task ${outcome.task} ${how} after ${attempts}: ${why}`, outcome);
   }

@@ -2,8 +2,15 @@
 //
 // Terms and batches only grow, so a leader that was asked after we knew of {term, idx}, and answers from a
 // point before it in the same or a later term, leads a journal that lost its end (design section 6, "loss is
-// never silent"). Answers of a lower term prove nothing: an old leader may still speak for what it committed.
+// never silent"). Answers of a lower term prove nothing at first: an old leader may still speak for what it committed.
+//
+// Anybody may announce a term that does not exist. So words must become deeds here, too: where leaders have answered us
+// from lower terms for `limits.termDoubtedMs`, and nobody from the highest heard of, it is given up for theirs, and only
+// answers are believed until one tells of a later term. A leader that was deposed answers nothing definite for so long
+// (docs/adr/0012-announcements-are-believed-for-a-time.md).
 
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { LossError } from "./loss-error.ts";
 
@@ -14,36 +21,46 @@ export interface Position {
 }
 
 export class Horizon {
+  readonly #clock: Pick<Clock, "monotonicMs">;
   #known: Position = { term: 0, idx: 0 };
   #term = 0;
+  /** Since when leaders answer from lower terms than the highest heard of, and nobody from it. */
+  #doubtedSinceMs: number | undefined;
+  /** A term was given up: what is said unasked is not believed. */
+  #isWary = false;
   readonly #termListeners = new Listeners<[number]>();
+  readonly #leaderListeners = new Listeners();
   readonly #lossListeners = new Listeners<[LossError]>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
 
   /** The furthest point known. Take it when asking, give it back with the answer. */
   get known(): Position {
     return this.#known;
   }
 
-  /** The highest term heard of. */
+  /** The highest term heard of and not given up. */
   get term(): number {
     return this.#term;
   }
 
-  /** Somebody leads this term: whoever is waited upon may have changed. Says nothing about batches. */
+  /** Somebody says that this term is led: whoever is waited upon may have changed. Says nothing about batches. */
   noteTerm(term: number): void {
-    if (term <= this.#term) return;
-    this.#term = term;
-    this.#termListeners.tell(term);
+    if (!this.#isWary) this.#raise(term);
   }
 
   /** Takes in what a leader said. `knownWhenAsked` is absent for what came unasked, whose order against
    *  answers proves nothing within one term. */
   note(told: Position, knownWhenAsked?: Position): void {
+    if (knownWhenAsked !== undefined) this.#weigh(told);
+    else if (this.#isWary && told.term > this.#term) return;
     const before = this.#known;
     const wasReset = knownWhenAsked !== undefined && isFurther(knownWhenAsked, before);
     const loss = wasReset ? undefined : (lossBetween(before, told) ?? lossSince(knownWhenAsked, told));
     if (loss !== undefined || isFurther(told, before)) this.#known = { term: told.term, idx: told.idx };
-    this.noteTerm(told.term);
+    this.#raise(told.term);
     if (loss !== undefined) this.#lossListeners.tell(loss);
   }
 
@@ -59,9 +76,45 @@ export class Horizon {
     return this.#termListeners.add(listener);
   }
 
+  /** Calls `listener` when somebody else leads than before: at each new term but the first that is heard of, whose leader
+   *  may be the one that was asked. Returns a function that stops it. */
+  onNewLeader(listener: () => void): () => void {
+    return this.#leaderListeners.add(listener);
+  }
+
   /** Calls `listener` when a leader is found to know less than we do. Returns a function that stops it. */
   onLoss(listener: (loss: LossError) => void): () => void {
     return this.#lossListeners.add(listener);
+  }
+
+  #raise(term: number): void {
+    const before = this.#term;
+    if (term <= before) return;
+    this.#term = term;
+    if (before > 0) this.#leaderListeners.tell();
+    this.#termListeners.tell(term);
+  }
+
+  /** What an answer means for the highest term heard of: that it is led, or that nobody leads it. */
+  #weigh(told: Position): void {
+    if (told.term >= this.#term) {
+      if (told.term > this.#term) this.#isWary = false;
+      this.#doubtedSinceMs = undefined;
+      return;
+    }
+    const nowMs = this.#clock.monotonicMs();
+    this.#doubtedSinceMs ??= nowMs;
+    if (nowMs - this.#doubtedSinceMs >= limits.termDoubtedMs) this.#giveUpFor(told);
+  }
+
+  #giveUpFor(told: Position): void {
+    this.#term = told.term;
+    this.#isWary = true;
+    this.#doubtedSinceMs = undefined;
+    const known = this.#known;
+    if (known.term <= told.term) return;
+    this.#known = { term: told.term, idx: told.idx };
+    this.#lossListeners.tell(new LossError(known, told));
   }
 }
 

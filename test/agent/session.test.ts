@@ -589,6 +589,18 @@ describe("lives", () => {
     expect(fixture.started).toHaveLength(1);
   });
 
+  it("begin anew, once its leases are over, where somebody spoke of a term that nobody leads", async () => {
+    const { leader, clock } = await join();
+    leader.push({ type: "undrain", term: Number.MAX_SAFE_INTEGER });
+    await fixture.assign();
+    expect(fixture.started).toEqual([]);
+    await clock.advance(limits.leaseTtlMs + 2 * limits.heartbeatMs);
+    expect(leader.all("join")).toHaveLength(2);
+    await fixture.assign();
+    expect(fixture.started).toHaveLength(1);
+    expect(fixture.closed).toBeUndefined();
+  });
+
   it("end for good when fenced: all is aborted, and one farewell shows that there are two", async () => {
     const { leader, clock } = await join();
     await fixture.assign();

@@ -1,7 +1,13 @@
 // One question to the swarm: repeated while that is harmless, and never answered with more than is known.
 
 import { describe, expect, it } from "vitest";
-import { BackpressureError, NoLeaderError, OutcomeUnknownError, UnreachableError } from "../../src/errors.ts";
+import {
+  BackpressureError,
+  NoLeaderError,
+  OutcomeUnknownError,
+  UnreachableError,
+  UnreadableAnswerError,
+} from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import { aClient, watch } from "./client-fixture.ts";
 import { settled } from "./manual-clock.ts";
@@ -36,6 +42,28 @@ describe("a deed", () => {
     if (how === "full") expect(leader.asked.length).toBeLessThanOrEqual(longestMs / 900 + 1);
   });
 
+  it("that the leader leaves unanswered is asked for at once when another begins to lead", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.beat();
+    await settled();
+    leader.script = () => "silence"; // stopped, and still subscribed
+    const drained = watch(swarm.drain("a1"));
+    const status = watch(swarm.status());
+    await clock.advance(500);
+    leader.beat();
+    await clock.advance(limits.askBackoffMs);
+    expect(leader.of("drain"), "the one that was asked leads on").toHaveLength(1);
+    leader.script = ({ verb }) => (verb === "drain" ? ok : "silence");
+    leader.term = 2;
+    leader.beat();
+    await clock.advance(limits.askBackoffMs);
+    expect(drained.state).toBe("fulfilled");
+    expect(leader.of("drain")[1]).toEqual(leader.of("drain")[0]);
+    expect([status.state, leader.of("query.status").length]).toEqual(["pending", 2]);
+    await swarm.close();
+  });
+
   it("that was turned down is not asked for again", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
@@ -68,7 +96,7 @@ describe("a query", () => {
       leader.script = () => answer;
       const status = watch(swarm.status({ timeoutMs: 2_000 }));
       await clock.advance(longestMs);
-      expect(status.error).toBeInstanceOf(UnreachableError);
+      expect(status.error).toBeInstanceOf(answer === "silence" ? UnreachableError : UnreadableAnswerError);
     }
   });
 

@@ -134,6 +134,11 @@ describe("an outcome", () => {
   });
 });
 
+it("a failure of which only that is still known says that why is no longer kept", () => {
+  const outcome = { task: "t1", state: "failed", attempts: 2, gone: true } as unknown as Outcome;
+  expect(new TaskFailedError(outcome).message).toBe("Task t1 failed after 2 attempts: why is no longer kept");
+});
+
 describe("a notice that never comes", () => {
   it("is replaced by asking, after a while, and again", async () => {
     const { swarm, leader, clock } = await aClient();
@@ -166,6 +171,43 @@ describe("a notice that never comes", () => {
     leader.start();
     await clock.advance(limits.askBackoffMsMax);
     expect(results.map(({ state }) => state)).toEqual(["fulfilled", "fulfilled"]);
+  });
+
+  it("because the leader that was asked is stopped is asked for as soon as another leads", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.beat();
+    await settled();
+    const { id } = await swarm.submit(aTask());
+    leader.script = ({ verb }) => (verb === "await" ? "silence" : undefined);
+    const result = watch(swarm.task(id).result());
+    await settled();
+    leader.end(id, {}, { tell: false });
+    leader.script = () => undefined;
+    leader.term = 2;
+    leader.beat();
+    await clock.advance(limits.askBackoffMs);
+    expect(result.state).toBe("fulfilled");
+  });
+
+  it("because somebody announced a term that nobody leads is not asked for over and over, for ever", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const result = watch((await swarm.submit(aTask({ id: "t1" }))).result());
+    leader.beat({ id: "forger", term: Number.MAX_SAFE_INTEGER });
+    await clock.advance(limits.termDoubtedMs + limits.awaitRefreshMs + limits.askBackoffMsMax);
+    const asked = leader.of("await").length;
+    expect(asked).toBeGreaterThan(10);
+    for (let second = 0; second < 30; second += 1) {
+      leader.beat({ id: "forger", term: Number.MAX_SAFE_INTEGER - second });
+      await clock.advance(1_000);
+    }
+    const sweeps = 30_000 / limits.awaitRefreshMs;
+    expect(leader.of("await").length - asked).toBeLessThanOrEqual(sweeps + 1);
+    leader.end("t1");
+    await settled();
+    expect(result.state).toBe("fulfilled");
+    await swarm.close();
   });
 
   it("because the connection broke is asked for when it is back", async () => {

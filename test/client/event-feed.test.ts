@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
-import { JournalDamagedError } from "../../src/errors.ts";
+import { JournalDamagedError, UnreadableAnswerError } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import { LossError } from "../../src/protocol/loss-error.ts";
 import { aClient, type Fixture, watch } from "./client-fixture.ts";
@@ -250,6 +250,31 @@ describe("a page that is not what was asked for", () => {
     });
     expect(fixture.leader.of("query.journal").length).toBeLessThan(100);
   });
+
+  it("and cannot be read ends also who follows already, and says what to do", async () => {
+    const fixture = await aClient();
+    showing(fixture, batches(1, 3));
+    const seen: number[] = [];
+    const reading = async () => {
+      for await (const { idx } of fixture.swarm.events({ from: "start", follow: true })) seen.push(idx);
+    };
+    const read = watch(reading());
+    await settled();
+    fixture.leader.script = ({ verb }) =>
+      verb === "query.journal" ? { next: 4, batches: "none" } : undefined;
+    await fixture.clock.advance(limits.askTimeoutMs);
+    expect([seen, read.state]).toEqual([upTo(3), "pending"]);
+    await fixture.clock.advance(limits.journalPollMs + limits.requestTimeoutMs);
+    expect(read.error).toBeInstanceOf(UnreadableAnswerError);
+    expect(read.error).toMatchObject({
+      code: "WAGGLE_UNREACHABLE",
+      message: expect.stringContaining("of one version"),
+    });
+    const asked = fixture.leader.of("query.journal").length;
+    expect(asked).toBeLessThan(100);
+    await fixture.clock.advance(limits.askTimeoutMs);
+    expect(fixture.leader.of("query.journal")).toHaveLength(asked);
+  });
 });
 
 describe("a handle's updates", () => {
@@ -309,6 +334,25 @@ describe("a filter by project", () => {
 });
 
 describe("news", () => {
+  it("of batches that do not exist are looked for and then forgotten", async () => {
+    const fixture = await aClient();
+    const journal = batches(1, 3);
+    showing(fixture, journal);
+    const seen: number[] = [];
+    fixture.swarm.events({ from: "start", follow: true }).subscribe(({ idx }) => seen.push(idx));
+    await settled();
+    fixture.leader.beat({ idx: Number.MAX_SAFE_INTEGER });
+    await fixture.clock.advance(limits.askTimeoutMs + 3 * limits.askBackoffMsMax);
+    const asked = fixture.leader.of("query.journal").length;
+    await fixture.clock.advance(10 * limits.journalPollMs);
+    expect(fixture.leader.of("query.journal").length - asked).toBeLessThanOrEqual(10);
+    journal.push(aBatch(4));
+    fixture.leader.beat({ idx: 4 });
+    await settled();
+    expect(seen).toEqual(upTo(4));
+    await fixture.swarm.close();
+  });
+
   it("are heard only while somebody follows", async () => {
     const fixture = await aClient();
     showing(fixture, batches(1, 3));

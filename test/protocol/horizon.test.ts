@@ -1,0 +1,95 @@
+// What is believed of a term that somebody tells of: as long as no leader's answers contradict it, and not for ever.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { Horizon, type Position } from "../../src/protocol/horizon.ts";
+import type { LossError } from "../../src/protocol/loss-error.ts";
+
+const forged = Number.MAX_SAFE_INTEGER;
+let nowMs: number;
+let horizon: Horizon;
+let losses: LossError[];
+let newLeaders: number;
+
+beforeEach(() => {
+  nowMs = 1_000;
+  horizon = new Horizon({ monotonicMs: () => nowMs });
+  losses = [];
+  newLeaders = 0;
+  horizon.onLoss((loss) => losses.push(loss));
+  horizon.onNewLeader(() => {
+    newLeaders += 1;
+  });
+});
+
+const answered = (term: number, idx: number, knownWhenAsked: Position = horizon.known) =>
+  horizon.note({ term, idx }, knownWhenAsked);
+
+/** Answers once a second for so long, from `idx` on. */
+function answeredFor(ms: number, term: number, idx: number): number {
+  for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
+    nowMs += 1_000;
+    answered(term, idx + passedMs / 1_000);
+  }
+  return idx + ms / 1_000;
+}
+
+describe("a term that nobody leads", () => {
+  it("is given up when leaders have answered from a lower one for long enough, not before", () => {
+    answered(5, 10);
+    horizon.noteTerm(forged);
+    answered(5, 11);
+    const idx = answeredFor(limits.termDoubtedMs - 1_000, 5, 12);
+    expect(horizon.term).toBe(forged);
+    answeredFor(1_000, 5, idx);
+    expect(horizon.term).toBe(5);
+    expect(losses, "an announcement says nothing about batches").toEqual([]);
+  });
+
+  it("is given up once, however often it is announced, and under whatever number", () => {
+    answered(5, 10);
+    horizon.noteTerm(forged);
+    answered(5, 11);
+    answeredFor(limits.termDoubtedMs, 5, 12);
+    for (const term of [6, forged - 1, forged]) {
+      horizon.noteTerm(term);
+      horizon.note({ term, idx: 1 });
+    }
+    expect([horizon.term, newLeaders, losses]).toEqual([5, 1, []]);
+  });
+
+  it("is believed anew where a later term has answered: the next leader is heard at once", () => {
+    answered(5, 10);
+    horizon.noteTerm(forged);
+    answered(5, 11);
+    answeredFor(limits.termDoubtedMs, 5, 12);
+    answered(6, 100);
+    expect([horizon.term, newLeaders]).toEqual([6, 2]);
+    horizon.noteTerm(7);
+    expect([horizon.term, newLeaders]).toEqual([7, 3]);
+  });
+
+  it("that somebody told of with a batch hides no loss behind it for ever, and is told as one", () => {
+    answered(5, 10);
+    horizon.note({ term: forged, idx: 20 });
+    answered(5, 11);
+    const idx = answeredFor(limits.termDoubtedMs, 5, 12);
+    expect(losses).toMatchObject([{ known: { term: forged, idx: 20 }, found: { term: 5 } }]);
+    answered(5, idx - 3);
+    expect(losses).toHaveLength(2);
+  });
+});
+
+describe("a term that is led", () => {
+  it("is not given up for what a leader that was deposed still answers", () => {
+    answered(5, 10);
+    horizon.noteTerm(6);
+    answered(5, 11);
+    answeredFor(limits.termDoubtedMs - 1_000, 5, 12);
+    answered(6, 60);
+    answered(5, 13);
+    answeredFor(limits.termDoubtedMs - 1_000, 5, 14);
+    expect([horizon.term, horizon.known]).toEqual([6, { term: 6, idx: 60 }]);
+    expect(losses).toEqual([]);
+  });
+});
