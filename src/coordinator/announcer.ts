@@ -36,12 +36,14 @@ export class Announcer {
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
 
-  /** Whether another coordinator answers. To be asked before `takePart`: it would answer itself. */
-  async isAnswered(): Promise<boolean> {
+  /** What another coordinator answers, if one does. To be asked before `takePart`: it would answer itself. */
+  async greet(): Promise<Progress | undefined> {
     const { transport, subjects } = this.#deps;
     const timeoutMs = limits.greetingMs;
     const answer = await transport.request(subjects.coordinator, this.#announcement(), { timeoutMs });
-    return answer.kind === "answered";
+    if (answer.kind !== "answered") return undefined;
+    const beat = decode(answer.data, coordinatorBeatSchema);
+    return beat.ok ? beat.value : { term: 0, idx: 0 }; // somebody is there, whatever that one means
   }
 
   /** Notes what others say. */

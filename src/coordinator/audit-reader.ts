@@ -1,8 +1,10 @@
 // Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. Asynchronous and
-// bounded by a page; nothing is parsed for a page, its batches pass through as bytes.
+// bounded by a page; nothing is parsed for a page, its batches pass through as bytes. A server that takes over may not know
+// yet what it holds: only what is not found for `limits.journalHoleMs` is taken to be lost.
 
+import type { Clock } from "../clock.ts";
 import type { EndedTask } from "../core/state.ts";
-import { JournalDamagedError } from "../errors.ts";
+import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import { type Batch, decodeBatch } from "../journal/batch.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
@@ -11,27 +13,45 @@ import { limits } from "../limits.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import { outcomeOf } from "./outcome.ts";
 
+/** A batch that was asked for and not found, time after time. */
+interface Miss {
+  readonly sinceMs: number;
+  readonly lastMs: number;
+}
+
 export class AuditReader {
   readonly #journal: Journal;
   readonly #places: BatchPlaces;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** Oldest first. */
+  readonly #missByIdx = new Map<BatchIndex, Miss>();
   /** A few decoded batches: outcomes are asked for in the order in which they arose. */
   readonly #recentByIdx = new Map<BatchIndex, Batch>();
 
   /** @param places of what is committed */
-  constructor(journal: Journal, places: BatchPlaces) {
+  constructor(journal: Journal, places: BatchPlaces, clock: Pick<Clock, "monotonicMs">) {
     this.#journal = journal;
     this.#places = places;
+    this.#clock = clock;
   }
 
-  /** How an ended task ended; `gone` when its batch is no longer held. @throws UnreachableError, JournalDamagedError */
-  async outcome(ended: EndedTask): Promise<Outcome> {
-    const batch = await this.#batch(ended.endedIdx);
-    for (const event of batch?.events ?? []) {
-      if (!("task" in event) || event.task !== ended.id) continue;
-      const outcome = outcomeOf(event, ended.attempts);
+  /** How an ended task ended; `gone` when its batch is no longer kept. @param firstIdx the first batch that is kept
+   *  @throws UnreachableError
+   *  @throws MissingRecordsError when the journal should hold it and does not find it just now
+   *  @throws JournalDamagedError when it has not found it for long, or something else stands there */
+  async outcome(ended: EndedTask, firstIdx: BatchIndex): Promise<Outcome> {
+    const { id, endedIdx, state, attempts } = ended;
+    if (endedIdx < firstIdx || this.#places.seqOf(endedIdx) === undefined)
+      return { task: id, state, attempts, gone: true };
+    const batch = await this.#batch(endedIdx);
+    if (batch === undefined) throw this.#isLost(endedIdx) ? notFound(endedIdx) : notFoundYet(endedIdx);
+    this.#missByIdx.delete(endedIdx);
+    for (const event of batch.events) {
+      if (!("task" in event) || event.task !== id) continue;
+      const outcome = outcomeOf(event, attempts);
       if (outcome !== undefined) return outcome;
     }
-    return { task: ended.id, state: ended.state, attempts: ended.attempts, gone: true };
+    throw new JournalDamagedError(`batch ${endedIdx} is not what was written there`);
   }
 
   /** A page of committed batches from `from` to `last`, as the JSON of `journalPageSchema`.
@@ -65,11 +85,25 @@ export class AuditReader {
     while (low < high) {
       const middle = (low + high) >> 1;
       const batch = await this.#batch(batchIndex(middle));
-      if (batch === undefined) throw new JournalDamagedError(`batch ${middle} is not found`);
+      if (batch === undefined) throw notFound(middle);
       if (batch.at < since) low = middle + 1;
       else high = middle;
     }
     return batchIndex(low);
+  }
+
+  /** Takes note that a batch was not found. @returns whether it is to be taken for lost */
+  #isLost(idx: BatchIndex): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const before = this.#missByIdx.get(idx);
+    const isSame = before !== undefined && nowMs - before.lastMs <= limits.journalHoleMs;
+    const sinceMs = isSame ? before.sinceMs : nowMs;
+    this.#missByIdx.delete(idx);
+    this.#missByIdx.set(idx, { sinceMs, lastMs: nowMs });
+    const [oldest] = this.#missByIdx.keys();
+    if (this.#missByIdx.size > limits.missedBatchesMax && oldest !== undefined)
+      this.#missByIdx.delete(oldest);
+    return nowMs - sinceMs >= limits.journalHoleMs;
   }
 
   async #batch(idx: BatchIndex): Promise<Batch | undefined> {
@@ -85,6 +119,14 @@ export class AuditReader {
       this.#recentByIdx.delete(oldest.value);
     return batch;
   }
+}
+
+function notFound(idx: number): JournalDamagedError {
+  return new JournalDamagedError(`batch ${idx} is not found`);
+}
+
+function notFoundYet(idx: number): MissingRecordsError {
+  return new MissingRecordsError(`batch ${idx} is not found just now`);
 }
 
 function joinPage(

@@ -1,27 +1,23 @@
 // Whether a coordinator that has read the journal so far, and cannot read on, may throw away what it folded and begin anew:
 // what stood where it was is purged, lost or replaced.
 //
-// The rule: only where that loses nothing that was committed. A snapshot reaches further than it has read, or the last
+// The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has read, or the last
 // batch that it applied still stands where it read it. Else the fault is believed, after patience.
 
-import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { MissingRecordsError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
-import { readManifests } from "../journal/snapshot/manifests.ts";
-import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { Endurance } from "./endurance.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
 
 export interface BeginAnewDeps {
   readonly journal: Journal;
-  /** Absent where there are none. */
-  readonly snapshots?: SnapshotStore;
+  readonly readable: ReadableSnapshots;
   readonly recent: () => RecentRecords;
   readonly clock: Clock;
-  readonly logger: Logger;
   /** What was read so far. */
   readonly folded: () => Folded;
   /** Whether another coordinator said within T that it leads: it is for that one to save what was lost. */
@@ -44,13 +40,13 @@ export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise
   return true;
 }
 
-/** Whether a snapshot reaches further than what was read. @throws UnreachableError */
-export async function isOvertaken({ snapshots, logger, folded }: BeginAnewDeps): Promise<boolean> {
-  const [furthest] = snapshots === undefined ? [] : await readManifests(snapshots, logger);
-  if (furthest === undefined) return false;
-  const { idx, seq } = furthest.manifest.position;
+/** Whether a snapshot that can be read reaches further than what was read. @throws UnreachableError */
+export async function isOvertaken({
+  readable,
+  folded,
+}: Pick<BeginAnewDeps, "readable" | "folded">): Promise<boolean> {
   const own = folded().position;
-  return idx > own.idx || (idx === own.idx && seq > own.seq);
+  return await readable.has(({ idx, seq }) => idx > own.idx || (idx === own.idx && seq > own.seq));
 }
 
 async function isLossless(deps: BeginAnewDeps): Promise<boolean> {

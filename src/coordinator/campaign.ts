@@ -74,6 +74,13 @@ export class Campaign {
       onDead: (record) => dead.push(record), // whoever folds them tells of them
       onRefilled: (records) => logger.error({ records }, "the journal had lost its end: it was put back"),
       onTailLost: (_, error) => hooks.onHalted(error),
+      onTailKeptOut: (cause) =>
+        logger.error({ err: cause }, "the journal lost its end, and does not take it back yet"),
+      onPlaceLost: () => {
+        // Others may have read it: a term that nobody leads.
+        this.#committer.stop();
+        hooks.onLost();
+      },
       onDeposed: hooks.onLost,
       onHalted: hooks.onHalted,
       onFull: (isFull, message) => {

@@ -14,14 +14,19 @@
 //     │            only dead records   → expect behind them, send again
 //     │            nothing, and the journal ends before what was committed
 //     │                                → append again, byte for byte, what it lost (refill.ts), send again;
-//     │                                  where that is not held any more, wait until it is rescued (rescue.ts)
+//     │                                  where that is not held for 3 s, wait until it is rescued (rescue.ts)
 //     │            nothing, and the journal begins behind it
 //     │                                → deposed: whoever purged so far has gone on
+//     │            nothing, and the journal counts a record there, which it never finds again
+//     │                                → the place is dead: expect behind it, send again (lost-places.ts)
 //     │            another line         → halt: the journal lost its end, and another went on from there;
 //     │                                   but where only dead records were lost, read what stands in their place
 //     │            another leader's    → deposed: everything uncommitted is void
 //     │            our term, not ours  → halt: a fork
 //     └ full:     the same bytes again after a while; nothing is answered meanwhile
+//
+// A batch that was sent again is committed only where no other record than ours stands before it: the journal may have lost
+// its end meanwhile, and another have written up to the very position that is expected.
 //
 // Only the oldest uncommitted batch is ever resolved; what was said of the later ones is forgotten then and asked
 // again, because their positions follow from the oldest one's.
@@ -30,12 +35,14 @@ import type { Clock } from "../clock.ts";
 import { JournalDamagedError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import { decodeBatch, hashOf } from "../journal/batch.ts";
-import { forkError, lostTailError } from "../journal/faults.ts";
+import { forkError, lostTailError, unreadableError } from "../journal/faults.ts";
 import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
-import { refill } from "../journal/refill.ts";
+import { refill, requireSameEnd } from "../journal/refill.ts";
 import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import { Endurance } from "./endurance.ts";
+import { LostPlaces } from "./lost-places.ts";
 import type { RivalCheck } from "./rival-check.ts";
 
 /** A batch on its way into the journal. */
@@ -66,6 +73,10 @@ export interface CommitterEvents {
   /** The journal ends at `lastSeq`, before what was committed, and what is missing is not held any more. Nothing more is
    *  sent until `continueBehind`. */
   onTailLost(lastSeq: number, error: JournalDamagedError): void;
+  /** The journal has lacked some of what was committed for long, and does not take it back. Called again while it is so. */
+  onTailKeptOut(cause: unknown): void;
+  /** The journal counts a record behind what was committed that nobody will ever read there. */
+  onPlaceLost(error: JournalDamagedError): void;
   /** A higher term rules, or the journal says so: nothing uncommitted will ever be. Called once. */
   onDeposed(): void;
   /** The journal can no longer be written safely. Called once. */
@@ -98,8 +109,10 @@ interface Entry {
   round: number;
   /** How often it was sent. */
   sends: number;
-  /** Waits until the one before is committed: what that one met, this one might not. */
+  /** Not sent, or not again, until the one before is committed: what that one met, this one might not. */
   isHeldBack: boolean;
+  /** Sent again: what stands before it is to be looked at before it is committed. */
+  isUnproven: boolean;
 }
 
 export class Committer {
@@ -109,8 +122,17 @@ export class Committer {
   readonly #rivals: CommitterDeps["rivals"];
   readonly #events: CommitterEvents;
   readonly #entries: Entry[] = [];
+  readonly #lost: LostPlaces;
+  /** Of the last record that was committed, or found dead. */
   #lastSeq: number;
+  /** Places behind it that count as dead, of which nothing can be read. */
+  #lostPlaces = 0;
+  /** Until this batch is committed, others may have read in a place that is lost what we hold in flight, and gone on. */
+  #hiddenIdx = 0;
   #tail: ChainTail;
+  /** Of what is not held any more: a server that just took over may answer from before. */
+  readonly #tailLoss: Endurance;
+  readonly #tailRefusal: Endurance;
   #isResolving = false;
   /** For somebody to rescue what the journal lost. */
   #isWaiting = false;
@@ -126,6 +148,9 @@ export class Committer {
     this.#lastSeq = position.seq;
     this.#tail = position;
     this.#events = events;
+    this.#tailLoss = new Endurance(clock, journal.sharable ? limits.journalHoleMs : 0);
+    this.#tailRefusal = new Endurance(clock, limits.readBackPatienceMs);
+    this.#lost = new LostPlaces({ journal, clock, isOver: () => this.#isOver });
   }
 
   get inFlight(): number {
@@ -143,7 +168,7 @@ export class Committer {
 
   /** Sends a batch behind those in flight. Ask `hasRoom` first. */
   append(batch: PendingBatch): void {
-    const expectedSeq = this.#lastSeq + this.#entries.length;
+    const expectedSeq = this.#endSeq + this.#entries.length;
     const entry: Entry = {
       batch,
       expectedSeq,
@@ -153,15 +178,14 @@ export class Committer {
       unsettled: undefined,
       round: 0,
       sends: 0,
-      isHeldBack: false,
+      isHeldBack: true,
+      isUnproven: false,
     };
     this.#entries.push(entry);
-    if (this.#isResolving) return;
     const [oldest] = this.#entries;
-    entry.isHeldBack = oldest !== entry && (oldest?.sends ?? 0) > 1;
-    if (entry.isHeldBack) return;
-    if (this.#rivals?.isDue === true) void this.#sendOnceUnrivalled();
-    else this.#send(entry);
+    const mustFollow = oldest !== undefined && oldest !== entry && (oldest.isHeldBack || oldest.sends > 1);
+    if (this.#isResolving || mustFollow) return;
+    this.#onceUnrivalled(() => this.#send(entry));
   }
 
   /** No further calls to the events; batches in flight are left as they are. */
@@ -171,6 +195,7 @@ export class Committer {
   }
 
   #send(entry: Entry): void {
+    entry.isHeldBack = false;
     entry.round += 1;
     entry.sends += 1;
     entry.sentMonotonicMs = this.#clock.monotonicMs();
@@ -200,15 +225,17 @@ export class Committer {
   #commitPrefix(): void {
     if (this.#isResolving) return;
     for (let entry = this.#entries[0]; entry?.storedSeq !== undefined; entry = this.#entries[0]) {
+      if (entry.isUnproven) return void this.#resolve(entry, { kind: "stored", seq: entry.storedSeq });
       this.#entries.shift();
       this.#lastSeq = entry.storedSeq;
+      this.#lostPlaces = 0;
       const { idx, term, hash, journal, bytes } = entry.batch;
       this.#recent.add({ seq: entry.storedSeq, bytes }, this.#clock.monotonicMs());
       this.#tail = { idx, term, hash, journal };
       this.#saidFull(false, "");
       const { storedSeq: seq, sentMonotonicMs } = entry;
       this.#events.onCommitted(entry.batch, { seq, sentMonotonicMs });
-      if (this.#isOver) return;
+      if (this.#isOver || this.#isResolving) return; // what was appended along with it waits for a rival
     }
     const oldest = this.#entries[0];
     const isToBeSent = oldest?.isHeldBack === true || oldest?.expectedSeq !== this.#lastSeq;
@@ -227,7 +254,9 @@ export class Committer {
     if (outcome.kind === "full") this.#saidFull(true, outcome.message);
     try {
       if (outcome.kind === "refused") await this.#readPosition(oldest);
-      else await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);
+      else if (outcome.kind !== "stored")
+        await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);
+      if (oldest.storedSeq !== undefined) await this.#proveLine(oldest);
     } catch (cause) {
       if (cause instanceof JournalDamagedError && !(await this.#goBackToTail(oldest)))
         return this.#halt(cause);
@@ -235,18 +264,38 @@ export class Committer {
     }
     if (this.#isWaiting) return;
     this.#isResolving = false;
-    if (!this.#isOver) await this.#sendOnceUnrivalled();
+    if (this.#isOver) return;
+    if (oldest.storedSeq !== undefined) this.#commitPrefix();
+    else this.#onceUnrivalled(() => this.#resend());
   }
 
-  async #sendOnceUnrivalled(): Promise<void> {
-    if (this.#entries[0]?.storedSeq === undefined && this.#rivals?.isDue === true) {
-      this.#isResolving = true;
-      await this.#rivals.pass(this.#lastSeq);
+  /** Sends now; or, where another may lead by now, the oldest alone once that is known not to be so. */
+  #onceUnrivalled(send: () => void): void {
+    if (this.#rivals?.isDue !== true) return send();
+    this.#isResolving = true;
+    void this.#rivals.pass(this.#endSeq).then(() => {
       this.#isResolving = false;
       if (this.#isOver) return;
-    }
-    if (this.#entries[0]?.storedSeq !== undefined) this.#commitPrefix();
-    if (!this.#isOver && !this.#isResolving) this.#resend();
+      if (this.#entries[0]?.storedSeq !== undefined) this.#commitPrefix();
+      else this.#resend();
+    });
+  }
+
+  /** Behind which place the next append is expected. */
+  get #endSeq(): number {
+    return this.#lastSeq + this.#lostPlaces;
+  }
+
+  /** Takes a batch that was sent again for stored where no other record than ours stands before it. That none is found
+   *  proves nothing, and is for who reads back (read-back.ts).
+   *  @throws JournalDamagedError when another stands there; UnreachableError: then it is sent again */
+  async #proveLine(oldest: Entry): Promise<void> {
+    const { storedSeq } = oldest;
+    if (!oldest.isUnproven) return;
+    oldest.storedSeq = undefined;
+    await requireSameEnd(this.#journal, this.#recent, this.#lastSeq);
+    oldest.storedSeq = storedSeq;
+    oldest.isUnproven = false;
   }
 
   /** Reads what took the place of the oldest batch. */
@@ -255,6 +304,9 @@ export class Committer {
       const record = await this.#journal.read(seq);
       if (this.#isOver) return;
       if (record === undefined) {
+        if (await this.#isLost(seq)) continue;
+        if (this.#isOver) return;
+        this.#lostPlaces = seq - 1 - this.#lastSeq;
         // "Not found" proves nothing, and a journal that is whole will say something else when it is asked again.
         if (seq === oldest.expectedSeq + 1 && !(await this.#refill()))
           await this.#pause(limits.appendRetryMs);
@@ -269,14 +321,25 @@ export class Committer {
       }
       if (verdict === "over") return;
       this.#lastSeq = seq;
+      this.#lostPlaces = 0;
       this.#recent.add(record, this.#clock.monotonicMs());
       this.#events.onDead(record, verdict);
     }
   }
 
+  /** Whether nobody will ever read what stood in a place. Where others have, and it was the batch that is sent again, that
+   *  one is dead to them (docs/adr/0014-a-place-that-nobody-can-read-is-dead.md). */
+  async #isLost(seq: number): Promise<boolean> {
+    if (!(await this.#lost.isLost(seq)) || this.#isOver) return false;
+    this.#hiddenIdx = this.#entries.at(-1)?.batch.idx ?? 0;
+    this.#events.onPlaceLost(unreadableError(seq));
+    return !this.#isOver;
+  }
+
   /** All that is in flight is durable otherwise, and the journal goes on behind `lastSeq`. */
   continueBehind(lastSeq: number): void {
     this.#lastSeq = lastSeq;
+    this.#lostPlaces = 0;
     this.#isWaiting = false;
     this.#isResolving = false;
     for (const { batch } of this.#entries.splice(0)) {
@@ -290,11 +353,14 @@ export class Committer {
   async #refill(): Promise<boolean> {
     const refilled = await refill(this.#journal, this.#recent);
     if (this.#isOver) return false;
+    if (refilled.kind !== "not-held") this.#tailLoss.renew();
+    if (refilled.kind !== "unfinished") this.#tailRefusal.renew();
     switch (refilled.kind) {
       case "refilled":
         this.#events.onRefilled(refilled.records);
         return true;
       case "not-held":
+        if (!this.#tailLoss.isOver) return false;
         this.#isWaiting = true;
         this.#events.onTailLost(refilled.lastSeq, lostTailError(refilled.lastSeq, this.#lastSeq));
         return false;
@@ -302,8 +368,14 @@ export class Committer {
         this.#isOver = true;
         this.#events.onDeposed();
         return false;
-      default:
-        return false; // whole after all, or to be tried again
+      case "unfinished":
+        if (this.#tailRefusal.isOver) {
+          this.#tailRefusal.renew();
+          this.#events.onTailKeptOut(refilled.cause);
+        }
+        return false;
+      case "whole":
+        return false; // after all
     }
   }
 
@@ -324,6 +396,7 @@ export class Committer {
       this.#events.onDeposed();
     }
     this.#lastSeq = tail.seq;
+    this.#lostPlaces = 0;
     this.#recent.forgetBehind(tail.seq);
     return true;
   }
@@ -334,8 +407,10 @@ export class Committer {
     const rival = decodeBatch(record.bytes);
     const death = rival === undefined ? "alien" : deathOf(rival, this.#tail);
     // Of a later term the first record that is met continues the chain, or it continues another than ours.
-    if (rival !== undefined && rival.term > oldest.batch.term && death === "broken-chain")
-      throw forkError(record.seq);
+    if (rival !== undefined && rival.term > oldest.batch.term && death === "broken-chain") {
+      if (this.#tail.idx >= this.#hiddenIdx) throw forkError(record.seq);
+      return this.#depose(); // …or what was read in a place that is lost
+    }
     if (rival === undefined || death !== undefined) return death ?? "alien";
     if (rival.term === oldest.batch.term && !oldest.batch.startsTerm) {
       this.#halt(
@@ -343,21 +418,26 @@ export class Committer {
           `record ${record.seq} holds another batch ${rival.idx} of term ${rival.term} than the one this coordinator wrote: two leaders of one term. Stop all coordinators and verify the journal`,
         ),
       );
-    } else {
-      this.#isOver = true;
-      this.#events.onDeposed();
+      return "over";
     }
+    return this.#depose();
+  }
+
+  #depose(): "over" {
+    this.#isOver = true;
+    this.#events.onDeposed();
     return "over";
   }
 
   /** The oldest alone: where another record stands in its place, the next one must not land behind that. */
   #resend(): void {
     for (const [place, entry] of this.#entries.entries()) {
-      entry.expectedSeq = this.#lastSeq + place;
+      entry.expectedSeq = this.#endSeq + place;
       entry.storedSeq = undefined;
       entry.unsettled = undefined;
       entry.round += 1;
-      entry.isHeldBack = place > 0;
+      entry.isHeldBack = true;
+      entry.isUnproven = true;
     }
     const [oldest] = this.#entries;
     if (oldest !== undefined) this.#send(oldest);

@@ -6,6 +6,10 @@
 // may go is found by whoever made it. The rule: first it stands on the record that batches will be gone, then they go;
 // and they go only while a snapshot reaches as far.
 //
+// What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart would find
+// a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the journal was
+// purged, only the leader's own state is left, and is saved (rescuer.ts).
+//
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
 // this. A leader that takes over begins the purge anew that the one before did not end. Nobody purges by a snapshot that
 // was not read in whole, by this coordinator when it started or by whoever made the next one for it: a manifest that can be
@@ -22,12 +26,14 @@ import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay, Tail } from "../journal/replay.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
+import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
-import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
+import { type FoundSnapshots, SnapshotsLostError } from "../journal/snapshot/restore.ts";
 import type { Retention } from "../journal/snapshot/trim.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import type { Snapshotter } from "./snapshotter.ts";
 
 export interface Compaction {
@@ -43,6 +49,8 @@ export interface CompactorDeps extends Compaction {
   readonly room: JournalRoom;
   /** What this coordinator found when it read the journal. */
   readonly foundSnapshots: FoundSnapshots;
+  /** Where it is noted what is read. */
+  readonly readable: ReadableSnapshots;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -55,6 +63,13 @@ export interface CompactionStatus {
   readonly failure: string | undefined;
 }
 
+export interface CompactorHooks {
+  /** A command for the next turn. */
+  readonly ask: (command: Command) => void;
+  /** No snapshot that can be read leads to where the journal begins. Called again while that is so. */
+  readonly onLost: (error: SnapshotsLostError) => void;
+}
+
 /** What was committed since the newest snapshot, or since the making of one began. */
 interface Backlog {
   events: number;
@@ -64,8 +79,7 @@ interface Backlog {
 export class Compactor {
   readonly #deps: CompactorDeps;
   readonly #places: BatchPlaces;
-  /** Asks for a command in the next turn. */
-  readonly #ask: (command: Command) => void;
+  readonly #hooks: CompactorHooks;
   readonly #ending = new AbortController();
   #newest: SnapshotFacts | undefined;
   #found: FoundSnapshots;
@@ -77,6 +91,10 @@ export class Compactor {
   #isBusy = true;
   #retryMonotonicMs = 0;
   #retryMs: number = limits.snapshotRetryMs;
+  /** When it is asked again whether the snapshots can be read. */
+  #checkMonotonicMs: number;
+  /** The newest snapshot cannot be read: another is due. */
+  #isNewestLost = false;
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
   /** The first batch that is to be kept, while what stands before it is not purged yet. */
   #purgeTo: BatchIndex | undefined;
@@ -86,11 +104,12 @@ export class Compactor {
   #isPurging = false;
 
   /** @param replay of the journal up to and with the last committed batch */
-  constructor(deps: CompactorDeps, replay: Replay, ask: (command: Command) => void) {
+  constructor(deps: CompactorDeps, replay: Replay, hooks: CompactorHooks) {
     const { state, position, tail, places } = replay;
     this.#deps = deps;
     this.#places = places;
-    this.#ask = ask;
+    this.#hooks = hooks;
+    this.#checkMonotonicMs = deps.clock.monotonicMs() + limits.snapshotCheckMs;
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
@@ -113,8 +132,23 @@ export class Compactor {
   /** Looks whether something is due. @param at journal time */
   look(at: Instant): void {
     if (this.#purgeTo !== undefined) void this.#purge();
-    if (this.#isBusy || this.#now < this.#retryMonotonicMs || !this.#isDue(at)) return;
-    void this.#make(at);
+    if (this.#isBusy || this.#now < this.#retryMonotonicMs) return;
+    if (this.#now >= this.#checkMonotonicMs) void this.#check();
+    else if (this.#isDue(at)) void this.#make(at);
+  }
+
+  /** The server was away, and may have lost something: the next look asks whether the snapshots can be read. */
+  checkSoon(): void {
+    this.#checkMonotonicMs = this.#now;
+  }
+
+  /** The leader saved its own state. */
+  saved(manifest: Manifest): void {
+    this.#newest = factsOf(manifest);
+    this.#failure = undefined;
+    this.#isNewestLost = false;
+    this.#found = { ...this.#found, unreadable: [] };
+    this.#backlog = { events: 0, bytes: 0 };
   }
 
   /** The term is over: what is being made is given up. */
@@ -158,11 +192,42 @@ export class Compactor {
   #isDue(at: Instant): boolean {
     const { room, everyEvents = limits.snapshotEvents } = this.#deps;
     const { events, bytes } = this.#backlog;
+    if (this.#isNewestLost) return true;
     if (events === 0) return false;
     const bytesMax = (room.usage.bytesMax ?? Number.POSITIVE_INFINITY) * limits.snapshotJournalShare;
     const isOld = at - (this.#newest?.at ?? this.#sinceAt) >= limits.snapshotMs;
     const isShort = room.isShort && this.#now - this.#shortMonotonicMs >= limits.snapshotShortMs;
     return events >= everyEvents || bytes >= Math.min(limits.snapshotBytes, bytesMax) || isOld || isShort;
+  }
+
+  /** Where there is no snapshot there is nothing to ask. */
+  async #check(): Promise<void> {
+    this.#checkMonotonicMs = this.#now + limits.snapshotCheckMs;
+    if (this.#newest === undefined) return;
+    const { signal } = this.#ending;
+    this.#isBusy = true;
+    try {
+      const found = await this.#deps.snapshotter.find(this.#committedSeq, signal);
+      if (signal.aborted) return;
+      this.#sawFound(found);
+      this.#isNewestLost = found.unreadable.length > 0;
+    } catch (cause) {
+      if (!signal.aborted) this.#couldNotCheck(cause);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #sawFound(found: FoundSnapshots): void {
+    this.#found = found;
+    if (found.read !== undefined) this.#deps.readable.wasRead(found.read);
+  }
+
+  #couldNotCheck(cause: unknown): void {
+    this.checkSoon(); // after the pause
+    this.#putOff();
+    if (cause instanceof SnapshotsLostError) this.#lost(cause);
+    else this.#deps.logger.warn({ err: cause }, "it could not be asked whether the snapshots can be read");
   }
 
   async #make(at: Instant): Promise<void> {
@@ -194,22 +259,37 @@ export class Compactor {
 
   #made({ trim, found, ...newest }: SnapshotMade, before: Backlog): void {
     this.#newest = newest;
-    this.#found = found;
+    this.#sawFound(found);
     this.#failure = undefined;
+    this.#isNewestLost = false;
     this.#retryMs = limits.snapshotRetryMs;
-    this.#backlog.events -= before.events;
-    this.#backlog.bytes -= before.bytes;
-    if (trim !== undefined) this.#ask({ type: "TrimAudit", ...trim });
+    this.#backlog.events = Math.max(0, this.#backlog.events - before.events); // less, where the state was saved meanwhile
+    this.#backlog.bytes = Math.max(0, this.#backlog.bytes - before.bytes);
+    if (trim !== undefined) this.#hooks.ask({ type: "TrimAudit", ...trim });
   }
 
   #failed(cause: unknown): void {
+    const retryMs = this.#putOff();
+    if (cause instanceof SnapshotsLostError) return this.#lost(cause);
     this.#failure = `the last one could not be made: ${cause instanceof Error ? cause.message : cause}`;
-    this.#retryMonotonicMs = this.#now + this.#retryMs;
     this.#deps.logger.error(
-      { err: cause, retryMs: this.#retryMs },
+      { err: cause, retryMs },
       "a snapshot could not be made: it is tried again; until then a restart takes longer and the journal grows",
     );
-    this.#retryMs = Math.min(this.#retryMs * 2, limits.snapshotRetryMsMax);
+  }
+
+  #lost(cause: SnapshotsLostError): void {
+    this.#failure = cause.message;
+    this.#found = { read: undefined, unreadable: [] };
+    this.#hooks.onLost(cause);
+  }
+
+  /** @returns the pause before anything is tried again, ms */
+  #putOff(): number {
+    const retryMs = this.#retryMs;
+    this.#retryMonotonicMs = this.#now + retryMs;
+    this.#retryMs = Math.min(retryMs * 2, limits.snapshotRetryMsMax);
+    return retryMs;
   }
 
   async #purge(): Promise<void> {

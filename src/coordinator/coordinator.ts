@@ -41,7 +41,9 @@ import { JournalRoom } from "./journal-room.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
 import { goOnBehind } from "./lost-end.ts";
+import { requireItsJournal } from "./lost-journal.ts";
 import { Queries } from "./queries.ts";
+import { ReadableSnapshots } from "./readable-snapshots.ts";
 import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
@@ -105,6 +107,7 @@ class RunningCoordinator implements Coordinator {
   #recent = new RecentRecords();
   readonly #announcements = new Announcements();
   readonly #announcer: Announcer;
+  readonly #readable: ReadableSnapshots;
   readonly #watch: JournalWatch;
   /** Found while standing by, and not rescued by the leader of then as far as is known. */
   #hole: JournalDamagedError | undefined;
@@ -119,7 +122,9 @@ class RunningCoordinator implements Coordinator {
   #isOver = false;
   #cancelBeat: (() => void) | undefined;
 
-  constructor(options: CoordinatorOptions) {
+  constructor(given: CoordinatorOptions) {
+    // Several write one log: each line says which it is about.
+    const options = { ...given, logger: given.logger.child({ coordinator: given.id }) };
     this.#options = options;
     this.#subjects = subjectsOf(options.swarm);
     this.#timing = timingOf(options.leaderTimeoutMs ?? limits.leaderTimeoutMs);
@@ -134,8 +139,9 @@ class RunningCoordinator implements Coordinator {
       isLeading: () => this.#leader !== undefined,
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
+    this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options.logger);
     this.#watch = new JournalWatch(
-      { ...options, ...this.#snapshots },
+      { ...options, readable: this.#readable },
       {
         onHole: ({ firstSeq, missing }) => this.#foundHole(lostWithinError(firstSeq, missing)),
         onDamaged: (error) => this.#halt(error),
@@ -229,6 +235,7 @@ class RunningCoordinator implements Coordinator {
         onRestored: ({ replay, found }) => {
           this.#replay = replay;
           this.#foundSnapshots = found;
+          if (found.read !== undefined) this.#readable.wasRead(found.read);
         },
         take: (record) => this.#take(record),
         goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
@@ -261,11 +268,15 @@ class RunningCoordinator implements Coordinator {
   }
 
   /** Whether nobody leads, and nobody else is there who might or who holds more of the journal: asks, before it
-   *  listens itself. */
+   *  listens itself. @throws JournalDamagedError where that one's journal is gone */
   async #isAlone(): Promise<boolean> {
-    if (!this.#options.journal.sharable) return true;
-    const isOpen = this.#replay.position.seq === 0 || this.#replay.lastEventType === "TermEnded";
-    return isOpen && !(await this.#announcer.isAnswered());
+    const { journal, logger } = this.#options;
+    const isNew = this.#replay.position.seq === 0;
+    const other = journal.sharable ? await this.#announcer.greet() : undefined;
+    if (isNew && other !== undefined) await requireItsJournal(other, journal);
+    if (isNew && other === undefined) logger.info("nothing was ever written here: a new journal begins");
+    if (!journal.sharable) return true;
+    return (isNew || this.#replay.lastEventType === "TermEnded") && other === undefined;
   }
 
   #standBy(): void {
@@ -354,6 +365,7 @@ class RunningCoordinator implements Coordinator {
       room: this.#room,
       recent: this.#recent,
       foundSnapshots: this.#foundSnapshots,
+      readable: this.#readable,
       announcements: this.#announcements,
       timing: this.#timing,
       standbys: () => this.#standbys,
@@ -430,7 +442,7 @@ class RunningCoordinator implements Coordinator {
   get #beginAnewDeps(): BeginAnewDeps {
     return {
       ...this.#options,
-      ...this.#snapshots,
+      readable: this.#readable,
       recent: () => this.#recent,
       folded: () => this.#replay,
       isLed: () => this.#announcements.isLed(0, this.#lately),
@@ -449,7 +461,8 @@ class RunningCoordinator implements Coordinator {
     const standby = this.#standby;
     const hasStrayed = this.#replay.strayedAtSeq !== undefined;
     const mustBegin = hasStrayed || (await isOvertaken(this.#beginAnewDeps).catch(() => false)); // asked again at the next
-    if (!mustBegin || standby === undefined || standby !== this.#standby) return;
+    // Of several such records, or where it has just halted or campaigns, one begins anew.
+    if (!mustBegin || standby === undefined || standby !== this.#standby || standby.isOver) return;
     standby.end();
     this.#options.logger.warn(
       { seq: record.seq },

@@ -2,21 +2,17 @@
 // under an unchanged end, a beginning that somebody removed, a stream that is gone. Whoever runs knows nothing of them,
 // and whoever starts would stand before them.
 
-import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
 import type { Journal, JournalPosition } from "../journal/journal.ts";
-import { readManifests } from "../journal/snapshot/manifests.ts";
-import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { Lookout } from "./lookout.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
 
 export interface JournalWatchDeps {
   readonly journal: Journal;
-  /** Absent where there are none. */
-  readonly snapshots?: SnapshotStore;
+  readonly readable: ReadableSnapshots;
   readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 export interface JournalWatchHooks {
@@ -73,12 +69,9 @@ export class JournalWatch {
     }
   }
 
-  /** Whether the journal begins later than any snapshot reaches. */
+  /** Whether the journal begins later than any snapshot reaches that can be read. */
   async #isBeginningLost(known: JournalPosition, found: JournalPosition): Promise<boolean> {
     if (found.firstSeq <= Math.max(known.firstSeq, 1)) return false;
-    const { snapshots, logger } = this.#deps;
-    if (snapshots === undefined) return true;
-    const manifests = await readManifests(snapshots, logger);
-    return !manifests.some(({ manifest }) => manifest.position.seq >= found.firstSeq - 1);
+    return !(await this.#deps.readable.has(({ seq }) => seq >= found.firstSeq - 1));
   }
 }

@@ -54,6 +54,7 @@ import type { JournalRoom } from "./journal-room.ts";
 import { Monitor } from "./monitor.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
@@ -75,6 +76,7 @@ export interface LeaderDeps {
   readonly room: JournalRoom;
   /** What this coordinator found when it read the journal. */
   readonly foundSnapshots: FoundSnapshots;
+  readonly readable: ReadableSnapshots;
   /** Absent where the journal is never cut. */
   readonly compaction?: Compaction;
   /** Journal time before this term. */
@@ -155,7 +157,9 @@ export class Leader {
     const now = clock.monotonicMs();
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
-    this.#rescue = new Rescue(deps, deps.compaction?.snapshots);
+    this.#rescue = new Rescue(deps, deps.compaction?.snapshots, (manifest) =>
+      this.#compactor?.saved(manifest),
+    );
     this.#rescuer = new Rescuer(deps, this.#rescue, {
       isOver: () => this.#isOver,
       isSettled: () => this.isSettled,
@@ -169,7 +173,7 @@ export class Leader {
     });
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
-    this.reader = new AuditReader(journal, replay.places);
+    this.reader = new AuditReader(journal, replay.places, clock);
     const awaiting = new Awaiting();
     this.#outbox = new Outbox(transport, subjects, awaiting, this.presences);
     this.#publisher = new EventPublisher(transport, subjects);
@@ -215,6 +219,9 @@ export class Leader {
           this.#rescuer.lookSoon();
         },
         onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescuer.saveLostTail(lastSeq, error)),
+        onTailKeptOut: (cause) =>
+          deps.logger.error({ err: cause }, "the journal lost its end, and does not take it back yet"),
+        onPlaceLost: (error) => this.rescue(error),
         onDeposed: () => this.#finish({ kind: "deposed" }),
         onHalted: (error) => this.#finish({ kind: "halted", error }),
         onFull: (isFull, message) => this.#sawFull(isFull, message),
@@ -229,7 +236,9 @@ export class Leader {
     this.mirrors.sync(this.#state, this.#state.agentById.keys());
     this.#outbox.perform(untoldOf(this.#state), this.committed);
     this.#stopStatus = transport.onStatus((status) => {
-      if (status === "connected") this.#tellAgain();
+      if (status !== "connected") return;
+      this.#tellAgain();
+      this.#compactor?.checkSoon();
     });
     this.#publisher.publish([recordedStart(this.#victory.started)], this.committed, this.#victory.at);
     this.#subscriptions = subjects.leaderPatterns.map((pattern) =>
@@ -405,9 +414,12 @@ export class Leader {
   #startCompactor(): Compactor | undefined {
     const { compaction } = this.#deps;
     if (compaction === undefined) return undefined;
-    return new Compactor({ ...this.#deps, ...compaction }, this.#replay, (command) => {
-      this.#own.push(command);
-      this.#scheduleTurn();
+    return new Compactor({ ...this.#deps, ...compaction }, this.#replay, {
+      ask: (command) => {
+        this.#own.push(command);
+        this.#scheduleTurn();
+      },
+      onLost: (error) => this.#rescuer.saveAtRest("snapshots-lost", error),
     });
   }
 

@@ -210,7 +210,7 @@ export class Queries {
 
   #staleView(): View {
     const replay = this.#deps.replay();
-    const reader = new AuditReader(this.#deps.journal, replay.places);
+    const reader = new AuditReader(this.#deps.journal, replay.places, this.#deps.clock);
     return { state: replay.state, isStale: true, reader };
   }
 

@@ -2,13 +2,14 @@
 // is counted or refused at the edge. Reads the state, leaves every decision to the turn.
 
 import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
 import { type Effect, sentAgain } from "../core/effect.ts";
 import type { RefusalReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import type { AgentId, Incarnation, ProjectId, TaskId, Term } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
-import type { Heartbeat, Outcome, Progress } from "../protocol/schemas.ts";
+import type { AwaitAnswer, Heartbeat, Progress } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { AgentGate, MessageSort } from "./agent-gate.ts";
@@ -30,6 +31,7 @@ export interface DeskDeps {
   readonly state: SwarmState;
   readonly subjects: Subjects;
   readonly transport: Transport;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly room: JournalRoom;
   readonly presences: Presences;
@@ -66,7 +68,7 @@ export class RequestDesk implements RequestTarget {
 
   heard(agent: AgentId, incarnation: Incarnation): void {
     const row = this.#deps.state.agentById.get(agent);
-    if (row?.fencedLife === incarnation) return this.#outlived(agent, incarnation);
+    if (row?.fencedLives.includes(incarnation) === true) return this.#outlived(agent, incarnation);
     if (row?.online === true && row.incarnation === incarnation)
       this.#deps.presences.heard(agent, incarnation);
   }
@@ -155,15 +157,22 @@ export class RequestDesk implements RequestTarget {
       replies: [],
       look: (state) => {
         for (const task of tasks)
-          looks.push(typeof task === "string" ? this.#lookAt(state, project, task, notify) : () => task);
+          looks.push(
+            typeof task === "string"
+              ? this.#lookAt(state, project, task, notify)
+              : { kind: "answer", answer: task },
+          );
       },
       finish: (commit) => {
-        const overflow = (outcome: Outcome) => this.#deps.outbox.announce(notify, [outcome], commit);
-        awaitedAnswers(looks, bytesMax, overflow).then(
-          (answers) => this.send(reply, encode({ ...commit, answers })),
-          (cause: unknown) =>
-            this.#deps.logger.warn({ err: cause }, "outcomes could not be read: the client asks again"),
-        );
+        const { clock, logger, outbox, reader, state } = this.#deps;
+        void awaitedAnswers(looks, {
+          clock,
+          read: (ended) => reader.outcome(ended, state.auditFirstIdx),
+          bytesMax,
+          overflow: (outcome) => outbox.announce(notify, [outcome], commit),
+          onUnread: ({ id: task, endedIdx: idx }, cause) =>
+            logger.warn({ err: cause, task, idx }, "how a task ended could not be read"),
+        }).then((answers) => this.send(reply, encode({ ...commit, answers })));
       },
     });
   }
@@ -198,12 +207,14 @@ export class RequestDesk implements RequestTarget {
     const row = state.taskById.get(task);
     if (row?.spec.project === project) {
       const isNoted = this.#deps.awaiting.add(task, notify);
-      return () =>
-        isNoted ? { ok: true, live: true } : backpressure("too-many-waiting", limits.retryAfterMs);
+      const answer: AwaitAnswer = isNoted
+        ? { ok: true, live: true }
+        : backpressure("too-many-waiting", limits.retryAfterMs);
+      return { kind: "answer", answer };
     }
     const ended = state.endedById.get(task);
-    if (ended?.project !== project) return () => unknownTask(task);
-    return async () => ({ ok: true, outcome: await this.#deps.reader.outcome(ended) });
+    if (ended?.project !== project) return { kind: "answer", answer: unknownTask(task) };
+    return { kind: "ended", ended };
   }
 
   /** A fenced life speaks: no restart of one process, but two processes under one id. */

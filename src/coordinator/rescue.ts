@@ -1,5 +1,5 @@
-// What a leader does when the journal lost records that a restart would read, and nobody can put back: a snapshot of the
-// state in memory stands for them. Until it is durable, and the journal has taken one more batch behind it and given it
+// What a leader does when the journal lost records that a restart would read, or the snapshots that stand for what was purged
+// of it, and nobody can put them back: a snapshot of the state in memory stands for them. Until it is durable, and the journal has taken one more batch behind it and given it
 // back (read-back.ts), nothing is told that was committed since the loss was found.
 //
 //   none ─begin→ saving ─durable→ proving ─the next batch is found→ none
@@ -17,12 +17,14 @@ import type { Clock } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import type { Folded } from "../journal/replay.ts";
+import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 
-/** `unreadable`: the journal acknowledged records and does not find them. */
-export type LossReason = Extract<TrimReason, "hole" | "tail-lost"> | "unreadable";
+/** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole, and nothing
+ *  that can be read leads to where it begins. */
+export type LossReason = Extract<TrimReason, "hole" | "tail-lost"> | "unreadable" | "snapshots-lost";
 
 export interface RescueDeps {
   readonly clock: Clock;
@@ -37,12 +39,15 @@ export class Rescue {
   #phase: Phase = "none";
   #reason: LossReason = "hole";
   #untold: (() => void)[] = [];
+  readonly #onSaved: (manifest: Manifest) => void;
   #isOver = false;
 
-  /** @param snapshots absent where there are none: then nothing can be rescued */
-  constructor(deps: RescueDeps, snapshots: SnapshotStore | undefined) {
+  /** @param snapshots absent where there are none: then nothing can be rescued
+   *  @param onSaved called with each snapshot that is durable */
+  constructor(deps: RescueDeps, snapshots: SnapshotStore | undefined, onSaved: (manifest: Manifest) => void) {
     this.#deps = deps;
     this.#snapshots = snapshots;
+    this.#onSaved = onSaved;
   }
 
   get phase(): Phase {
@@ -65,7 +70,7 @@ export class Rescue {
 
   /** Whether a beat does no harm meanwhile, and shows that the leader lives. */
   get takesBeats(): boolean {
-    return this.#phase === "saving" && this.#reason === "hole";
+    return this.#phase === "saving" && (this.#reason === "hole" || this.#reason === "snapshots-lost");
   }
 
   /** The journal may have lost what it acknowledged: nothing is told until that is known. */
@@ -83,7 +88,7 @@ export class Rescue {
     if (this.#snapshots === undefined) throw lost;
     this.#deps.logger.error(
       { err: lost },
-      "the journal lost records: the state is saved as a snapshot, and nothing is answered until it is",
+      `${whatIsLost[reason]}: the state is saved as a snapshot, and nothing is answered until it is`,
     );
     this.#phase = "saving";
     this.#reason = reason;
@@ -105,7 +110,7 @@ export class Rescue {
       const folded = await fold();
       if (snapshots === undefined || this.#isOver) return folded;
       try {
-        await snapshotNow(folded, { store: snapshots, clock, logger });
+        this.#onSaved(await snapshotNow(folded, { store: snapshots, clock, logger }));
         this.#phase = "proving";
         return folded;
       } catch (cause) {
@@ -134,3 +139,12 @@ export class Rescue {
     for (const run of this.#untold.splice(0)) run();
   }
 }
+
+const lostRecords = "the journal lost records";
+
+const whatIsLost: Readonly<Record<LossReason, string>> = {
+  hole: lostRecords,
+  "tail-lost": lostRecords,
+  unreadable: lostRecords,
+  "snapshots-lost": "no snapshot can be read of what was purged from the journal",
+};

@@ -87,7 +87,7 @@ export class Rescuer {
     this.#onCommitted();
   }
 
-  /** The journal lost records that a restart would read: saves the state once nothing is in flight. */
+  /** What a restart would read is lost: saves the state once nothing is in flight. */
   saveAtRest(reason: LossReason, lost: JournalDamagedError): void {
     if (this.#leader.isOver() || this.#rescue.holdsTurns) return;
     try {
@@ -182,7 +182,9 @@ export class Rescuer {
       });
   }
 
+  /** Where only snapshots were lost, the record is as it was. */
   async #trimAudit({ position, places }: Folded, loss: LossReason): Promise<void> {
+    if (loss === "snapshots-lost") return;
     const { journal, logger } = this.#deps;
     const reason = loss === "tail-lost" ? "tail-lost" : "hole";
     try {

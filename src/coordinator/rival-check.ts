@@ -45,7 +45,8 @@ export class RivalCheck {
     return journal.sharable && this.#now - sureMonotonicMs >= timing.timeoutMs;
   }
 
-  /** Resolves when it may append behind `lastSeq`. */
+  /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read first: then it
+   *  stays due. */
   async pass(lastSeq: number): Promise<void> {
     const { clock, timing, isOver } = this.#deps;
     let sinceMonotonicMs: number | undefined;
@@ -55,8 +56,9 @@ export class RivalCheck {
       const endSeq = await this.#endOfJournal();
       // Out of reach, it may be the server that was, and nobody was heard.
       sinceMonotonicMs = endSeq === undefined ? undefined : (sinceMonotonicMs ?? this.#now - timing.beatMs);
-      if (sinceMonotonicMs !== undefined)
-        mayBeRivalled = endSeq === lastSeq && this.#isRivalled(sinceMonotonicMs);
+      if (sinceMonotonicMs === undefined) continue;
+      if (endSeq !== lastSeq) return;
+      mayBeRivalled = this.#isRivalled(sinceMonotonicMs);
     }
     this.#passedMonotonicMs = this.#now;
   }

@@ -1,16 +1,18 @@
-// The entry of the thread that makes one snapshot: opens the journal and the snapshots, makes it, says how it went, ends.
+// The entry of the thread that makes one snapshot, or looks which one can be read: opens the journal and the snapshots, does
+// it, says how it went, ends.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert, unreachable } from "../assert.ts";
 import { systemClock } from "../clock.ts";
-import { WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { openFileJournalReader } from "../journal/file-reader.ts";
 import { openFileSnapshots } from "../journal/file-snapshots.ts";
 import type { JournalReader } from "../journal/journal.ts";
 import { openNatsJournal, openNatsSnapshots } from "../journal/nats.ts";
 import { makeSnapshot } from "../journal/snapshot/make.ts";
+import { findSnapshots } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { copyOf } from "./copied-error.ts";
 import type { JournalPlace, ThreadOrder, ThreadWord } from "./thread-snapshotter.ts";
 
 interface Opened {
@@ -18,19 +20,23 @@ interface Opened {
   readonly snapshots: SnapshotStore;
 }
 
-async function main(port: MessagePort, { place, order }: ThreadOrder): Promise<void> {
+async function main(port: MessagePort, order: ThreadOrder): Promise<void> {
   const say = (word: ThreadWord) => port.postMessage(word);
   const logger = {
     error: (fields: object, text: string) => say({ type: "log", fields: plain(fields), text }),
   };
   try {
-    const { journal, snapshots } = await open(place, order.untilSeq);
-    const made = await makeSnapshot({ journal, snapshots, clock: systemClock, logger }, order);
-    await Promise.all([journal.close(), snapshots.close()]);
-    say({ type: "made", made });
+    const lastSeq = order.type === "make" ? order.order.untilSeq : order.lastSeq;
+    const opened = await open(order.place, lastSeq);
+    const deps = { ...opened, clock: systemClock, logger };
+    const word: ThreadWord =
+      order.type === "make"
+        ? { type: "made", made: await makeSnapshot(deps, order.order) }
+        : { type: "found", found: await findSnapshots(deps) };
+    await Promise.all([opened.journal.close(), opened.snapshots.close()]);
+    say(word);
   } catch (error) {
-    const code = error instanceof WaggleError ? error.code : "WAGGLE_INVARIANT";
-    say({ type: "failed", code, message: error instanceof Error ? error.message : String(error) });
+    say({ type: "failed", error: copyOf(error) });
   }
   port.close();
 }

@@ -84,6 +84,11 @@ export class Standby {
     this.#watchSilence();
   }
 
+  /** Whether it has ended, or has made its last call. */
+  get isOver(): boolean {
+    return this.#reading.signal.aborted;
+  }
+
   /** No further call to a hook. Idempotent. */
   end(): void {
     this.#reading.abort();
@@ -208,8 +213,8 @@ export class Standby {
     const { timeoutMs } = timing();
     const claim = announcements.ahead(position(), { now: clock.monotonicMs(), timeoutMs });
     if (claim === undefined) return true;
-    const { id: coordinator, term, idx } = claim.beat;
-    const said = { coordinator, term, idx };
+    const { id: other, term, idx } = claim.beat;
+    const said = { other, term, idx };
     if (claim.isBelieved)
       logger.warn(said, "another coordinator holds more of the journal: it is left to lead");
     else

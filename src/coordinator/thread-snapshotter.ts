@@ -1,14 +1,16 @@
-// Snapshots made in a thread of the process (snapshot-thread.ts), which opens the journal and the snapshots by itself, ends
-// with each snapshot, and takes its memory with it. Its failure, whatever it is, is an error here and nothing else.
+// Snapshots made, and looked at, in a thread of the process (snapshot-thread.ts), which opens the journal and the snapshots by
+// itself, ends with what it was started for, and takes its memory with it. Its failure, whatever it is, is an error here and nothing else.
 // Node 20 loads no TypeScript in a thread, so it is always the compiled entry that runs, found by the package's own name.
 
 import { createRequire } from "node:module";
 import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "pino";
-import { WaggleError, type WaggleErrorCode } from "../errors.ts";
+import { WaggleError } from "../errors.ts";
 import type { SnapshotMade, SnapshotOrder } from "../journal/snapshot/make.ts";
+import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import type { NatsOptions } from "../transport/nats.ts";
+import { type CopiedError, errorOf } from "./copied-error.ts";
 import type { Snapshotter } from "./snapshotter.ts";
 
 /** Where the journal and its snapshots are; plain values, for they are copied. */
@@ -20,14 +22,14 @@ export type JournalPlace =
     }
   | { readonly kind: "file"; readonly folder: string; readonly snapshotFolder: string };
 
-export interface ThreadOrder {
-  readonly place: JournalPlace;
-  readonly order: SnapshotOrder;
-}
+export type ThreadOrder =
+  | { readonly type: "make"; readonly place: JournalPlace; readonly order: SnapshotOrder }
+  | { readonly type: "find"; readonly place: JournalPlace; readonly lastSeq: number };
 
 export type ThreadWord =
   | { readonly type: "made"; readonly made: SnapshotMade }
-  | { readonly type: "failed"; readonly code: WaggleErrorCode; readonly message: string }
+  | { readonly type: "found"; readonly found: FoundSnapshots }
+  | { readonly type: "failed"; readonly error: CopiedError }
   | { readonly type: "log"; readonly fields: object; readonly text: string };
 
 export class ThreadSnapshotter implements Snapshotter {
@@ -39,9 +41,21 @@ export class ThreadSnapshotter implements Snapshotter {
     this.#logger = logger;
   }
 
-  make(order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotMade> {
+  async make(order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotMade> {
+    const word = await this.#run({ type: "make", place: this.#place, order }, signal);
+    if (word.type !== "made") throw ended(`it said ${word.type}`);
+    return word.made;
+  }
+
+  async find(lastSeq: number, signal: AbortSignal): Promise<FoundSnapshots> {
+    const word = await this.#run({ type: "find", place: this.#place, lastSeq }, signal);
+    if (word.type !== "found") throw ended(`it said ${word.type}`);
+    return word.found;
+  }
+
+  /** @returns its last word */
+  #run(workerData: ThreadOrder, signal: AbortSignal): Promise<ThreadWord> {
     signal.throwIfAborted();
-    const workerData: ThreadOrder = { place: this.#place, order };
     const thread = new Worker(createRequire(import.meta.url).resolve("waggledance/snapshot-thread"), {
       workerData,
       name: "waggle-snapshot",
@@ -51,11 +65,11 @@ export class ThreadSnapshotter implements Snapshotter {
     });
     const stop = () => void thread.terminate();
     signal.addEventListener("abort", stop, { once: true });
-    return new Promise<SnapshotMade>((resolve, reject) => {
+    return new Promise<ThreadWord>((resolve, reject) => {
       thread.on("message", (word: ThreadWord) => {
-        if (word.type === "made") resolve(word.made);
-        else if (word.type === "failed") reject(new WaggleError(word.code, word.message));
-        else this.#logger.error(word.fields, word.text);
+        if (word.type === "log") this.#logger.error(word.fields, word.text);
+        else if (word.type === "failed") reject(errorOf(word.error));
+        else resolve(word);
       });
       thread.once("error", reject);
       thread.once("exit", (code) => reject(ended(`exit ${code}`)));
@@ -64,5 +78,8 @@ export class ThreadSnapshotter implements Snapshotter {
 }
 
 function ended(why: string): WaggleError {
-  return new WaggleError("WAGGLE_INVARIANT", `the thread that makes snapshots ended without one: ${why}`);
+  return new WaggleError(
+    "WAGGLE_INVARIANT",
+    `the thread for snapshots ended without what it was started for: ${why}`,
+  );
 }

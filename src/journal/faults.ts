@@ -61,6 +61,14 @@ export function unreadableError(seq: number): JournalDamagedError {
   );
 }
 
+/** The journal refuses what it says that it lacks. */
+export function refusedTailError(lastSeq: number, untilSeq: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal ends at record ${lastSeq}, ended at ${untilSeq} before, and refuses what stood between: its server does not ` +
+      "agree with its storage. If it stays so, restart the nats-server; what is missing is kept here and is put back then",
+  );
+}
+
 /** Somebody wrote behind a lost end, and the record at `seq` is not the one that stood there. */
 export function forkError(seq: number): JournalDamagedError {
   return new JournalDamagedError(

@@ -5,7 +5,7 @@
 // The rule: the record at which the journal ends now must be the one that stood there before. If it is another one,
 // somebody wrote behind the lost end, and what was lost cannot be put back.
 
-import { forkError } from "./faults.ts";
+import { forkError, refusedTailError } from "./faults.ts";
 import type { Journal } from "./journal.ts";
 import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 
@@ -14,10 +14,12 @@ export type Refilled =
   | { readonly kind: "whole" }
   /** What stood behind `recent.lastSeq` was purged by who stands behind it. */
   | { readonly kind: "purged" }
+  /** So many by us. */
   | { readonly kind: "refilled"; readonly records: number }
   /** Some of what is missing behind `lastSeq` is not held any more. Nothing was appended. */
   | { readonly kind: "not-held"; readonly lastSeq: number }
-  /** Not to the end, for now: no room, or no answer. What was appended stands. */
+  /** Not to the end, for now: no room, no answer, or each record refused, as by a server that does not know yet what it
+   *  holds. What was appended stands. */
   | { readonly kind: "unfinished"; readonly cause: unknown };
 
 /** Appends again what `journal` lost of the records up to `recent.lastSeq`.
@@ -29,15 +31,23 @@ export async function refill(journal: Journal, recent: RecentRecords): Promise<R
   if (lastSeq >= untilSeq) return { kind: "whole" };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
   await requireSameEnd(journal, recent, lastSeq);
+  let stored = 0;
   for (let seq = lastSeq + 1; seq <= untilSeq; seq += 1) {
     const record = recent.at(seq);
     if (record === undefined) return { kind: "not-held", lastSeq: seq - 1 }; // dropped meanwhile
     const outcome = await journal.append(record.bytes, seq - 1);
-    if (outcome.kind === "stored") continue;
+    if (outcome.kind === "stored") {
+      stored += 1;
+      continue;
+    }
     if (outcome.kind !== "refused") return { kind: "unfinished", cause: outcome };
     await requireSameEnd(journal, recent, seq); // somebody else puts it back, too
   }
-  return { kind: "refilled", records: untilSeq - lastSeq };
+  if (stored > 0) return { kind: "refilled", records: stored };
+  const now = await journal.position(); // somebody else may have put it back
+  return now.lastSeq >= untilSeq
+    ? { kind: "whole" }
+    : { kind: "unfinished", cause: refusedTailError(now.lastSeq, untilSeq) };
 }
 
 /** Whether everything behind `lastSeq` is held, and the record there, to compare; of an empty journal there is none. */

@@ -33,8 +33,7 @@ export class StreamIdentity {
     if (created === this.#created) return;
     throw new JournalDamagedError(
       `the stream ${this.#stream} was deleted and made again while this coordinator ran (created ${created}, before ` +
-        `${this.#created}): the journal is lost. Stop all coordinators; put the stream back from a backup, or start them ` +
-        "again to begin with what is there now",
+        `${this.#created}): the journal is lost. ${this.#advice}`,
     );
   }
 
@@ -44,8 +43,15 @@ export class StreamIdentity {
     this.#missingSinceMonotonicMs ??= now;
     if (now - this.#missingSinceMonotonicMs < limits.streamMissingMs) return;
     throw new JournalDamagedError(
-      `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. Stop all coordinators; ` +
-        "put the stream back from a backup, or start them again to begin a new journal",
+      `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. ${this.#advice}`,
+    );
+  }
+
+  get #advice(): string {
+    const streams = `\`nats stream rm ${this.#stream}\`, \`nats stream rm ${this.#stream}_SNAP\``;
+    return (
+      "Stop all coordinators; put the stream back from a backup, or, to begin anew without what it held, remove it and its " +
+      `snapshots (${streams}; one that is gone is no matter) and start them again`
     );
   }
 }

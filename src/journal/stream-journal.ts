@@ -1,5 +1,6 @@
 // The journal in a JetStream stream, over a wire (stream-wire.ts). Opening it, and its settings: nats.ts.
 
+import { Aborts } from "../abort.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -41,6 +42,8 @@ export class StreamJournal implements Journal {
   readonly #api: StreamApi;
   readonly #replicas: number;
   readonly #closed = new AbortController();
+  /** Any number of readers ends with it. */
+  readonly #aborts = new Aborts();
 
   constructor(options: StreamJournalOptions) {
     const { wire, stream, subject, replicas, clock = systemClock, random = systemRandom } = options;
@@ -85,18 +88,22 @@ export class StreamJournal implements Journal {
 
   async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {
     const { lastSeq } = await this.position();
-    const { signal } = this.#closed;
     const patienceMs = limits.journalSilenceMsMax;
-    yield* readStream(this.#access, { fromSeq, untilSeq: lastSeq, signal, patienceMs });
+    const ending = this.#aborts.linkedTo(this.#closed.signal);
+    try {
+      yield* readStream(this.#access, { fromSeq, untilSeq: lastSeq, signal: ending.signal, patienceMs });
+    } finally {
+      ending.abort();
+    }
     this.#requireOpen();
   }
 
   async *follow(fromSeq: number, signal: AbortSignal, before?: JournalRecord): AsyncGenerator<JournalRecord> {
-    const ending = endingWith(signal, this.#closed.signal);
+    const ending = this.#aborts.linkedTo(signal, this.#closed.signal);
     try {
       yield* readStream(this.#access, { fromSeq, before, signal: ending.signal });
     } finally {
-      ending.forget();
+      ending.abort();
     }
   }
 
@@ -152,20 +159,5 @@ function durabilityOf(replicas: number): Durability {
       "Every batch is written by one NATS server before it is answered: it survives that process, but a power " +
       "failure may take what was not synced yet, by default the last two minutes. A server of 2.10 or newer loses " +
       `nothing with \`sync_interval: always\` in its configuration, which a client cannot see. ${ANYBODY}`,
-  };
-}
-
-/** Aborts with either; `AbortSignal.any` would keep something of every reading for as long as `second` lives. */
-function endingWith(first: AbortSignal, second: AbortSignal): { signal: AbortSignal; forget(): void } {
-  const ending = new AbortController();
-  const end = () => ending.abort();
-  const sources = [first, second];
-  if (sources.some((source) => source.aborted)) end();
-  for (const source of sources) source.addEventListener("abort", end);
-  return {
-    signal: ending.signal,
-    forget: () => {
-      for (const source of sources) source.removeEventListener("abort", end);
-    },
   };
 }

@@ -1,23 +1,22 @@
 // How a leader and its agents keep each other honest: lives, heartbeats, lapses, and work that comes from the
 // wrong side.
 
-import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
+import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 let clock: ManualClock;
 let swarm: TestSwarm;
-let lines: { readonly level: number; readonly msg: string }[];
+let log: ReturnType<typeof keptLog>;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  lines = [];
-  const logger = pino({ level: "warn" }, { write: (line) => lines.push(JSON.parse(line)) });
-  swarm = await startTestSwarm({ clock, logger, random: { ...systemRandom, next: () => 0 } });
+  log = keptLog();
+  swarm = await startTestSwarm({ clock, logger: log.logger, random: { ...systemRandom, next: () => 0 } });
 });
 afterEach(() => swarm.stop());
 
@@ -113,8 +112,8 @@ describe("joining", () => {
     await speak(old);
     await clock.advance(2_000);
     expect(await statusOf("a1")).toMatchObject({ status: "ready", outlivedMs: 2_000 });
-    expect(lines.filter(({ msg }) => msg.includes("two processes use one agent id"))).toMatchObject([
-      { level: 40, agent: "a1", incarnation: "a1-1" },
+    expect(log.lines.filter(({ msg }) => msg.includes("two processes use one agent id"))).toMatchObject([
+      { level: "warn", agent: "a1", incarnation: "a1-1" },
     ]);
   });
 

@@ -1,9 +1,20 @@
-// Who waits for which task: remembered within bounds, told once, forgotten then.
+// Who waits for which task: remembered within bounds, told once, forgotten then. And what is answered about tasks that
+// have ended, where the journal does not show how.
 
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AuditReader } from "../../src/coordinator/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/awaiting.ts";
-import { taskId } from "../../src/ids.ts";
+import type { EndedTask } from "../../src/core/state.ts";
+import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
+import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
+import { encodeBatch } from "../../src/journal/batch.ts";
+import { BatchPlaces } from "../../src/journal/batch-places.ts";
+import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
+import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
+import { keptLog } from "../support/kept-log.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const [t1, t2] = [taskId("t1"), taskId("t2")];
 
@@ -31,5 +42,148 @@ describe("those who wait", () => {
     expect(awaiting.add(taskId("0"), "b")).toBe(true);
     awaiting.take(taskId("0"));
     expect(awaiting.add(t1, "a")).toBe(true);
+  });
+});
+
+function aBatchThatEnds(task: string): Uint8Array {
+  const header = {
+    journal: "j",
+    term: term(1),
+    idx: batchIndex(3),
+    prev: "",
+    at: instant(0),
+  };
+  const event = { type: "TaskCompleted", task, agent: "a1", result: "done", latencyMs: 1 };
+  return encodeBatch(header, [JSON.stringify(event)]);
+}
+
+describe("reading how a task ended", () => {
+  const ended = { id: t1, endedIdx: batchIndex(3), state: "completed", attempts: 1 } as EndedTask;
+  const firstIdx = batchIndex(1);
+  let nowMs: number;
+  let found: JournalRecord | undefined;
+  let reader: AuditReader;
+
+  beforeEach(() => {
+    nowMs = 1_000;
+    found = undefined;
+    const places = new BatchPlaces([[1, 1, 10]]);
+    const journal = { read: async () => found } as unknown as Journal;
+    reader = new AuditReader(journal, places, { monotonicMs: () => nowMs });
+  });
+
+  it("takes a batch for lost only when it is not found for long: a server that takes over may not know it yet", async () => {
+    for (; nowMs < 1_000 + limits.journalHoleMs; nowMs += 500)
+      await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
+    const lost = await reader.outcome(ended, firstIdx).catch((error: unknown) => error);
+    expect(lost).toBeInstanceOf(JournalDamagedError);
+    expect(lost).not.toBeInstanceOf(MissingRecordsError);
+  });
+
+  it("begins anew where nobody asked for long, and finds what is there after all", async () => {
+    await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
+    nowMs += limits.journalHoleMs + 1;
+    await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
+    nowMs += limits.journalHoleMs - 1;
+    found = { seq: 3, bytes: aBatchThatEnds("t1") };
+    expect(await reader.outcome(ended, firstIdx)).toMatchObject({ result: "done" });
+  });
+
+  it("says that what is no longer kept is gone, without looking", async () => {
+    const outcome = { task: t1, state: "completed", attempts: 1, gone: true };
+    expect(await reader.outcome(ended, batchIndex(4))).toEqual(outcome);
+  });
+});
+
+describe("an await about tasks that have ended", () => {
+  const ids = ["t1", "t2", "t3"];
+  let clock: ManualClock;
+  let journal: MemoryJournal;
+  let swarm: TestSwarm;
+  let log: ReturnType<typeof keptLog>;
+  /** Where each one's outcome stands. */
+  let seqs: readonly number[];
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    log = keptLog();
+    const store = new MemoryJournalStore();
+    journal = store.open();
+    swarm = await startTestSwarm({ clock, store, journal, logger: log.logger });
+    const agent = await swarm.agent("a1");
+    await swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
+    const ends: number[] = [];
+    for (let n = 0; n < ids.length; n += 1) {
+      await agent.complete(await agent.assignment());
+      ends.push(store.lastSeq);
+    }
+    seqs = ends;
+    for (let n = 0; n < limits.recentBatchesMax; n += 1)
+      await swarm.client.submit([{ id: `later${n}`, kind: "other" }]);
+  });
+  afterEach(() => swarm.stop());
+
+  const ask = (tasks: readonly string[]) =>
+    swarm.client.ask(subjects.project("default", "await"), { tasks, notify: "me" });
+  const completed = (task: string) => ({ ok: true, outcome: { task, state: "completed", result: "done" } });
+
+  it("leaves the one open whose batch is not found just now, and answers about all others", async () => {
+    swarm.watched.settled(); // before it is lost
+    swarm.store.loseMiddle(seqs[1] ?? 0, 1);
+    const { answers } = await ask([...ids, "later0", "nobody's"]);
+    expect(answers).toMatchObject([
+      completed("t1"),
+      { ok: false, code: "WAGGLE_OUTCOME_UNKNOWN" },
+      completed("t3"),
+      { ok: true, live: true },
+      { ok: false, code: "WAGGLE_UNKNOWN_TASK" },
+    ]);
+  });
+
+  it("says of the one whose batch is another what is known of it, and answers about all others", async () => {
+    const read = journal.read.bind(journal);
+    journal.read = async (seq) => {
+      const record = await read(seq);
+      if (record === undefined || seq > (seqs[1] ?? 0)) return record;
+      return await read(1);
+    };
+    const { answers } = await ask(ids.slice(1));
+    expect(answers).toMatchObject([
+      {
+        ok: false,
+        code: "WAGGLE_JOURNAL_DAMAGED",
+        message: expect.stringMatching(
+          /^task t2 ended \(completed, 1 attempt\), but .*not what was written there/,
+        ),
+      },
+      completed("t3"),
+    ]);
+    expect(log.lines.filter(({ msg }) => msg === "how a task ended could not be read")).toMatchObject([
+      { level: "warn", coordinator: "c1", task: "t2" },
+    ]);
+  });
+
+  it("leaves those open that cannot be read just now, and tries no further", async () => {
+    const tried: number[] = [];
+    const read = journal.read.bind(journal);
+    journal.read = async (seq) => {
+      tried.push(seq);
+      if (seq !== seqs[0]) throw new UnreachableError("the server is away");
+      return await read(seq);
+    };
+    const { answers } = await ask([...ids, "later0"]);
+    const open = { ok: false, code: "WAGGLE_OUTCOME_UNKNOWN" };
+    expect(answers).toMatchObject([completed("t1"), open, open, { ok: true, live: true }]);
+    expect(tried).toEqual(seqs.slice(0, 2));
+  });
+
+  it("is answered in time where the journal does not answer", async () => {
+    journal.read = () => new Promise(() => undefined);
+    const answered = ask(["t1", "later0"]);
+    await clock.advance(limits.awaitReadMs);
+    expect((await answered).answers).toMatchObject([
+      { ok: false, code: "WAGGLE_OUTCOME_UNKNOWN" },
+      { ok: true, live: true },
+    ]);
   });
 });

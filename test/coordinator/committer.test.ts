@@ -2,7 +2,7 @@
 // that everybody who reads the journal agrees.
 
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Committer, type PendingBatch } from "../../src/coordinator/committer.ts";
 import type { Event } from "../../src/core/event.ts";
 import { UnreachableError } from "../../src/errors.ts";
@@ -71,6 +71,8 @@ class Writer {
       onDead: ({ seq }) => this.log.push(`dead @${seq}`),
       onRefilled: (records) => this.log.push(`refilled ${records}`),
       onTailLost: (lastSeq) => this.log.push(`tail lost behind @${lastSeq}`),
+      onTailKeptOut: (cause) => this.log.push(`kept out: ${(cause as Error).message}`),
+      onPlaceLost: () => this.log.push("place lost"),
       onDeposed: () => this.log.push("deposed"),
       onHalted: ({ code }) => this.log.push(`halted ${code}`),
       onFull: (isFull) => this.log.push(isFull ? "full" : "room"),
@@ -422,6 +424,182 @@ describe("a rival", () => {
   );
 });
 
+describe("a place that the journal counts and never finds", () => {
+  /** Batch 1 is committed; the answers to 2 and 3 are lost, and then what stands in the place of 2, the first of them. */
+  async function unanswered() {
+    const store = new MemoryJournalStore();
+    let isLosing = false;
+    const writer = new Writer({ onAnswer: () => (isLosing ? "lose" : "deliver") }, store);
+    writer.append();
+    await writer.play();
+    const standby = replayOf(store);
+    isLosing = true;
+    const [second, third] = [writer.append(), writer.append()];
+    await writer.clock.settle();
+    isLosing = false;
+    const reads = (from: number) => {
+      for (let seq = from; seq <= store.lastSeq; seq += 1)
+        standby.take(store.at(seq) ?? expect.fail(`record ${seq} is there`));
+    };
+    return { writer, store, standby, reads, second, third };
+  }
+
+  it("counts as dead after patience: the batch stands behind it, and who read it there agrees", async () => {
+    const { writer, store, standby, reads } = await unanswered();
+    reads(2);
+    store.loseMiddle(2, 1);
+    await writer.play(limits.readBackPatienceMs);
+    expect([store.lastSeq, writer.log]).toEqual([3, ["committed 1@1"]]);
+    await writer.play(10 * limits.appendRetryMs);
+    writer.append();
+    await writer.play(limits.appendRetryMs);
+    expect(writer.log.filter((line) => line.startsWith("committed"))).toEqual([
+      "committed 1@1",
+      "committed 2@4",
+      "committed 3@5",
+      "committed 4@6",
+    ]);
+    expect(writer.log.indexOf("place lost")).toBe(1);
+    reads(4);
+    expect(standby.position).toMatchObject({ idx: 4, hash: writer.tail.hash });
+    expect(standby.deadRecords).toBe(2);
+  });
+
+  it("at the journal's end counts as dead, too", async () => {
+    const { writer, store } = await unanswered();
+    store.loseMiddle(2, 2);
+    await writer.play(3 * limits.readBackPatienceMs);
+    expect(writer.log.filter((line) => line.startsWith("committed"))).toEqual([
+      "committed 1@1",
+      "committed 2@4",
+      "committed 3@5",
+    ]);
+  });
+
+  it("is where it was when it is found within patience", async () => {
+    const { writer, store } = await unanswered();
+    const { read } = writer.journal;
+    writer.journal.read = async (seq) => (seq === 1 ? read.call(writer.journal, seq) : undefined);
+    await writer.play(limits.readBackPatienceMs - limits.appendRetryMs);
+    writer.journal.read = read;
+    await writer.play(10 * limits.appendRetryMs);
+    expect(writer.log).toEqual(["committed 1@1", "committed 2@2", "committed 3@3"]);
+    expect(store.lastSeq).toBe(3);
+  });
+
+  it("is not believed to be lost while nobody answers in between", async () => {
+    const { writer, store } = await unanswered();
+    store.loseMiddle(2, 1);
+    await writer.play(limits.readBackPatienceMs - limits.appendRetryMs);
+    writer.journal.setCutOff(true);
+    await writer.play(limits.readBackPatienceMs);
+    writer.journal.setCutOff(false);
+    await writer.play(limits.readBackPatienceMs - limits.appendRetryMs);
+    expect(writer.log).toEqual(["committed 1@1"]);
+  });
+
+  it("is none any more where the server cut its store there", async () => {
+    const { writer, store } = await unanswered();
+    store.loseMiddle(2, 2);
+    const isForgotten = () => writer.log.filter((line) => line === "place lost").length > 1;
+    let isCut = false;
+    const { append } = writer.journal;
+    writer.journal.append = (bytes, expectedSeq) => {
+      if (isForgotten() && !isCut) {
+        isCut = true;
+        store.loseTail(2);
+      }
+      return append.call(writer.journal, bytes, expectedSeq);
+    };
+    await writer.play(3 * limits.readBackPatienceMs);
+    expect([isCut, store.lastSeq]).toEqual([true, 3]);
+    expect(writer.log.slice(-2)).toEqual(["committed 2@2", "committed 3@3"]);
+  });
+
+  it.each([["read before it was lost"], ["lost with it"]])(
+    "may be what another has continued: then we are deposed, and that is no halt; its first record was %s",
+    async (fate) => {
+      const { writer, store, third } = await unanswered();
+      const start = aBatch({ tail: third, term: term(2) });
+      store.insertRival(start.bytes);
+      store.insertRival(aBatch({ tail: start, term: term(2) }).bytes);
+      store.loseMiddle(2, fate === "lost with it" ? 3 : 2);
+      await writer.play(4 * limits.readBackPatienceMs);
+      expect(writer.log.filter((line) => line !== "place lost")).toEqual(["committed 1@1", "deposed"]);
+      expect(store.lastSeq).toBe(5);
+    },
+  );
+
+  it("may be continued while the batch is sent again: deposed by who read more of it", async () => {
+    const { writer, store, third } = await unanswered();
+    store.loseMiddle(2, 2);
+    const { append } = writer.journal;
+    let sent = 0;
+    writer.journal.append = (bytes, expectedSeq) => {
+      sent += expectedSeq === 4 ? 1 : 0;
+      if (expectedSeq === 4 && sent === 1) store.insertRival(aBatch({ tail: third, term: term(2) }).bytes);
+      return append.call(writer.journal, bytes, expectedSeq);
+    };
+    await writer.play(3 * limits.readBackPatienceMs);
+    expect(writer.log.filter((line) => line !== "place lost")).toEqual([
+      "committed 1@1",
+      "committed 2@4",
+      "deposed",
+    ]);
+  });
+});
+
+describe("a batch that is sent again", () => {
+  it("behind the line that another wrote in the place of a lost end is not committed", async () => {
+    const writer = new Writer({ onRequest: firstFates<RequestFate>("deliver", "deliver", "lose") });
+    writer.append();
+    const { tail } = writer;
+    writer.append();
+    await writer.play();
+    writer.append();
+    await writer.play();
+    writer.store.loseTail(1);
+    writer.store.insertRival(aBatch({ tail, term: term(2) }).bytes); // as long as before
+    await writer.play(10 * limits.appendRetryMs);
+    expect(writer.store.lastSeq).toBe(3);
+    expect(writer.log).toEqual(["committed 1@1", "committed 2@2", "halted WAGGLE_JOURNAL_DAMAGED"]);
+  });
+
+  it("waits for its commit until the record before it can be read", async () => {
+    const writer = new Writer({ onRequest: firstFates<RequestFate>("deliver", "lose") });
+    writer.append();
+    await writer.play();
+    writer.append();
+    const { read } = writer.journal;
+    writer.journal.read = () => Promise.reject(new UnreachableError("away"));
+    await writer.play(10 * limits.appendRetryMs);
+    expect([writer.store.lastSeq, writer.log]).toEqual([2, ["committed 1@1"]]);
+    writer.journal.read = read;
+    await writer.play(10 * limits.appendRetryMs);
+    expect(writer.log).toEqual(["committed 1@1", "committed 2@2"]);
+  });
+});
+
+describe("a batch that comes while the one before is looked into", () => {
+  it("is sent once that one is committed", async () => {
+    const gate = aGate();
+    const writer = new Writer({ onRequest: firstFates<RequestFate>("deliver", "lose") });
+    writer.append();
+    await writer.play();
+    writer.append();
+    const { read } = writer.journal;
+    writer.journal.read = async (seq) => {
+      await gate.opened;
+      return read.call(writer.journal, seq);
+    };
+    await writer.play(limits.appendRetryMs);
+    writer.append();
+    expect(await writer.play()).toEqual(["committed 1@1"]);
+    gate.open();
+    expect(await writer.play()).toEqual(["committed 1@1", "committed 2@2", "committed 3@3"]);
+  });
+});
+
 describe("whatever the way to the journal does", () => {
   const fate = fc.oneof(
     { weight: 3, arbitrary: fc.constant("deliver" as const) },
@@ -487,5 +665,61 @@ describe("stopped", () => {
     gate.open();
     expect(await writer.play(limits.appendRetryMs)).toEqual([]);
     expect(writer.store.lastSeq).toBe(1);
+  });
+});
+
+it("a journal that refuses all and seems to lack what it has is asked again after a pause, not at once", async () => {
+  const writer = new Writer();
+  for (let batches = 0; batches < 2; batches += 1) writer.append();
+  await writer.play();
+  const usage = await writer.journal.position();
+  vi.spyOn(writer.journal, "position").mockResolvedValue({ ...usage, lastSeq: 1 });
+  vi.spyOn(writer.journal, "read").mockResolvedValue(undefined);
+  const appends = vi.spyOn(writer.journal, "append").mockResolvedValue({ kind: "refused" });
+  writer.append();
+  await writer.play(10 * limits.appendRetryMs);
+  expect(appends.mock.calls.length).toBeLessThan(40);
+  const log = await writer.play(limits.readBackPatienceMs);
+  expect(log.filter((line) => line.startsWith("kept out"))).toEqual([
+    expect.stringMatching(/ends at record 1, ended at 2 before.*restart the nats-server/),
+  ]);
+  vi.restoreAllMocks();
+  expect((await writer.play(limits.appendRetryMs)).filter((line) => line.startsWith("committed"))).toEqual([
+    "committed 1@1",
+    "committed 2@2",
+    "committed 3@3",
+  ]);
+});
+
+describe("an end that is not held any more", () => {
+  /** Three batches, of which the last alone is held, behind a server that answers as of the first. */
+  async function aForgetfulWriter(): Promise<{ readonly writer: Writer; readonly recall: () => void }> {
+    const writer = new Writer();
+    for (let batches = 0; batches < 2; batches += 1) writer.append();
+    await writer.play(limits.recentRecordsMs + 1);
+    writer.append();
+    await writer.play();
+    const usage = await writer.journal.position();
+    vi.spyOn(writer.journal, "position").mockResolvedValue({ ...usage, lastSeq: 1 });
+    vi.spyOn(writer.journal, "read").mockResolvedValue(undefined);
+    vi.spyOn(writer.journal, "append").mockResolvedValue({ kind: "refused" });
+    writer.append();
+    return { writer, recall: () => vi.restoreAllMocks() };
+  }
+
+  it("is only the word of a server that does not know yet, where it is there again soon", async () => {
+    const { writer, recall } = await aForgetfulWriter();
+    const log = await writer.play(limits.journalHoleMs - 5 * limits.appendRetryMs);
+    expect(log).toEqual(["committed 1@1", "committed 2@2", "committed 3@3"]);
+    recall();
+    expect((await writer.play(limits.journalHoleMs)).at(-1)).toBe("committed 4@4");
+    expect(log).not.toContain("tail lost behind @1");
+  });
+
+  it("is told of when it stays so", async () => {
+    const { writer } = await aForgetfulWriter();
+    const log = await writer.play(limits.journalHoleMs + 5 * limits.appendRetryMs);
+    expect(log.at(-1)).toBe("tail lost behind @1");
+    vi.restoreAllMocks();
   });
 });

@@ -4,91 +4,13 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import type { Compaction } from "../../src/coordinator/compactor.ts";
-import { type Snapshotter, snapshotterHere } from "../../src/coordinator/snapshotter.ts";
-import { swarmId } from "../../src/ids.ts";
-import type { Journal } from "../../src/journal/journal.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
-import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
-import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
-import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
+import { batchIndex, swarmId } from "../../src/ids.ts";
+import { encodeBatch } from "../../src/journal/batch.ts";
 import { limits } from "../../src/limits.ts";
+import { CompactedSwarm, everything, nothing } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
-import { ManualClock } from "../support/manual-clock.ts";
-import {
-  silentLogger,
-  startTestSwarm,
-  subjects,
-  type TestSwarm,
-  type TestSwarmOptions,
-} from "../support/swarm.ts";
-
-const nothing = { ageMs: 0, bytes: 0 };
-const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
-
-class CompactedSwarm {
-  readonly clock = new ManualClock();
-  readonly journal: MemoryJournalStore;
-  readonly snapshots = new MemorySnapshots();
-  /** Fails so many times before it works. */
-  failures = 0;
-  swarm!: TestSwarm;
-  #tasks = 0;
-
-  constructor(bytesMax?: number) {
-    this.journal = new MemoryJournalStore(bytesMax === undefined ? {} : { bytesMax });
-  }
-
-  async start(retention = nothing, options: TestSwarmOptions = {}): Promise<this> {
-    const compaction = (journal: Journal): Compaction => {
-      const snapshots = this.snapshots.open();
-      const here = snapshotterHere({ journal, snapshots, clock: this.clock, logger: silentLogger });
-      const snapshotter: Snapshotter = {
-        make: async (order, signal) => {
-          this.failures -= 1;
-          if (this.failures >= 0) throw new Error("the thread died");
-          return await here.make(order, signal);
-        },
-      };
-      return { snapshots, snapshotter, retention, everyEvents: 10 };
-    };
-    const { clock, journal: store } = this;
-    this.swarm = await startTestSwarm({ clock, store, compaction, ...options });
-    return this;
-  }
-
-  /** So many batches of a task each, and time for what they are the reason of. */
-  async work(batches: number, payload = "x"): Promise<void> {
-    for (let batch = 0; batch < batches; batch += 1) {
-      this.#tasks += 1;
-      const answer = await this.swarm.client.submit([{ id: `t${this.#tasks}`, kind: "k", payload }]);
-      expect(answer).toMatchObject({ answers: [{ ok: true }] });
-      this.swarm.watched.settled(); // before it is purged
-    }
-    await this.clock.advance(limits.pulseMs * 3);
-  }
-
-  /** Loses the chunks of the newest snapshot. */
-  spoilNewest(): void {
-    const place = this.snapshots.places("manifest").at(-1) ?? expect.fail("there is a snapshot");
-    const { chunks } = decodeManifest(this.snapshots.at(place)?.bytes ?? new Uint8Array());
-    for (const [chunk] of chunks) this.snapshots.lose(chunk);
-  }
-
-  async restarted() {
-    const deps = {
-      journal: this.journal.open(),
-      snapshots: this.snapshots.open(),
-      clock: this.clock,
-      logger: silentLogger,
-    };
-    const { replay, requireWhole } = await restore(deps);
-    await readToEnd(deps, replay.position.seq, (record) => replay.take(record));
-    requireWhole();
-    return replay;
-  }
-}
+import { silentLogger, subjects } from "../support/swarm.ts";
 
 let compacted: CompactedSwarm | undefined;
 afterEach(async () => {
@@ -279,5 +201,27 @@ describe("a coordinator that stands by", () => {
     await compacted.work(1);
     const { state } = swarm.watched.settled();
     expect(state.taskById.size).toBe(61);
+  });
+
+  it("begins anew once where several dead records lie before what a snapshot stands for", async () => {
+    const log = keptLog();
+    compacted = await new CompactedSwarm().start(everything, { logger: log.logger });
+    const { swarm, clock, journal } = compacted;
+    const way = journal.open();
+    await swarm.startAnother("c2", way);
+    way.setCutOff(true);
+    const { position, state } = swarm.watched.settled();
+    for (const prev of ["of another line", "of yet another"]) {
+      const header = { ...position, idx: batchIndex(position.idx + 1), prev, at: state.at };
+      journal.insertRival(Buffer.from(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })])));
+    }
+    await compacted.work(12);
+    expect(compacted.snapshots.places("manifest").length).toBeGreaterThan(0);
+    way.setCutOff(false);
+    await clock.advance(limits.leaderTimeoutMs);
+    expect(log.lines.filter(({ msg }) => msg.includes("beginning anew"))).toMatchObject([
+      { coordinator: "c2" },
+    ]);
+    expect(log.lines.filter(({ msg }) => msg === "halted")).toEqual([]);
   });
 });

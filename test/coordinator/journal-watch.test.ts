@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import { JournalWatch } from "../../src/coordinator/journal-watch.ts";
+import { ReadableSnapshots } from "../../src/coordinator/readable-snapshots.ts";
 import { taskId } from "../../src/ids.ts";
 import type { JournalPosition } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
@@ -12,26 +13,35 @@ import { StoredHistory } from "../support/stored-history.ts";
 import { silentLogger } from "../support/swarm.ts";
 import { aTask, join, submit, Turns } from "../support/turns.ts";
 
-/** Of one that reaches to a record. */
-async function snapshotsTo(seq: number): Promise<SnapshotStore> {
+/** Of one that reaches to a record; `isSpoilt`: without the chunks that its manifest names. */
+async function snapshotsTo(seq: number, isSpoilt: boolean): Promise<SnapshotStore> {
   const turns = new Turns();
   turns.turn(join("a1"));
   for (let number = 1; turns.records.length < seq; number += 1)
     turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
   const stored = new StoredHistory(turns.records);
-  await stored.snapshot();
+  const { chunks } = await stored.snapshot();
+  for (const [chunk] of isSpoilt ? chunks : []) stored.snapshots.lose(chunk);
   return stored.snapshots.open();
 }
 
 /** What is told of as holes, where each look finds the next of `positions`. */
-async function holesIn(...positions: readonly JournalPosition[]): Promise<readonly JournalPosition[]> {
+function holesIn(...positions: readonly JournalPosition[]): Promise<readonly JournalPosition[]> {
+  return holesBeside({ isSpoilt: false }, positions);
+}
+
+async function holesBeside(
+  { isSpoilt }: { readonly isSpoilt: boolean },
+  positions: readonly JournalPosition[],
+): Promise<readonly JournalPosition[]> {
   const clock = new ManualClock();
   const journal = new MemoryJournalStore().open();
   const left = [...positions];
   journal.position = async () => left.shift() ?? expect.fail("no further look");
   const holes: JournalPosition[] = [];
+  const readable = new ReadableSnapshots(await snapshotsTo(12, isSpoilt), silentLogger);
   const watch = new JournalWatch(
-    { journal, snapshots: await snapshotsTo(12), clock, logger: silentLogger },
+    { journal, readable, clock },
     { onHole: (position) => holes.push(position), onDamaged: (error) => expect.fail(error.message) },
   );
   await watch.begin();
@@ -58,4 +68,10 @@ it("another one is told of, though more was missing before the journal was purge
   const holed = { ...whole, missing: 4 };
   const purgedAndHoled = { firstSeq: 10, lastSeq: 15, missing: 1 };
   expect(await holesIn(whole, holed, purgedAndHoled, purgedAndHoled)).toContainEqual(purgedAndHoled);
+});
+
+it("a beginning that moved is no loss where a snapshot stands for it, and one where that cannot be read", async () => {
+  const purged = { ...whole, firstSeq: 13 };
+  expect(await holesBeside({ isSpoilt: false }, [whole, purged])).toEqual([]);
+  expect(await holesBeside({ isSpoilt: true }, [whole, purged, purged])).toEqual([purged]);
 });

@@ -11,6 +11,7 @@ import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";
+import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
@@ -19,16 +20,19 @@ let clock: ManualClock;
 let store: MemoryJournalStore;
 let first: HeldJournal;
 let swarm: TestSwarm;
+let log: ReturnType<typeof keptLog>;
 const roleByCoordinator = new WeakMap<Coordinator, Role>();
 
 beforeEach(async () => {
   clock = new ManualClock();
   store = new MemoryJournalStore();
   first = new HeldJournal(store);
+  log = keptLog();
   swarm = await startTestSwarm({
     clock,
     store,
     journal: first.journal,
+    logger: log.logger,
     random: { ...systemRandom, next: () => 0 },
   });
 });
@@ -92,6 +96,23 @@ async function answersOf(subject: string, message: object) {
   await clock.advance(limits.standbyAnswerMs);
   return answers.all;
 }
+
+describe("the log", () => {
+  it("names in each line the coordinator that it is about", async () => {
+    await aStandby();
+    first.journal.setCutOff(true);
+    await clock.advance(silenceMs);
+    first.journal.setCutOff(false);
+    await clock.advance(silenceMs);
+    expect(log.lines).toMatchObject([
+      { coordinator: "c1", msg: "nothing was ever written here: a new journal begins" },
+      { coordinator: "c1", msg: "leading", term: 1 },
+      { coordinator: "c2", msg: "leading", term: 2 },
+      { coordinator: "c1", msg: "deposed: another coordinator leads" },
+    ]);
+    expect(log.lines.filter(({ coordinator }) => coordinator === undefined)).toEqual([]);
+  });
+});
 
 describe("a standby", () => {
   it("takes over when the leader has been silent for T, not before", async () => {

@@ -25,6 +25,8 @@ let onPut: () => PutFate | Promise<PutFate>;
 let isForgetful: boolean;
 /** …until it is purged. */
 let isPurgeOfHelp: boolean;
+/** Whether the next record is lost along with its acknowledgement. */
+let isLostUnheard: boolean;
 
 beforeEach(async () => {
   clock = new ManualClock();
@@ -33,6 +35,7 @@ beforeEach(async () => {
   onPut = () => "deliver";
   isForgetful = false;
   isPurgeOfHelp = false;
+  isLostUnheard = false;
   first = new HidingJournal(store, { onAnswer: (_, outcome) => forgetAgain(outcome) });
   const random = { ...systemRandom, next: () => 0 };
   swarm = await startTestSwarm({
@@ -93,8 +96,11 @@ class HidingJournal extends MemoryJournal {
 }
 
 function forgetAgain(outcome: AppendOutcome): AnswerFate {
-  if (isForgetful && outcome.kind === "stored") loseRecord(outcome.seq);
-  return "deliver";
+  if (outcome.kind !== "stored") return "deliver";
+  if (isForgetful || isLostUnheard) loseRecord(outcome.seq);
+  const isHeard = !isLostUnheard;
+  isLostUnheard = false;
+  return isHeard ? "deliver" : "lose";
 }
 
 /** How many tasks a coordinator knows that reads what there is now. */
@@ -137,6 +143,32 @@ describe("a hole under an unchanged end", () => {
     gate.open();
     await clock.advance(2 * limits.readBackPatienceMs);
     expect(await tasksAfterRestart()).toBe(3);
+  });
+
+  it("that takes a batch before its leader heard of it holds nobody up for ever, and loses nothing", async () => {
+    await submit("t1");
+    isLostUnheard = true;
+    const answer = submit("t2").catch(() => undefined);
+    await clock.advance(limits.readBackPatienceMs);
+    expect(snapshots.places("manifest")).toHaveLength(0);
+    await clock.advance(limits.readBackPatienceMs);
+    await answer; // it may have given up; what it asked for is taken in all the same
+    expect(await submit("t3")).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await tasksAfterRestart()).toBe(3);
+  });
+
+  it("that takes a batch which only a standby has read is got over by both on one line", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    isLostUnheard = true;
+    submit("t2").catch(() => undefined);
+    await clock.advance(4 * limits.readBackPatienceMs);
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
+    expect(await submit("t3")).toMatchObject({ term: 2, answers: [{ ok: true }] });
+    await clock.advance(timeoutMs);
+    const known = [swarm.coordinator, standby].map(({ settledState }) => settledState);
+    expect(known.map((state) => state?.idx)).toEqual([standby.settledState?.idx, standby.settledState?.idx]);
+    for (const state of known) expect([...(state?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
   });
 
   it("holds what is acknowledged until the snapshot is durable", async () => {
@@ -342,10 +374,12 @@ describe("an end that nobody holds any more", () => {
     store.loseTail(store.lastSeq - 2);
   }
 
+  const untilBelieved = () => clock.advance(limits.journalHoleMs + 10 * limits.appendRetryMs);
+
   it("is saved by the leader, and the journal goes on at its actual end", async () => {
     await loseMoreThanIsHeld();
     const answer = submit("t3");
-    await clock.advance(limits.appendRetryMs);
+    await untilBelieved();
     expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(store.lastSeq).toBeLessThan(10);
     expect(await tasksAfterRestart()).toBe(3);
@@ -360,7 +394,7 @@ describe("an end that nobody holds any more", () => {
       isAnswered = true;
       return told;
     });
-    await clock.advance(1_000);
+    await untilBelieved();
     expect([isAnswered, store.lastSeq]).toEqual([false, 2]);
     gate.open();
     await clock.settle();
@@ -373,7 +407,7 @@ describe("an end that nobody holds any more", () => {
     const gate = aGate();
     onPut = () => gate.opened;
     const unanswered = expect(submit("t3")).rejects.toThrow(/timeout/);
-    await clock.advance(1_000);
+    await untilBelieved();
     // It knows nothing of what was lost: a term of its own, on what is left.
     store.insertRival(Buffer.from(rivalsTerm()));
     gate.open();

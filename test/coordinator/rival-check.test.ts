@@ -55,6 +55,18 @@ describe("a leader", () => {
     expect(check.isDue).toBe(true);
   });
 
+  it("is no surer than before where the journal went on: what stands there is to be read first", async () => {
+    await clock.advance(timeoutMs);
+    isHeard(2, { leading: false });
+    const { lastSeq } = store;
+    store.insertRival(Buffer.from("another's"));
+    void check.pass(lastSeq).then(() => {
+      hasPassed = true;
+    });
+    await clock.advance(beatMs);
+    expect([hasPassed, check.isDue]).toEqual([true, true]);
+  });
+
   it("is always sure where nobody else can stand by", async () => {
     Object.assign(journal, { sharable: false });
     await clock.advance(10 * timeoutMs);

@@ -1,17 +1,19 @@
 // The thread that makes snapshots: what it makes is what anybody reads, and however it fails is an error and nothing else.
 
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { ThreadSnapshotter } from "../../src/coordinator/thread-snapshotter.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { taskId } from "../../src/ids.ts";
 import { openFileJournal } from "../../src/journal/file.ts";
 import { openFileSnapshots } from "../../src/journal/file-snapshots.ts";
 import { restore } from "../../src/journal/snapshot/restore.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { silentLogger } from "../support/swarm.ts";
-import { join as joins, submit, Turns } from "../support/turns.ts";
+import { aTask, join as joins, submit, Turns } from "../support/turns.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -46,9 +48,29 @@ describe("a snapshot made in a thread", () => {
     await Promise.all([journal.close(), snapshots.close()]);
   });
 
-  it("that cannot be made is an error with its code", async () => {
+  it("that cannot be made is an error with its code and of its class", async () => {
     const making = aSnapshotter().make(orderUntil(1, new Turns()), new AbortController().signal);
     await expect(making).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    await expect(making).rejects.toBeInstanceOf(JournalDamagedError);
+  });
+
+  it("is found there as long as it can be read, and whoever looks is told whether that is a loss", async () => {
+    const turns = new Turns();
+    for (let number = 1; number <= 4; number += 1) turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
+    const journal = await openFileJournal({ folder });
+    for (const { seq, bytes } of turns.records) await journal.append(bytes, seq - 1);
+    const lastSeq = turns.records.length;
+    const { signal } = new AbortController();
+    const { idx } = await aSnapshotter().make(orderUntil(2, turns), signal);
+    expect(await aSnapshotter().find(lastSeq, signal)).toMatchObject({ read: { seq: idx }, unreadable: [] });
+    const snapshotFolder = join(folder, "snapshots");
+    const chunk = (await readdir(snapshotFolder)).find((name) => name.endsWith(".chunk"));
+    await rm(join(snapshotFolder, chunk ?? "none"));
+    expect(await aSnapshotter().find(lastSeq, signal)).toMatchObject({
+      read: undefined,
+      unreadable: [{ why: expect.stringContaining("is missing") }],
+    });
+    await journal.close();
   });
 
   it("that is given up ends with an error", async () => {

@@ -146,9 +146,9 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
           bytesMax: 64 * MEBIBYTE,
           create: true,
         };
-        // A cluster takes its time to find itself.
+        // A cluster takes its time to find itself: mostly ten seconds, and once more than forty.
         const opening = () => openNatsJournal({ ...options, replicas: 3 });
-        const journal = await vi.waitFor(opening, { timeout: 40_000 });
+        const journal = await vi.waitFor(opening, { timeout: 120_000, interval: 500 });
         const store = await openNatsSnapshots(options);
         const first = await store.putChunk(bytesOf("first"));
         const leading = await leaderOf(servers, `WAGGLE_${swarm}_SNAP`);
@@ -163,7 +163,7 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
       } finally {
         await servers.stop();
       }
-    });
+    }, 180_000);
   });
 }
 

@@ -43,6 +43,20 @@ describe("reading a stream", () => {
     expect(stream.begun).toEqual([1]);
   });
 
+  it("has Node warn of no leak, however many read at once", async () => {
+    const { stream, journal } = aStream(3);
+    const warnings: string[] = [];
+    const note = ({ message }: Error) => void warnings.push(message);
+    process.on("warning", note);
+    stream.isMute = true;
+    const readings = range(1, 12).map(() => tell(journal.replay(1)));
+    await expect.poll(() => stream.begun.length).toBe(12);
+    await journal.close();
+    await Promise.allSettled(readings);
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
   it("begins anew at the record read last when one is lost on the way", async () => {
     const { stream, journal } = aStream(10);
     stream.lost.add(6);

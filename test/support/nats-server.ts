@@ -85,10 +85,10 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Runni
 
   const kill = async (signal: NodeJS.Signals) => {
     if (hasExited(life.child)) return;
-    const ended = once(life.child, "exit");
+    const ended = endingSignals.has(signal) ? once(life.child, "exit") : undefined;
     life.child.kill(signal);
     if (signal === "SIGSTOP") waitUntilStopped(life.child.pid);
-    if (endingSignals.has(signal)) await ended;
+    await ended;
   };
   const { port } = life;
   return {

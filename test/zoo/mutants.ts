@@ -57,9 +57,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/committer.ts",
     edits: [
       {
-        find: "      entry.isHeldBack = place > 0;\n",
+        find: "      entry.isHeldBack = true;\n",
         replace:
-          '      entry.isHeldBack = place > 0;\n      (entry.batch as { bytes: Uint8Array }).bytes = Buffer.concat([entry.batch.bytes, Buffer.from(" ")]);\n',
+          '      entry.isHeldBack = true;\n      (entry.batch as { bytes: Uint8Array }).bytes = Buffer.concat([entry.batch.bytes, Buffer.from(" ")]);\n',
       },
     ],
   },
@@ -297,8 +297,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/core/decide-agent.ts",
     edits: [
       {
-        find: 'if (row?.fencedLife === command.incarnation) return answered({ kind: "fenced", agent: row.id });',
-        replace: "",
+        find: "row?.fencedLives.includes(command.incarnation) === true",
+        replace: "false",
       },
     ],
   },

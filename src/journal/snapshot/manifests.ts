@@ -2,6 +2,7 @@
 // manifest can be read says nothing of its snapshot's chunks: which ones to keep, only who has read them can say.
 
 import { JournalDamagedError } from "../../errors.ts";
+import { hashOf } from "../batch.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { decodeManifest, type Manifest } from "./manifest.ts";
 
@@ -12,6 +13,8 @@ export interface SnapshotLog {
 
 export interface PlacedManifest {
   readonly place: number;
+  /** Of the manifest's bytes: a place alone may come again where a store was deleted and made anew. */
+  readonly hash: string;
   readonly manifest: Manifest;
 }
 
@@ -24,7 +27,7 @@ export async function readManifests(
   const found: PlacedManifest[] = [];
   for (const { place, bytes } of await store.manifests()) {
     try {
-      found.push({ place, manifest: decodeManifest(bytes) });
+      found.push({ place, hash: hashOf(bytes), manifest: decodeManifest(bytes) });
     } catch (cause) {
       if (!(cause instanceof JournalDamagedError)) throw cause;
       logger.error({ err: cause, place }, "a snapshot's manifest cannot be read: passed over");

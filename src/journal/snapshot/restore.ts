@@ -21,7 +21,7 @@ import { Slices } from "../../slices.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader, JournalRecord } from "../journal.ts";
-import { type Folded, Replay } from "../replay.ts";
+import { type ChainPosition, type Folded, Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
 import type { ChunkRef, Manifest } from "./manifest.ts";
@@ -37,11 +37,19 @@ export interface RestoreDeps {
 
 /** What a reading found out of the snapshots that there are. Plain values, for threads copy them. */
 export interface FoundSnapshots {
-  /** The one that was read in whole: the place of its manifest, and the record behind which the journal goes on. Undefined
-   *  where the reading began at the first record. */
-  readonly read: { readonly place: number; readonly seq: number } | undefined;
+  /** The one that was read in whole. Undefined where the reading began at the first record. */
+  readonly read: ReadSnapshot | undefined;
   /** Those that reach further and could not be read, the furthest first. */
   readonly unreadable: readonly UnreadableSnapshot[];
+}
+
+export interface ReadSnapshot {
+  /** Of its manifest. */
+  readonly place: number;
+  /** Of its manifest's bytes. */
+  readonly hash: string;
+  /** The record behind which the journal goes on. */
+  readonly seq: number;
 }
 
 export interface UnreadableSnapshot {
@@ -68,20 +76,48 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
   const placed = snapshots === undefined ? [] : await readManifests(snapshots, logger);
   const passedOver: Manifest[] = [];
   const unreadable: UnreadableSnapshot[] = [];
-  for (const { place, manifest } of placed) {
+  for (const { place, hash, manifest } of placed) {
     const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
     if (replay instanceof Replay) {
       await requireContinued(journal, replay);
-      const found = { read: { place, seq: manifest.position.seq }, unreadable };
+      const found = { read: { place, hash, seq: manifest.position.seq }, unreadable };
       return { replay, manifest, found, requireWhole: () => requireWhole(replay, passedOver) };
     }
     passedOver.push(manifest);
-    unreadable.push({ place, why: `that of batch ${manifest.position.idx} cannot be read: ${replay}` });
+    unreadable.push({ place, why: whyUnreadable(manifest, `${replay}`) });
   }
   await requireBeginning(journal, snapshots);
   const replay = new Replay();
   const found = { read: undefined, unreadable };
   return { replay, manifest: undefined, found, requireWhole: () => requireWhole(replay, passedOver) };
+}
+
+/** Which of them a restart would begin at: the furthest whose chunks are all there as they were written. Of their lines
+ *  nothing is read, and of the journal only where it begins and ends.
+ *  @throws SnapshotsLostError where a restart would find nothing that leads to the journal's beginning; JournalDamagedError,
+ *    UnreachableError */
+export async function findSnapshots({
+  journal,
+  snapshots,
+  logger,
+}: Pick<ReadDeps, "snapshots" | "logger"> & { readonly journal: JournalReader }): Promise<FoundSnapshots> {
+  const unreadable: UnreadableSnapshot[] = [];
+  for (const { place, hash, manifest } of await readManifests(snapshots, logger)) {
+    const { idx, seq } = manifest.position;
+    const fault = await faultIn(manifest, snapshots);
+    if (fault === undefined) {
+      requireReached(await journal.position(), { idx, seq });
+      return { read: { place, hash, seq }, unreadable };
+    }
+    logger.error({ err: fault, idx }, "a snapshot cannot be read");
+    unreadable.push({ place, why: whyUnreadable(manifest, fault.message) });
+  }
+  await requireBeginning(journal, snapshots);
+  return { read: undefined, unreadable };
+}
+
+function whyUnreadable({ position }: Manifest, reason: string): string {
+  return `that of batch ${position.idx} cannot be read: ${reason}`;
 }
 
 /** Gives every record behind `seq` to `take`, to where the journal ends or to the record `untilSeq`, in slices of
@@ -150,13 +186,17 @@ async function built(building: Generator<undefined, SwarmState>, slices: Slices)
   }
 }
 
-/** Whether all chunks are there as they were written; of their lines nothing is read. @throws UnreachableError */
-export async function isStored({ chunks }: Manifest, snapshots: SnapshotStore): Promise<boolean> {
+/** The first of the chunks' faults; undefined where all are there as they were written. Of their lines nothing is read.
+ *  @throws UnreachableError */
+export async function faultIn(
+  { chunks }: Manifest,
+  snapshots: SnapshotStore,
+): Promise<JournalDamagedError | undefined> {
   try {
     for await (const _ of readChunks(chunks, snapshots));
-    return true;
+    return undefined;
   } catch (cause) {
-    if (cause instanceof JournalDamagedError) return false;
+    if (cause instanceof JournalDamagedError) return cause;
     throw cause;
   }
 }
@@ -187,7 +227,10 @@ const deleted =
   "the journal is empty, but there are snapshots of one: its stream or its files were deleted, and the snapshots were not";
 const adviceDeleted =
   "Restore the storage of the journal, or, to begin anew without what it held, remove the snapshots as well (the stream " +
-  "`WAGGLE_<swarm>_SNAP`, or the folder `snapshots` of the journal)";
+  "`WAGGLE_<swarm>_SNAP`, by `nats stream rm`, or the folder `snapshots` of the journal)";
+
+/** No snapshot that can be read leads to where the journal begins: nobody who starts can know the state any more. */
+export class SnapshotsLostError extends MissingRecordsError {}
 
 /** The journal ends before the newest snapshot goes on. Whoever is alone with it may go on from `folded`. */
 export class EndLostError extends MissingRecordsError {
@@ -207,22 +250,31 @@ export class EndLostError extends MissingRecordsError {
 async function requireContinued(journal: JournalReader, folded: Folded): Promise<void> {
   const { position } = folded;
   const { firstSeq, lastSeq } = await journal.position();
-  const snapshot = `the snapshot of batch ${position.idx} goes on behind record ${position.seq}`;
   if (lastSeq < position.seq) {
     const what =
       lastSeq === 0
         ? `${deleted}, of batch ${position.idx} the newest. ${adviceDeleted}`
-        : `the journal ends at record ${lastSeq}, but ${snapshot}: its end is lost. ${advice}`;
+        : `the journal ends at record ${lastSeq}, but ${goesOn(position)}: its end is lost. ${advice}`;
     throw new EndLostError(what, folded, lastSeq);
   }
-  if (firstSeq > position.seq + 1)
-    throw new MissingRecordsError(
-      `the journal begins at record ${firstSeq}, but ${snapshot}: records are lost. ${advice}`,
-    );
+  requireReached({ firstSeq }, position);
   const record = position.seq < firstSeq ? undefined : await journal.read(position.seq);
   const batch = record === undefined ? undefined : decodeBatch(record.bytes);
   if (batch !== undefined && batch.journal !== position.journal)
     throw new JournalDamagedError(`this is not the journal whose snapshots these are. ${advice}`);
+}
+
+type Reach = Pick<ChainPosition, "idx" | "seq">;
+
+function requireReached({ firstSeq }: { readonly firstSeq: number }, reach: Reach): void {
+  if (firstSeq <= reach.seq + 1) return;
+  throw new SnapshotsLostError(
+    `the journal begins at record ${firstSeq}, but ${goesOn(reach)}: records are lost. ${advice}`,
+  );
+}
+
+function goesOn({ idx, seq }: Reach): string {
+  return `the snapshot of batch ${idx} goes on behind record ${seq}`;
 }
 
 /** Even snapshots that cannot be read say that there was a journal. */
@@ -231,7 +283,7 @@ async function requireBeginning(journal: JournalReader, snapshots: SnapshotStore
   if (lastSeq === 0 && snapshots !== undefined && (await snapshots.manifests()).length > 0)
     throw new MissingRecordsError(`${deleted}, which cannot be read. ${adviceDeleted}`);
   if (firstSeq > 1)
-    throw new MissingRecordsError(
+    throw new SnapshotsLostError(
       `the journal begins at record ${firstSeq} and no snapshot can be read: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,
     );
 }

@@ -11,39 +11,78 @@
 // - After: whoever reads the journal anew begins here. Append the next batch at `position.seq + 1`, with `hash` of the
 //   position as its `prev`. Snapshots are removed that are older than one whose chunks are all there, which stays for where
 //   the journal is whole behind it, or its storage is restored; should this one be damaged and that not help, reading halts
-//   (restore.ts) and loses nothing silently.
+//   (restore.ts) and loses nothing silently. Where none of them can be read they go, unless one says that there was more.
 // - A failure leaves the state as it was: call again.
 
 import type { Clock } from "../../clock.ts";
+import { JournalDamagedError } from "../../errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import type { Manifest } from "./manifest.ts";
 import { readManifests, removeBelow, type SnapshotLog } from "./manifests.ts";
-import { isStored } from "./restore.ts";
+import { faultIn } from "./restore.ts";
 import { writeSnapshot } from "./write.ts";
 
 /** Resolves when the snapshot is durable and was read back.
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
-export async function snapshotNow(
-  folded: Folded,
-  deps: { readonly store: SnapshotStore; readonly clock: Clock; readonly logger: SnapshotLog },
-): Promise<Manifest> {
-  const manifest = await writeSnapshot(folded, deps);
-  const older = await olderStored(manifest, deps);
+export async function snapshotNow(folded: Folded, deps: NowDeps): Promise<Manifest> {
+  const manifest = await writeOrClear(folded, deps);
+  const others = await othersThan(manifest, deps);
+  const older = await furthestStored(
+    others.filter((other) => isOfOne(other, manifest)),
+    deps.store,
+  );
   if (older !== undefined) await removeBelow(deps.store, [older, manifest]);
+  else if (others.every((other) => isWithin(other, manifest))) await removeBelow(deps.store, [manifest]);
   return manifest;
 }
 
-/** The one before it that reaches furthest and is there in whole, if any. */
-async function olderStored(
-  made: Manifest,
-  { store, logger }: { readonly store: SnapshotStore; readonly logger: SnapshotLog },
-): Promise<Manifest | undefined> {
-  const [newest] = made.chunks;
-  for (const { manifest } of await readManifests(store, logger)) {
-    const isOther =
-      manifest.position.journal === made.position.journal && manifest.chunks[0]?.[0] !== newest?.[0];
-    if (isOther && (await isStored(manifest, store))) return manifest;
+interface NowDeps {
+  readonly store: SnapshotStore;
+  readonly clock: Clock;
+  readonly logger: SnapshotLog;
+}
+
+/** A storage that does not give back what was just put may do so once it is empty: nats-server 2.9 behind bits that flipped.
+ *  It is emptied where nothing in it can be read that could be lost with it, and the next try is the better one. */
+async function writeOrClear(folded: Folded, deps: NowDeps): Promise<Manifest> {
+  try {
+    return await writeSnapshot(folded, deps);
+  } catch (cause) {
+    if (cause instanceof JournalDamagedError) await clearUnreadable(folded, deps);
+    throw cause;
   }
+}
+
+async function clearUnreadable(folded: Folded, { store, logger }: NowDeps): Promise<void> {
+  const manifests = (await readManifests(store, logger)).map(({ manifest }) => manifest);
+  if (!manifests.every((each) => isWithin(each, folded)) || (await furthestStored(manifests, store))) return;
+  logger.error({}, "the storage of snapshots gives back nothing of what it holds: it is emptied");
+  await store.removeBelow(Number.MAX_SAFE_INTEGER);
+}
+
+async function othersThan(made: Manifest, { store, logger }: NowDeps): Promise<readonly Manifest[]> {
+  const [newest] = made.chunks;
+  const manifests = (await readManifests(store, logger)).map(({ manifest }) => manifest);
+  return manifests.filter(({ chunks }) => chunks[0]?.[0] !== newest?.[0]);
+}
+
+type Positioned = Pick<Manifest, "position">;
+
+function isOfOne({ position }: Positioned, { position: made }: Positioned): boolean {
+  return position.journal === made.journal;
+}
+
+/** Whether it says of nothing that the made one does not hold. */
+function isWithin(other: Positioned, made: Positioned): boolean {
+  return isOfOne(other, made) && other.position.idx <= made.position.idx;
+}
+
+/** The first that is there in whole, if any. @param manifests the one that reaches furthest first */
+async function furthestStored(
+  manifests: readonly Manifest[],
+  store: SnapshotStore,
+): Promise<Manifest | undefined> {
+  for (const manifest of manifests) if ((await faultIn(manifest, store)) === undefined) return manifest;
   return undefined;
 }

@@ -29,7 +29,7 @@ function lostTail() {
     const events = ['{"type":"TermRenewed"}'];
     stored.journal.insertRival(encodeBatch({ ...header, term: term(1), at: instant(header.at) }, events));
   };
-  return { stored, whole, now, goOn, lastSeq };
+  return { stored, whole, folded, now, goOn, lastSeq };
 }
 
 describe("a snapshot of what the journal lost", () => {
@@ -54,6 +54,45 @@ describe("a snapshot of what the journal lost", () => {
     for (const [place] of whole.chunks) expect(stored.snapshots.at(place)).toBeDefined();
     await now();
     expect(stored.snapshots.places("manifest")).toHaveLength(2);
+  });
+
+  it("is kept alone where none before it can be read", async () => {
+    const { stored, now } = lostTail();
+    for (const upTo of [2, 4])
+      for (const [place] of (await stored.snapshot(upTo)).chunks) stored.snapshots.lose(place);
+    const { chunks } = await now();
+    expect(stored.snapshots.places("manifest")).toHaveLength(1);
+    expect(stored.snapshots.places("chunk")).toEqual(chunks.map(([place]) => place));
+  });
+
+  it("is made by the next try where the storage gives nothing back until it is emptied", async () => {
+    const { stored, folded, now } = lostTail();
+    await stored.snapshot(2);
+    const store = stored.snapshots.open();
+    const [chunk, removeBelow] = [store.chunk.bind(store), store.removeBelow.bind(store)];
+    let isRotten = true;
+    store.chunk = async (place) => (isRotten ? undefined : await chunk(place));
+    store.removeBelow = async (place) => {
+      await removeBelow(place);
+      isRotten = false;
+    };
+    const deps = { store, clock: systemClock, logger: silentLogger };
+    await expect(snapshotNow(folded, deps)).rejects.toThrow("does not give back the chunk");
+    expect(stored.snapshots.places("manifest")).toEqual([]);
+    await snapshotNow(folded, deps);
+    await now();
+    expect(stored.snapshots.places("manifest")).toHaveLength(2);
+  });
+
+  it("empties nothing of which something can be read", async () => {
+    const { stored, folded } = lostTail();
+    const { chunks } = await stored.snapshot(2);
+    const store = stored.snapshots.open();
+    const chunk = store.chunk.bind(store);
+    store.chunk = async (place) => (place > 2 ? undefined : await chunk(place));
+    const failing = snapshotNow(folded, { store, clock: systemClock, logger: silentLogger });
+    await expect(failing).rejects.toThrow("does not give back the chunk");
+    for (const [place] of chunks) expect(stored.snapshots.at(place)).toBeDefined();
   });
 
   it("halts who comes from before it, rather than that it takes the rest for dead", async () => {

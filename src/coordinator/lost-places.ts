@@ -1,0 +1,46 @@
+// Places of the journal that are lost: it counts a record there and never finds it again, as a store does that a power failure
+// or a flipped bit damaged. Asked by a leader for the place of a batch whose outcome it does not know.
+//
+// The rule: lost is what was not found for `limits.readBackPatienceMs`, with an answer each time: a server that just took over
+// may answer from before. What was acknowledged is asked for by read-back.ts.
+
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal/journal.ts";
+import { limits } from "../limits.ts";
+import { Endurance } from "./endurance.ts";
+
+export interface LostPlacesDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly isOver: () => boolean;
+}
+
+export class LostPlaces {
+  readonly #deps: LostPlacesDeps;
+  /** The last one that is known to be lost; 0 when none is. */
+  #knownSeq = 0;
+
+  constructor(deps: LostPlacesDeps) {
+    this.#deps = deps;
+  }
+
+  /** To be asked where a record was not found, in order of `seq`. False as soon as one is found, or the journal ends before
+   *  it, or was purged of it. @throws UnreachableError, JournalDamagedError */
+  async isLost(seq: number): Promise<boolean> {
+    const { journal, clock, isOver } = this.#deps;
+    const patience = new Endurance(clock, limits.readBackPatienceMs);
+    while (!isOver()) {
+      const { firstSeq, lastSeq } = await journal.position();
+      this.#knownSeq = Math.min(this.#knownSeq, lastSeq); // a server may cut a damaged store at its next start
+      if (seq < firstSeq || seq > lastSeq) return false;
+      if (seq <= this.#knownSeq) return true;
+      if ((await journal.read(seq)) !== undefined) return false;
+      if (patience.isOver) {
+        this.#knownSeq = seq;
+        return true;
+      }
+      await new Promise<void>((resolve) => clock.after(limits.appendRetryMs, resolve));
+    }
+    return false;
+  }
+}

@@ -1,0 +1,54 @@
+// Whether a snapshot is there that can be read, and not only its manifest: a manifest says that its snapshot was whole when it
+// was written, and nothing of what the storage gives back of it now.
+//
+// All chunks are asked for, once for each snapshot; what this process read itself, or its thread, counts as asked. One that
+// rots afterwards is found by the leader (compactor.ts).
+
+import type { ChainPosition } from "../journal/replay.ts";
+import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
+import { faultIn, type ReadSnapshot } from "../journal/snapshot/restore.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
+
+type Name = Pick<PlacedManifest, "place" | "hash">;
+
+export class ReadableSnapshots {
+  readonly #store: SnapshotStore | undefined;
+  readonly #logger: SnapshotLog;
+  /** Names of those that were read, as many as the store had manifests at the last look. */
+  #read = new Set<string>();
+
+  /** @param store absent where there are none */
+  constructor(store: SnapshotStore | undefined, logger: SnapshotLog) {
+    this.#store = store;
+    this.#logger = logger;
+  }
+
+  /** Takes note of one that was read in whole. */
+  wasRead(snapshot: ReadSnapshot): void {
+    this.#read.add(nameOf(snapshot));
+  }
+
+  /** Whether there is one that can be read, of those that reach where it is asked for. @throws UnreachableError */
+  async has(isReaching: (position: ChainPosition) => boolean): Promise<boolean> {
+    const store = this.#store;
+    if (store === undefined) return false;
+    const placed = await readManifests(store, this.#logger);
+    this.#read = new Set(placed.map(nameOf).filter((name) => this.#read.has(name)));
+    for (const each of placed.filter(({ manifest }) => isReaching(manifest.position)))
+      if (await this.#isReadable(each, store)) return true;
+    return false;
+  }
+
+  async #isReadable(placed: PlacedManifest, store: SnapshotStore): Promise<boolean> {
+    const name = nameOf(placed);
+    if (this.#read.has(name)) return true;
+    const fault = await faultIn(placed.manifest, store);
+    if (fault === undefined) this.#read.add(name);
+    else this.#logger.error({ err: fault, idx: placed.manifest.position.idx }, "a snapshot cannot be read");
+    return fault === undefined;
+  }
+}
+
+function nameOf({ place, hash }: Name): string {
+  return `${place} ${hash}`;
+}

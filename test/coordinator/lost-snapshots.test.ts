@@ -1,0 +1,94 @@
+// Snapshots that stood for what was purged, and cannot be read any more while a leader runs: it learns of it when its server
+// was away, and within an hour, and saves the state that only it holds; whoever starts afterwards has everything.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { keptLog } from "../support/kept-log.ts";
+
+const saved = "no snapshot can be read of what was purged from the journal: the state is saved";
+
+let log: ReturnType<typeof keptLog>;
+let compacted: CompactedSwarm;
+beforeEach(() => {
+  log = keptLog();
+  compacted = new CompactedSwarm();
+});
+afterEach(() => compacted.swarm.stop());
+
+async function purged(): Promise<void> {
+  await compacted.start(undefined, { logger: log.logger });
+  for (let round = 0; round < 3; round += 1) await compacted.work(12);
+  expect(compacted.journal.firstSeq).toBeGreaterThan(1);
+}
+
+const times = (sentence: string) => log.lines.filter(({ msg }) => msg.includes(sentence)).length;
+const failure = async () => (await compacted.swarm.client.status()).journal.snapshotFailure;
+
+async function expectRestartHasAll(): Promise<void> {
+  const replay = await compacted.restarted();
+  expect(fingerprint(replay.state)).toBe(fingerprint(compacted.swarm.watched.settled().state));
+}
+
+describe("where no snapshot can be read", () => {
+  it("once its server was away, the leader saves its own state, once, and a restart has all", async () => {
+    await purged();
+    compacted.spoilAll();
+    await expect(compacted.restarted()).rejects.toThrow("no snapshot can be read");
+    await compacted.reconnect();
+    expect(times(saved)).toBe(1);
+    await expectRestartHasAll();
+    expect(await failure()).toBeUndefined();
+    await compacted.work(1);
+    await compacted.reconnect();
+    expect(times(saved)).toBe(1);
+    await expectRestartHasAll();
+  });
+
+  it("a leader whose server was never away finds it within an hour", async () => {
+    await purged();
+    compacted.spoilAll();
+    compacted.failures = Number.POSITIVE_INFINITY; // or making the next would find it
+    await compacted.clock.advance(limits.snapshotCheckMs + limits.snapshotRetryMsMax);
+    expect(times(saved)).toBe(1);
+    await expectRestartHasAll();
+  });
+
+  it("whoever fails to make the next one over it has it saved", async () => {
+    await purged();
+    compacted.spoilAll();
+    await compacted.work(12);
+    expect(times(saved)).toBe(1);
+    await expectRestartHasAll();
+  });
+
+  it("nothing is saved while the whole journal is there", async () => {
+    await compacted.start(everything, { logger: log.logger });
+    await compacted.work(12);
+    compacted.spoilAll();
+    await compacted.reconnect();
+    expect(times(saved)).toBe(0);
+    await expectRestartHasAll();
+  });
+});
+
+it("where the newest cannot be read, another is made of the one before it at once", async () => {
+  await purged();
+  const made = times("a snapshot was made");
+  compacted.spoilNewest();
+  await compacted.reconnect();
+  expect(times("a snapshot was made")).toBe(made + 1);
+  expect(times(saved)).toBe(0);
+  await expectRestartHasAll();
+});
+
+it("storage that is away is not taken for lost", async () => {
+  await purged();
+  const snapshots = compacted.opened ?? expect.fail("the leader opened the snapshots");
+  snapshots.setCutOff(true);
+  await compacted.reconnect();
+  expect(times(saved)).toBe(0);
+  expect(times("it could not be asked whether the snapshots can be read")).toBe(1);
+  snapshots.setCutOff(false);
+});
