@@ -14,13 +14,15 @@ import type { Catch } from "./hunt.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 
-const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--for MINUTES] [--without FAULTS] [--json]
+const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--for MINUTES] [--without FAULTS]
+                   [--threads N] [--json]
 
   --only     these bugs, by name; \`none\` is the code as it is
   --seeds    as many at most for each (default 500)
   --from     first seed (default 1)
   --for      virtual minutes of a seed until everything heals (default 2)
   --without  leave out faults, with commas between
+  --threads  as many bugs at once (default: one for each core)
   --json     one line for each, for programs`;
 
 /** Bundles find their packages here. */
@@ -51,6 +53,7 @@ const { values } = readFlags(USAGE, () =>
       from: { type: "string", default: "1" },
       for: { type: "string", default: "2" },
       without: { type: "string", default: "" },
+      threads: { type: "string", default: String(availableParallelism()) },
       json: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -77,6 +80,8 @@ function checkFlags(): void {
     throw new UsageError("--seeds must be a whole number from 1");
   if (!isCount(values.from)) throw new UsageError("--from must be a whole number from 0");
   if (!(Number(values.for) > 0)) throw new UsageError("--for must be a number of minutes");
+  if (!/^[1-9]\d?$/.test(values.threads))
+    throw new UsageError("--threads must be a whole number from 1 to 99");
   const unknown = values.without.split(",").find((name) => name !== "" && !isFaultKind(name));
   if (unknown !== undefined) throw new UsageError(`--without: there is no fault ${unknown}`);
 }
@@ -93,7 +98,7 @@ async function visit(animals: readonly Mutant[]): Promise<boolean> {
       tell(hunted, all.length, animals.length);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, keep));
+  await Promise.all(Array.from({ length: Number(values.threads) }, keep));
   await rm(cageFolder, { recursive: true, force: true });
   return sumUp(all);
 }

@@ -57,8 +57,9 @@ export class AgentParty {
     if (this.#lives.size === 0) this.startTwin();
   }
 
-  /** Another process under the same id, whether or not one runs. */
+  /** Another process under the same id, whether or not one runs; where one does, over a way of its own. */
   startTwin(): void {
+    const link = this.#lives.size === 0 ? this.id : `${this.id}/twin`;
     const life = this.#habitat.newLife(this.id, this.machine);
     this.#lives.add(life);
     const { id, kinds, role, type, maxConcurrent, prefetch } = this.#character;
@@ -71,7 +72,7 @@ export class AgentParty {
       ...(type === undefined ? {} : { type }),
       handler: this.#handler(life),
     };
-    const transport = this.#habitat.newConnection(this.id, life);
+    const transport = this.#habitat.newConnection(link, life);
     startAgent(options, { swarm, connection: { kind: "transport", transport }, clock, random, logger }).then(
       (agent) => this.#joined(agent, life),
       (error) => this.#ended(life, error),
@@ -80,6 +81,12 @@ export class AgentParty {
 
   crash(forMs: number): void {
     for (const life of [...this.#lives]) this.#end(life, forMs);
+  }
+
+  /** Its process is started anew, and another one under its id after `ms`. */
+  usurp(ms: number): void {
+    this.crash(0);
+    this.#habitat.engine.after(ms, "usurp", () => this.startTwin());
   }
 
   /** Everything that hangs goes on. */

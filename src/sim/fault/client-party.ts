@@ -95,7 +95,7 @@ export class ClientParty {
       case "cancel":
         return await swarm.cancel(deed.task, { project: deed.project });
       case "query":
-        return await swarm.task(deed.task, { project: deed.project }).outcome({ timeoutMs: 1 });
+        return await swarm.story(deed.task);
       case "await":
         return await swarm.task(deed.task, { project: deed.project }).outcome({ timeoutMs: ACQUIRE_MS });
       case "pause":
@@ -124,25 +124,44 @@ export class ClientParty {
   async #submit(tasks: readonly TaskRequest[], swarm: Swarm): Promise<void> {
     const [first] = tasks;
     if (first !== undefined && tasks.length === 1) return this.#keep(await this.#untilKnown(first, swarm));
+    const refused = tasks.map((task) => this.#call(task));
+    let place = 0;
     for await (const outcome of swarm.submitMany(tasks)) {
+      const call = refused[place];
+      place += 1;
       if (outcome.ok) this.#keep(outcome.handle);
       else if (outcome.error.code === "WAGGLE_OUTCOME_UNKNOWN") {
         this.#habitat.occurrences.note("submit-unknown");
         this.#keep(await this.#untilKnown(outcome.task, swarm));
-      }
+      } else call?.(outcome.error);
     }
   }
 
   /** An unknown outcome is asked again, with the same id. */
   async #untilKnown(task: TaskRequest, swarm: Swarm): Promise<TaskHandle> {
     for (;;) {
+      const refused = this.#call(task);
       try {
         return await swarm.submit(task);
       } catch (error) {
-        if (!(error instanceof WaggleError) || error.code !== "WAGGLE_OUTCOME_UNKNOWN") throw error;
+        if (!(error instanceof WaggleError)) throw error;
+        if (error.code !== "WAGGLE_OUTCOME_UNKNOWN") {
+          refused(error);
+          throw error;
+        }
         this.#habitat.occurrences.note("submit-unknown");
       }
     }
+  }
+
+  /** Notes a call to submit a task. Returns what to tell when it was refused. */
+  #call({ id: task = "" }: TaskRequest): (error: WaggleError) => void {
+    const { engine, history } = this.#habitat;
+    const head = { kind: "call", party: this.#life?.name ?? this.id, task, sentMs: engine.nowMs } as const;
+    const at = history.push(head) - 1;
+    return ({ code }) => {
+      history[at] = { ...head, heardMs: engine.nowMs, refused: code };
+    };
   }
 
   #keep(handle: TaskHandle): void {

@@ -9,14 +9,17 @@ export const faultKinds = {
   reorder: "messages of one party overtake each other",
   cut: "one party hears nothing, or is not heard, and is not told",
   alone: "a coordinator reaches neither the journal nor its like, and all others",
+  "out-of-touch": "an agent neither hears nor is heard for longer than H, and is not told",
   clog: "nothing of one party arrives, then all of it does",
   disconnect: "one party's connection breaks and cannot be made again",
   "server-restart": "every connection breaks, and the journal is away",
   crash: "a process ends where it stands and is started again",
+  blackout: "every coordinator crashes, and the first to start again has another wall clock",
   pause: "a process stands still and goes on",
   slow: "everything that a process does takes long",
-  "clock-jump": "a wall clock jumps by seconds, an hour or nearly a day",
+  "clock-jump": "a wall clock jumps by seconds, an hour, nearly a day or two days",
   twin: "a second process starts under an agent's id",
+  usurped: "an agent is started anew and hears nothing, and a second process starts under its id",
   transfer: "a coordinator is told to stop, hands over, and is started again",
   "ack-lost": "appends are stored and not acknowledged",
   "append-late": "appends are stored long after they were sent, and not acknowledged",
@@ -27,8 +30,10 @@ export const faultKinds = {
   full: "the journal has no room",
   "journal-away": "nobody answers for the journal",
   "tail-cut": "the journal loses its last records, which coordinators still hold",
+  "left-behind": "a standby reads nothing, then the journal loses what it missed, and the leader crashes",
   hole: "the journal loses records within, which every coordinator has read",
   alien: "somebody else writes into the journal",
+  "other-line": "a copy of the swarm, made from a backup, writes its next batch into the journal",
 } as const;
 export type FaultKind = keyof typeof faultKinds;
 
@@ -38,7 +43,7 @@ export interface Fault {
   readonly atMs: number;
   readonly forMs: number;
   /** The party it happens to, `c1/journal` for a coordinator's way to the journal, `leader` for whoever leads when it
-   *  begins; absent: the server. */
+   *  begins, `busy` for the agent whose work may take longest then; absent: the server. */
   readonly of?: string;
   /** Of messages, appends or reads, in (0, 1]. */
   readonly share?: number;
@@ -51,6 +56,8 @@ export interface Fault {
 
 /** Stands for whoever leads. */
 export const LEADER = "leader";
+/** Stands for the agent whose work may take longest. */
+export const BUSY = "busy";
 
 export function isFaultKind(name: string): name is FaultKind {
   return Object.hasOwn(faultKinds, name);

@@ -30,8 +30,16 @@ export class HandlerWatch {
   /** Of each life: what was started in it, and how much runs. */
   readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; running: number }>();
 
+  /** By which whoever began before may count as having run for days, virtual ms. */
+  #clockFailedMs = Number.NEGATIVE_INFINITY;
+
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
+  }
+
+  /** Nobody leads, and whoever does next takes what its own clock says for the time that passed: any limit may be over. */
+  clockFails(): void {
+    this.#clockFailedMs = this.#habitat.engine.nowMs;
   }
 
   /** A handler begins. Returns what to call when it has ended. */
@@ -63,7 +71,7 @@ export class HandlerWatch {
     const { life, signal, startedMs, limitMs } = earlier;
     const { nowMs } = this.#habitat.engine;
     const wasHeld = nowMs - life.heldUntilMs < limits.leaseTtlMs;
-    const isOver = nowMs - startedMs > limitMs - SLACK_MS;
+    const isOver = nowMs - startedMs > limitMs - SLACK_MS || startedMs <= this.#clockFailedMs;
     const mayOverlap = life.hasEnded || signal.aborted || wasHeld || isOver || earlier.isSuperseded();
     if (mayOverlap || earlier.attempt >= later.attempt) return;
     const sentence =

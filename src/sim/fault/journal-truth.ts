@@ -3,11 +3,12 @@
 
 import type { Event, EventType } from "../../core/event.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
+import { Roll } from "../../core/roll.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
 import { Succession } from "../../core/succession.ts";
 import type { Batch } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
-import { Replay } from "../../journal/replay.ts";
+import { type ChainPosition, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
@@ -16,6 +17,7 @@ export class JournalTruth {
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();
+  #roll = new Roll();
   /** Told of every agent that the journal counts as lost. */
   onLapsed: (agent: string) => void = () => undefined;
   readonly #records: JournalRecord[] = [];
@@ -33,6 +35,10 @@ export class JournalTruth {
 
   get state(): SwarmState {
     return this.#replay.state;
+  }
+
+  get position(): ChainPosition {
+    return this.#replay.position;
   }
 
   /** Of the last batch; empty before the first. */
@@ -103,6 +109,7 @@ export class JournalTruth {
     this.#doubtedSeq = undefined;
     this.#replay = new Replay();
     this.#succession = new Succession();
+    this.#roll = new Roll();
     for (const record of this.#records) this.#replay.take(record);
     this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
   }
@@ -118,7 +125,7 @@ export class JournalTruth {
     const isTurn = first?.type !== "TermStarted" && !isBeat;
     const hadRoom = isTurn && bytes.length < limits.turnBytesMax;
     const violations = [
-      ...(hadRoom ? checkAfterTurn(state) : checkInvariants(state)),
+      ...(hadRoom ? checkAfterTurn(state, this.#roll) : checkInvariants(state, this.#roll)),
       ...this.#succession.check(state),
     ];
     for (const { number, name, sentence } of violations)

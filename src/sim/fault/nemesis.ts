@@ -1,7 +1,7 @@
 // Makes the faults of a schedule happen, each from its beginning to its end. Several at once add up.
 
 import type { Engine } from "./engine.ts";
-import { type Fault, LEADER } from "./fault.ts";
+import { BUSY, type Fault, LEADER } from "./fault.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
@@ -10,20 +10,34 @@ export interface Victims {
   links(): Iterable<Link>;
   /** Who leads, or would be the first to. */
   leader(): string;
+  /** The agent with the attempt that may yet take longest, or any. */
+  busiest(): string;
   /** The party's process ends where it stands, and is started again after `forMs`. */
   crash(party: string, forMs: number): void;
+  /** All coordinators end where they stand. This one is started again first, after `forMs`, its wall clock set forward. */
+  blackout(party: string, options: { forMs: number; ms: number }): void;
   /** It is asked to end, and started again `forMs` after it did. */
   stop(party: string, forMs: number): void;
   pause(party: string, forMs: number): void;
   setSlow(party: string, ms: number): void;
   jumpClock(party: string, ms: number): void;
   startTwin(party: string): void;
+  /** Its process is started anew, and another one under its id after `ms`. */
+  usurp(party: string, ms: number): void;
   /** The connections over the link break. */
   disconnect(link: string): void;
   setJournal(condition: JournalCondition | undefined): void;
   writeAlien(): void;
+  /** A batch that would be the next one, had the journal's last been another. */
+  writeOtherLine(): void;
   /** The last records of the journal are lost, up to so many. */
   cutTail(count: number): void;
+  /** …and the leader's process ends, where somebody holds what is lost, and not whoever's way to the journal this is. */
+  loseMissed(link: string): void;
+  /** Whether nothing else may go wrong until the journal has again what it lost. */
+  readonly isDelicate: boolean;
+  /** Whether a party is an agent or a client. */
+  isBystander(party: string): boolean;
   /** Records before the last one are lost, up to so many. */
   makeHole(count: number): void;
   /** Whoever reads must ask anew. */
@@ -48,11 +62,19 @@ export class Nemesis {
   follow(schedule: readonly Fault[]): void {
     for (const planned of schedule) {
       this.#engine.after(planned.atMs, planned.kind, () => {
+        if (!this.#mayBegin(planned)) return;
         const fault = this.#aimed(planned);
         this.#begin(fault);
         this.#engine.after(fault.forMs, "over", () => this.#end(fault));
       });
     }
+  }
+
+  /** A standby that was left behind must hear who holds more, or leads on without it, and rightly. */
+  #mayBegin({ kind }: Fault): boolean {
+    const active = [...this.#active];
+    if (this.#victims.isDelicate || active.some((fault) => fault.kind === "left-behind")) return false;
+    return kind !== "left-behind" || active.every((fault) => this.#victims.isBystander(whoOf(fault)));
   }
 
   /** When something last kept a party from hearing or being heard, virtual ms; a crash does not count. */
@@ -64,6 +86,7 @@ export class Nemesis {
   /** A fault of the leader's is that of who leads when it begins. */
   #aimed(fault: Fault): Fault {
     const { of } = fault;
+    if (of === BUSY) return { ...fault, of: this.#victims.busiest() };
     return of?.startsWith(LEADER) === true
       ? { ...fault, of: of.replace(LEADER, this.#victims.leader()) }
       : fault;
@@ -75,6 +98,8 @@ export class Nemesis {
     switch (kind) {
       case "crash":
         return this.#victims.crash(of, forMs);
+      case "blackout":
+        return this.#victims.blackout(of, { forMs, ms });
       case "transfer":
         return this.#victims.stop(of, forMs);
       case "pause":
@@ -83,8 +108,13 @@ export class Nemesis {
         return this.#victims.jumpClock(of, ms);
       case "twin":
         return this.#victims.startTwin(of);
+      case "usurped":
+        this.#victims.usurp(of, forMs / 2);
+        return this.#changeWeather(fault);
       case "alien":
         return this.#victims.writeAlien();
+      case "other-line":
+        return this.#victims.writeOtherLine();
       case "slow":
         return this.#victims.setSlow(of, ms);
       case "tail-cut":
@@ -101,6 +131,7 @@ export class Nemesis {
 
   #end(fault: Fault): void {
     this.#active.delete(fault);
+    if (fault.kind === "left-behind") this.#victims.loseMissed(fault.of ?? "");
     if (fault.kind !== "crash") this.#endedMs.set(whoOf(fault), this.#engine.nowMs);
     if (fault.kind === "slow") this.#victims.setSlow(fault.of ?? "", 0);
     else this.#changeWeather(fault);
@@ -136,7 +167,13 @@ const linkKinds: ReadonlySet<string> = new Set([
   "cut",
   "clog",
   "disconnect",
+  "out-of-touch",
+  "usurped",
+  "left-behind",
 ]);
+
+/** Nothing passes, in the directions that they touch. */
+const cuts: ReadonlySet<string> = new Set(["cut", "disconnect", "out-of-touch", "left-behind"]);
 
 function touches({ kind, of }: Fault, link: string): boolean {
   if (kind === "alone") return link === of || link === journalOf(of);
@@ -148,7 +185,8 @@ function asSeenBy(link: string, fault: Fault): Fault {
   return fault.kind === "alone" && link === journalOf(fault.of) ? { ...fault, kind: "cut" } : fault;
 }
 
-function journalOf(coordinator = ""): string {
+/** A coordinator's way to the journal. */
+export function journalOf(coordinator = ""): string {
   return `${coordinator}/journal`;
 }
 
@@ -157,7 +195,7 @@ function conditionOf(faults: readonly Fault[], direction: Direction): Condition 
     (fault) => linkKinds.has(fault.kind) && (fault.direction === undefined || fault.direction === direction),
   );
   if (weather.length === 0) return undefined;
-  const isLost = ({ kind }: Fault) => kind === "cut" || kind === "disconnect";
+  const isLost = ({ kind }: Fault) => cuts.has(kind) || (kind === "usurped" && direction === "down");
   return {
     lossShare: weather.some(isLost) ? 1 : shareOf(weather, "loss"),
     duplicateShare: shareOf(weather, "duplicate"),

@@ -1,8 +1,9 @@
 // Which faults a seed meets, drawn from it. Each seed leaves out about half of the kinds, so that some seeds are all
 // of one thing: a fault that is always masked by another finds nothing.
 
+import { limits } from "../../limits.ts";
 import type { Random } from "../random.ts";
-import { type Fault, type FaultKind, faultKinds, LEADER } from "./fault.ts";
+import { BUSY, type Fault, type FaultKind, faultKinds, LEADER } from "./fault.ts";
 
 /** Who there is for faults to happen to. */
 export interface Parties {
@@ -15,8 +16,16 @@ export interface Parties {
 const GAP_MS = 2_500;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
-/** Mean time between two times that a leader is alone, ms. */
-const ALONE_GAP_MS = 25_000;
+/** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults that
+ *  strike anybody, for any time, bring about. A leader that was deposed and cannot know of it is what a swarm rests on. */
+const besides = {
+  alone: 25_000,
+  "out-of-touch": 30_000,
+  usurped: 40_000,
+  "left-behind": 20_000,
+  blackout: 60_000,
+} as const;
+type BesideFault = keyof typeof besides;
 /** A leader is alone for longer than T, so that another one leads and it does not know. */
 const ALONE_MS_MIN = 2_000;
 /** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts). */
@@ -31,10 +40,12 @@ export function drawSchedule(
 ): Fault[] {
   const isMet = (kind: FaultKind) => random.split(`kind/${kind}`).chance(0.5) && !without.has(kind);
   const kinds = (Object.keys(faultKinds) as FaultKind[]).filter(
-    (kind): kind is AnyonesFault => kind !== "alone" && isMet(kind),
+    (kind): kind is AnyonesFault => !isBeside(kind) && isMet(kind),
   );
-  const schedule = isMet("alone") ? drawAlone(random.split("alone"), untilMs) : [];
-  if (kinds.length === 0) return schedule;
+  const schedule = (Object.keys(besides) as BesideFault[])
+    .filter(isMet)
+    .flatMap((kind) => drawBeside(random.split(kind), kind, { parties, untilMs }));
+  if (kinds.length === 0) return inOrder(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
   let freshFromMs = 0;
   for (let atMs = QUIET_MS + random.exponential(gapMs); atMs < untilMs; atMs += random.exponential(gapMs)) {
@@ -49,23 +60,62 @@ export function drawSchedule(
       forMs: Math.round(Math.min(fault.forMs, untilMs - atMs)),
     });
   }
-  return schedule.sort((a, b) => a.atMs - b.atMs);
+  return inOrder(schedule);
 }
 
-/** Beside the others and not among them: what a leader says that was deposed and cannot know of it is what a swarm rests
- *  on, and few faults that strike anybody, for any time, bring it about. */
-function drawAlone(random: Random, untilMs: number): Fault[] {
+function inOrder(schedule: readonly Fault[]): Fault[] {
+  return schedule.toSorted((a, b) => a.atMs - b.atMs);
+}
+
+function drawBeside(
+  random: Random,
+  kind: BesideFault,
+  { parties, untilMs }: { parties: Parties; untilMs: number },
+): Fault[] {
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS; ; ) {
-    atMs += random.exponential(ALONE_GAP_MS);
-    const forMs = Math.min(ALONE_MS_MIN + random.exponential(6_000), untilMs - atMs);
+    atMs += random.exponential(besides[kind]);
+    const fault = drawFaultBeside(random, kind, parties);
+    const forMs = Math.min(fault.forMs, untilMs - atMs);
     if (forMs <= 0) return schedule;
-    schedule.push({ kind: "alone", atMs: Math.round(atMs), forMs: Math.floor(forMs), of: LEADER });
+    schedule.push({ ...fault, atMs: Math.round(atMs), forMs: Math.floor(forMs) });
   }
 }
 
+function drawFaultBeside(random: Random, kind: BesideFault, { agents, coordinators }: Parties): Undated {
+  switch (kind) {
+    case "alone":
+      return {
+        kind,
+        forMs: ALONE_MS_MIN + random.exponential(6_000),
+        of: LEADER,
+        // What it appends is stored, and it does not hear so.
+        ...(random.chance(0.5) ? { direction: "down" } : {}),
+      };
+    case "out-of-touch":
+      return {
+        kind,
+        forMs: limits.agentLostMs + 2_000 + random.exponential(6_000),
+        of: random.chance(0.7) ? BUSY : random.pick(agents),
+      };
+    case "usurped":
+      return { kind, forMs: 1_000 + 6_000 * random.fraction(), of: random.pick(agents) };
+    case "blackout": {
+      const of = random.pick(coordinators);
+      return { kind, forMs: 100 + random.exponential(2_000), of, ms: aJump(random) };
+    }
+    // For less than T: it is silent to itself for longer than to whoever read on, and looks first.
+    case "left-behind":
+      return { kind, forMs: 300 + 900 * random.fraction(), of: `${random.pick(coordinators)}/journal` };
+  }
+}
+
+function isBeside(kind: FaultKind): kind is BesideFault {
+  return Object.hasOwn(besides, kind);
+}
+
 /** What may strike anybody at any time. */
-type AnyonesFault = Exclude<FaultKind, "alone">;
+type AnyonesFault = Exclude<FaultKind, BesideFault>;
 type Undated = Omit<Fault, "atMs">;
 
 function drawFault(random: Random, kind: AnyonesFault, parties: Parties): Undated {
@@ -119,6 +169,7 @@ function drawFault(random: Random, kind: AnyonesFault, parties: Parties): Undate
     case "journal-away":
       return { kind, forMs };
     case "alien":
+    case "other-line":
       return { kind, forMs: 0 };
     case "hole":
     case "tail-cut":
@@ -145,7 +196,7 @@ function aShare(random: Random): number {
 }
 
 const HOUR_MS = 3_600_000;
-const jumps = [HOUR_MS, -HOUR_MS, 23 * HOUR_MS, -23 * HOUR_MS, 7_000, -7_000];
+const jumps = [HOUR_MS, 23 * HOUR_MS, 49 * HOUR_MS, 7_000].flatMap((ms) => [ms, -ms]);
 
 function aJump(random: Random): number {
   return random.pick(jumps);

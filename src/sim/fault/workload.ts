@@ -120,8 +120,12 @@ function drawAgent(random: Random, id: string): Character {
   };
 }
 
+/** Of tasks, those that take longer than an agent may be silent: what becomes of them when it is. */
+const LONG_SHARE = 0.06;
 /** Mean time between two deeds of all clients, ms. */
 const GAP_MS = 900;
+/** Mean time between two questions of a program that watches its tasks, ms. */
+const WATCH_GAP_MS = 500;
 /** Settings are made first, and so often again. */
 const FIRST_DEED_MS = 300;
 
@@ -150,7 +154,21 @@ class DeedDrawer {
     const gapMs = GAP_MS * (0.4 + 2 * this.#random.fraction());
     for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(gapMs))
       deeds.push(this.#deed(Math.round(atMs)));
-    return deeds;
+    return this.#random.chance(0.5) ? [...deeds, ...this.#watch(deeds, untilMs)] : deeds;
+  }
+
+  /** One of the programs shows on a screen how its tasks stand: whoever asks often meets each moment of a fail-over. */
+  #watch(deeds: readonly Deed[], untilMs: number): Deed[] {
+    const submits = deeds.filter((deed) => deed.does === "submit");
+    const { client } = this.#when(0);
+    const questions: Deed[] = [];
+    for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(WATCH_GAP_MS)) {
+      const known = submits.filter((deed) => deed.atMs < atMs);
+      if (known.length === 0) continue;
+      const { id: task = "", project = "" } = this.#random.pick(this.#random.pick(known).tasks);
+      questions.push({ atMs: Math.round(atMs), client, does: "query", task, project });
+    }
+    return questions;
   }
 
   #when(atMs: number): { readonly atMs: number; readonly client: string } {
@@ -190,7 +208,8 @@ class DeedDrawer {
   #task(atMs: number): TaskRequest {
     const random = this.#random;
     const wallMs = WALL_START_MS + atMs;
-    const timeoutMs = 3_000 + random.below(20_000);
+    const isLong = random.chance(LONG_SHARE);
+    const timeoutMs = isLong ? 40_000 + random.below(20_000) : 3_000 + random.below(20_000);
     const stallMs = random.chance(0.08) ? 1_000 + random.below(4_000) : undefined;
     const limitMs = Math.min(timeoutMs, stallMs ?? timeoutMs);
     return {
@@ -198,7 +217,7 @@ class DeedDrawer {
       kind: random.pick(kinds),
       project: random.pick(projects),
       user: random.pick(users),
-      payload: payloadOf({ ...this.#orders(), limitMs }),
+      payload: payloadOf({ ...(isLong ? this.#longOrders() : this.#orders()), limitMs }),
       timeoutMs,
       maxAttempts: 1 + random.below(4),
       ...(random.chance(0.1) ? { role: ROLE } : {}),
@@ -209,6 +228,11 @@ class DeedDrawer {
       ...(random.chance(0.08) ? { notBefore: wallMs + random.below(20_000) } : {}),
       ...(stallMs === undefined ? {} : { stallMs }),
     };
+  }
+
+  /** Longer than an agent may be silent and than a lease. */
+  #longOrders(): Omit<Orders, "limitMs"> {
+    return { does: "complete", ms: 10_000 + this.#random.below(20_000), reportsProgress: true };
   }
 
   #orders(): Omit<Orders, "limitMs"> {

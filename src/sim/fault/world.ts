@@ -1,6 +1,9 @@
 // A whole swarm in virtual time: its parties, what they do, and what happens to them. Runs one seed from its beginning
 // through its faults to the quiet after them, when everything accepted has to end.
 
+import type { OpenAttempt } from "../../core/state.ts";
+import { batchIndex } from "../../ids.ts";
+import { encodeBatch, hashOf } from "../../journal/batch.ts";
 import { limits } from "../../limits.ts";
 import { checkHistory } from "../history/check-history.ts";
 import { Random } from "../random.ts";
@@ -14,7 +17,7 @@ import type { JournalCondition } from "./journal-fates.ts";
 import { JournalTruth } from "./journal-truth.ts";
 import type { Life, MachineClock } from "./life.ts";
 import type { Link } from "./link.ts";
-import { Nemesis, SERVER, type Victims } from "./nemesis.ts";
+import { journalOf, Nemesis, SERVER, type Victims } from "./nemesis.ts";
 import { Operator } from "./operator.ts";
 import type { Workload } from "./workload.ts";
 
@@ -38,12 +41,14 @@ export interface WorldOptions {
 const LIVENESS_MS = 8 * 60_000;
 /** …and then everybody has heard of everything, ms. */
 const SETTLING_MS = 20_000;
-/** Clocks are wrong by less than a day: beyond that is the horizon of idempotency, and tasks are forgotten. */
-const SKEW_MS_MAX = 23 * 3_600_000;
+/** Clocks are wrong by days, and nothing is forgotten: the horizon of idempotency is in led time. */
+const SKEW_MS_MAX = 72 * 3_600_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
 /** Within so long a coordinator has begun and follows, ms. */
 const STARTING_MS = 3_000;
+/** A leader that ended with the journal's end is started again after so many T: another leads by then. */
+const RESTART_TIMEOUTS = 4;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
 const READING_MS = 15_000;
 
@@ -57,6 +62,9 @@ export class World implements Victims {
   readonly #operator: Operator;
   readonly #partyById: ReadonlyMap<string, Party>;
   readonly #nemesis: Nemesis;
+  readonly #handlers: HandlerWatch;
+  /** A standby does not hold what the journal lost. */
+  #isOneBehind = false;
 
   constructor(options: WorldOptions) {
     const { seed, workload } = options;
@@ -65,7 +73,7 @@ export class World implements Victims {
     this.habitat = new Habitat(random.split("habitat"), options.log);
     this.truth = new JournalTruth(this.habitat);
     this.truth.onLapsed = (agent) => this.#requireLost(agent);
-    const handlers = new HandlerWatch(this.habitat);
+    this.#handlers = new HandlerWatch(this.habitat);
     this.#coordinators = workload.coordinators.map(
       (character) => new CoordinatorParty(character, this.habitat, this.truth),
     );
@@ -73,7 +81,7 @@ export class World implements Victims {
       (character) =>
         new AgentParty(character, {
           habitat: this.habitat,
-          watch: handlers,
+          watch: this.#handlers,
           random: random.split(`handlers/${character.id}`),
         }),
     );
@@ -102,6 +110,7 @@ export class World implements Victims {
     await this.#runUntil(engine.nowMs + SETTLING_MS, () => false, signal);
     if (this.#hasFound()) return;
     this.#noteUntold();
+    this.#noteKept();
     for (const coordinator of this.#coordinators) coordinator.read();
     this.#judgeHistory();
   }
@@ -117,8 +126,27 @@ export class World implements Victims {
     return this.#coordinators.find(({ isLeading }) => isLeading)?.id ?? coordinators[0]?.id ?? "";
   }
 
+  busiest(): string {
+    const { agentById, taskById, at } = this.truth.state;
+    const attempts = [...agentById.values()].flatMap(({ online, open }) =>
+      online ? [...open.values()] : [],
+    );
+    const leftMs = ({ task, assignedAt }: OpenAttempt) =>
+      assignedAt + (taskById.get(task)?.spec.timeoutMs ?? 0) - at;
+    const [longest] = attempts.toSorted((one, other) => leftMs(other) - leftMs(one));
+    return this.#agents.find(({ id }) => id === longest?.agent)?.id ?? this.#agents[0]?.id ?? "";
+  }
+
   crash(party: string, forMs: number): void {
     if (!this.#isNeeded(party)) this.#partyById.get(party)?.crash(forMs);
+  }
+
+  blackout(party: string, { forMs, ms }: { forMs: number; ms: number }): void {
+    if (!this.truth.isWhole) return;
+    this.jumpClock(party, ms);
+    this.#handlers.clockFails();
+    for (const { id } of this.#coordinators) this.crash(id, id === party ? forMs : 2 * forMs);
+    this.habitat.occurrences.note("blackout");
   }
 
   stop(party: string, forMs: number): void {
@@ -153,27 +181,56 @@ export class World implements Victims {
 
   /** The end of the journal is lost, as far as somebody who goes on still has it: what nobody has cannot come back. */
   cutTail(count: number): void {
+    if (this.#isHeldByAll() && !this.#mayFork()) this.#loseTail(count, this.#coordinators);
+  }
+
+  /** @returns how many were lost: no more than `holders` have read since they began, who hold only the newest of what was
+   *  there before, and take the rest for lost */
+  #loseTail(count: number, holders: readonly CoordinatorParty[]): number {
     const { stream, jetStream, occurrences } = this.habitat;
-    if (!this.#isHeldByAll() || stream.lastSeq === stream.firstSeq || this.#mayFork()) return;
-    // Whoever began in between holds only the newest, and takes the rest for lost.
-    const bornMs = Math.max(...this.#coordinators.map(({ life }) => life?.bornMs ?? 0));
+    if (!this.truth.isWhole) return 0;
+    const bornMs = Math.max(...holders.map(({ life }) => life?.bornMs ?? 0));
     const held = this.truth.storedSince(bornMs + STARTING_MS);
     const lost = Math.min(count, held, stream.lastSeq - stream.firstSeq);
-    if (lost < 1) return;
+    if (lost < 1) return 0;
     jetStream.restart();
     stream.loseTail(lost);
     occurrences.note("tail-cut");
     this.truth.lostTail(stream.lastSeq);
+    return lost;
+  }
+
+  /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not. */
+  loseMissed(link: string): void {
+    const behind = this.#coordinators.find(({ id }) => link === journalOf(id));
+    const leader = this.#coordinators.find(({ isLeading }) => isLeading);
+    const holder = this.#coordinators.find((each) => each !== behind && each !== leader);
+    if (leader === undefined || behind === leader || holder === undefined) return;
+    const { idx, leaderTimeoutMs } = this.truth.state;
+    const missed = idx - (behind?.knownIdx ?? idx);
+    if (missed < 1 || (holder.knownIdx ?? 0) < idx || this.#mayFork()) return;
+    if (this.#loseTail(missed, [holder]) < 1) return;
+    this.#isOneBehind = true;
+    this.habitat.occurrences.note("standby-left-behind");
+    leader.crash(RESTART_TIMEOUTS * leaderTimeoutMs);
+  }
+
+  get isDelicate(): boolean {
+    if (this.truth.isWhole) this.#isOneBehind = false;
+    return this.#isOneBehind;
+  }
+
+  isBystander(party: string): boolean {
+    return [...this.#agents, ...this.#clients].some(({ id }) => id === party);
   }
 
   /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
   makeHole(count: number): void {
     const { stream, jetStream, occurrences } = this.habitat;
-    // What is in flight is not known to its leader yet, which would ask for ever what became of it.
-    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count - limits.batchesInFlightMax);
-    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq - limits.batchesInFlightMax) return;
+    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
+    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq) return;
     jetStream.restart();
-    stream.loseMiddle(fromSeq, Math.min(count, stream.lastSeq - limits.batchesInFlightMax - fromSeq));
+    stream.loseMiddle(fromSeq, count);
     occurrences.note("hole-made");
     this.truth.lostMiddle(stream.lastSeq);
   }
@@ -182,9 +239,22 @@ export class World implements Victims {
     this.habitat.jetStream.restart();
   }
 
+  usurp(party: string, ms: number): void {
+    this.#agents.find(({ id }) => id === party)?.usurp(ms);
+  }
+
   /** Not where a lost end is to come back: what it displaced would be lost for good. */
   writeAlien(): void {
     if (this.truth.isWhole) this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
+  }
+
+  /** As a coordinator would that went on from a backup which lacks the last batch. */
+  writeOtherLine(): void {
+    const { journal, term, idx } = this.truth.position;
+    if (!this.truth.isWhole || idx === 0) return;
+    const prev = hashOf(Buffer.from("what stood there in the copy"));
+    const header = { journal, term, idx: batchIndex(idx + 1), prev, at: this.truth.state.at };
+    this.habitat.stream.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
   }
 
   /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
@@ -272,6 +342,16 @@ export class World implements Victims {
       "everything-accepted-ends",
       `${LIVENESS_MS / 1_000} s after all was well, ${taskById.size} tasks have not ended: ${some.join(", ")}${who}`,
     );
+  }
+
+  /** What has ended takes no place any more: its agent knows, and the leader knows that it knows. */
+  #noteKept(): void {
+    for (const { id, online, open } of this.truth.state.agentById.values())
+      for (const { task, attempt, state } of online ? open.values() : [])
+        this.habitat.found(
+          "places-are-given-back",
+          `attempt ${attempt} of ${task}, which has ended, takes a place of ${id} and is ${state}`,
+        );
   }
 
   #noteUntold(): void {

@@ -35,9 +35,11 @@ export function checkAnswers(
 }
 
 function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenSent): string | undefined {
-  if (observed.kind === "assigned" || observed.kind === "submit") return undefined; // check-tasks.ts
+  // check-tasks.ts
+  if (observed.kind === "assigned" || observed.kind === "submit" || observed.kind === "call")
+    return undefined;
   if (observed.kind === "told")
-    return wrongOutcome(observed.outcome, line.taskById.get(observed.outcome.task), observed.at.idx);
+    return wrongOutcome(observed.outcome, line.taskById.get(observed.outcome.task), line, observed.at.idx);
   if (observed.answer === undefined) return undefined;
   const to = observed.at?.idx ?? line.lastIdx;
   // A standby answers for exactly the batch that it has read up to.
@@ -47,7 +49,7 @@ function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenS
     case "cancel":
       return wrongCancel(observed, life, moments);
     case "await":
-      return wrongAwait(observed, life, moments);
+      return wrongAwait(observed, life, line, moments);
     case "query":
       return wrongQuery(observed, life, moments);
     case "result":
@@ -75,11 +77,12 @@ function wrongCancel(
 function wrongAwait(
   { answer, project }: AwaitObserved,
   life: TaskLife | undefined,
+  line: JournalLine,
   moments: Moments,
 ): string | undefined {
   if (answer === undefined) return undefined;
   if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
-  if (answer !== "live") return wrongOutcome(answer, life, moments.to);
+  if (answer !== "live") return wrongOutcome(answer, life, line, moments.to);
   // `live` means only that the end will be told: one that does not fit the answer follows on its own.
   return life !== undefined && life.submittedIdx <= moments.to
     ? undefined
@@ -110,14 +113,25 @@ function wrongQuery(
     : `is said to be ${answer.state} after ${answer.attempts}, which it was not from batch ${from} to ${to}`;
 }
 
-function wrongOutcome(outcome: Outcome, life: TaskLife | undefined, to: number): string | undefined {
+function wrongOutcome(
+  outcome: Outcome,
+  life: TaskLife | undefined,
+  line: JournalLine,
+  to: number,
+): string | undefined {
   const ended = life?.ended;
   if (life === undefined || ended === undefined || ended.idx > to)
     return `is told ${outcome.state} by batch ${to}, and had not ended`;
   const attempts = life.stretches.at(-1)?.attempts ?? 0;
   if (outcome.state !== ended.state || outcome.attempts !== attempts)
     return `is told ${outcome.state} after ${outcome.attempts}, and is ${ended.state} after ${attempts}`;
-  if (ended.event.type !== "TaskCompleted" || outcome.gone === true) return undefined;
+  if (outcome.gone === true) {
+    const firstIdx = line.firstKeptAt(to);
+    return ended.idx < firstIdx
+      ? undefined
+      : `is told that its end is gone, which batch ${ended.idx} has, and the record is kept from ${firstIdx} on`;
+  }
+  if (ended.event.type !== "TaskCompleted") return undefined;
   const { result, encoding, agent } = ended.event;
   const isSame = outcome.result === result && outcome.encoding === encoding && outcome.agent === agent;
   return isSame ? undefined : "is told another result, or another agent's, than the journal has";

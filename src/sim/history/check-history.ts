@@ -5,12 +5,14 @@
 import type { JournalRecord } from "../../journal/journal.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
+import { checkLives } from "./check-lives.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
 import { checkFold, checkReadings } from "./check-readings.ts";
 import {
   checkAccepted,
   checkAssigned,
   checkAttempts,
+  checkCalls,
   checkNotAccepted,
   checkTaskLives,
   type TaskExpectations,
@@ -36,8 +38,10 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkFreshness(observations, known),
     ...checkAccepted(observations, line, known, expectations),
     ...checkNotAccepted(observations, line, known),
+    ...checkCalls(observations, line),
     ...checkAssigned(observations, line),
     ...checkAttempts(line),
+    ...checkLives(line),
     ...checkAnswers(observations, line, known),
     ...checkCapacity(line),
     ...checkReadings(readings, line),

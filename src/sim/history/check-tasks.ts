@@ -6,7 +6,7 @@ import type { Event, TaskSpec } from "../../core/event.ts";
 import { limits } from "../../limits.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import type { JournalLine, TaskLife } from "./journal-line.ts";
-import type { AssignedObserved, Observation, SubmitObserved } from "./observation.ts";
+import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
 export interface TaskExpectations {
@@ -86,6 +86,24 @@ export function checkNotAccepted(
     if (isItemsOwn && life !== undefined && life.submittedIdx <= known.idx(observed))
       return [violation("P5", "refused", observed, `is refused (${observed.refused}), though it was known`)];
     return [];
+  });
+}
+
+/** A program that was told no by every call to submit a task, whatever its client heard, told the truth to its user:
+ *  the task is not there. What the network sent twice may come to be later. */
+export function checkCalls(observations: readonly Observation[], line: JournalLine): Violation[] {
+  const callsByTask = new Map<string, CallObserved[]>();
+  const isOpen = new Set<string>();
+  for (const observed of observations) {
+    if (observed.kind === "call")
+      callsByTask.set(observed.task, [...(callsByTask.get(observed.task) ?? []), observed]);
+    const mayCome = observed.kind === "call" ? observed.refused === undefined : "isCopy" in observed;
+    if (mayCome && "task" in observed) isOpen.add(observed.task);
+  }
+  return [...callsByTask].flatMap(([task, [call]]) => {
+    if (call === undefined || isOpen.has(task) || !line.taskById.has(task)) return [];
+    const sentence = `throws ${call.refused}, as every other call, and the task stands in the journal`;
+    return [violation("P5", "calls", call, sentence)];
   });
 }
 

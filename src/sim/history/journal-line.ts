@@ -1,7 +1,7 @@
 // The final journal as the checkers read it: the one line of committed batches, and each task's life along it, told
 // from the events alone. On purpose not `apply`: a second opinion that shares no code with what it judges.
 
-import type { Event, TaskSpec } from "../../core/event.ts";
+import type { Event, TaskSpec, TrimReason } from "../../core/event.ts";
 import type { EndedTaskState, LiveTaskState } from "../../core/state.ts";
 import { batchIndex, type Term } from "../../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
@@ -51,12 +51,17 @@ const endOf: Partial<Record<Event["type"], EndedTaskState>> = {
   TaskExpired: "expired",
 };
 
+/** Why the audit begins later where nobody wanted it to. */
+const losses: ReadonlySet<TrimReason> = new Set(["hole", "tail-lost"]);
+
 export class JournalLine {
   /** By place: `batches[idx - 1]`. */
   readonly batches: readonly LineBatch[];
   readonly taskById = new Map<string, TaskLife>();
   /** What no journal may hold: a task submitted twice, ended twice, assigned when it was not queued. */
   readonly faults: string[] = [];
+  /** The first batch of the audit, as it was moved on, in order. */
+  readonly #trims: { readonly idx: number; readonly firstIdx: number; readonly wasLost: boolean }[] = [];
   /** Tasks whose newest attempt is not confirmed, by its agent. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
@@ -74,8 +79,17 @@ export class JournalLine {
     return this.batches[idx - 1];
   }
 
+  /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on; that it
+   *  is put on record comes after the swarm goes on. */
+  firstKeptAt(idx: number): number {
+    return this.#trims.findLast((trim) => trim.idx <= idx || trim.wasLost)?.firstIdx ?? 1;
+  }
+
   #take(event: Event, idx: number): void {
     switch (event.type) {
+      case "AuditTrimmed":
+        this.#trims.push({ idx, firstIdx: event.firstIdx, wasLost: losses.has(event.reason) });
+        return;
       case "TaskSubmitted":
         return this.#submit(event, idx);
       case "TaskReleased":

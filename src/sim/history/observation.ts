@@ -29,6 +29,8 @@ interface Asked extends Observed {
   readonly stale?: true;
   /** Code of a refusal that says nothing of the task: nothing was done by this request. */
   readonly refused?: string;
+  /** The network made it: nobody asked a second time. */
+  readonly isCopy?: true;
 }
 
 export interface SubmitObserved extends Asked {
@@ -102,6 +104,13 @@ export interface AssignedObserved extends Observed {
   readonly token: string;
 }
 
+/** A program's call to submit a task, however many requests the client made of it, and what the call threw: that it does
+ *  not know is no refusal. */
+export interface CallObserved extends Asked {
+  readonly kind: "call";
+  readonly task: string;
+}
+
 /** What was asked about one task, with whatever came of it. */
 export type AskedObservation =
   | SubmitObserved
@@ -110,7 +119,7 @@ export type AskedObservation =
   | QueryObserved
   | ResultObserved;
 
-export type Observation = AskedObservation | ToldObserved | AssignedObserved;
+export type Observation = AskedObservation | ToldObserved | AssignedObserved | CallObserved;
 
 /** What one reader of the journal, or one coordinator, holds for a place of it. */
 export interface Reading {

@@ -75,7 +75,8 @@ export class RecordingTransport implements Transport {
   /** Notes a copy of a request that the network made: without an answer, whatever becomes of it. */
   noteCopy(subject: string, payload: Uint8Array): void {
     const { now, party, record } = this.#recorder;
-    for (const observed of this.#askedIn(subject, payload, { party, sentMs: now() })) record(observed);
+    const head = { party, sentMs: now(), isCopy: true as const };
+    for (const observed of this.#askedIn(subject, payload, head)) record(observed);
   }
 
   subscribe(subject: string, handler: (message: Message) => void, options?: SubscribeOptions): Subscription {
@@ -140,6 +141,7 @@ export class RecordingTransport implements Transport {
 interface Head {
   readonly party: string;
   readonly sentMs: number;
+  readonly isCopy?: true;
 }
 
 function projectItems(

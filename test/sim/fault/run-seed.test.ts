@@ -3,9 +3,10 @@
 
 import { describe, expect, it } from "vitest";
 import { encodeBatch } from "../../../src/journal/batch.ts";
-import { type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
+import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
+import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
 import { Random } from "../../../src/sim/random.ts";
 
@@ -53,6 +54,24 @@ describe("a seed", () => {
     const { findings, occurrences } = await runSeed(aRequest({ schedule }));
     expect(findings).toEqual([]);
     expect(occurrences).toMatchObject({ "term-begun-by-another": 1, deposed: 1 });
+  });
+
+  it("comes through the loss of what one standby has not read: who holds it puts it back, and leads", async () => {
+    const schedule = [{ kind: "left-behind", atMs: 6_000, forMs: 900, of: "c1/journal" }] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "standby-left-behind": 1, "tail-refilled": 1 });
+  });
+
+  it.each<[Fault, Occurrence]>([
+    [{ kind: "other-line", atMs: 6_000, forMs: 0 }, "dead-record"],
+    [{ kind: "out-of-touch", atMs: 3_000, forMs: 12_000, of: "busy" }, "agent-lost"],
+    [{ kind: "usurped", atMs: 4_000, forMs: 4_000, of: "a2" }, "agent-fenced"],
+    [{ kind: "blackout", atMs: 6_000, forMs: 500, of: "c1", ms: 49 * 3_600_000 }, "blackout"],
+  ])("comes through %o", async (fault, occurrence) => {
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule: [fault] }));
+    expect(findings).toEqual([]);
+    expect(occurrences[occurrence]).toBeGreaterThan(0);
   });
 
   it("ends with the reason of the signal", async () => {

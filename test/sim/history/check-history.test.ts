@@ -49,7 +49,8 @@ describe("a true history", () => {
 
   it("is still true with questions that nobody answered", () => {
     const unanswered = recorded.observations.map((observed): Observation => {
-      if (observed.kind === "told" || observed.kind === "assigned") return observed;
+      if (observed.kind === "told" || observed.kind === "assigned" || observed.kind === "call")
+        return observed;
       const { heardMs: _heard, at: _at, answer: _answer, refused: _refused, ...asked } = observed;
       return asked as Observation;
     });
@@ -172,6 +173,28 @@ describe("what is broken on purpose", () => {
     }
   });
 
+  it("an end that is said to be no longer kept, before the record was moved on beyond it", () => {
+    const observations = recorded.observations.map((observed): Observation => {
+      if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
+      const { task, state, attempts } = observed.outcome;
+      return { ...observed, outcome: { task, state, attempts, gone: true } };
+    });
+    expectOnly({ observations }, "P5 answers");
+    const endedIdx = lineOf(recorded).taskById.get("done")?.ended?.idx ?? 0;
+    const trimmed = (firstIdx: number, { at = "TaskCompleted", reason = "retention" } = {}) =>
+      edited((event) => {
+        const isThere = event.type === at && (!("task" in event) || event.task === "done");
+        return isThere ? [event, { type: "AuditTrimmed", firstIdx, reason } as unknown as Event] : [event];
+      });
+    expect(names({ observations, journal: trimmed(endedIdx + 1) })).not.toContain("P5 answers");
+    expect(names({ observations, journal: trimmed(endedIdx) })).toContain("P5 answers");
+    // What was lost is put on record later.
+    const late = { at: "TermEnded" };
+    expect(names({ observations, journal: trimmed(endedIdx + 1, late) })).toContain("P5 answers");
+    const lost = { ...late, reason: "hole" };
+    expect(names({ observations, journal: trimmed(endedIdx + 1, lost) })).not.toContain("P5 answers");
+  });
+
   it("an attempt that the journal did not give", () => {
     for (const change of [{ agent: "a2" }, { token: "other" }, { attempt: 2 }, { task: "unknown" }])
       expect(names(changed("assigned", undefined, change))).toEqual(["P4 assigned"]);
@@ -195,6 +218,36 @@ describe("what is broken on purpose", () => {
       event.type === "AgentJoined" ? [{ ...event, maxConcurrent: 0 }] : [event],
     );
     expect(names({ journal })).toContain("P7 capacity");
+  });
+
+  it("a program that is told no by every call, though the task was accepted", () => {
+    const call = { kind: "call", party: "client", task: "waiting", sentMs: 0, heardMs: 1 } as const;
+    const no: Observation = { ...call, refused: "WAGGLE_UNREACHABLE" };
+    const { observations } = recorded;
+    expectOnly({ observations: [...observations, no] }, "P5 calls");
+    expectOnly({ observations: [...observations, { ...no, task: "never" }] });
+    expectOnly({ observations: [...observations, no, { ...call, sentMs: 2 }] });
+    const copy = { ...anAccepted({ task: "waiting" }), answer: undefined, at: undefined, isCopy: true };
+    expectOnly({ observations: [...observations, no, copy as Observation] });
+  });
+
+  it("a fenced life that joins again", () => {
+    const life = { agent: "a1", incarnation: "a1-1" };
+    const left = { type: "AgentLeft", ...life, reason: "fenced" } as unknown as Event;
+    const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
+    const journal = (events: readonly Event[]) =>
+      edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]));
+    expect(names({ journal: journal([left, joined]) })).toContain("P4 lives");
+    expect(names({ journal: journal([joined, left]) })).not.toContain("P4 lives");
+  });
+
+  it("an attempt that counts as lost though its agent goes on", () => {
+    const lost = edited((event) =>
+      event.type === "TaskFailed"
+        ? [{ ...event, type: "TaskDeadLettered", failure: { class: "lost", error: "" } } as unknown as Event]
+        : [event],
+    );
+    expect(names({ journal: lost })).toContain("P4 lives");
   });
 
   it("more slots granted than there are", () => {

@@ -1,0 +1,61 @@
+// Lives of agents along the journal: one that was fenced does not join again, and one that goes on loses nothing (P4). An
+// agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held it.
+
+import type { Event } from "../../core/event.ts";
+import type { JournalLine } from "./journal-line.ts";
+import type { Violation } from "./violation.ts";
+
+export function checkLives(line: JournalLine): Violation[] {
+  const lives = new Lives(line);
+  for (const { idx, events } of line.batches) for (const event of events) lives.take(event, idx);
+  return lives.violations;
+}
+
+class Lives {
+  readonly violations: Violation[] = [];
+  readonly #line: JournalLine;
+  readonly #fenced = new Set<string>();
+  /** By life: what was called lost of it and is excused when it ends. */
+  readonly #lostByLife = new Map<string, string>();
+
+  constructor(line: JournalLine) {
+    this.#line = line;
+  }
+
+  take(event: Event, idx: number): void {
+    switch (event.type) {
+      case "AgentJoined":
+        if (this.#fenced.has(lifeOf(event)))
+          this.#violate(`batch ${idx} has ${lifeOf(event)} join again, which was fenced`);
+        return;
+      case "AgentLeft":
+        this.#lostByLife.delete(lifeOf(event));
+        if (event.reason === "fenced") this.#fenced.add(lifeOf(event));
+        return;
+      case "AttemptFailed":
+      case "TaskDeadLettered": {
+        const attempt = this.#line.taskById.get(event.task)?.attempts.get(event.attempt);
+        if (event.failure.class === "lost" && attempt !== undefined)
+          this.#lostByLife.set(lifeOf(attempt), `attempt ${event.attempt} of ${event.task} in batch ${idx}`);
+        return;
+      }
+      case "TaskAssigned": {
+        const life = lifeOf(event);
+        const lost = this.#lostByLife.get(life);
+        this.#lostByLife.delete(life);
+        if (lost !== undefined) this.#violate(`${life} goes on, and lost ${lost}`);
+        return;
+      }
+      default:
+        return; // of no life
+    }
+  }
+
+  #violate(sentence: string): void {
+    this.violations.push({ promise: "P4", checker: "lives", sentence });
+  }
+}
+
+function lifeOf({ agent, incarnation }: { readonly agent: string; readonly incarnation: string }): string {
+  return `${agent}/${incarnation}`;
+}
