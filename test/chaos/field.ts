@@ -46,6 +46,8 @@ export interface FieldPlan {
   readonly hasProxies: boolean;
   /** Of the journal's stream, when it is to be created small. */
   readonly bytesMax?: number;
+  /** Whether parties write down once a minute what memory they have in use. */
+  readonly samplesMemory: boolean;
   /** How long ended tasks are known, ms. Without: the default, a day. */
   readonly rememberMs?: number;
   readonly reaper: Reaper;
@@ -83,7 +85,7 @@ export class Field {
     this.processes = new SwarmProcesses({ ...rest, leaderTimeout, replicas, urlsFor }, transport);
   }
 
-  /** Resolves when the swarm leads, agents serve and tasks are accepted. */
+  /** Resolves when the swarm leads, agents serve and tasks are accepted. @throws NotBegunError */
   static async open(plan: FieldPlan): Promise<Field> {
     mkdirSync(plan.folder, { recursive: true });
     const transport = await connectNats({ urls: plan.servers.urls, name: "chaos" });
@@ -91,9 +93,9 @@ export class Field {
     try {
       await field.#start();
       return field;
-    } catch (error) {
+    } catch (cause) {
       await field.close();
-      throw error;
+      throw new NotBegunError(`the swarm did not begin: ${String(cause)}`, { cause });
     }
   }
 
@@ -260,6 +262,11 @@ export class Field {
 /** The swarm did not come back: a finding, not a fault of the tool. */
 export class StuckError extends Error {
   override readonly name = "StuckError";
+}
+
+/** What earlier legs left of the servers lets no swarm begin. */
+export class NotBegunError extends Error {
+  override readonly name = "NotBegunError";
 }
 
 async function proxiesFor(plan: FieldPlan): Promise<Map<string, readonly TcpProxy[]>> {

@@ -8,8 +8,9 @@ import { checkHistory } from "../../src/sim/history/check-history.ts";
 import type { Violation } from "../../src/sim/history/violation.ts";
 import { Field, type FieldPlan, StuckError } from "./field.ts";
 import { type Recoveries, recoveriesOf } from "./figures.ts";
+import { type MemoryRow, MemorySampler } from "./memory.ts";
 import type { Part } from "./parts.ts";
-import { type MemoryRow, MemorySampler } from "./soak.ts";
+import { longLived } from "./soak.ts";
 import { within } from "./within.ts";
 
 const QUIET_MS = 90_000;
@@ -52,7 +53,7 @@ export async function runLeg(options: LegOptions): Promise<LegResult> {
   mkdirSync(plan.folder, { recursive: true });
   const field = await Field.open(plan);
   try {
-    const sampler = options.part.samplesMemory === true ? new MemorySampler(field) : undefined;
+    const sampler = plan.samplesMemory ? new MemorySampler(() => longLived(field)) : undefined;
     const ran = await runRounds(field, options);
     const load = loadavg()[1] ?? 0;
     const result = { ...(await judge(field, options, ran)), memory: sampler?.stop() ?? [], load };
@@ -78,30 +79,51 @@ async function runRounds(field: Field, { part, firstRound, rounds, onRound, sign
     }
     field.note("peace");
     await field.quiesce(QUIET_MS);
-    return { rounds: done, stuck: undefined };
+    return { rounds: done, stuck: undefined, isWhole: true };
   } catch (error) {
     if (!(error instanceof StuckError)) throw error;
     field.note(`stuck: ${error.message}`);
-    return { rounds: done, stuck: `round ${firstRound + done}: ${error.message}` };
+    return {
+      rounds: done,
+      stuck: `round ${firstRound + done}: ${error.message}`,
+      isWhole: await cameBack(field, part),
+    };
   }
+}
+
+/** Whether a swarm that was stuck comes back once everything is healed: what only coordinators hold meanwhile is not lost,
+ *  and is to be judged when they have put it back. */
+async function cameBack(field: Field, part: Part): Promise<boolean> {
+  try {
+    if (part.restartsServersToRead === true) await restartServers(field);
+    await field.quiesce(QUIET_MS);
+    field.note("it came back late");
+    return true;
+  } catch (error) {
+    if (!(error instanceof StuckError)) throw error;
+    field.note(`it did not come back either when all was healed: ${error.message}`);
+    return false;
+  }
+}
+
+async function restartServers(field: Field): Promise<void> {
+  for (const server of field.plan.servers.members)
+    await within(RESTART_MS, `server ${server.name} runs again`, server.restart());
 }
 
 async function judge(
   field: Field,
   { part }: LegOptions,
-  { rounds, stuck }: { readonly rounds: number; readonly stuck: string | undefined },
+  { rounds, stuck, isWhole }: Awaited<ReturnType<typeof runRounds>>,
 ): Promise<Omit<LegResult, "memory" | "load">> {
   const { accepted } = field.processes.counts;
   const troubles = [...field.processes.troubles];
   field.heal();
   await field.endParties();
   for (const why of new Set(field.witness.interruptions)) field.note(`the witness could not read on: ${why}`);
-  if (part.restartsServersToRead === true)
-    for (const server of field.plan.servers.members)
-      await within(RESTART_MS, `server ${server.name} runs again`, server.restart());
+  if (part.restartsServersToRead === true) await restartServers(field);
   const { observations, seen, line } = await field.collect();
   const readings = field.witness.readings();
-  const isWhole = stuck === undefined;
   const history = { observations, readings, journal: line };
   return {
     rounds,

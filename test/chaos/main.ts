@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { durationIn } from "../../src/config/duration.ts";
 import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
 import { readFlags } from "../support/script-flags.ts";
-import type { FieldPlan } from "./field.ts";
+import { type FieldPlan, NotBegunError } from "./field.ts";
 import { runLeg, shownViolations } from "./leg.ts";
 import { type Part, parts } from "./parts.ts";
 import { Progress } from "./progress.ts";
@@ -159,15 +159,21 @@ async function runOneLeg(
   { tally, partTally, rounds, progress, reaper }: LegContext,
 ): Promise<{ readonly isClean: boolean; readonly isHopeless: boolean }> {
   const plan = planOf(part, servers, partTally, reaper);
-  const result = await runLeg({
+  const options = {
     part,
     plan,
     firstRound: partTally.rounds,
     rounds: Math.min(part.roundsPerLeg, rounds - partTally.rounds),
-    onRound: (round) => progress.at(round),
+    onRound: (round: number) => progress.at(round),
     keepsEvidence: values.keep,
     signal: interrupted.signal,
+  };
+  const result = await runLeg(options).catch((error: unknown) => {
+    if (!(error instanceof NotBegunError)) throw error;
+    progress.say(`  ${error.message}; the same command goes on with new servers`);
+    return undefined;
   });
+  if (result === undefined) return { isClean: false, isHopeless: true };
   tally.add(partTally, result);
   const shown = shownViolations(result);
   for (const sentence of result.troubles) progress.say(`  ${sentence}`);
@@ -191,6 +197,7 @@ function planOf(part: Part, servers: Servers, { server, legs }: PartTally, reape
     payloadBytes: part.payloadBytes ?? 100,
     recordsEvery: part.recordsEvery ?? 1,
     hasProxies: part.hasProxies === true,
+    samplesMemory: part.samplesMemory === true,
     reaper,
     ...(part.bytesMax === undefined ? {} : { bytesMax: part.bytesMax }),
     ...(part.rememberMs === undefined ? {} : { rememberMs: part.rememberMs }),

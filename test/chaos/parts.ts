@@ -170,10 +170,13 @@ async function strikeStreamLeader(field: Field, round: number): Promise<void> {
   const figure = `stream leader ${isKill ? "killed" : "stopped"} → next accept` as const;
   const { atMs } = field.mark({ figure });
   await server.kill(isKill ? "SIGKILL" : "SIGSTOP");
-  await field.accepted(atMs);
-  await field.between(0, 3_000);
-  if (isKill) await server.restart();
-  else await server.kill("SIGCONT");
+  try {
+    await field.accepted(atMs);
+    await field.between(0, 3_000);
+  } finally {
+    if (isKill) await server.restart();
+    else await server.kill("SIGCONT");
+  }
   await field.until("all servers are up to date", () => field.admin.isWhole(), 60_000);
   await field.accepted(monotonicMs());
 }

@@ -71,15 +71,19 @@ function recoveryTable(tallies: readonly PartTally[]): string {
 /** Of processes that lived throughout: after the warm-up, and at the end. */
 function memoryTable(tallies: readonly PartTally[]): string {
   const rows = tallies.flatMap((tally) =>
-    tally.memory.map(({ process, before, after }) => [
+    tally.memory.map(({ process, measure = "resident", before, after }) => [
       ...nameOf(tally),
       process,
+      measure,
       mebibytes(before),
       mebibytes(after),
       `${((after / before - 1) * 100).toFixed(1)} %`,
     ]),
   );
-  return table(["part", "server", "T", "process", "MiB after the warm-up", "MiB at the end", "growth"], rows);
+  return table(
+    ["part", "server", "T", "process", "memory", "MiB after the warm-up", "MiB at the end", "growth"],
+    rows,
+  );
 }
 
 function mebibytes(bytes: number): string {

@@ -10,12 +10,14 @@ import { coordinatorBeatSchema } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { historyFile } from "./history-file.ts";
+import { inUseFileOf } from "./memory.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { ClientOrders, ClientReport, ProcessStart } from "./processes/start.ts";
 import type { Reaper } from "./reaper.ts";
 import { within } from "./within.ts";
 
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
+const probe = new URL("./processes/in-use-probe.mjs", import.meta.url).href;
 const LOG_LINES_KEPT = 200;
 /** From SIGKILL to its end: only a machine that is stuck takes so long. */
 const KILL_MS = 30_000;
@@ -106,6 +108,8 @@ export interface SwarmPlan {
   readonly ratePerSecond: number;
   readonly payloadBytes: number;
   readonly recordsEvery: number;
+  /** Whether parties write down once a minute what memory they have in use. */
+  readonly samplesMemory: boolean;
   /** `1s`, as the flag takes it. */
   readonly leaderTimeout: string;
   readonly replicas: number;
@@ -181,8 +185,9 @@ export class SwarmProcesses {
       () => {
         const flags = ["--nats", urlsFor(name).join(","), "--swarm", swarm, "--json"];
         const more = ["--leader-timeout", leaderTimeout, "--replicas", String(replicas)];
-        return spawn(process.execPath, [launcher, "up", ...flags, ...more], {
+        return spawn(process.execPath, [...this.#probe, launcher, "up", ...flags, ...more], {
           cwd: this.#plan.folder,
+          env: this.#env(name),
           stdio: ["ignore", "pipe", "pipe"],
         });
       },
@@ -218,10 +223,19 @@ export class SwarmProcesses {
         recordsEvery,
       };
       const file = fileURLToPath(new URL(`./processes/${main}.ts`, import.meta.url));
-      const child = fork(file, [JSON.stringify(start)], { execArgv: ["--import", "tsx"], silent: true });
+      const execArgv = [...this.#probe, "--import", "tsx"];
+      const child = fork(file, [JSON.stringify(start)], { execArgv, env: this.#env(name), silent: true });
       child.on("message", (report: ClientReport) => this.#heard(name, report));
       return child;
     });
+  }
+
+  get #probe(): readonly string[] {
+    return this.#plan.samplesMemory ? ["--import", probe] : [];
+  }
+
+  #env(party: string): NodeJS.ProcessEnv {
+    return { ...process.env, IN_USE_FILE: inUseFileOf(this.#plan.folder, party) };
   }
 
   #heard(name: string, report: ClientReport): void {

@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
 import type { Figure } from "./figures.ts";
 import type { LegResult } from "./leg.ts";
-import type { MemoryRow } from "./soak.ts";
+import type { MemoryRow } from "./memory.ts";
 
 /** JSON has no infinity: an hour stands for never. */
 export const NEVER_MS = 3_600_000;
