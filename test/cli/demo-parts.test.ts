@@ -4,13 +4,22 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
+import { submitFor } from "../../src/cli/demo/asking.ts";
 import { findTextFiles } from "../../src/cli/demo/files.ts";
-import { chanceOf, demoAgents, demoUsers, paceMs, troubledAgent } from "../../src/cli/demo/scenario.ts";
+import {
+  chanceOf,
+  type DemoTask,
+  demoAgents,
+  demoUsers,
+  paceMs,
+  troubledAgent,
+} from "../../src/cli/demo/scenario.ts";
 import { DemoTally } from "../../src/cli/demo/tally.ts";
 import { demoKinds } from "../../src/cli/demo/work.ts";
 import { limits } from "../../src/limits.ts";
+import { aClient } from "../client/client-fixture.ts";
 
 function aFolder(files: Record<string, string | Buffer>): string {
   const folder = mkdtempSync(join(tmpdir(), "waggle-files-"));
@@ -168,5 +177,38 @@ describe("the tally", () => {
       { user: "ben", tasks: 3, completed: 2, waitMsMean: (100 + 300 + 300) / 3, waitMsMax: 300 },
     ]);
     expect(tally.outlineShares(troubledAgent, 2)).toEqual([0.5, 0]);
+  });
+});
+
+describe("what a user asks for", () => {
+  it("is told of before it is sent, for who is stopped then may have it accepted all the same", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const [user] = demoUsers(["a.md"], "run");
+    if (user === undefined) throw new Error("nobody asks");
+    const stopped = new AbortController();
+    const told: string[] = [];
+    const onSubmit = (tasks: readonly DemoTask[]) => {
+      expect(leader.of("submit")).toEqual([]);
+      told.push(...tasks.map(({ id }) => id));
+    };
+    const asking = submitFor(
+      swarm,
+      { ...user, startsAfterMs: 0 },
+      {
+        signal: stopped.signal,
+        onSubmit,
+        onEnd: () => expect.unreachable("nothing was accepted"),
+      },
+    );
+    asking.catch(() => undefined);
+    await vi.waitFor(() => expect(leader.of("submit")).not.toEqual([]));
+    await clock.advance(100);
+    stopped.abort(new Error("Ctrl-C"));
+    await expect(asking).rejects.toThrow();
+    const [submit] = leader.of("submit") as unknown as { body: { tasks: { id: string }[] } }[];
+    expect(submit?.body.tasks.map(({ id }) => id)).toEqual(told.slice(0, submit?.body.tasks.length));
+    expect(told).toContain(user.tasks[0]?.id);
   });
 });

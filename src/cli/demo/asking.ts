@@ -12,7 +12,8 @@ export interface EndedTask {
 
 export interface AskingHooks {
   readonly signal: AbortSignal;
-  readonly onAccepted: (task: DemoTask) => void;
+  /** Before the tasks are sent: from here on any of them may be accepted, whether its answer comes or not. */
+  readonly onSubmit: (tasks: readonly DemoTask[]) => void;
   readonly onEnd: (task: DemoTask) => void;
 }
 
@@ -20,22 +21,21 @@ export interface AskingHooks {
 export async function submitFor(
   swarm: Swarm,
   { user, tasks, startsAfterMs, atOnce, pauseMs }: DemoUser,
-  { signal, onAccepted, onEnd }: AskingHooks,
+  { signal, onSubmit, onEnd }: AskingHooks,
 ): Promise<EndedTask[]> {
   const taskById = new Map(tasks.map((task) => [task.id, task]));
   const waits: Promise<EndedTask>[] = [];
   await setTimeout(startsAfterMs, undefined, { signal });
   for (let at = 0; at < tasks.length; at += atOnce) {
     if (at > 0) await setTimeout(pauseMs, undefined, { signal });
-    const requests = tasks
-      .slice(at, at + atOnce)
-      .map(({ id, kind, file }) => ({ id, kind, user, payload: { file } }));
+    const together = tasks.slice(at, at + atOnce);
+    const requests = together.map(({ id, kind, file }) => ({ id, kind, user, payload: { file } }));
+    onSubmit(together);
     for await (const one of swarm.submitMany(requests, { signal })) {
       if (!one.ok) throw one.error;
       const task = taskById.get(one.handle.id);
       if (task === undefined) continue;
       const wait = one.handle.outcome({ signal }).then((outcome) => ({ task, outcome }));
-      onAccepted(task);
       wait.then(
         () => onEnd(task),
         () => undefined, // what went wrong is thrown below, when its turn comes

@@ -135,7 +135,9 @@ async function carryOut(context: VerbContext, work: DemoWork, started: Started):
     counting.catch(() => undefined); // thrown below, unless something else went wrong before
     const hooks = {
       signal,
-      onAccepted: ({ id }: DemoTask) => void open.add(id),
+      onSubmit: (tasks: readonly DemoTask[]) => {
+        for (const { id } of tasks) open.add(id);
+      },
       onEnd: ({ id, user }: DemoTask) => {
         open.delete(id);
         progress.ended(user);
