@@ -1,10 +1,10 @@
 // What one agent that reports progress 10,000 times a second does to everybody else's tasks: their p99, from submit to
-// result, with the flood over without it. Within a round a second with and a second without take turns, so that whatever
-// else the machine does meets both alike. Real processes on a real nats-server.
+// result, with the flood over without it. Within a round a second with and a second without take turns, so that
+// whatever else the machine does meets both alike. Real processes on a real nats-server.
 //
 //   npm run bench:progress-flood                     seven rounds; exits 1 where the median ratio is above 2
 //   npm run bench:progress-flood -- --rate 50000     a worse agent
-//   npm run bench:progress-flood -- --verb result    one that floods with something else: heartbeat, join, result, release
+//   npm run bench:progress-flood -- --verb result    one that floods with heartbeat, join, result or release
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";

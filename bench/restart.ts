@@ -1,5 +1,5 @@
-// How long a restart takes on real stores: reading a snapshot of so many live tasks, and a tail of so many events, from files
-// and from JetStream (the nats-server on the PATH).
+// How long a restart takes on real stores: reading a snapshot of so many live tasks, and a tail of so many events, from
+// files and from JetStream (the nats-server on the PATH).
 //   npm run bench:restart                     all; some minutes; exits 1 when a requirement is not met
 //   npm run bench:restart -- --tasks N        snapshots of only so many live tasks
 //   npm run bench:restart -- --events N       a tail of only so many events

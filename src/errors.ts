@@ -116,8 +116,8 @@ export class UnreachableError extends WaggleError {
   }
 }
 
-/** Somebody answers, and not as the protocol says: a coordinator of another version, or somebody who is none. Asking again
- *  does not help. */
+/** Somebody answers, and not as the protocol says: a coordinator of another version, or somebody who is none. Asking
+ *  again does not help. */
 export class UnreadableAnswerError extends UnreachableError {}
 
 /** A broker could not be started, or is not what this data folder needs. */
@@ -148,8 +148,8 @@ export class JournalDamagedError extends WaggleError {
   }
 }
 
-/** Records of a journal, or what stands for them, are not found: for good, or because who was asked does not know them yet,
- *  as servers that fail over do not. */
+/** Records of a journal, or what stands for them, are not found: for good, or because who was asked does not know
+ *  them yet, as servers that fail over do not. */
 export class MissingRecordsError extends JournalDamagedError {}
 
 /** A bug: an invariant does not hold. Never caught except to stop. */

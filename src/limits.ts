@@ -92,7 +92,8 @@ export const limits = {
   /** …and before one that found no room is. */
   journalFullRetryMs: 1_000,
 
-  /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it, too. */
+  /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it,
+   *  too. */
   streamMissingMs: 5_000,
   /** How often it is looked at where the journal begins and ends: so long after a hole something may be acknowledged
    *  that only this process holds. */
@@ -101,8 +102,8 @@ export const limits = {
   readBackPatienceMs: 5_000,
   /** …and so is whatever a coordinator that starts, or begins anew, misses in the journal or its snapshots. */
   lossPatienceMs: 5_000,
-  /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has yet to
-   *  save what the journal lost. */
+  /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has
+   *  yet to save what the journal lost. */
   lossPatienceRunningMs: 60_000,
   /** Pause before it looks again. */
   catchUpRetryMs: 1_000,
@@ -204,9 +205,9 @@ export const limits = {
   /** Of the reports that agents send, those a leader listens to, a second for each place: the SDK's, and as many again
    *  for one whose timers are late. */
   progressPerPlaceMax: 8,
-  /** Messages of one agent that a leader listens to, a second of each sort, beyond what any agent sends that keeps to the
-   *  protocol: a heartbeat a second; a join or a leave, and again after a pause that grows; two messages of results under
-   *  way, with all that wait in each. */
+  /** Messages of one agent that a leader listens to, a second of each sort, beyond what any agent sends that keeps
+   *  to the protocol: a heartbeat a second; a join or a leave, and again after a pause that grows; two messages of
+   *  results under way, with all that wait in each. */
   agentMessagesMax: { heartbeats: 20, joins: 20, results: 2_000, "slot-requests": 2_000 },
   /** An agent that goes on sending too much is told of in the log once in a while, not each second. */
   agentFloodQuietMs: 60_000,
@@ -399,7 +400,8 @@ export const limits = {
   concentrationAssignments: 1_000,
   /** …which it does when one agent's share is above 2/n of the agents and this: the better of two may get all. */
   concentrationSlack: 0.2,
-  /** Kinds whose assignments are watched, those assigned last: at most some 60 KB each, where each has a thousand agents. */
+  /** Kinds whose assignments are watched, those assigned last: at most some 60 KB each, where each has a thousand
+   *  agents. */
   concentrationKindsMax: 1_000,
   /** An alert that has not held for so long has ended: one that comes and goes is said twice a minute at most. */
   concentrationQuietMs: 60_000,
@@ -503,8 +505,8 @@ export const limits = {
   snapshotChunkBytesMax: 512 * 1024,
   /** Chunks that whoever reads a snapshot asks for ahead: enough to hide the way to a server, 2 MiB in memory. */
   snapshotChunksAhead: 4,
-  /** A snapshot is due after so many events: a restart takes at most 10 s for a million, of which half are left for what
-   *  comes while it is made, and for a newest snapshot that cannot be read. */
+  /** A snapshot is due after so many events: a restart takes at most 10 s for a million, of which half are left for
+   *  what comes while it is made, and for a newest snapshot that cannot be read. */
   snapshotEvents: 500_000,
   /** …or so many bytes of journal, however few events: what a disk or a wire gives in some seconds. */
   snapshotBytes: 512 * 1024 ** 2,
@@ -523,10 +525,11 @@ export const limits = {
   /** What is kept of the journal for those who read it, unless an operator says otherwise. */
   auditRetentionMs: 7 * 24 * 3_600_000,
   auditRetentionBytes: 10 * 1024 ** 3,
-  /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the one
-   *  line or record that comes then does not raise it. */
+  /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the
+   *  one line or record that comes then does not raise it. */
   snapshotSliceMs: 12,
-  /** Rows of a snapshot that are worked on between two looks whether a slice is over, where a row takes microseconds. */
+  /** Rows of a snapshot that are worked on between two looks whether a slice is over, where a row takes
+   *  microseconds. */
   snapshotStepRows: 1_024,
 
   // --- the command line -----------------------------------------------------------------------

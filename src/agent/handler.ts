@@ -37,8 +37,8 @@ export interface HandlerContext {
    *  something may acquire only what comes later in name order. Rejects as `Agent.acquire` does, and with an
    *  AbortError when the attempt's `signal` is aborted. */
   readonly acquire: (resources: string | readonly string[], options?: AcquireOptions) => Promise<Slot>;
-  /** Adds tokens spent by this attempt. They are charged to its project's budget, however the attempt ends; one
-   *  that reports none is charged what was estimated. At most 400,000,000 count. @throws RangeError unless `count` is an
+  /** Adds tokens spent by this attempt. They are charged to its project's budget, however the attempt ends; one that
+   *  reports none is charged what was estimated. At most 400,000,000 count. @throws RangeError unless `count` is an
    *  integer ≥ 0 */
   readonly reportTokens: (count: number) => void;
 }

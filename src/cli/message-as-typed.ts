@@ -17,8 +17,8 @@ const attributeByField: Readonly<Record<string, string>> = {
   labels: "label",
 };
 
-/** The message of a refusal to `command`. It names the flag in the place of the field; before it, where a value that was
- *  typed cannot be and the message names neither. */
+/** The message of a refusal to `command`. It names the flag in the place of the field; before it, where a value that
+ *  was typed cannot be and the message names neither. */
 export function messageAsTyped({ code, message, field }: WaggleError, command: Command): string {
   if (field === undefined) return message;
   const option = optionOf(field, command);

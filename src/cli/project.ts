@@ -1,5 +1,5 @@
-// `waggle project set|remove|list|show`: a project's share, limits and budget. Not here: what the values may be together
-// (core/next-settings.ts).
+// `waggle project set|remove|list|show`: a project's share, limits and budget. Not here: what the values may be
+// together (core/next-settings.ts).
 
 import { Argument, Command } from "commander";
 import type { ProjectPatch } from "../core/settings-patch.ts";

@@ -1,7 +1,7 @@
-// One question to the swarm and what became of it; and the same question again until there is an answer.
-// Not here: submitting and awaiting, which ask for many at once and keep their own order (submitter.ts,
-// awaited-tasks.ts). Who waits for an answer when somebody else begins to lead waits no longer: the one that was asked may
-// be stopped or cut off. The one thing to know: only `no-leader` proves that nothing was done.
+// One question to the swarm and what became of it; and the same question again until there is an answer. Not here:
+// submitting and awaiting, which ask for many at once and keep their own order (submitter.ts, awaited-tasks.ts). Who
+// waits for an answer when somebody else begins to lead waits no longer: the one that was asked may be stopped or cut
+// off. The one thing to know: only `no-leader` proves that nothing was done.
 
 import type { z } from "zod";
 import type { Aborts } from "../abort.ts";

@@ -24,8 +24,9 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with NoLeaderError or UnreachableError when the journal
- *  cannot be read, JournalDamagedError or LossError when it is not what it should be. */
+/** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with
+ *  NoLeaderError or UnreachableError when the journal cannot be read, JournalDamagedError or LossError when it is
+ *  not what it should be. */
 export class EventStream extends Observable<JournaledEvent> implements AsyncIterable<JournaledEvent> {
   readonly #reading: EventReading;
 

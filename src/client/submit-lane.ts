@@ -61,8 +61,8 @@ export class SubmitLane {
     this.#schedule();
   }
 
-  /** Somebody else leads now: what the one before has not answered, which the asker ends, is asked again at once, and so is
-   *  what waits because nobody led. */
+  /** Somebody else leads now: what the one before has not answered, which the asker ends, is asked again at once,
+   *  and so is what waits because nobody led. */
   hurry(): void {
     this.#hurry.abort();
     this.#hurry = new AbortController();

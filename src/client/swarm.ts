@@ -137,9 +137,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws as `story`; InvalidValueError when the task has not had that attempt */
   replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;
 
-  /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they
-   *  are drained, and stopped when that takes longer than `limits.closeDrainMs`, 5 s; what they then still run is
-   *  run elsewhere. After that, waits under way end with UnreachableError, streams without an error; the tasks go on. Idempotent. */
+  /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they are
+   *  drained, and stopped when that takes longer than `limits.closeDrainMs`, 5 s; what they then still run is run
+   *  elsewhere. After that, waits under way end with UnreachableError, streams without an error; the tasks go on.
+   *  Idempotent. */
   close(): Promise<void>;
 }
 

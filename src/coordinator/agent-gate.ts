@@ -1,6 +1,7 @@
-// How many messages of one agent the leader listens to: so many a second of each sort, which is more than an agent sends
-// that keeps to the protocol. One that does not hold back costs the leader a look at the subject for each message too
-// many, and for a request a refusal; and nobody else anything. One bucket for each sort an agent, filled as time passes.
+// How many messages of one agent the leader listens to: so many a second of each sort, which is more than an agent
+// sends that keeps to the protocol. One that does not hold back costs the leader a look at the subject for each message
+// too many, and for a request a refusal; and nobody else anything. One bucket for each sort an agent, filled as time
+// passes.
 
 import type { Clock } from "../clock.ts";
 import { type AgentRow, placesOf } from "../core/state.ts";

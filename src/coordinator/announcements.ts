@@ -3,10 +3,10 @@
 //
 // The rule: an announcement counts for 2·T after it was heard, by our own clock, and for no longer; so the word of a
 // coordinator that died delays an election by no more than that. And words must become deeds: anybody may publish here,
-// so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what is
-// announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
-// (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, who says that it leads is left to
-// lead for T, as if it had appended. Announcements decide nothing else.
+// so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
+// is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
+// (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, who says that it leads is left
+// to lead for T, as if it had appended. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import type { CoordinatorBeat } from "../protocol/schemas.ts";

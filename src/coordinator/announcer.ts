@@ -1,6 +1,6 @@
-// What a coordinator says of itself on the subject `coordinator`, and who it hears there: each announces who it is and how
-// far it holds the journal, for the others and for clients that watch for a new term; and answers who asks with its own.
-// Not here: what is made of what the others say (announcements.ts).
+// What a coordinator says of itself on the subject `coordinator`, and who it hears there: each announces who it is and
+// how far it holds the journal, for the others and for clients that watch for a new term; and answers who asks with its
+// own. Not here: what is made of what the others say (announcements.ts).
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";

@@ -1,6 +1,6 @@
-// Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. Asynchronous and
-// bounded by a page; nothing is parsed for a page, its batches pass through as bytes. A server that takes over may not know
-// yet what it holds: only what is not found for `limits.journalHoleMs` is taken to be lost.
+// Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. Asynchronous and bounded
+// by a page; nothing is parsed for a page, its batches pass through as bytes. A server that takes over may not know yet
+// what it holds: only what is not found for `limits.journalHoleMs` is taken to be lost.
 
 import type { Clock } from "../clock.ts";
 import type { EndedTask } from "../core/state.ts";

@@ -2,8 +2,9 @@
 // answer follows on the client's own subject, like the outcome of a task that ends just then.
 //
 // The rule: one task never keeps the others waiting. Where the journal is damaged at the batch that ended a task, that
-// task is answered with `WAGGLE_JOURNAL_DAMAGED` and with what the state knows of its end; where a batch is not found yet,
-// the task is to be asked about again, and where the journal cannot be read just now, or takes long, all not read yet are.
+// task is answered with `WAGGLE_JOURNAL_DAMAGED` and with what the state knows of its end; where a batch is not found
+// yet, the task is to be asked about again, and where the journal cannot be read just now, or takes long, all not read
+// yet are.
 
 import { unreachable } from "../assert.ts";
 import type { Clock } from "../clock.ts";

@@ -1,8 +1,8 @@
-// Whether a coordinator that has read the journal so far, and cannot read on, may throw away what it folded and begin anew:
-// what stood where it was is purged, lost or replaced.
+// Whether a coordinator that has read the journal so far, and cannot read on, may throw away what it folded and begin
+// anew: what stood where it was is purged, lost or replaced.
 //
-// The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has read, or the last
-// batch that it applied still stands where it read it. Else the fault is believed, after patience.
+// The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has
+// read, or the last batch that it applied still stands where it read it. Else the fault is believed, after patience.
 
 import type { Clock } from "../clock.ts";
 import { MissingRecordsError } from "../errors.ts";
@@ -25,8 +25,8 @@ export interface BeginAnewDeps {
   readonly isOver: () => boolean;
 }
 
-/** Resolves with whether it may. What is missing is looked for again for `limits.lossPatienceRunningMs`, longer while another
- *  leads. @param cause why the journal cannot be read on */
+/** Resolves with whether it may. What is missing is looked for again for `limits.lossPatienceRunningMs`, longer
+ *  while another leads. @param cause why the journal cannot be read on */
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
   const { clock, isLed, isOver } = deps;
   const endurance = new Endurance(clock, limits.lossPatienceRunningMs);
@@ -53,8 +53,8 @@ async function isLossless(deps: BeginAnewDeps): Promise<boolean> {
   return (await isOnRecord(deps)) || (await isOvertaken(deps));
 }
 
-/** Whether the last batch that was applied, and with it all before, stands where it was read: at most dead records behind
- *  it were replaced. */
+/** Whether the last batch that was applied, and with it all before, stands where it was read: at most dead records
+ *  behind it were replaced. */
 async function isOnRecord({ journal, recent, folded }: BeginAnewDeps): Promise<boolean> {
   const { places, position } = folded();
   const seq = places.seqOf(position.idx);

@@ -14,6 +14,7 @@ import type { ChainPosition } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { Committer } from "./committer.ts";
 import { type FollowedTime, JournalClock } from "./journal-clock.ts";
+import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 
 export interface CampaignDeps {
   /** Of this coordinator; stands in the journal as the term's leader. */
@@ -72,10 +73,9 @@ export class Campaign {
         hooks.onWon({ records, started, at, time, sentMonotonicMs });
       },
       onDead: (record) => dead.push(record), // whoever folds them tells of them
-      onRefilled: (records) => logger.error({ records }, "the journal had lost its end: it was put back"),
+      onRefilled: (records) => tellRefilled(logger, records),
       onTailLost: (_, error) => hooks.onHalted(error),
-      onTailKeptOut: (cause) =>
-        logger.error({ err: cause }, "the journal lost its end, and does not take it back yet"),
+      onTailKeptOut: (cause) => tellKeptOut(logger, cause),
       onPlaceLost: () => {
         // Others may have read it: a term that nobody leads.
         this.#committer.stop();

@@ -1,9 +1,9 @@
 // Reads the journal from its newest snapshot to where it ends now: how a coordinator begins, and begins anew.
 //
-// What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it holds,
-// and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is believed, by who runs
-// already after `limits.lossPatienceRunningMs`, unless another coordinator leads, for then it is for that one to save what the
-// journal lost.
+// What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it
+// holds, and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is
+// believed, by who runs already after `limits.lossPatienceRunningMs`, unless another coordinator leads, for then it is
+// for that one to save what the journal lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
 //                                                  where none says that it does for 2·T, goes on from the snapshot

@@ -25,8 +25,8 @@
 //     │            our term, not ours  → halt: a fork
 //     └ full:     the same bytes again after a while; nothing is answered meanwhile
 //
-// A batch that was sent again is committed only where no other record than ours stands before it: the journal may have lost
-// its end meanwhile, and another have written up to the very position that is expected.
+// A batch that was sent again is committed only where no other record than ours stands before it: the journal may have
+// lost its end meanwhile, and another have written up to the very position that is expected.
 //
 // Only the oldest uncommitted batch is ever resolved; what was said of the later ones is forgotten then and asked
 // again, because their positions follow from the oldest one's.
@@ -70,10 +70,11 @@ export interface CommitterEvents {
   onDead(record: JournalRecord, reason: DeadReason): void;
   /** The journal had lost so many committed records of its end, and has them again. */
   onRefilled(records: number): void;
-  /** The journal ends at `lastSeq`, before what was committed, and what is missing is not held any more. Nothing more is
-   *  sent until `continueBehind`. */
+  /** The journal ends at `lastSeq`, before what was committed, and what is missing is not held any more. Nothing
+   *  more is sent until `continueBehind`. */
   onTailLost(lastSeq: number, error: JournalDamagedError): void;
-  /** The journal has lacked some of what was committed for long, and does not take it back. Called again while it is so. */
+  /** The journal has lacked some of what was committed for long, and does not take it back. Called again while it is
+   *  so. */
   onTailKeptOut(cause: unknown): void;
   /** The journal counts a record behind what was committed that nobody will ever read there. */
   onPlaceLost(error: JournalDamagedError): void;
@@ -127,7 +128,8 @@ export class Committer {
   #lastSeq: number;
   /** Places behind it that count as dead, of which nothing can be read. */
   #lostPlaces = 0;
-  /** Until this batch is committed, others may have read in a place that is lost what we hold in flight, and gone on. */
+  /** Until this batch is committed, others may have read in a place that is lost what we hold in flight, and gone
+   *  on. */
   #hiddenIdx = 0;
   #tail: ChainTail;
   /** Of what is not held any more: a server that just took over may answer from before. */
@@ -227,8 +229,7 @@ export class Committer {
     for (let entry = this.#entries[0]; entry?.storedSeq !== undefined; entry = this.#entries[0]) {
       if (entry.isUnproven) return void this.#resolve(entry, { kind: "stored", seq: entry.storedSeq });
       this.#entries.shift();
-      this.#lastSeq = entry.storedSeq;
-      this.#lostPlaces = 0;
+      this.#goOnBehind(entry.storedSeq);
       const { idx, term, hash, journal, bytes } = entry.batch;
       this.#recent.add({ seq: entry.storedSeq, bytes }, this.#clock.monotonicMs());
       this.#tail = { idx, term, hash, journal };
@@ -286,6 +287,11 @@ export class Committer {
     return this.#lastSeq + this.#lostPlaces;
   }
 
+  #goOnBehind(seq: number): void {
+    this.#lastSeq = seq;
+    this.#lostPlaces = 0;
+  }
+
   /** Takes a batch that was sent again for stored where no other record than ours stands before it. That none is found
    *  proves nothing, and is for who reads back (read-back.ts).
    *  @throws JournalDamagedError when another stands there; UnreachableError: then it is sent again */
@@ -320,15 +326,14 @@ export class Committer {
         return;
       }
       if (verdict === "over") return;
-      this.#lastSeq = seq;
-      this.#lostPlaces = 0;
+      this.#goOnBehind(seq);
       this.#recent.add(record, this.#clock.monotonicMs());
       this.#events.onDead(record, verdict);
     }
   }
 
-  /** Whether nobody will ever read what stood in a place. Where others have, and it was the batch that is sent again, that
-   *  one is dead to them (docs/adr/0014-a-place-that-nobody-can-read-is-dead.md). */
+  /** Whether nobody will ever read what stood in a place. Where others have, and it was the batch that is sent
+   *  again, that one is dead to them (docs/adr/0014-a-place-that-nobody-can-read-is-dead.md). */
   async #isLost(seq: number): Promise<boolean> {
     if (!(await this.#lost.isLost(seq)) || this.#isOver) return false;
     this.#hiddenIdx = this.#entries.at(-1)?.batch.idx ?? 0;
@@ -338,8 +343,7 @@ export class Committer {
 
   /** All that is in flight is durable otherwise, and the journal goes on behind `lastSeq`. */
   continueBehind(lastSeq: number): void {
-    this.#lastSeq = lastSeq;
-    this.#lostPlaces = 0;
+    this.#goOnBehind(lastSeq);
     this.#isWaiting = false;
     this.#isResolving = false;
     for (const { batch } of this.#entries.splice(0)) {
@@ -379,8 +383,8 @@ export class Committer {
     }
   }
 
-  /** Where the last committed batch stands as before, at most dead records behind it were lost, and others stand in their
-   *  place: those are to be read. A campaign is lost then. @returns whether that is so */
+  /** Where the last committed batch stands as before, at most dead records behind it were lost, and others stand in
+   *  their place: those are to be read. A campaign is lost then. @returns whether that is so */
   async #goBackToTail(oldest: Entry): Promise<boolean> {
     const tail = this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
     if (tail === undefined || tail.seq === this.#lastSeq) return false;
@@ -395,8 +399,7 @@ export class Committer {
       this.#isOver = true;
       this.#events.onDeposed();
     }
-    this.#lastSeq = tail.seq;
-    this.#lostPlaces = 0;
+    this.#goOnBehind(tail.seq);
     this.#recent.forgetBehind(tail.seq);
     return true;
   }

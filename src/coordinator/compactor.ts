@@ -6,15 +6,15 @@
 // may go is found by whoever made it. The rule: first it stands on the record that batches will be gone, then they go;
 // and they go only while a snapshot reaches as far.
 //
-// What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart would find
-// a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the journal was
-// purged, only the leader's own state is left, and is saved (rescuer.ts).
+// What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart
+// would find a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the
+// journal was purged, only the leader's own state is left, and is saved (rescuer.ts).
 //
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
-// this. A leader that takes over begins the purge anew that the one before did not end. Nobody purges by a snapshot that
-// was not read in whole, by this coordinator when it started or by whoever made the next one for it: a manifest that can be
-// read says nothing of its chunks, and a storage may give back what was just written and not what is read later. Only what
-// stands before records that are lost goes by the snapshot that was saved for these.
+// this. A leader that takes over begins the purge anew that the one before did not end. Nobody purges by a snapshot
+// that was not read in whole, by this coordinator when it started or by whoever made the next one for it: a manifest
+// that can be read says nothing of its chunks, and a storage may give back what was just written and not what is read
+// later. Only what stands before records that are lost goes by the snapshot that was saved for these.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -98,8 +98,8 @@ export class Compactor {
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
   /** The first batch that is to be kept, while what stands before it is not purged yet. */
   #purgeTo: BatchIndex | undefined;
-  /** What is purged leads nowhere, for the journal lost what stood behind it: the snapshot that was saved then stands for it,
-   *  though nobody has read it in whole yet. */
+  /** What is purged leads nowhere, for the journal lost what stood behind it: the snapshot that was saved then
+   *  stands for it, though nobody has read it in whole yet. */
   #isLoss = false;
   #isPurging = false;
 

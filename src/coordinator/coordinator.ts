@@ -53,8 +53,8 @@ export interface CoordinatorOptions {
   readonly swarm: SwarmId;
   readonly transport: Transport;
   readonly journal: Journal;
-  /** Snapshots beside the journal, and how it is kept short by them. Absent where there are none: the journal is read from
-   *  its first record, and grows. */
+  /** Snapshots beside the journal, and how it is kept short by them. Absent where there are none: the journal is
+   *  read from its first record, and grows. */
   readonly compaction?: Compaction;
   readonly clock: Clock;
   readonly random: Random;
@@ -455,8 +455,8 @@ class RunningCoordinator implements Coordinator {
     return compaction === undefined ? {} : { snapshots: compaction.snapshots };
   }
 
-  /** Batches may have been lost for good before this record, and a snapshot been written in their place; or what we read
-   *  before it was replaced. */
+  /** Batches may have been lost for good before this record, and a snapshot been written in their place; or what we
+   *  read before it was replaced. */
   async #lookBehind(record: JournalRecord): Promise<void> {
     const standby = this.#standby;
     const hasStrayed = this.#replay.strayedAtSeq !== undefined;

@@ -1,5 +1,6 @@
-// Errors on their way from one thread to another: a thread copies plain values, and an error would lose its class with it,
-// by which whoever gets it decides what to do. Made again on the other side, with its sentence, and without its cause.
+// Errors on their way from one thread to another: a thread copies plain values, and an error would lose its class with
+// it, by which whoever gets it decides what to do. Made again on the other side, with its sentence, and without its
+// cause.
 
 import {
   JournalDamagedError,

@@ -58,7 +58,8 @@ export class JournalWatch {
     try {
       const found = await this.#deps.journal.position();
       const known = this.#known ?? found;
-      // Behind another beginning it is not known which of the missing ones were known: one snapshot too many does no harm.
+      // Behind another beginning it is not known which of the missing ones were known: one snapshot too many does no
+      // harm.
       const before = found.firstSeq === known.firstSeq ? known.missing : 0;
       const isHole = found.missing > before || (await this.#isBeginningLost(known, found));
       this.#known = found;

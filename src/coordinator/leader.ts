@@ -51,6 +51,7 @@ import { endsTerm, type Held, InFlight } from "./in-flight.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import { Monitor } from "./monitor.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
@@ -215,12 +216,11 @@ export class Leader {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
         onDead: (record, reason) => this.#sawDead(record, reason),
         onRefilled: (records) => {
-          deps.logger.error({ records }, "the journal had lost its end: it was put back");
+          tellRefilled(deps.logger, records);
           this.#rescuer.lookSoon();
         },
         onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescuer.saveLostTail(lastSeq, error)),
-        onTailKeptOut: (cause) =>
-          deps.logger.error({ err: cause }, "the journal lost its end, and does not take it back yet"),
+        onTailKeptOut: (cause) => tellKeptOut(deps.logger, cause),
         onPlaceLost: (error) => this.rescue(error),
         onDeposed: () => this.#finish({ kind: "deposed" }),
         onHalted: (error) => this.#finish({ kind: "halted", error }),

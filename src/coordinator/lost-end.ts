@@ -1,9 +1,10 @@
-// Going on where the journal lost an end that nobody puts back, and that is known all the same: from a snapshot, or from
-// what a standby folded. A snapshot of it says that the journal goes on at its actual end; behind it, a term begins like
-// any other. Should what was lost be put back after all, it is dead records to whoever began here, and nothing more.
+// Going on where the journal lost an end that nobody puts back, and that is known all the same: from a snapshot, or
+// from what a standby folded. A snapshot of it says that the journal goes on at its actual end; behind it, a term
+// begins like any other. Should what was lost be put back after all, it is dead records to whoever began here, and
+// nothing more.
 //
-// The rule: only where the journal's last record is the batch that stood there. What went on differently is a fork, and a
-// journal without a record is another one, or none: whoever deleted it did not ask to go on.
+// The rule: only where the journal's last record is the batch that stood there. What went on differently is a fork, and
+// a journal without a record is another one, or none: whoever deleted it did not ask to go on.
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";

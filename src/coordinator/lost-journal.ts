@@ -1,15 +1,15 @@
-// A journal that is empty although another coordinator has read batches of it: somebody deleted its stream, or made it again,
-// while that one ran. Whoever starts now must not begin a new swarm in its place.
+// A journal that is empty although another coordinator has read batches of it: somebody deleted its stream, or made it
+// again, while that one ran. Whoever starts now must not begin a new swarm in its place.
 //
-// What nobody can know: where no other coordinator runs and no snapshot was made yet, a stream that was deleted looks like one
-// that never was. Clients and agents that were told of more say so then (docs/failure-modes.md).
+// What nobody can know: where no other coordinator runs and no snapshot was made yet, a stream that was deleted looks
+// like one that never was. Clients and agents that were told of more say so then (docs/failure-modes.md).
 
 import { JournalDamagedError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Progress } from "./announcements.ts";
 
-/** @param other how far another coordinator says that it holds the journal, of which nothing was read here: it may have begun
- *    since
+/** @param other how far another coordinator says that it holds the journal, of which nothing was read here: it may
+ *  have begun since
  *  @throws JournalDamagedError, UnreachableError */
 export async function requireItsJournal({ term, idx }: Progress, journal: Journal): Promise<void> {
   if (idx === 0 || (await journal.position()).lastSeq > 0) return;

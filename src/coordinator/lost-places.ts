@@ -1,8 +1,8 @@
-// Places of the journal that are lost: it counts a record there and never finds it again, as a store does that a power failure
-// or a flipped bit damaged. Asked by a leader for the place of a batch whose outcome it does not know.
+// Places of the journal that are lost: it counts a record there and never finds it again, as a store does that a power
+// failure or a flipped bit damaged. Asked by a leader for the place of a batch whose outcome it does not know.
 //
-// The rule: lost is what was not found for `limits.readBackPatienceMs`, with an answer each time: a server that just took over
-// may answer from before. What was acknowledged is asked for by read-back.ts.
+// The rule: lost is what was not found for `limits.readBackPatienceMs`, with an answer each time: a server that just
+// took over may answer from before. What was acknowledged is asked for by read-back.ts.
 
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -24,8 +24,8 @@ export class LostPlaces {
     this.#deps = deps;
   }
 
-  /** To be asked where a record was not found, in order of `seq`. False as soon as one is found, or the journal ends before
-   *  it, or was purged of it. @throws UnreachableError, JournalDamagedError */
+  /** To be asked where a record was not found, in order of `seq`. False as soon as one is found, or the journal ends
+   *  before it, or was purged of it. @throws UnreachableError, JournalDamagedError */
   async isLost(seq: number): Promise<boolean> {
     const { journal, clock, isOver } = this.#deps;
     const patience = new Endurance(clock, limits.readBackPatienceMs);

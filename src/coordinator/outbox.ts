@@ -140,7 +140,8 @@ export class Outbox {
     const { term } = commit;
     for (const [reason, attempts] of revokedByReason)
       this.revoke({ agent, incarnation, attempts, reason }, commit);
-    // Kept until the connection is back, it could be told after its attempt was taken back. Whoever leads tells it anew.
+    // Kept until the connection is back, it could be told after its attempt was taken back. Whoever leads tells it
+    // anew.
     const isHeard = this.#transport.status() === "connected";
     for (const part of isHeard ? this.#fitting(assignments, ({ payload }) => payload.length) : []) {
       this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });

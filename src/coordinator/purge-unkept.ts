@@ -4,13 +4,14 @@
 //
 // Why nothing is lost that was accepted:
 // - What is removed stands in the snapshot, which is durable and was read back before.
-// - It is asked for only while the journal ends at that record, which is this leader's own: nobody has gone on behind it.
+// - It is asked for only while the journal ends at that record, which is this leader's own: nobody has gone on
+//   behind it.
 // - It names that record. However late it arrives, what another leader wrote behind it stays.
 // - It proves nothing: the leader's next append expects that very record, so one that was deposed meanwhile learns it
 //   there, and nothing is answered before what is appended is also found.
 //
-// What is left: a purge that is held back on its way while the server is started again, loses its end, and another leader
-// goes on below. What that one wrote so far is missing then, as after a purge by hand: it finds so within
+// What is left: a purge that is held back on its way while the server is started again, loses its end, and another
+// leader goes on below. What that one wrote so far is missing then, as after a purge by hand: it finds so within
 // `limits.journalLookMs` and saves its state (journal-watch.ts, rescuer.ts). Only if it died before would that be lost.
 
 import type { Logger } from "pino";

@@ -1,5 +1,6 @@
 // Answers `project.<p>.query.*`: status, one task and why it waits, what is set, a page of the journal. The leader
-// answers with the commit that its answer contains; a standby waits a moment, so that the leader comes first, and marks its answer as stale.
+// answers with the commit that its answer contains; a standby waits a moment, so that the leader comes first, and marks
+// its answer as stale.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";

@@ -1,5 +1,5 @@
-// Reads back what the journal acknowledged: a server whose store is damaged may count a record, say so, and never find it
-// again. The newest record is asked for now and then, and compared with the bytes that were sent.
+// Reads back what the journal acknowledged: a server whose store is damaged may count a record, say so, and never find
+// it again. The newest record is asked for now and then, and compared with the bytes that were sent.
 //
 // The rule: that a record is not found is a doubt at once, and believed after `limits.readBackPatienceMs`, for a server
 // that just lost its lead may answer from before. A doubted record is asked for until it is found, or until what it

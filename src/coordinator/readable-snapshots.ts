@@ -1,8 +1,8 @@
-// Whether a snapshot is there that can be read, and not only its manifest: a manifest says that its snapshot was whole when it
-// was written, and nothing of what the storage gives back of it now.
+// Whether a snapshot is there that can be read, and not only its manifest: a manifest says that its snapshot was whole
+// when it was written, and nothing of what the storage gives back of it now.
 //
-// All chunks are asked for, once for each snapshot; what this process read itself, or its thread, counts as asked. One that
-// rots afterwards is found by the leader (compactor.ts).
+// All chunks are asked for, once for each snapshot; what this process read itself, or its thread, counts as asked. One
+// that rots afterwards is found by the leader (compactor.ts).
 
 import type { ChainPosition } from "../journal/replay.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";

@@ -1,14 +1,15 @@
-// What a leader does when the journal lost records that a restart would read, or the snapshots that stand for what was purged
-// of it, and nobody can put them back: a snapshot of the state in memory stands for them. Until it is durable, and the journal has taken one more batch behind it and given it
-// back (read-back.ts), nothing is told that was committed since the loss was found.
+// What a leader does when the journal lost records that a restart would read, or the snapshots that stand for what was
+// purged of it, and nobody can put them back: a snapshot of the state in memory stands for them. Until it is durable,
+// and the journal has taken one more batch behind it and given it back (read-back.ts), nothing is told that was
+// committed since the loss was found.
 //
 //   none ─begin→ saving ─durable→ proving ─the next batch is found→ none
 //     ⇅ doubt, dispel  ↗            │ not found
 //   doubting ─begin───┘  saving ◄───┘
 //
 // While it doubts, turns go on, and what they bring about is held back. While it saves, the leader appends beats and
-// nothing else: they change no row of the state, and keep standbys off. A journal that does not keep what it acknowledges
-// gets no beats: so the newest snapshot reaches to its end, and whoever starts can go on behind it.
+// nothing else: they change no row of the state, and keep standbys off. A journal that does not keep what it
+// acknowledges gets no beats: so the newest snapshot reaches to its end, and whoever starts can go on behind it.
 //
 // Not here: the steps from one phase to the next (rescuer.ts).
 
@@ -22,8 +23,8 @@ import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 
-/** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole, and nothing
- *  that can be read leads to where it begins. */
+/** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole,
+ *  and nothing that can be read leads to where it begins. */
 export type LossReason = Extract<TrimReason, "hole" | "tail-lost"> | "unreadable" | "snapshots-lost";
 
 export interface RescueDeps {

@@ -1,5 +1,6 @@
-// Sees a leader's journal through a loss: learns that records are gone (from whoever found it, or by reading back what was
-// acknowledged, read-back.ts), saves the state that stands for them, and lets go once the journal is proven to keep again.
+// Sees a leader's journal through a loss: learns that records are gone (from whoever found it, or by reading back what
+// was acknowledged, read-back.ts), saves the state that stands for them, and lets go once the journal is proven to keep
+// again.
 //
 //   at rest → save → go on behind it → append a beat → is it found? ─yes→ put on record where the audit is whole again
 //     ▲                                                    │ no

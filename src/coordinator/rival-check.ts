@@ -1,8 +1,8 @@
 // Before a leader appends that was out of touch with the journal for T or longer: does another lead by now?
 //
-// As a rule the journal says so, for the other's records stand in the place that is expected. But a journal that lost its
-// end in a power failure may have lost them, and takes what a former leader sends in their place: two lines, of which one
-// is lost. So a leader that was out of touch listens first, as a standby does before it campaigns:
+// As a rule the journal says so, for the other's records stand in the place that is expected. But a journal that lost
+// its end in a power failure may have lost them, and takes what a former leader sends in their place: two lines, of
+// which one is lost. So a leader that was out of touch listens first, as a standby does before it campaigns:
 //
 //   somebody says that it is in a later term → waits until the journal shows it, or that is no longer believed
 //                                              (announcements.ts)
@@ -45,8 +45,8 @@ export class RivalCheck {
     return journal.sharable && this.#now - sureMonotonicMs >= timing.timeoutMs;
   }
 
-  /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read first: then it
-   *  stays due. */
+  /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read
+   *  first: then it stays due. */
   async pass(lastSeq: number): Promise<void> {
     const { clock, timing, isOver } = this.#deps;
     let sinceMonotonicMs: number | undefined;

@@ -1,5 +1,5 @@
-// The entry of the thread that makes one snapshot, or looks which one can be read: opens the journal and the snapshots, does
-// it, says how it went, ends.
+// The entry of the thread that makes one snapshot, or looks which one can be read: opens the journal and the snapshots,
+// does it, says how it went, ends.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert, unreachable } from "../assert.ts";

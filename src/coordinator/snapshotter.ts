@@ -1,5 +1,6 @@
-// The port of who makes snapshots for a leader, and looks whether they can be read: off its loop, from what is stored alone.
-// In production a thread of the process (thread-snapshotter.ts); for tests and simulations the same functions in this thread.
+// The port of who makes snapshots for a leader, and looks whether they can be read: off its loop, from what is stored
+// alone. In production a thread of the process (thread-snapshotter.ts); for tests and simulations the same functions in
+// this thread.
 
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../journal/snapshot/make.ts";
 import { type FoundSnapshots, findSnapshots, type RestoreDeps } from "../journal/snapshot/restore.ts";
@@ -7,7 +8,8 @@ import type { SnapshotStore } from "../journal/snapshot-store.ts";
 
 /** One thing at a time. Aborted, it ends as soon as it can, with an error; what it wrote until then is no snapshot. */
 export interface Snapshotter {
-  /** @throws UnreachableError, SnapshotsLostError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL, WAGGLE_INVARIANT */
+  /** @throws UnreachableError, SnapshotsLostError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL,
+   *  WAGGLE_INVARIANT */
   make(order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotMade>;
 
   /** Which snapshot a restart would begin at. @param lastSeq of the journal, where its storage does not know

@@ -8,8 +8,8 @@
 //           ├ it is shorter than what we hold            → put back what it lost, then campaign; where not all of it
 //           │                                              is held, and nobody else put it back for 2·T: go on
 //           │                                              without it (lost-end.ts)
-//           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term would
-//           │ there                                        only take more room
+//           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term
+//           │ there                                        would only take more room
 //           ├ another coordinator holds more than we do  → wait: it will put that back; not for ever (announcements.ts)
 //           └ it ends where we stand                     → campaign
 //
@@ -29,6 +29,7 @@ import type { ChainPosition, Verdict } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Announcements } from "./announcements.ts";
 import { isFull } from "./journal-room.ts";
+import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import type { Timing } from "./timing.ts";
 
 export interface StandbyDeps {
@@ -177,13 +178,13 @@ export class Standby {
       case "purged": // found by whoever reads on
         return true;
       case "refilled":
-        logger.error({ records: refilled.records }, "the journal had lost its end: it was put back");
+        tellRefilled(logger, refilled.records);
         return true;
       case "not-held":
         this.#waitForEnd(refilled.lastSeq, lostTailError(refilled.lastSeq, recent.lastSeq));
         return false;
       case "unfinished":
-        logger.error({ err: refilled.cause }, "the journal lost its end, and does not take it back yet");
+        tellKeptOut(logger, refilled.cause);
         return false;
     }
   }

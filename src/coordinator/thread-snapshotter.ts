@@ -1,6 +1,7 @@
-// Snapshots made, and looked at, in a thread of the process (snapshot-thread.ts), which opens the journal and the snapshots by
-// itself, ends with what it was started for, and takes its memory with it. Its failure, whatever it is, is an error here and nothing else.
-// Node 20 loads no TypeScript in a thread, so it is always the compiled entry that runs, found by the package's own name.
+// Snapshots made, and looked at, in a thread of the process (snapshot-thread.ts), which opens the journal and the
+// snapshots by itself, ends with what it was started for, and takes its memory with it. Its failure, whatever it is, is
+// an error here and nothing else. Node 20 loads no TypeScript in a thread, so it is always the compiled entry that
+// runs, found by the package's own name.
 
 import { createRequire } from "node:module";
 import { getHeapStatistics } from "node:v8";

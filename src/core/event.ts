@@ -299,8 +299,8 @@ export type Event =
   /** Batches before `firstIdx` are no longer to be had: they are removed once this is committed, or are lost. */
   | { readonly type: "AuditTrimmed"; readonly firstIdx: BatchIndex; readonly reason: TrimReason };
 
-/** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `hole`: the journal
- *  lost records within · `tail-lost`: the journal lost its end, and nobody held it any more. */
+/** `retention`: as old or as much as was to be kept · `storage-short`: there was no room for as much · `hole`: the
+ *  journal lost records within · `tail-lost`: the journal lost its end, and nobody held it any more. */
 export type TrimReason = "retention" | "storage-short" | "hole" | "tail-lost";
 
 /** The bounds on what waits. */

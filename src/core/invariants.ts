@@ -3,9 +3,9 @@
 // state is large: for tests, the simulator and `verify`, not for the hot path, where `apply` asserts what it
 // touches. What must be true from one batch to the next is in succession.ts.
 //
-// The simulator asks after every batch, so tasks are walked once for all that is asked of each, what cannot have changed
-// since the batch before is not read again (roll.ts), and nothing makes a text, a list or a generator for a task of which
-// there is nothing to say.
+// The simulator asks after every batch, so tasks are walked once for all that is asked of each, what cannot have
+// changed since the batch before is not read again (roll.ts), and nothing makes a text, a list or a generator for a
+// task of which there is nothing to say.
 
 import type { AgentId, Kind, ProjectId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -57,7 +57,8 @@ const betweenTurns: readonly Invariant[] = [
 ];
 
 /** Everything that does not hold of a state between two events; empty when all is well.
- *  @param roll one that has been read after every batch before, of which all was well; default: nothing was seen before */
+ *  @param roll one that has been read after every batch before, of which all was well; default: nothing was seen
+ *  before */
 export function checkInvariants(state: SwarmState, roll = new Roll()): readonly Violation[] {
   return check(betweenEvents, state, roll);
 }
@@ -76,8 +77,8 @@ function check(invariants: readonly Invariant[], state: SwarmState, roll: Roll):
   return violations;
 }
 
-/** What is asked of each live task; of each check the first thing that is wrong. The checks are called by name and not from
- *  a list: of hundreds of tasks a batch, calls that cannot be inlined cost more than the checks do. */
+/** What is asked of each live task; of each check the first thing that is wrong. The checks are called by name and
+ *  not from a list: of hundreds of tasks a batch, calls that cannot be inlined cost more than the checks do. */
 function tasksAmiss(state: SwarmState, { live }: Roll): Violation[] {
   const violations: Violation[] = [];
   const note = (number: number, name: string, sentence: string | undefined) => {

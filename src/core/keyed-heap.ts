@@ -6,8 +6,8 @@ import { assert } from "../assert.ts";
 
 /** Numbers in `#entries` for each item: its key, then itself. */
 const stride = 3;
-/** Children of each. They lie side by side, so that to look at eight waits for memory hardly longer than to look at two,
- *  and there is a third of the levels. */
+/** Children of each. They lie side by side, so that to look at eight waits for memory hardly longer than to look at
+ *  two, and there is a third of the levels. */
 const arity = 8;
 
 export class KeyedHeap {

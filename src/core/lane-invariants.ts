@@ -81,8 +81,8 @@ function* membersAgree(
     yield `${name} has ${members.size} members, of whom ${inOrder} stand in order`;
 }
 
-/** Returns the sum of their costs. While the same tasks stand in the same places, their order, their costs and where they
- *  belong are what they were; of what was live, what is not any more stands in the roll. */
+/** Returns the sum of their costs. While the same tasks stand in the same places, their order, their costs and where
+ *  they belong are what they were; of what was live, what is not any more stands in the roll. */
 function* tasksOf(state: SwarmState, queue: TaskQueue, name: string, roll: Roll): Generator<string, number> {
   const { tasks } = queue;
   if (tasks.size === 0) yield `${name} is empty`;

@@ -1,9 +1,9 @@
-// What a checker of states remembers of the state that it saw before, so that what cannot have changed since is not read
-// again: of hundreds of tasks a batch moves a few. It trusts nothing that the core notes, only that what is declared
-// readonly stays what it is; everything else is looked at each time.
+// What a checker of states remembers of the state that it saw before, so that what cannot have changed since is not
+// read again: of hundreds of tasks a batch moves a few. It trusts nothing that the core notes, only that what is
+// declared readonly stays what it is; everything else is looked at each time.
 //
-// The one thing to know: whoever checks single states uses a new roll for each, which remembers nothing. One that is used
-// again must have seen, and found well, the state after every batch.
+// The one thing to know: whoever checks single states uses a new roll for each, which remembers nothing. One that is
+// used again must have seen, and found well, the state after every batch.
 
 import type { ProjectId, TaskId, UserId } from "../ids.ts";
 import type { TaskSpec } from "./event.ts";
@@ -51,8 +51,8 @@ export class Roll {
     this.#queues.set(queue, [...queue.tasks.values()]);
   }
 
-  /** Walks what was and what is in their order: most tasks stand where they stood, and cost no look-up. Of one that does
-   *  not, nothing is known any more. */
+  /** Walks what was and what is in their order: most tasks stand where they stood, and cost no look-up. Of one that
+   *  does not, nothing is known any more. */
   #readLive({ taskById }: SwarmState): void {
     const { live, gone } = this;
     const count = live.length;

@@ -3,9 +3,9 @@
 
 import type { Kind } from "../ids.ts";
 
-/** What happens to a task that does not fit a budget any more.
- *  `reject`: it waits until it fits, and what could never fit is refused at submission · `alert`: it runs, and the
- *  record says that the budget is exceeded · `downgrade`: it runs as the kind, and at agents of the type, named cheaper. */
+/** What happens to a task that does not fit a budget any more. `reject`: it waits until it fits, and what could
+ *  never fit is refused at submission · `alert`: it runs, and the record says that the budget is exceeded ·
+ *  `downgrade`: it runs as the kind, and at agents of the type, named cheaper. */
 export type BudgetMode = "reject" | "alert" | "downgrade";
 
 /** Tokens in a window that rolls in `limits.windowBuckets` steps. */

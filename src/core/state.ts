@@ -147,8 +147,8 @@ export interface AgentRow {
   completed: number;
   joinedAt: Instant;
   leftAt: Instant | undefined;
-  /** Lives of it that a later start put an end to, newest last, and when the newest ended: processes that may still think
-   *  they are alive. The newest `limits.fencedLivesMax`. */
+  /** Lives of it that a later start put an end to, newest last, and when the newest ended: processes that may still
+   *  think they are alive. The newest `limits.fencedLivesMax`. */
   fencedLives: readonly Incarnation[];
   fencedAt: Instant | undefined;
   readonly recordByKind: Map<Kind, SuccessRecord>;

@@ -1,5 +1,5 @@
-// Reads all of a file journal and checks every record, which opening does only for the last segment. For reading only, so
-// a coordinator may hold it: what it is writing meanwhile looks like a torn tail, which is no damage.
+// Reads all of a file journal and checks every record, which opening does only for the last segment. For reading only,
+// so a coordinator may hold it: what it is writing meanwhile looks like a torn tail, which is no damage.
 
 import { JournalDamagedError } from "../errors.ts";
 import { openJournalFile } from "./file-handle.ts";

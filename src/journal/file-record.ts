@@ -1,7 +1,8 @@
 // The bytes of a file journal's segments: a header of the file, then records, each a head and a body (a batch).
 //
 //   file    magic "WAGGLEJL" · format u32 · crc u32 of both
-//   link    first seq u64 · first seq of the segment before u64 · size of the segment before u64 · crc u32 of these · 0 u32
+//   link    first seq u64 · first seq of the segment before u64 · size of the segment before u64 ·
+//           crc u32 of these · 0 u32
 //   record  length u32 · seq u64 · unsynced u32 · body crc u32 · head crc u32 of all these · body
 //
 // Little-endian; CRC-32 as in zlib. Format 1 is the segment that begins with record 1 and has no link; format 2 goes on

@@ -16,7 +16,8 @@ export interface SnapshotPart {
   readonly bytes: Uint8Array;
 }
 
-/** `lose`: nothing is stored. `lose-answer`: it is stored, and the writer does not know. Both throw UnreachableError. */
+/** `lose`: nothing is stored. `lose-answer`: it is stored, and the writer does not know. Both throw
+ *  UnreachableError. */
 export type PutFate = "deliver" | "lose" | "lose-answer" | "full";
 
 export interface MemorySnapshotFaults {

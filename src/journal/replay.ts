@@ -76,9 +76,9 @@ export class Replay implements Folded {
   readonly places: BatchPlaces;
   lastEventType: EventType | undefined;
   deadRecords: number;
-  /** Where a record was met that does not continue what was read, and is of a later term, whose first one always does, or
-   *  further on than what a leader has in flight: the line went on behind batches that are missing here. Nobody leads from
-   *  there. */
+  /** Where a record was met that does not continue what was read, and is of a later term, whose first one always
+   *  does, or further on than what a leader has in flight: the line went on behind batches that are missing here.
+   *  Nobody leads from there. */
   strayedAtSeq: number | undefined;
   readonly #fromIdx: BatchIndex;
   #tailEvents = 0;

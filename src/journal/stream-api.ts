@@ -106,7 +106,8 @@ export class StreamApi {
     await this.#call(`STREAM.CREATE.${this.stream}`, anySchema, config);
   }
 
-  /** With its subject, or undefined where none is, or none that can be read. @throws StreamApiError, UnreachableError */
+  /** With its subject, or undefined where none is, or none that can be read. @throws StreamApiError,
+   *  UnreachableError */
   async read(seq: number): Promise<StreamRecord | undefined> {
     try {
       return await this.#get({ seq });

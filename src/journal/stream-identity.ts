@@ -15,7 +15,8 @@ export class StreamIdentity {
   #created: string | undefined;
   #missingSinceMonotonicMs: number | undefined;
 
-  /** @param created when the stream was created, as the server told whoever opened it; undefined: the first word counts */
+  /** @param created when the stream was created, as the server told whoever opened it; undefined: the first word
+   *  counts */
   constructor(stream: string, created: string | undefined, clock: Clock) {
     this.#stream = stream;
     this.#created = created;

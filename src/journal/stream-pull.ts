@@ -1,9 +1,9 @@
 // One consumer's life: asks a stream for records and holds those that came until they are taken. Ends, without
 // saying why, at the first sign that something may be missing; stream-reader.ts then begins another one.
 //
-// Signs: a hole in the consumer's own numbering, a heartbeat that knows of more than came, or that the server has passed
-// over records it does not find, heartbeats that stay away, the server saying that the consumer is gone, a connection
-// that broke.
+// Signs: a hole in the consumer's own numbering, a heartbeat that knows of more than came, or that the server has
+// passed over records it does not find, heartbeats that stay away, the server saying that the consumer is gone, a
+// connection that broke.
 
 import type { Clock, Random } from "../clock.ts";
 import { limits } from "../limits.ts";

@@ -5,9 +5,9 @@
 // never silent"). Answers of a lower term prove nothing at first: an old leader may still speak for what it committed.
 //
 // Anybody may announce a term that does not exist. So words must become deeds here, too: where leaders have answered us
-// from lower terms for `limits.termDoubtedMs`, and nobody from the highest heard of, it is given up for theirs, and only
-// answers are believed until one tells of a later term. A leader that was deposed answers nothing definite for so long
-// (docs/adr/0012-announcements-are-believed-for-a-time.md).
+// from lower terms for `limits.termDoubtedMs`, and nobody from the highest heard of, it is given up for theirs, and
+// only answers are believed until one tells of a later term. A leader that was deposed answers nothing definite for so
+// long (docs/adr/0012-announcements-are-believed-for-a-time.md).
 
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -76,8 +76,8 @@ export class Horizon {
     return this.#termListeners.add(listener);
   }
 
-  /** Calls `listener` when somebody else leads than before: at each new term but the first that is heard of, whose leader
-   *  may be the one that was asked. Returns a function that stops it. */
+  /** Calls `listener` when somebody else leads than before: at each new term but the first that is heard of, whose
+   *  leader may be the one that was asked. Returns a function that stops it. */
   onNewLeader(listener: () => void): () => void {
     return this.#leaderListeners.add(listener);
   }

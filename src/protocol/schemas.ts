@@ -232,8 +232,9 @@ export const transferRequestSchema = z.object({
 
 export const statusQuerySchema = z.object({ v: version });
 export const taskQuerySchema = z.object({ v: version, task: taskIdSchema });
-/** A page of raw batches from `from` on, an idx, or from the first batch at or after `since`; without either, from the first
- *  that is kept, and so with `since: 0`. One before that is refused: `WAGGLE_AUDIT_TRIMMED`, with `firstIdx`. */
+/** A page of raw batches from `from` on, an idx, or from the first batch at or after `since`; without either, from
+ *  the first that is kept, and so with `since: 0`. One before that is refused: `WAGGLE_AUDIT_TRIMMED`, with
+ *  `firstIdx`. */
 export const journalQuerySchema = z.object({
   v: version,
   from: z.int().min(1).optional(),
@@ -493,8 +494,8 @@ export const statusResponseSchema = z.object({
   at: z.number(),
   swarm: z.string(),
   leader: z.string(),
-  /** Ids of the coordinators that stand by, as far as the leader heard them within T. Absent on a standby, and from older
-   *  coordinators. */
+  /** Ids of the coordinators that stand by, as far as the leader heard them within T. Absent on a standby, and from
+   *  older coordinators. */
   standbys: z.array(z.string()).optional(),
   /** Answered by a standby from what it has read so far. */
   stale: z.literal(true).optional(),

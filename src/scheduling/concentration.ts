@@ -36,13 +36,12 @@ export class ConcentrationWatch {
     this.#next = (at + 1) % limits.concentrationAssignments;
   }
 
-  /**
-   * Top share > 2/n + `limits.concentrationSlack`; where n changed meanwhile, 2/n is its mean over these assignments, so that agents that
-   * join a busy one raise no alarm. With one or two agents that is never: one of two may well be the better for
-   * everything.
+  /** Top share > 2/n + `limits.concentrationSlack`; where n changed meanwhile, 2/n is its mean over these
+   *  assignments, so that agents that join a busy one raise no alarm. With one or two agents that is never: one of
+   *  two may well be the better for everything.
    *
-   * @returns undefined while all is well, or fewer assignments than it takes are known
-   */
+   *  @returns undefined while all is well, or fewer assignments than it takes are known
+   * */
   alert(): ConcentrationAlert | undefined {
     if (this.#agents.length < limits.concentrationAssignments) return undefined;
     const [agent, count] = this.#top();

@@ -48,8 +48,8 @@ export function backlogsOf(state: SwarmState): Backlogs {
   return new Map([...queues].map(([agent, queue]) => [agent, loadOf(queue, maxima, alpha)]));
 }
 
-/** Every agent that runs tasks: first those that may have the task, best first; then those that serve its kind, those that fail the
- *  last filter first; then all others. */
+/** Every agent that runs tasks: first those that may have the task, best first; then those that serve its kind,
+ *  those that fail the last filter first; then all others. */
 export function verdictsOn(
   state: SwarmState,
   wanted: Wanted,

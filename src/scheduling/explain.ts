@@ -19,11 +19,11 @@ import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
 import { firstTask } from "./service-order.ts";
 
-/** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and
- *  `not-before`: it is not due · `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and
- *  not draining ·
- *  `all-full`: every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each of them fails some filter · `room-kept`: what is left
- *  of a budget is kept for a task past the ceiling · `later-turn`: somebody may have it, when its turn comes. */
+/** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and `not-before`: it is not due ·
+ *  `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and not draining · `all-full`:
+ *  every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each
+ *  of them fails some filter · `room-kept`: what is left of a budget is kept for a task past the ceiling ·
+ *  `later-turn`: somebody may have it, when its turn comes. */
 export const obstacleReasons = [
   ...waitingReasons,
   "not-before",
@@ -86,7 +86,8 @@ export type Obstacle =
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
   | Simple<"all-full", { agents: number; taken: number; places: number }>
-  /** Of the type whose rate opens first, by time alone at `opensAt`; `agents` of that type could have it but for that. */
+  /** Of the type whose rate opens first, by time alone at `opensAt`; `agents` of that type could have it but for
+   *  that. */
   | Simple<
       "rate-limited",
       {

@@ -8,8 +8,8 @@
 //      policy.ceiling × the number that waits there. Where the policy has none, only sets have one.
 //   2. Among the others that what is left suffices for: the highest L, by pickWaiter.
 // Who is unresponsive is passed over, and reserves nothing. Nobody else may take what is reserved. A reservation is not
-// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the ceiling is overtaken only by those past it that asked before; each slot it lacks
-// is the next of its resource to be free that those do not take.
+// kept anywhere: it follows from the state, anew each time. Bound: a waiter past the ceiling is overtaken only by those
+// past it that asked before; each slot it lacks is the next of its resource to be free that those do not take.
 
 import type { Event, EventOf } from "../core/event.ts";
 import type { SlotReceipt } from "../core/receipt.ts";

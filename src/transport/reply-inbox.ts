@@ -1,5 +1,5 @@
-// Where a connection's requests are answered: a subject for each, heard by one subscription that is made with the first.
-// Which of them are open: open-requests.ts.
+// Where a connection's requests are answered: a subject for each, heard by one subscription that is made with the
+// first. Which of them are open: open-requests.ts.
 
 export class ReplyInbox {
   readonly #name: string;

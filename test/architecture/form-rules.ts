@@ -15,6 +15,21 @@ const headerRule = fileRule({
   },
 });
 
+const COMMENT_COLUMNS = 120;
+
+/** The formatter breaks code and leaves comments as they are. */
+const commentWidthRule = fileRule({
+  name: "no line of a comment is longer than a window is wide",
+  why: "Two files stand side by side when code is reviewed, and a comment that runs out of the window is not read.",
+  mend: `Break it before column ${COMMENT_COLUMNS + 1}.`,
+  where: isCode,
+  checkFile: ({ text }) =>
+    text.split("\n").flatMap((line, at) => {
+      const isTooWide = /^\s*(?:\/\/|\/?\*)/.test(line) && [...line].length > COMMENT_COLUMNS;
+      return isTooWide ? [{ line: at + 1, found: `has ${[...line].length} columns` }] : [];
+    }),
+});
+
 const defaultExportRule = fileRule({
   name: "no default exports",
   why: "A default export has another name in each file that imports it: it cannot be searched for.",
@@ -117,6 +132,7 @@ const keptNames = new Set(["README.md", "Dockerfile"]);
 
 export const formRules: readonly Rule[] = [
   headerRule,
+  commentWidthRule,
   defaultExportRule,
   mutableModuleRule,
   consoleRule,

@@ -119,6 +119,10 @@ const cases: Readonly<Record<string, Case>> = {
       "bin/waggle.js": "#!/usr/bin/env node\n// Starts.\n",
     },
   },
+  "no line of a comment is longer than a window is wide": {
+    wrong: [{ [somePath]: `// ${"x".repeat(118)}\n` }, { [somePath]: `/** A.\n *  ${"x".repeat(117)} */\n` }],
+    right: { [somePath]: `// ${"x".repeat(117)}\nconst text = "${"x".repeat(120)}"; // any\n` },
+  },
   "no default exports": {
     wrong: [{ [somePath]: "export default 1;" }, { "test/support/a.ts": "export { a as default };" }],
     right: {

@@ -91,8 +91,8 @@ async function runRounds(field: Field, { part, firstRound, rounds, onRound, sign
   }
 }
 
-/** Whether a swarm that was stuck comes back once everything is healed: what only coordinators hold meanwhile is not lost,
- *  and is to be judged when they have put it back. */
+/** Whether a swarm that was stuck comes back once everything is healed: what only coordinators hold meanwhile is not
+ *  lost, and is to be judged when they have put it back. */
 async function cameBack(field: Field, part: Part): Promise<boolean> {
   try {
     if (part.restartsServersToRead === true) await restartServers(field);

@@ -10,7 +10,8 @@ import { inUseFileOf, MemorySampler, memoryRowsOf, type Sample } from "./memory.
 
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
-/** A process that holds 40 MiB outside its heap, makes as much garbage each second, and has a probe that is in a hurry. */
+/** A process that holds 40 MiB outside its heap, makes as much garbage each second, and has a probe that is in a
+ *  hurry. */
 const program = `
   const held = Buffer.alloc(40 * ${MIB}, 1);
   setInterval(() => Buffer.alloc(40 * ${MIB}, 1), 1_000);

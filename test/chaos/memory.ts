@@ -16,8 +16,7 @@ export type MemoryMeasure = "resident" | "in use";
 
 export interface MemoryRow {
   readonly process: string;
-  /** Absent in what was sampled before there were two: resident. */
-  readonly measure?: MemoryMeasure;
+  readonly measure: MemoryMeasure;
   /** Median of the window after the warm-up and of the last one, bytes. */
   readonly before: number;
   readonly after: number;

@@ -78,7 +78,15 @@ it("shows parts by name and servers by age, whatever was run first, and how busy
 it("shows memory where it was sampled", () => {
   const tally = aTally();
   const row = { process: "coordinator1", before: 100 * 1024 * 1024, after: 104 * 1024 * 1024 };
-  tally.add(tally.of(key), aLeg({ memory: [{ ...row, measure: "in use" }, row] }));
+  tally.add(
+    tally.of(key),
+    aLeg({
+      memory: [
+        { ...row, measure: "in use" },
+        { ...row, measure: "resident" },
+      ],
+    }),
+  );
   expect(tablesOf(tally.all)).toContain("| coordinator1 | in use | 100 | 104 | 4.0 % |");
   expect(tablesOf(tally.all)).toContain("| coordinator1 | resident | 100 | 104 | 4.0 % |");
 });

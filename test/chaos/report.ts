@@ -23,7 +23,8 @@ export function writeReport(page: string, tallies: readonly PartTally[]): void {
   writeFileSync(page, `${before}\n\n${tablesOf(tallies)}\n\n${text.slice(to)}`);
 }
 
-/** What was found, how soon swarms came back, and, where it was sampled, memory. By part, then by server, oldest first. */
+/** What was found, how soon swarms came back, and, where it was sampled, memory. By part, then by server, oldest
+ *  first. */
 export function tablesOf(unsorted: readonly PartTally[]): string {
   const tallies = [...unsorted].sort(
     (a, b) =>
@@ -71,7 +72,7 @@ function recoveryTable(tallies: readonly PartTally[]): string {
 /** Of processes that lived throughout: after the warm-up, and at the end. */
 function memoryTable(tallies: readonly PartTally[]): string {
   const rows = tallies.flatMap((tally) =>
-    tally.memory.map(({ process, measure = "resident", before, after }) => [
+    tally.memory.map(({ process, measure, before, after }) => [
       ...nameOf(tally),
       process,
       measure,

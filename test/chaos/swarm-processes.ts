@@ -235,6 +235,7 @@ export class SwarmProcesses {
   }
 
   #env(party: string): NodeJS.ProcessEnv {
+    if (!this.#plan.samplesMemory) return process.env;
     return { ...process.env, IN_USE_FILE: inUseFileOf(this.#plan.folder, party) };
   }
 

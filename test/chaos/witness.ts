@@ -1,6 +1,7 @@
 // Follows the journal from outside and keeps every record with the moment it was seen: what recovery is timed by, what
-// readers must agree on, and what is left of batches that a damaged store lost. Goes on behind what cannot be read where
-// reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and never show it.
+// readers must agree on, and what is left of batches that a damaged store lost. Goes on behind what cannot be read
+// where reading breaks off. Also keeps what was sent to the journal, for there are servers that acknowledge it and
+// never show it.
 
 import type { Event } from "../../src/core/event.ts";
 import { JournalDamagedError } from "../../src/errors.ts";

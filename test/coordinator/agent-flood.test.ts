@@ -1,5 +1,6 @@
-// An agent of another make that sends ten thousand messages a second, reports of its progress or others: the leader listens
-// to as much as an agent that keeps to the protocol could send, says so once, and everybody else is served as before.
+// An agent of another make that sends ten thousand messages a second, reports of its progress or others: the leader
+// listens to as much as an agent that keeps to the protocol could send, says so once, and everybody else is served as
+// before.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";

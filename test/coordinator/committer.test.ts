@@ -425,7 +425,8 @@ describe("a rival", () => {
 });
 
 describe("a place that the journal counts and never finds", () => {
-  /** Batch 1 is committed; the answers to 2 and 3 are lost, and then what stands in the place of 2, the first of them. */
+  /** Batch 1 is committed; the answers to 2 and 3 are lost, and then what stands in the place of 2, the first of
+   *  them. */
   async function unanswered() {
     const store = new MemoryJournalStore();
     let isLosing = false;

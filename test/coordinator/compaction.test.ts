@@ -1,5 +1,5 @@
-// Snapshots and purges while a swarm works: made when they are due, never at the leader's cost, and whoever starts, stands
-// by or was deposed goes on from them.
+// Snapshots and purges while a swarm works: made when they are due, never at the leader's cost, and whoever starts,
+// stands by or was deposed goes on from them.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";

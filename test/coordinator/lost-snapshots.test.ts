@@ -1,5 +1,6 @@
-// Snapshots that stood for what was purged, and cannot be read any more while a leader runs: it learns of it when its server
-// was away, and within an hour, and saves the state that only it holds; whoever starts afterwards has everything.
+// Snapshots that stood for what was purged, and cannot be read any more while a leader runs: it learns of it when its
+// server was away, and within an hour, and saves the state that only it holds; whoever starts afterwards has
+// everything.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";

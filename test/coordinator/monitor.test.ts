@@ -1,4 +1,5 @@
-// What the leader observes of how the load lies: first the monitor by itself, then in a swarm, as status and log tell it.
+// What the leader observes of how the load lies: first the monitor by itself, then in a swarm, as status and log tell
+// it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Monitor } from "../../src/coordinator/monitor.ts";

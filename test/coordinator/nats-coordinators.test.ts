@@ -1,5 +1,5 @@
-// Coordinators on real nats-servers whose journal is damaged under them: the stream deleted, made again, purged by hand,
-// its file cut after a kill -9, a bit in it flipped. And how long a hand-over takes there.
+// Coordinators on real nats-servers whose journal is damaged under them: the stream deleted, made again, purged by
+// hand, its file cut after a kill -9, a bit in it flipped. And how long a hand-over takes there.
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";

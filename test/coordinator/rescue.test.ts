@@ -1,5 +1,5 @@
-// A journal that lost what nobody can put back: the leader's state is saved as a snapshot, and nothing is answered until
-// it is. Whoever starts afterwards has all that was ever acknowledged.
+// A journal that lost what nobody can put back: the leader's state is saved as a snapshot, and nothing is answered
+// until it is. Whoever starts afterwards has all that was ever acknowledged.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";

@@ -1,4 +1,5 @@
-// The thread that makes snapshots: what it makes is what anybody reads, and however it fails is an error and nothing else.
+// The thread that makes snapshots: what it makes is what anybody reads, and however it fails is an error and nothing
+// else.
 
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,5 +1,6 @@
-// kill -9 on a coordinator whose journal is purged behind snapshots all the while, on each kind of journal: each life begins
-// at a snapshot, nothing that was accepted is lost, nothing ends twice; also where the newest snapshot is damaged.
+// kill -9 on a coordinator whose journal is purged behind snapshots all the while, on each kind of journal: each life
+// begins at a snapshot, nothing that was accepted is lost, nothing ends twice; also where the newest snapshot is
+// damaged.
 
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
-// docs/scheduling.md as plainly as possible, without a thought for speed: at every decision it looks at every task
-// and every agent anew, and at nobody's queues, heaps or counters. The tests hold the real planner to it, event by
-// event. It shares with it only what has tests of its own: what was learnt, the load function, the gates, what a receipt
-// gives up to fit.
+// docs/scheduling.md as plainly as possible, without a thought for speed: at every decision it looks at every task and
+// every agent anew, and at nobody's queues, heaps or counters. The tests hold the real planner to it, event by event.
+// It shares with it only what has tests of its own: what was learnt, the load function, the gates, what a receipt gives
+// up to fit.
 
 import type { EventOf } from "../../src/core/event.ts";
 import type { Receipt } from "../../src/core/receipt.ts";

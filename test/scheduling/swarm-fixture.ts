@@ -210,7 +210,8 @@ export class SwarmFixture {
     });
   }
 
-  /** The task is queued again, at once unless `retryMs` says when. @param revoked the agent was told to stop, and keeps the place */
+  /** The task is queued again, at once unless `retryMs` says when. @param revoked the agent was told to stop, and
+   *  keeps the place */
   fail(
     task: string,
     { failureClass = "failed" as FailureClass, revoked = false, retryMs = 0, latencyMs = 1 } = {},

@@ -1,5 +1,5 @@
-// A swarm in memory whose leader makes a snapshot after every few events and keeps little of its journal, and what can be
-// done to what it stored.
+// A swarm in memory whose leader makes a snapshot after every few events and keeps little of its journal, and what can
+// be done to what it stored.
 
 import { expect } from "vitest";
 import type { Compaction } from "../../src/coordinator/compactor.ts";

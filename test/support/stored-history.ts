@@ -1,4 +1,5 @@
-// A history's records in a journal in memory, with records among them that everybody skips, and the snapshots beside it.
+// A history's records in a journal in memory, with records among them that everybody skips, and the snapshots beside
+// it.
 
 import { pino } from "pino";
 import { systemClock } from "../../src/clock.ts";

@@ -1,6 +1,6 @@
 // Which seeds were run already, so that a long run can be interrupted and gone on with: one JSON line a seed, written
-// as it ends. A line that was cut off by a crash is a seed to run again, and so is one of another version of the code: a
-// seed takes the same course on the same code alone.
+// as it ends. A line that was cut off by a crash is a seed to run again, and so is one of another version of the code:
+// a seed takes the same course on the same code alone.
 
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";

@@ -1,5 +1,5 @@
-// Lines as chunks of bytes, and chunks as lines again. A chunk ends where it is full, also within a line or a character,
-// so that none is larger than a store takes, however long a line is.
+// Lines as chunks of bytes, and chunks as lines again. A chunk ends where it is full, also within a line or a
+// character, so that none is larger than a store takes, however long a line is.
 
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";

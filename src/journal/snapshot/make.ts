@@ -38,8 +38,8 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
   return { idx: manifest.position.idx, at: manifest.at, bytes: sizeOf(manifest) };
 }
 
-/** Keeps that one and the one that was read for it, and no other older than these: one that cannot be read neither stands
- *  for what was purged nor takes the place of one that can.
+/** Keeps that one and the one that was read for it, and no other older than these: one that cannot be read neither
+ *  stands for what was purged nor takes the place of one that can.
  *  @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promise<SnapshotMade> {

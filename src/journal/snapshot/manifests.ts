@@ -1,5 +1,6 @@
-// The manifests of a store that can be read, and what is removed when snapshots are older than those that are kept. That a
-// manifest can be read says nothing of its snapshot's chunks: which ones to keep, only who has read them can say.
+// The manifests of a store that can be read, and what is removed when snapshots are older than those that are kept.
+// That a manifest can be read says nothing of its snapshot's chunks: which ones to keep, only who has read them can
+// say.
 
 import { JournalDamagedError } from "../../errors.ts";
 import { hashOf } from "../batch.ts";
@@ -36,7 +37,8 @@ export async function readManifests(
   return found.sort((a, b) => b.manifest.position.idx - a.manifest.position.idx || b.place - a.place);
 }
 
-/** Removes all that lies below the snapshots that are kept; what lies between them stays. None of them is without chunks.
+/** Removes all that lies below the snapshots that are kept; what lies between them stays. None of them is without
+ *  chunks.
  *  @throws UnreachableError */
 export async function removeBelow(store: SnapshotStore, kept: readonly Manifest[]): Promise<void> {
   const places = kept.flatMap(({ chunks }) => chunks.map(([place]) => place));

@@ -5,11 +5,11 @@
 // manifest there is, at the record that it names, or history was lost and nobody goes on as if nothing had been:
 // `Restored.requireWhole` after reading to the end.
 //
-// Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said in
-// the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal without a
-// record where there are snapshots, readable or not: JournalDamagedError, for somebody deleted it. A journal that
-// ends before the newest snapshot goes on (`EndLostError`), or that is another one: JournalDamagedError, for what would be
-// appended now would stand where the next reader does not look.
+// Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said
+// in the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal
+// without a record where there are snapshots, readable or not: JournalDamagedError, for somebody deleted it. A journal
+// that ends before the newest snapshot goes on (`EndLostError`), or that is another one: JournalDamagedError, for what
+// would be appended now would stand where the next reader does not look.
 
 import type { Clock } from "../../clock.ts";
 import { StateDecoder } from "../../core/snapshot/decode.ts";
@@ -92,10 +92,10 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
   return { replay, manifest: undefined, found, requireWhole: () => requireWhole(replay, passedOver) };
 }
 
-/** Which of them a restart would begin at: the furthest whose chunks are all there as they were written. Of their lines
- *  nothing is read, and of the journal only where it begins and ends.
- *  @throws SnapshotsLostError where a restart would find nothing that leads to the journal's beginning; JournalDamagedError,
- *    UnreachableError */
+/** Which of them a restart would begin at: the furthest whose chunks are all there as they were written. Of their
+ *  lines nothing is read, and of the journal only where it begins and ends.
+ *  @throws SnapshotsLostError where a restart would find nothing that leads to the journal's beginning;
+ *  JournalDamagedError, UnreachableError */
 export async function findSnapshots({
   journal,
   snapshots,

@@ -1,17 +1,18 @@
-// A snapshot from a state that somebody still has in memory, where the journal cannot give it any more: a hole, or an end
-// that was lost and that nobody holds.
+// A snapshot from a state that somebody still has in memory, where the journal cannot give it any more: a hole, or an
+// end that was lost and that nobody holds.
 //
 // The contract, for whoever leads or stands by and calls it:
-// - Before: no batch is in flight, `folded.state` is the fold up to `folded.position.idx`, and every batch up to it was
-//   committed. Freeze: no turn but beats, no answer until it resolves, for the state is written while others use the loop
-//   (in slices of `limits.snapshotSliceMs`, so that connections live).
-// - `folded.position.seq` is the record behind which the journal goes on: for a hole its last record; for a lost end the
-//   last record that is left, for that is where the next batch will stand. `folded.places` may know places that are lost
-//   now; the audit's beginning (`AuditTrimmed`) says which are not to be read.
-// - After: whoever reads the journal anew begins here. Append the next batch at `position.seq + 1`, with `hash` of the
-//   position as its `prev`. Snapshots are removed that are older than one whose chunks are all there, which stays for where
-//   the journal is whole behind it, or its storage is restored; should this one be damaged and that not help, reading halts
-//   (restore.ts) and loses nothing silently. Where none of them can be read they go, unless one says that there was more.
+// - Before: no batch is in flight, `folded.state` is the fold up to `folded.position.idx`, and every batch up to it
+//   was committed. Freeze: no turn but beats, no answer until it resolves, for the state is written while others use
+//   the loop (in slices of `limits.snapshotSliceMs`, so that connections live).
+// - `folded.position.seq` is the record behind which the journal goes on: for a hole its last record; for a lost end
+//   the last record that is left, for that is where the next batch will stand. `folded.places` may know places that
+//   are lost now; the audit's beginning (`AuditTrimmed`) says which are not to be read.
+// - After: whoever reads the journal anew begins here. Append the next batch at `position.seq + 1`, with `hash` of
+//   the position as its `prev`. Snapshots are removed that are older than one whose chunks are all there, which stays
+//   for where the journal is whole behind it, or its storage is restored; should this one be damaged and that not
+//   help, reading halts (restore.ts) and loses nothing silently. Where none of them can be read they go, unless one
+//   says that there was more.
 // - A failure leaves the state as it was: call again.
 
 import type { Clock } from "../../clock.ts";
@@ -43,8 +44,9 @@ interface NowDeps {
   readonly logger: SnapshotLog;
 }
 
-/** A storage that does not give back what was just put may do so once it is empty: nats-server 2.9 behind bits that flipped.
- *  It is emptied where nothing in it can be read that could be lost with it, and the next try is the better one. */
+/** A storage that does not give back what was just put may do so once it is empty: nats-server 2.9 behind bits that
+ *  flipped. It is emptied where nothing in it can be read that could be lost with it, and the next try is the better
+ *  one. */
 async function writeOrClear(folded: Folded, deps: NowDeps): Promise<Manifest> {
   try {
     return await writeSnapshot(folded, deps);

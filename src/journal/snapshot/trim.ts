@@ -1,5 +1,5 @@
-// How much of a journal is kept to be read: from which batch on, and why no more. Only what two snapshots stand behind may
-// go, so that a restart that cannot read the newest one still finds all it needs.
+// How much of a journal is kept to be read: from which batch on, and why no more. Only what two snapshots stand behind
+// may go, so that a restart that cannot read the newest one still finds all it needs.
 
 import type { TrimReason } from "../../core/event.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";

@@ -47,8 +47,9 @@ export class CoordinatorParty {
     return this.#isLeading;
   }
 
-  /** Up to which batch it has the journal; undefined while it does not run. Of one that leads: all, for it leads the newest
-   *  term, or was deposed and has not heard of it, and then it is for its successor to put back what both lose. */
+  /** Up to which batch it has the journal; undefined while it does not run. Of one that leads: all, for it leads the
+   *  newest term, or was deposed and has not heard of it, and then it is for its successor to put back what both
+   *  lose. */
   get knownIdx(): number | undefined {
     if (this.#coordinator === undefined) return undefined;
     return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);

@@ -1,6 +1,6 @@
-// Watches the handlers of all agents: none runs twice in one life, none beyond its agent's places, and no task is worked
-// on by two at once while the first still may (P4). What an attempt's own limit ended is excepted: the word of it may be
-// lost on the way.
+// Watches the handlers of all agents: none runs twice in one life, none beyond its agent's places, and no task is
+// worked on by two at once while the first still may (P4). What an attempt's own limit ended is excepted: the word of
+// it may be lost on the way.
 
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
@@ -11,7 +11,8 @@ interface Start {
   readonly attempt: number;
   readonly life: Life;
   readonly signal: AbortSignal;
-  /** Whether another process ran under its agent's id since: when that one joins, its attempts are given away at once. */
+  /** Whether another process ran under its agent's id since: when that one joins, its attempts are given away at
+   *  once. */
   readonly isSuperseded: () => boolean;
   /** After so long the leader may give the task to another whatever the agent does, ms. */
   readonly limitMs: number;
@@ -37,7 +38,8 @@ export class HandlerWatch {
     this.#habitat = habitat;
   }
 
-  /** Nobody leads, and whoever does next takes what its own clock says for the time that passed: any limit may be over. */
+  /** Nobody leads, and whoever does next takes what its own clock says for the time that passed: any limit may be
+   *  over. */
   clockFails(): void {
     this.#clockFailedMs = this.#habitat.engine.nowMs;
   }

@@ -118,8 +118,8 @@ export class JournalTruth {
     const batch = this.#fold(seq, bytes);
     if (batch === undefined) return;
     const { state } = this.#replay;
-    // A turn may leave something undone only when it was full; what starts a term is none, nor is a beat, which a leader
-    // that saves its state appends while turns wait.
+    // A turn may leave something undone only when it was full; what starts a term is none, nor is a beat, which a
+    // leader that saves its state appends while turns wait.
     const [first, second] = batch.events;
     const isBeat = first?.type === "TermRenewed" && second === undefined;
     const isTurn = first?.type !== "TermStarted" && !isBeat;

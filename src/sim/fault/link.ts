@@ -101,7 +101,8 @@ export class Link {
     return FASTEST_MS + (SLOWEST_MS - FASTEST_MS) * this.#random.fraction();
   }
 
-  /** By Pareto with exponent 2: a mean, and no variance. A root is the same to the bit on every engine, a power is not. */
+  /** By Pareto with exponent 2: a mean, and no variance. A root is the same to the bit on every engine, a power is
+   *  not. */
   #lateMs(meanMs: number): number {
     const lateMs = meanMs / 2 / Math.sqrt(1 - this.#random.fraction());
     return Math.min(lateMs, meanMs * TAIL_MAX, LATE_MS_MAX);

@@ -14,7 +14,8 @@ export interface Victims {
   busiest(): string;
   /** The party's process ends where it stands, and is started again after `forMs`. */
   crash(party: string, forMs: number): void;
-  /** All coordinators end where they stand. This one is started again first, after `forMs`, its wall clock set forward. */
+  /** All coordinators end where they stand. This one is started again first, after `forMs`, its wall clock set
+   *  forward. */
   blackout(party: string, options: { forMs: number; ms: number }): void;
   /** It is asked to end, and started again `forMs` after it did. */
   stop(party: string, forMs: number): void;
@@ -32,7 +33,8 @@ export interface Victims {
   writeOtherLine(): void;
   /** The last records of the journal are lost, up to so many. */
   cutTail(count: number): void;
-  /** …and the leader's process ends, where somebody holds what is lost, and not whoever's way to the journal this is. */
+  /** …and the leader's process ends, where somebody holds what is lost, and not whoever's way to the journal this
+   *  is. */
   loseMissed(link: string): void;
   /** Whether nothing else may go wrong until the journal has again what it lost. */
   readonly isDelicate: boolean;

@@ -16,8 +16,9 @@ export interface Parties {
 const GAP_MS = 2_500;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
-/** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults that
- *  strike anybody, for any time, bring about. A leader that was deposed and cannot know of it is what a swarm rests on. */
+/** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults
+ *  that strike anybody, for any time, bring about. A leader that was deposed and cannot know of it is what a swarm
+ *  rests on. */
 const besides = {
   alone: 25_000,
   "out-of-touch": 30_000,

@@ -1,5 +1,5 @@
-// Whether journal time keeps pace with true time within a term, whatever wall clocks show. Knows when each batch was first
-// sent, because one that is stored late is stamped no later for it.
+// Whether journal time keeps pace with true time within a term, whatever wall clocks show. Knows when each batch was
+// first sent, because one that is stored late is stamped no later for it.
 
 import { hashOf } from "../../journal/batch.ts";
 

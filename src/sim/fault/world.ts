@@ -184,8 +184,8 @@ export class World implements Victims {
     if (this.#isHeldByAll() && !this.#mayFork()) this.#loseTail(count, this.#coordinators);
   }
 
-  /** @returns how many were lost: no more than `holders` have read since they began, who hold only the newest of what was
-   *  there before, and take the rest for lost */
+  /** @returns how many were lost: no more than `holders` have read since they began, who hold only the newest of
+   *  what was there before, and take the rest for lost */
   #loseTail(count: number, holders: readonly CoordinatorParty[]): number {
     const { stream, jetStream, occurrences } = this.habitat;
     if (!this.truth.isWhole) return 0;
@@ -262,8 +262,8 @@ export class World implements Victims {
     return !this.truth.isWhole && this.#coordinators.some(({ id }) => id === party);
   }
 
-  /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in the place of
-   *  what both lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
+  /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in
+   *  the place of what both lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
   #mayFork(): boolean {
     const { leader } = this.truth.state;
     return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);

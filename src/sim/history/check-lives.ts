@@ -1,5 +1,6 @@
-// Lives of agents along the journal: one that was fenced does not join again, and one that goes on loses nothing (P4). An
-// agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held it.
+// Lives of agents along the journal: one that was fenced does not join again, and one that goes on loses nothing (P4).
+// An agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held
+// it.
 
 import type { Event } from "../../core/event.ts";
 import type { JournalLine } from "./journal-line.ts";

@@ -1,5 +1,5 @@
-// Tasks: what was accepted stands in the journal as it was asked for, once, and has at most one outcome; what was
-// only ever refused is not there; whoever was given an attempt was given it by the journal, and no more of them than the
+// Tasks: what was accepted stands in the journal as it was asked for, once, and has at most one outcome; what was only
+// ever refused is not there; whoever was given an attempt was given it by the journal, and no more of them than the
 // task allows (P1 to P6).
 
 import type { Event, TaskSpec } from "../../core/event.ts";

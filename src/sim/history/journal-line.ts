@@ -79,8 +79,8 @@ export class JournalLine {
     return this.batches[idx - 1];
   }
 
-  /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on; that it
-   *  is put on record comes after the swarm goes on. */
+  /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on;
+   *  that it is put on record comes after the swarm goes on. */
   firstKeptAt(idx: number): number {
     return this.#trims.findLast((trim) => trim.idx <= idx || trim.wasLost)?.firstIdx ?? 1;
   }

@@ -104,8 +104,8 @@ export interface AssignedObserved extends Observed {
   readonly token: string;
 }
 
-/** A program's call to submit a task, however many requests the client made of it, and what the call threw: that it does
- *  not know is no refusal. */
+/** A program's call to submit a task, however many requests the client made of it, and what the call threw: that it
+ *  does not know is no refusal. */
 export interface CallObserved extends Asked {
   readonly kind: "call";
   readonly task: string;

@@ -77,8 +77,8 @@ export class LucioDispatcher implements Dispatcher {
 /** Tokens that a task of weight 1 is taken to use: the scenarios have none. */
 const TOKENS_PER_WEIGHT = 1_000;
 
-/** The budget document's scheduler. It knows no kinds either. Each user is a project of credit weight 1 without a limit; its window is longer
- *  than any scenario. */
+/** The budget document's scheduler. It knows no kinds either. Each user is a project of credit weight 1 without a
+ *  limit; its window is longer than any scenario. */
 export class BudgetDispatcher implements Dispatcher {
   readonly #places: FreePlaces;
   readonly #waitingByUser = new Map<string, SimTask[]>();

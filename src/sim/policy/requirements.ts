@@ -124,7 +124,8 @@ const locoTable = locoPublished.flatMap(({ alpha, jain, neverServed, spike }): R
       sentence: `exact LOCO, α ${alpha}: webhooks are served after ${spike} ticks ± 25 %`,
       atLeast: spike * 0.75,
       atMost: spike * 1.25,
-      // Single spikes wait very differently where α is high: blocks deviate by a tenth, and the worst of 16 was 4 % outside.
+      // Single spikes wait very differently where α is high: blocks deviate by a tenth, and the worst of 16 was 4 %
+      // outside.
       slack: spike * 0.1,
     }),
   ];

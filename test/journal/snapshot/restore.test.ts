@@ -1,5 +1,6 @@
-// A restart from a snapshot and the journal behind it is a fold from the first record: at any point of any history, with
-// dead records anywhere, the journal purged, the newest snapshot damaged. And where history is lost, nobody goes on.
+// A restart from a snapshot and the journal behind it is a fold from the first record: at any point of any history,
+// with dead records anywhere, the journal purged, the newest snapshot damaged. And where history is lost, nobody goes
+// on.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// A snapshot written from memory, where the journal has lost what led to it: readers begin there, and those that came from
-// before it halt.
+// A snapshot written from memory, where the journal has lost what led to it: readers begin there, and those that came
+// from before it halt.
 
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
