@@ -2,7 +2,7 @@
 // is not the task's. Its owner is awaited-tasks.ts.
 
 import type { WaggleError } from "../errors.ts";
-import type { Position } from "../protocol/horizon.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 
 /** How the wait ended. */
@@ -19,7 +19,7 @@ export class AwaitedTask {
   toldAtMs = 0;
   toldTerm = 0;
   /** Where the journal stood when it was accepted, if it was submitted here. */
-  acceptedAt: Position | undefined;
+  acceptedAt: JournalPoint | undefined;
   #awaited: Awaited | undefined;
   #listeners: ((awaited: Awaited) => void)[] = [];
 

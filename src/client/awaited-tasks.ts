@@ -12,7 +12,8 @@ import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
-import type { Horizon, Position } from "../protocol/horizon.ts";
+import type { Horizon } from "../protocol/horizon.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import { type AwaitAnswer, awaitResponseSchema, donePushSchema, type Outcome } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
@@ -66,7 +67,7 @@ export class AwaitedTasks {
   }
 
   /** The leader accepted the task and will tell. */
-  accepted(task: AwaitedTask, ack: Position & { readonly duplicate: boolean }): void {
+  accepted(task: AwaitedTask, ack: JournalPoint & { readonly duplicate: boolean }): void {
     task.acceptedAt = { term: ack.term, idx: ack.idx };
     if (task.hasEnded || this.#closed.signal.aborted) return;
     const isKnown = this.#taskById.get(task.id) === task;
@@ -233,7 +234,7 @@ export class AwaitedTasks {
     return waitMs;
   }
 
-  #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: Position): number | undefined {
+  #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: JournalPoint): number | undefined {
     if (task.hasEnded) return undefined;
     if (answer === undefined) return 0;
     if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
@@ -247,7 +248,7 @@ export class AwaitedTasks {
   #settleRefused(
     task: AwaitedTask,
     answer: AwaitAnswer & { readonly ok: false },
-    at: Position,
+    at: JournalPoint,
   ): number | undefined {
     switch (answer.code) {
       case "WAGGLE_BACKPRESSURE":
@@ -301,4 +302,4 @@ function isUnknownTask(answer: AwaitAnswer | undefined): boolean {
   return answer?.ok === false && answer.code === "WAGGLE_UNKNOWN_TASK";
 }
 
-type AwaitAnswers = Answer<Position & { readonly answers: readonly AwaitAnswer[] }>;
+type AwaitAnswers = Answer<JournalPoint & { readonly answers: readonly AwaitAnswer[] }>;

@@ -2,13 +2,14 @@
 // behind the reader. What a reader can see of it; `verify` sees more, since it has the hashes.
 
 import { JournalDamagedError } from "../errors.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import type { JournalBatch } from "./journal-pages.ts";
 
 export class BatchLine {
-  #last: { readonly term: number; readonly idx: number } | undefined;
+  #last: JournalPoint | undefined;
 
-  get last(): { readonly term: number; readonly idx: number } | undefined {
+  get last(): JournalPoint | undefined {
     return this.#last;
   }
 

@@ -4,7 +4,7 @@
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Position } from "../protocol/horizon.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -30,7 +30,7 @@ export interface LaneTerms {
   readonly failFast: boolean;
 }
 
-type MessageAnswer = Answer<Position & { readonly answers: readonly SubmitAnswer[] }>;
+type MessageAnswer = Answer<JournalPoint & { readonly answers: readonly SubmitAnswer[] }>;
 
 export class SubmitLane {
   readonly #deps: SubmitLaneDeps;
@@ -185,7 +185,7 @@ export class SubmitLane {
 
   #settleEach(
     message: readonly Submission[],
-    at: Position | undefined,
+    at: JournalPoint | undefined,
     answers: readonly SubmitAnswer[],
   ): void {
     const turnedAway: Submission[] = [];
@@ -246,7 +246,7 @@ function headOf(terms: LaneTerms): string {
   return `${JSON.stringify(head).slice(0, -1)},"tasks":[`;
 }
 
-function ackOf(answer: SubmitAnswer & { readonly ok: true }, at: Position | undefined): SubmitAck {
+function ackOf(answer: SubmitAnswer & { readonly ok: true }, at: JournalPoint | undefined): SubmitAck {
   const { task, duplicate = false, warnings = [] } = answer;
   return { taskId: task, term: at?.term ?? 0, idx: at?.idx ?? 0, duplicate, warnings };
 }

@@ -9,14 +9,10 @@
 // to lead for T, as if it had appended. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
+import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
 import type { CoordinatorBeat } from "../protocol/schemas.ts";
 
-export interface Progress {
-  readonly term: number;
-  readonly idx: number;
-}
-
-export interface Claim {
+export interface Contender {
   readonly beat: CoordinatorBeat;
   /** Whether it is to be waited for. */
   readonly isBelieved: boolean;
@@ -24,7 +20,7 @@ export interface Claim {
 
 /** For who holds more of the journal than `own`. */
 interface Wait {
-  readonly own: Progress;
+  readonly own: JournalPoint;
   /** How often the journal was read meanwhile, and did not go on. */
   times: number;
   countedMonotonicMs: number;
@@ -49,7 +45,7 @@ export class Announcements {
 
   /** Who announced no longer than 2·T ago that it holds more of the journal than `own`: the one with most. To be asked
    *  when the journal was just read to its end, which is `own`. @param timeoutMs T */
-  ahead(own: Progress, { now, timeoutMs }: { now: number; timeoutMs: number }): Claim | undefined {
+  ahead(own: JournalPoint, { now, timeoutMs }: { now: number; timeoutMs: number }): Contender | undefined {
     const beat = this.#furthest(own, now - limits.announcementTimeouts * timeoutMs);
     if (beat === undefined) this.#wait = undefined;
     else if (this.#wait?.own.term !== own.term || this.#wait.own.idx !== own.idx)
@@ -61,7 +57,7 @@ export class Announcements {
     return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
   }
 
-  #furthest(own: Progress, sinceMonotonicMs: number): CoordinatorBeat | undefined {
+  #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorBeat | undefined {
     let most: CoordinatorBeat | undefined;
     for (const { beat, monotonicMs } of this.#heardById.values())
       if (monotonicMs >= sinceMonotonicMs && isFurther(beat, most ?? own)) most = beat;
@@ -85,8 +81,4 @@ export class Announcements {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);
     return recent.filter(({ beat }) => !beat.leading).map(({ beat }) => beat.id);
   }
-}
-
-function isFurther(one: Progress, other: Progress): boolean {
-  return one.term > other.term || (one.term === other.term && one.idx > other.idx);
 }

@@ -5,10 +5,11 @@
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 import { type CoordinatorBeat, coordinatorBeatSchema } from "../protocol/schemas.ts";
 import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
-import type { Announcements, Progress } from "./announcements.ts";
+import type { Announcements } from "./announcements.ts";
 
 export interface AnnouncerDeps {
   /** Of this coordinator. */
@@ -19,7 +20,7 @@ export interface AnnouncerDeps {
   /** Where what is heard is noted. */
   readonly announcements: Announcements;
   /** Up to where it holds the journal; where it leads, committed. */
-  readonly held: () => Progress;
+  readonly held: () => JournalPoint;
   readonly isLeading: () => boolean;
 }
 
@@ -37,7 +38,7 @@ export class Announcer {
   }
 
   /** What another coordinator answers, if one does. To be asked before `takePart`: it would answer itself. */
-  async greet(): Promise<Progress | undefined> {
+  async greet(): Promise<JournalPoint | undefined> {
     const { transport, subjects } = this.#deps;
     const timeoutMs = limits.greetingMs;
     const answer = await transport.request(subjects.coordinator, this.#announcement(), { timeoutMs });

@@ -82,7 +82,7 @@ export interface Coordinator {
   stop(): Promise<void>;
 }
 
-/** Starts a coordinator. Resolves once the journal is read and it stands by.
+/** Starts a coordinator. Resolves once the journal is read: it stands by, or campaigns where nobody leads.
  *  @throws UnreachableError, JournalDamagedError */
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
   const coordinator = new RunningCoordinator(options);

@@ -80,7 +80,6 @@ export interface LeaderDeps {
   readonly readable: ReadableSnapshots;
   /** Absent where the journal is never cut. */
   readonly compaction?: Compaction;
-  /** Journal time before this term. */
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

@@ -6,12 +6,12 @@
 
 import { JournalDamagedError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Progress } from "./announcements.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 
 /** @param other how far another coordinator says that it holds the journal, of which nothing was read here: it may
  *  have begun since
  *  @throws JournalDamagedError, UnreachableError */
-export async function requireItsJournal({ term, idx }: Progress, journal: Journal): Promise<void> {
+export async function requireItsJournal({ term, idx }: JournalPoint, journal: Journal): Promise<void> {
   if (idx === 0 || (await journal.position()).lastSeq > 0) return;
   throw new JournalDamagedError(
     `another coordinator of this swarm holds batch ${idx} of term ${term}, and the journal is empty: its stream was deleted ` +

@@ -1,5 +1,5 @@
-// What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, slot-invariants.ts and
-// succession.ts.
+// What a numbered check of a state is, and what it finds. The checks stand in invariants.ts, lane-invariants.ts,
+// ledger-invariants.ts, slot-invariants.ts and succession.ts.
 
 import type { Roll } from "./roll.ts";
 import type { SwarmState } from "./state.ts";

@@ -12,17 +12,12 @@
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
+import { isFurther, type JournalPoint } from "./journal-point.ts";
 import { LossError } from "./loss-error.ts";
-
-/** A point of the journal: batch `idx`, written or seen in `term`. */
-export interface Position {
-  readonly term: number;
-  readonly idx: number;
-}
 
 export class Horizon {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  #known: Position = { term: 0, idx: 0 };
+  #known: JournalPoint = { term: 0, idx: 0 };
   #term = 0;
   /** Since when leaders answer from lower terms than the highest heard of, and nobody from it. */
   #doubtedSinceMs: number | undefined;
@@ -37,7 +32,7 @@ export class Horizon {
   }
 
   /** The furthest point known. Take it when asking, give it back with the answer. */
-  get known(): Position {
+  get known(): JournalPoint {
     return this.#known;
   }
 
@@ -53,7 +48,7 @@ export class Horizon {
 
   /** Takes in what a leader said. `knownWhenAsked` is absent for what came unasked, whose order against
    *  answers proves nothing within one term. */
-  note(told: Position, knownWhenAsked?: Position): void {
+  note(told: JournalPoint, knownWhenAsked?: JournalPoint): void {
     if (knownWhenAsked !== undefined) this.#weigh(told);
     else if (this.#isWary && told.term > this.#term) return;
     const before = this.#known;
@@ -65,7 +60,7 @@ export class Horizon {
   }
 
   /** Takes in an answer that says where the journal stood; others say nothing. */
-  noteAnswer(answer: unknown, knownWhenAsked: Position): void {
+  noteAnswer(answer: unknown, knownWhenAsked: JournalPoint): void {
     if (typeof answer !== "object" || answer === null || !("term" in answer) || !("idx" in answer)) return;
     const { term, idx } = answer;
     if (typeof term === "number" && typeof idx === "number") this.note({ term, idx }, knownWhenAsked);
@@ -96,7 +91,7 @@ export class Horizon {
   }
 
   /** What an answer means for the highest term heard of: that it is led, or that nobody leads it. */
-  #weigh(told: Position): void {
+  #weigh(told: JournalPoint): void {
     if (told.term >= this.#term) {
       if (told.term > this.#term) this.#isWary = false;
       this.#doubtedSinceMs = undefined;
@@ -107,7 +102,7 @@ export class Horizon {
     if (nowMs - this.#doubtedSinceMs >= limits.termDoubtedMs) this.#giveUpFor(told);
   }
 
-  #giveUpFor(told: Position): void {
+  #giveUpFor(told: JournalPoint): void {
     this.#term = told.term;
     this.#isWary = true;
     this.#doubtedSinceMs = undefined;
@@ -118,18 +113,14 @@ export class Horizon {
   }
 }
 
-function isFurther(told: Position, known: Position): boolean {
-  return told.term > known.term || (told.term === known.term && told.idx > known.idx);
-}
-
 /** Every batch of a later term stands behind every batch of an earlier one, whatever order news arrive in. */
-function lossBetween(known: Position, told: Position): LossError | undefined {
+function lossBetween(known: JournalPoint, told: JournalPoint): LossError | undefined {
   return known.term > 0 && told.term > known.term && told.idx <= known.idx
     ? new LossError(known, told)
     : undefined;
 }
 
-function lossSince(known: Position | undefined, told: Position): LossError | undefined {
+function lossSince(known: JournalPoint | undefined, told: JournalPoint): LossError | undefined {
   return known !== undefined && told.term === known.term && told.idx < known.idx
     ? new LossError(known, told)
     : undefined;

@@ -2,19 +2,16 @@
 // its page cache, or a file is put back from a backup; Waggle cannot undo it, so it says so.
 
 import { WaggleError } from "../errors.ts";
+import type { JournalPoint } from "./journal-point.ts";
 
 /** What was known of the journal, and how much less of it there is now. `taskId` is set when one accepted
  *  task is known to be lost: submit it again, under the same id, if it may run twice. */
 export class LossError extends WaggleError {
-  readonly known: { readonly term: number; readonly idx: number };
-  readonly found: { readonly term: number; readonly idx: number };
+  readonly known: JournalPoint;
+  readonly found: JournalPoint;
   readonly taskId: string | undefined;
 
-  constructor(
-    known: { readonly term: number; readonly idx: number },
-    found: { readonly term: number; readonly idx: number },
-    taskId?: string,
-  ) {
+  constructor(known: JournalPoint, found: JournalPoint, taskId?: string) {
     const what =
       taskId === undefined ? "The journal lost its end" : `Task ${taskId} was accepted and is lost`;
     super(

@@ -164,8 +164,29 @@ const leftoverRule = fileRule({
     })),
 });
 
+const namedFileRule: Rule = {
+  name: "files that comments and documents name are there",
+  why: "A reader who is sent to a file that was renamed searches for what is nowhere.",
+  mend: "Name the file that holds it now.",
+  check: ({ files }) => {
+    const names = new Set(files.map(({ path }) => posix.basename(path)));
+    const isHistory = (path: string) => path === "CHANGELOG.md" || path.startsWith("docs/adr/");
+    return files
+      .filter(({ path }) => /^(src|docs|machines|scripts)\//.test(path) && /\.(ts|md)$/.test(path))
+      .filter(({ path }) => !isHistory(path))
+      .flatMap(({ path, text, code }) =>
+        [...text.matchAll(/(?<![\w.-])[a-z0-9][a-z0-9-]*(?:\/[a-z0-9-]+)*\.ts\b/g)]
+          // Of code, what is blanked: comments, and strings, whose imports resolve or fail to compile.
+          .filter(({ 0: name, index }) => !isCode(path) || !code.startsWith(name, index))
+          .filter(({ 0: name }) => !names.has(posix.basename(name)))
+          .map(({ 0: name, index }) => ({ path, line: lineAt(text, index), found: `names ${name}` })),
+      );
+  },
+};
+
 export const repositoryRules: readonly Rule[] = [
   linkRule,
+  namedFileRule,
   testedRule,
   lockRule,
   wholeLockRule,

@@ -123,6 +123,17 @@ const cases: Readonly<Record<string, Case>> = {
     wrong: [{ [somePath]: `// ${"x".repeat(118)}\n` }, { [somePath]: `/** A.\n *  ${"x".repeat(117)} */\n` }],
     right: { [somePath]: `// ${"x".repeat(117)}\nconst text = "${"x".repeat(120)}"; // any\n` },
   },
+  "files that comments and documents name are there": {
+    wrong: [
+      { [somePath]: "// What it is. Not here: what it does (stepping.ts).\n" },
+      { "docs/page.md": "See `src/coordinator/stepping.ts`." },
+    ],
+    right: {
+      [somePath]: "// What it is (coordinator/step.ts, step.ts).\n",
+      "docs/page.md": "See `src/coordinator/step.ts`.",
+      "docs/adr/0001-a.md": "Then it stood in stepping.ts.",
+    },
+  },
   "no default exports": {
     wrong: [{ [somePath]: "export default 1;" }, { "test/support/a.ts": "export { a as default };" }],
     right: {

@@ -2,7 +2,8 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { Horizon, type Position } from "../../src/protocol/horizon.ts";
+import { Horizon } from "../../src/protocol/horizon.ts";
+import type { JournalPoint } from "../../src/protocol/journal-point.ts";
 import type { LossError } from "../../src/protocol/loss-error.ts";
 
 const forged = Number.MAX_SAFE_INTEGER;
@@ -22,7 +23,7 @@ beforeEach(() => {
   });
 });
 
-const answered = (term: number, idx: number, knownWhenAsked: Position = horizon.known) =>
+const answered = (term: number, idx: number, knownWhenAsked: JournalPoint = horizon.known) =>
   horizon.note({ term, idx }, knownWhenAsked);
 
 /** Answers once a second for so long, from `idx` on. */

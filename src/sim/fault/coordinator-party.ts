@@ -39,10 +39,6 @@ export class CoordinatorParty {
     return this.#life;
   }
 
-  get coordinator(): Coordinator | undefined {
-    return this.#coordinator;
-  }
-
   get isLeading(): boolean {
     return this.#isLeading;
   }

@@ -67,13 +67,6 @@ export class Engine {
     };
   }
 
-  /** Resolves after `ms`, for the world's own sequences. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.after(ms, "pause", resolve);
-    });
-  }
-
   /** Plays everything until virtual time reaches `untilMs`, or `isEnough` says so after an event.
    *  @throws what an event threw; the reason of `signal` */
   async run(untilMs: number, isEnough: () => boolean, signal?: AbortSignal): Promise<void> {

@@ -105,12 +105,6 @@ export class SimJetStream {
     return this.#streams.get(name);
   }
 
-  /** As an operator would: records and settings are gone. */
-  deleteStream(name: string): void {
-    this.#streams.get(name)?.forgetConsumers();
-    this.#streams.delete(name);
-  }
-
   /** The process was started again: who reads must ask anew. What the disks hold stays. */
   restart(): void {
     for (const stream of this.#streams.values()) stream.forgetConsumers();

@@ -41,11 +41,6 @@ export class JournalTruth {
     return this.#replay.position;
   }
 
-  /** Of the last batch; empty before the first. */
-  get hash(): string {
-    return this.#replay.position.hash;
-  }
-
   /** Everything that was ever stored and not replaced, from the first record on, though it be purged. */
   get records(): readonly JournalRecord[] {
     return this.#records;
@@ -131,7 +126,7 @@ export class JournalTruth {
     for (const { number, name, sentence } of violations)
       this.#habitat.found(`invariant ${number} ${name}`, `after record ${seq}: ${sentence}`);
     if (violations.length > 0) this.#isBroken = true;
-    const wrong = this.#habitat.pace.check({ ...batch, hash: this.hash });
+    const wrong = this.#habitat.pace.check({ ...batch, hash: this.#replay.position.hash });
     if (wrong !== undefined) this.#habitat.found("journal-time-keeps-pace", wrong);
   }
 

@@ -1,5 +1,5 @@
 // The wire between one process and the server, in both directions. In good weather each message arrives, once, in
-// order, soon. Faults (weather.ts) change that for as long as they last.
+// order, soon. Faults (nemesis.ts) change that for as long as they last.
 
 import { limits } from "../../limits.ts";
 import type { Random } from "../random.ts";

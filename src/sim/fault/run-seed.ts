@@ -67,7 +67,7 @@ export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch =
     habitat.escaped("an event", error);
   }
   const { trace, events, nowMs } = habitat.engine;
-  trace.addText(truth.hash);
+  trace.addText(truth.position.hash);
   return {
     seed: request.seed,
     findings: habitat.findings,

@@ -1,5 +1,5 @@
 // The simulated server: which connection is subscribed to what, and who receives a message. It keeps nothing; what it
-// stores for JetStream is in journal-server.ts.
+// stores for JetStream is in jetstream.ts.
 
 import { type Interest, type QueueGroup, SubjectIndex } from "../../transport/subject-index.ts";
 import type { Message } from "../../transport/transport.ts";
@@ -12,8 +12,6 @@ export interface Subscriber {
 
 export class Server {
   readonly #index = new SubjectIndex<Subscriber>();
-  /** Sees every message that is routed; for counters and histories. */
-  onRoute: ((message: Message) => void) | undefined;
 
   add(interest: Interest<Subscriber>): void {
     this.#index.add(interest);
@@ -25,7 +23,6 @@ export class Server {
 
   /** @returns whether anybody is subscribed */
   route(message: Message): boolean {
-    this.onRoute?.(message);
     const { each, groups } = this.#index.match(message.subject);
     for (const subscriber of each) subscriber.deliver(message);
     for (const group of groups) nextMember(group).deliver(message);

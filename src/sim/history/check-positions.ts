@@ -1,8 +1,9 @@
 // Every answer says up to where the journal stood. That place must be in the final journal, written by the leader of
 // that term; and no answer may come from before what anybody had been told when the question left (P5, P8, P12).
 
+import type { JournalPoint } from "../../protocol/journal-point.ts";
 import type { JournalLine } from "./journal-line.ts";
-import type { Observation, Position } from "./observation.ts";
+import type { Observation } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
 export function checkPositions(observations: readonly Observation[], line: JournalLine): Violation[] {
@@ -25,7 +26,7 @@ export function checkFreshness(observations: readonly Observation[], known: Know
   });
 }
 
-function missing({ term, idx }: Position, line: JournalLine): string | undefined {
+function missing({ term, idx }: JournalPoint, line: JournalLine): string | undefined {
   if (idx === 0 && term === 0) return undefined; // a standby of an empty journal
   const batch = line.at(idx);
   if (batch === undefined) return `speaks of batch ${idx}, and the journal ends with ${line.lastIdx}`;

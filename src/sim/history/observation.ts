@@ -6,13 +6,8 @@
 // left, `heardMs` after the answer came. What was sent after something was heard must know of it.
 // Not here: who records (recording-transport.ts), what must hold (check-history.ts).
 
+import type { JournalPoint } from "../../protocol/journal-point.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
-
-/** Up to where the journal stood, as an answer says. */
-export interface Position {
-  readonly term: number;
-  readonly idx: number;
-}
 
 interface Observed {
   /** Who observed it, for people. */
@@ -23,8 +18,8 @@ interface Asked extends Observed {
   readonly sentMs: number;
   /** Absent: never answered, so it may have been done, and may yet be. */
   readonly heardMs?: number;
-  /** Absent where the answer does not say. */
-  readonly at?: Position;
+  /** Up to where the journal stood, as the answer says. Absent where it does not. */
+  readonly at?: JournalPoint;
   /** Answered by a standby. */
   readonly stale?: true;
   /** Code of a refusal that says nothing of the task: nothing was done by this request. */
@@ -87,7 +82,7 @@ export interface ResultObserved extends Asked {
 export interface ToldObserved extends Observed {
   readonly kind: "told";
   readonly heardMs: number;
-  readonly at: Position;
+  readonly at: JournalPoint;
   readonly outcome: Outcome;
 }
 

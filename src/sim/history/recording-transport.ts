@@ -5,6 +5,7 @@
 import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { decode, parseJson } from "../../protocol/codec.ts";
+import type { JournalPoint } from "../../protocol/journal-point.ts";
 import {
   type Assignment,
   acceptedTaskSchema,
@@ -23,7 +24,7 @@ import type {
   Subscription,
   Transport,
 } from "../../transport/transport.ts";
-import type { AskedObservation, Observation, Position, ResultObserved } from "./observation.ts";
+import type { AskedObservation, Observation, ResultObserved } from "./observation.ts";
 
 export interface Recorder {
   /** Names the owner, for people. */
@@ -206,7 +207,7 @@ function answered(
 function withAnswer(
   observed: AskedObservation,
   answer: unknown,
-  { heardMs, at }: { readonly heardMs: number; readonly at: Position | undefined },
+  { heardMs, at }: { readonly heardMs: number; readonly at: JournalPoint | undefined },
 ): AskedObservation {
   if (answer === undefined) return observed;
   const heard = { heardMs, ...(at === undefined ? {} : { at }) };
