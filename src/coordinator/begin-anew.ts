@@ -5,12 +5,12 @@
 // read, or the last batch that it applied still stands where it read it. Else the fault is believed, after patience.
 
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import { MissingRecordsError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
-import { Endurance } from "./endurance.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 
 export interface BeginAnewDeps {

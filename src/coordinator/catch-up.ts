@@ -13,6 +13,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import { strayError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
@@ -20,7 +21,6 @@ import type { ChainPosition } from "../journal/replay.ts";
 import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
-import { Endurance } from "./endurance.ts";
 
 export interface CatchUpDeps {
   readonly journal: Journal;

@@ -32,6 +32,7 @@
 // again, because their positions follow from the oldest one's.
 
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import { JournalDamagedError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import { decodeBatch, hashOf } from "../journal/batch.ts";
@@ -41,7 +42,6 @@ import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { refill, requireSameEnd } from "../journal/refill.ts";
 import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
-import { Endurance } from "./endurance.ts";
 import { LostPlaces } from "./lost-places.ts";
 import type { RivalCheck } from "./rival-check.ts";
 

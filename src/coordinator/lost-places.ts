@@ -5,9 +5,9 @@
 // took over may answer from before. What was acknowledged is asked for by read-back.ts.
 
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import type { Journal } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
-import { Endurance } from "./endurance.ts";
 
 export interface LostPlacesDeps {
   readonly journal: Journal;

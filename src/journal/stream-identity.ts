@@ -5,27 +5,27 @@
 // without a word to the contrary, it is meant.
 
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 
 export class StreamIdentity {
   readonly #stream: string;
-  readonly #clock: Clock;
   /** As the server tells it; undefined until it did. */
   #created: string | undefined;
-  #missingSinceMonotonicMs: number | undefined;
+  readonly #absence: Endurance;
 
   /** @param created when the stream was created, as the server told whoever opened it; undefined: the first word
    *  counts */
   constructor(stream: string, created: string | undefined, clock: Clock) {
     this.#stream = stream;
     this.#created = created;
-    this.#clock = clock;
+    this.#absence = new Endurance(clock, limits.streamMissingMs);
   }
 
   /** The server knows the stream. */
   answered(): void {
-    this.#missingSinceMonotonicMs = undefined;
+    this.#absence.renew();
   }
 
   /** It says when it was created. @throws JournalDamagedError when that is another stream */
@@ -40,9 +40,7 @@ export class StreamIdentity {
 
   /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs` */
   missing(): void {
-    const now = this.#clock.monotonicMs();
-    this.#missingSinceMonotonicMs ??= now;
-    if (now - this.#missingSinceMonotonicMs < limits.streamMissingMs) return;
+    if (!this.#absence.isOver) return;
     throw new JournalDamagedError(
       `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. ${this.#advice}`,
     );

@@ -10,6 +10,7 @@
 // lost, and a server that has just taken over may not know its newest records yet. For the same reason a hole is
 // believed only when it is found for `limits.journalHoleMs`.
 
+import { Endurance } from "../endurance.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { holeError, purgedError, rewrittenError, shrunkError } from "./faults.ts";
@@ -36,17 +37,16 @@ export async function* readStream(
 ): AsyncGenerator<JournalRecord> {
   const { untilSeq = Number.POSITIVE_INFINITY, signal } = reading;
   const { clock } = access;
+  const hole = new Endurance(clock, limits.journalHoleMs);
   const retry = new Retry({ ...reading, clock }, (listener) => access.wire.onStatus(listener));
   let nextSeq = reading.fromSeq;
   let previous = reading.before;
-  let holeSinceMs: number | undefined;
 
   while (nextSeq <= untilSeq && !signal.aborted) {
     const beginning = await beginPull(access, { nextSeq, untilSeq, hasRead: previous !== undefined });
     if (beginning.kind === "hole") {
-      holeSinceMs ??= clock.monotonicMs();
-      if (clock.monotonicMs() - holeSinceMs >= limits.journalHoleMs) throw beginning.reason;
-    } else holeSinceMs = undefined;
+      if (hole.isOver) throw beginning.reason;
+    } else hole.renew();
     if (beginning.kind !== "begun") {
       await retry.pause(beginning.reason);
       continue;

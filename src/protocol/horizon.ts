@@ -10,17 +10,17 @@
 // long (docs/adr/0012-announcements-are-believed-for-a-time.md).
 
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { isFurther, type JournalPoint } from "./journal-point.ts";
 import { LossError } from "./loss-error.ts";
 
 export class Horizon {
-  readonly #clock: Pick<Clock, "monotonicMs">;
   #known: JournalPoint = { term: 0, idx: 0 };
   #term = 0;
-  /** Since when leaders answer from lower terms than the highest heard of, and nobody from it. */
-  #doubtedSinceMs: number | undefined;
+  /** How long leaders answer from lower terms than the highest heard of, and nobody from it. */
+  readonly #doubt: Endurance;
   /** A term was given up: what is said unasked is not believed. */
   #isWary = false;
   readonly #termListeners = new Listeners<[number]>();
@@ -28,7 +28,7 @@ export class Horizon {
   readonly #lossListeners = new Listeners<[LossError]>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#clock = clock;
+    this.#doubt = new Endurance(clock, limits.termDoubtedMs);
   }
 
   /** The furthest point known. Take it when asking, give it back with the answer. */
@@ -94,18 +94,16 @@ export class Horizon {
   #weigh(told: JournalPoint): void {
     if (told.term >= this.#term) {
       if (told.term > this.#term) this.#isWary = false;
-      this.#doubtedSinceMs = undefined;
+      this.#doubt.renew();
       return;
     }
-    const nowMs = this.#clock.monotonicMs();
-    this.#doubtedSinceMs ??= nowMs;
-    if (nowMs - this.#doubtedSinceMs >= limits.termDoubtedMs) this.#giveUpFor(told);
+    if (this.#doubt.isOver) this.#giveUpFor(told);
   }
 
   #giveUpFor(told: JournalPoint): void {
     this.#term = told.term;
     this.#isWary = true;
-    this.#doubtedSinceMs = undefined;
+    this.#doubt.renew();
     const known = this.#known;
     if (known.term <= told.term) return;
     this.#known = { term: told.term, idx: told.idx };

@@ -1,13 +1,13 @@
 // How long what may pass is endured before it is believed.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "./clock.ts";
 
 export class Endurance {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #forMs: number;
   #sinceMonotonicMs: number | undefined;
 
-  constructor(clock: Clock, forMs: number) {
+  constructor(clock: Pick<Clock, "monotonicMs">, forMs: number) {
     this.#clock = clock;
     this.#forMs = forMs;
   }
