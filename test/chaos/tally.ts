@@ -27,7 +27,7 @@ export interface PartTally {
   recoveries: Partial<Record<Figure, number[]>>;
   /** Of the last leg that sampled it. */
   memory: readonly MemoryRow[];
-  /** Load average of the machine, lowest and highest of a leg; absent in what was counted before it was kept. */
+  /** Load average of the machine, lowest and highest of a leg; absent before the first. */
   load?: { readonly min: number; readonly max: number };
 }
 

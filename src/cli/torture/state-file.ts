@@ -7,8 +7,7 @@ import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import { UsageError } from "../usage-error.ts";
 import type { SeedTerms } from "./request.ts";
 
-/** Without `version` where it was written before versions were. */
-type Line = SeedTerms & SeedReport & { readonly version?: string };
+type Line = SeedTerms & SeedReport & { readonly version: string };
 
 export interface StateRead {
   readonly reports: readonly SeedReport[];

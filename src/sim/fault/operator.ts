@@ -5,7 +5,7 @@ import { connect } from "../../client/connect.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import { WaggleError } from "../../errors.ts";
 import type { Habitat } from "./habitat.ts";
-import { projects, type Workload } from "./workload.ts";
+import { projects, types, type Workload } from "./workload.ts";
 
 /** Pause before something refused is asked again, ms. */
 const AGAIN_MS = 500;
@@ -49,7 +49,7 @@ export class Operator {
     const steps: (readonly [what: string, ask: () => Promise<unknown>])[] = [
       ["resume", () => swarm.resume()],
       ["policy", () => swarm.setPolicy({ rules: "waggle", topN: null, budget: null })],
-      ...["small", "large"].map((type) => [`rate ${type}`, () => swarm.removeRate(type)] as const),
+      ...types.map((type) => [`rate ${type}`, () => swarm.removeRate(type)] as const),
       ...projects.flatMap((project) => [
         [`resume ${project}`, () => swarm.resume(project)] as const,
         [

@@ -66,7 +66,8 @@ export const kinds = ["count", "outline", "review", "embed"];
 export const projects = ["acme", "beta", "core"];
 const users = ["ann", "bob", "cy"];
 const resources = ["gpt", "gpu"];
-const types = ["small", "large"];
+/** Of agents, and so of rates. */
+export const types = ["small", "large"];
 /** The agent that serves every kind and role, so that whatever waits can be done once all is well. */
 const MAID = "a1";
 const ROLE = "expert";
