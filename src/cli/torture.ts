@@ -1,7 +1,6 @@
 // `waggle torture`: runs a swarm of the production code through faults in virtual time, one seed after another, and
 // says what broke. Not here: what goes wrong and what must hold (src/sim/fault).
 
-import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { limits } from "../limits.ts";
@@ -26,8 +25,8 @@ import {
   threadsOf,
   virtualTime,
 } from "./torture/request.ts";
-import { noteSeed, readState } from "./torture/state-file.ts";
-import { UsageError } from "./usage-error.ts";
+import { writeSchedule } from "./torture/schedule-file.ts";
+import { StateFile } from "./torture/state-file.ts";
 import { numberBetween, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -82,16 +81,22 @@ Examples:
 async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitCode> {
   const { shell, output } = context;
   if (flags.schedule !== undefined) {
-    const request = scheduledSeed(flags, flags.schedule, shell);
-    const run = { requests: [request], count: 1, terms: request, before: [], version: codeVersion() };
+    const { request, version: wroteIt } = scheduledSeed(flags, flags.schedule, shell);
+    const version = codeVersion();
+    if (wroteIt !== version)
+      output.note(
+        `${flags.schedule} was written by another version of the code: the seed may take another course`,
+      );
+    const run = { requests: [request], count: 1, terms: request, before: [], state: undefined };
     return await runAndReport(run, flags, context);
   }
   const terms = termsOf(flags);
   const version = codeVersion();
-  const { reports: before, leftOut } =
+  const state =
     flags.state === undefined
-      ? { reports: [], leftOut: 0 }
-      : readState(resolve(shell.cwd, flags.state), terms, version);
+      ? undefined
+      : new StateFile(resolve(shell.cwd, flags.state), flags.state, { terms, version });
+  const { reports: before, leftOut } = state?.read() ?? { reports: [], leftOut: 0 };
   if (before.length > 0) output.note(`${counted(before.length, "seed")} of ${flags.state} are not run again`);
   if (leftOut > 0)
     output.note(
@@ -100,7 +105,7 @@ async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitC
   const known = new Set(before.map(({ seed }) => seed));
   const count = countOf(flags, known);
   const requests = requestsOf(flags, terms, known);
-  return await runAndReport({ requests, count, terms, before, version }, flags, context);
+  return await runAndReport({ requests, count, terms, before, state }, flags, context);
 }
 
 interface Run {
@@ -110,12 +115,12 @@ interface Run {
   readonly terms: SeedTerms & Partial<SeedRequest>;
   /** Seeds of earlier runs, which count. */
   readonly before: readonly SeedReport[];
-  /** Of the code that runs them. */
-  readonly version: string;
+  /** Where each is noted. */
+  readonly state: StateFile | undefined;
 }
 
 async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext): Promise<ExitCode> {
-  const { output, shell, signal, logger } = context;
+  const { output, signal, logger } = context;
   const { terms, count } = run;
   const reports = [...run.before];
   const progress = showProgress(output, { name: "torture", unit: "seeds" });
@@ -126,7 +131,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   show();
   const onDone = (report: SeedReport) => {
     reports.push(report);
-    if (flags.state !== undefined) noteSeed(resolve(shell.cwd, flags.state), report, run);
+    run.state?.note(report);
     const command =
       flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
     const { schedule } = planOf({ ...terms, seed: report.seed });
@@ -174,12 +179,7 @@ async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: Ve
   if (shrunk === undefined) return;
   const file = `torture-${request.seed}.json`;
   const { schedule, deeds } = shrunk.request;
-  try {
-    writeFileSync(resolve(shell.cwd, file), `${JSON.stringify(shrunk.request, undefined, 1)}\n`);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`cannot write ${file}: ${reason}`, { cause: error });
-  }
+  writeSchedule(resolve(shell.cwd, file), file, { request: shrunk.request, version: codeVersion() });
   const command = scheduleCommand(file);
   output.datum({ shrunk: shrunk.request, findings: shrunk.report.findings }, () =>
     [

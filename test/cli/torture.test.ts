@@ -22,7 +22,10 @@ function aFailingSeed(folder: string): string {
   const { schedule, workload } = planOf(request);
   const broken = { atMs: 2_000, client: "k1", does: "submit" };
   const file = join(folder, "broken.json");
-  writeFileSync(file, JSON.stringify({ ...request, schedule, deeds: [...workload.deeds, broken] }));
+  writeFileSync(
+    file,
+    JSON.stringify({ version: "0.0.1", ...request, schedule, deeds: [...workload.deeds, broken] }),
+  );
   return file;
 }
 
@@ -82,8 +85,8 @@ describe("seeds of another version of the code, in the state file", () => {
     const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
     await torture(folder, "--seeds", "0..2", ...argv);
     const [first, second, third] = records(readFileSync(path, "utf8"));
-    const { version: _, ...unversioned } = second ?? {};
-    const lines = [first, { ...unversioned, findings: [{}] }, { ...third, version: "0.0.1+0", forMs: 9_000 }];
+    const older = { version: "0.0.1+0" };
+    const lines = [first, { ...second, ...older, findings: [{}] }, { ...third, ...older, forMs: 9_000 }];
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     const { code, stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
     expect(code).toBe(0);
@@ -91,6 +94,59 @@ describe("seeds of another version of the code, in the state file", () => {
     expect(stderr).toContain("2 seeds of state.ndjson ran on another version of the code: not counted");
     expect(stdout).toContain("3 seeds, none failed");
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1, 2, 1, 2]);
+  });
+});
+
+describe("a state file", () => {
+  const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
+
+  it("that was cut off loses the last seed alone, which is run again", async () => {
+    const folder = aFolder();
+    const path = join(folder, "state.ndjson");
+    await torture(folder, "--seeds", "0..1", ...argv);
+    writeFileSync(path, readFileSync(path, "utf8").slice(0, -40));
+    const { code, stderr } = await torture(folder, "--seeds", "0..1", ...argv);
+    expect(code).toBe(0);
+    expect(stderr).toContain("1 seed of state.ndjson are not run again");
+    expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1]);
+  });
+
+  it.each([
+    ["null\n", 1],
+    ['{"name":"waggledance"}', 1],
+    ['{\n "name": "waggledance"\n}\n', 1],
+  ])("that holds something else, %j, is refused and left as it is", async (text, line) => {
+    const folder = aFolder();
+    const path = join(folder, "state.ndjson");
+    writeFileSync(path, text);
+    const { code, stderr } = await torture(folder, "--seeds", "0..1", ...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`line ${line} of state.ndjson is no seed`);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+});
+
+describe("a schedule", () => {
+  const whole = { version: "0.1.0", seed: 1, forMs: 4_000, without: [], schedule: [], deeds: [] };
+  const fault = { kind: "pause", atMs: 1, forMs: 1 };
+
+  it.each([
+    [
+      { schedule: [{ ...fault, kind: "nosuch" }] },
+      "schedule.0.kind: no fault of this version (there are delay,",
+    ],
+    [{ schedule: [{ ...fault, atMs: "soon" }] }, "schedule.0.atMs"],
+    [{ schedule: [{ ...fault, of: "c9" }] }, "seed 1 has no party c9"],
+    [{ deeds: [{ atMs: 1, client: "k1", does: "dance" }] }, "deeds.0.does: no deed of this version"],
+    [{ deeds: [{ atMs: 1, client: "k9", does: "submit" }] }, "seed 1 has no client k9"],
+    [{ version: undefined }, "version"],
+  ])("with %j is refused", async (change, sentence) => {
+    const folder = aFolder();
+    writeFileSync(join(folder, "s.json"), JSON.stringify({ ...whole, ...change }));
+    const { code, stderr } = await torture(folder, "--schedule", "s.json");
+    expect(code).toBe(2);
+    expect(stderr).toContain("cannot use s.json");
+    expect(stderr).toContain(sentence);
   });
 });
 
@@ -133,12 +189,13 @@ describe("a run that is interrupted", () => {
 describe("a seed that fails", () => {
   it("says what broke, the faults, and how to run it again", async () => {
     const folder = aFolder();
-    const { code, stdout } = await torture(folder, "--schedule", aFailingSeed(folder));
+    const { code, stdout, stderr } = await torture(folder, "--schedule", aFailingSeed(folder));
     expect(code).toBe(1);
     expect(stdout).toContain("seed 3 failed after");
     expect(stdout).toContain("nothing-escapes: k1 submit");
     expect(stdout).toMatch(/ {4}at \d+\.\d{3} s for \d+\.\d{3} s: /);
     expect(stdout).toContain("again    waggle torture --schedule");
+    expect(stderr).toContain("written by another version of the code");
   });
 });
 

@@ -1,6 +1,5 @@
 // What was asked of `waggle torture`, as values; each refusal says what would do.
 
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
@@ -11,6 +10,7 @@ import type { SeedRequest } from "../../sim/fault/run-seed.ts";
 import type { Shell } from "../shell.ts";
 import { UsageError } from "../usage-error.ts";
 import { parseDuration } from "../values.ts";
+import { readSchedule, type ScheduledSeed } from "./schedule-file.ts";
 
 export interface TortureFlags {
   readonly seed?: number;
@@ -109,17 +109,9 @@ function* everySeed(): Generator<number> {
 }
 
 /** A seed with the faults and deeds of a file that `--shrink` wrote. @throws UsageError */
-export function scheduledSeed(flags: TortureFlags, file: string, { cwd }: Shell): SeedRequest {
+export function scheduledSeed(flags: TortureFlags, file: string, { cwd }: Shell): ScheduledSeed {
   const { seed, seeds, minutes, state } = flags;
   if ([seed, seeds, minutes, state].some((given) => given !== undefined))
     throw new UsageError("--schedule says which seed: leave out --seed, --seeds, --minutes and --state");
-  try {
-    const value = JSON.parse(readFileSync(resolve(cwd, file), "utf8")) as SeedRequest;
-    if (typeof value.seed === "number" && Array.isArray(value.schedule) && Array.isArray(value.deeds))
-      return value;
-    throw new Error("it is not what `waggle torture --shrink` writes");
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`cannot use ${file}: ${reason}`, { field: "schedule", cause: error });
-  }
+  return readSchedule(resolve(cwd, file), file);
 }

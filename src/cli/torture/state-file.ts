@@ -1,11 +1,22 @@
 // Which seeds were run already, so that a long run can be interrupted and gone on with: one JSON line a seed, written
-// as it ends. A line that was cut off by a crash is a seed to run again, and so is one of another version of the code:
-// a seed takes the same course on the same code alone.
+// as it ends. A last line that was cut off by a crash is a seed to run again, and so is one of another version of the
+// code: a seed takes the same course on the same code alone. A file of anything else is left as it is.
 
-import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, truncateSync } from "node:fs";
+import { z } from "zod";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import { UsageError } from "../usage-error.ts";
 import type { SeedTerms } from "./request.ts";
+
+/** What tells a line of ours, and whose it is. */
+const lineSchema = z.looseObject({
+  version: z.string(),
+  forMs: z.number(),
+  without: z.array(z.string()),
+  seed: z.int(),
+  findings: z.array(z.unknown()),
+  trace: z.string(),
+});
 
 type Line = SeedTerms & SeedReport & { readonly version: string };
 
@@ -15,40 +26,82 @@ export interface StateRead {
   readonly leftOut: number;
 }
 
-/** What stands in the file; nothing where there is none. @param version of the code (code-version.ts)
- *  @throws UsageError where its seeds ran on other terms */
-export function readState(path: string, terms: SeedTerms, version: string): StateRead {
-  if (!existsSync(path)) return { reports: [], leftOut: 0 };
-  const all = readFileSync(path, "utf8").split("\n").flatMap(parsed);
-  const lines = all.filter((line) => line.version === version);
-  const other = lines.find((line) => !isSame(line, terms));
-  if (other === undefined) return { reports: lines, leftOut: all.length - lines.length };
-  throw new UsageError(
-    `${path} holds seeds of ${other.forMs / 1_000} s${other.without.length === 0 ? "" : ` without ${other.without.join(",")}`}; ` +
-      "name another file, or the same --for and --without",
-    { field: "state" },
-  );
-}
+export class StateFile {
+  readonly #path: string;
+  readonly #name: string;
+  readonly #own: { readonly terms: SeedTerms; readonly version: string };
+  /** Behind these a crash left a line without its end: it goes when the next seed is noted. */
+  #wholeBytes: number | undefined;
 
-/** @throws UsageError where it cannot be written */
-export function noteSeed(
-  path: string,
-  report: SeedReport,
-  { terms, version }: { readonly terms: SeedTerms; readonly version: string },
-): void {
-  try {
-    appendFileSync(path, `${JSON.stringify({ version, ...terms, ...report })}\n`);
-  } catch (error) {
+  /** @param name as the user gave it
+   *  @param own of the seeds that count; `version` of the code (code-version.ts) */
+  constructor(path: string, name: string, own: { readonly terms: SeedTerms; readonly version: string }) {
+    this.#path = path;
+    this.#name = name;
+    this.#own = own;
+  }
+
+  /** What stands in the file; nothing where there is none.
+   *  @throws UsageError where something else stands in it, or seeds that ran on other terms */
+  read(): StateRead {
+    if (!existsSync(this.#path)) return { reports: [], leftOut: 0 };
+    const texts = this.#text().split("\n");
+    const torn = texts.pop() ?? "";
+    if (torn !== "" && !torn.startsWith('{"version":')) this.#line(torn, texts.length + 1);
+    const all = texts.map((text, at) => this.#line(text, at + 1));
+    if (torn !== "") this.#wholeBytes = Buffer.byteLength(texts.map((text) => `${text}\n`).join(""));
+    const { terms, version } = this.#own;
+    const reports = all.filter((line) => line.version === version);
+    const other = reports.find((line) => !isSame(line, terms));
+    if (other === undefined) return { reports, leftOut: all.length - reports.length };
+    const { forMs, without } = other;
+    throw new UsageError(
+      `${this.#name} holds seeds of ${forMs / 1_000} s${without.length === 0 ? "" : ` without ${without.join(",")}`}; ` +
+        "name another file, or the same --for and --without",
+      { field: "state" },
+    );
+  }
+
+  /** @throws UsageError where it cannot be written */
+  note(report: SeedReport): void {
+    const { terms, version } = this.#own;
+    try {
+      if (this.#wholeBytes !== undefined) truncateSync(this.#path, this.#wholeBytes);
+      this.#wholeBytes = undefined;
+      appendFileSync(this.#path, `${JSON.stringify({ version, ...terms, ...report })}\n`);
+    } catch (error) {
+      throw this.#cannot("write", error);
+    }
+  }
+
+  #text(): string {
+    try {
+      return readFileSync(this.#path, "utf8");
+    } catch (error) {
+      throw this.#cannot("read", error);
+    }
+  }
+
+  #line(text: string, number: number): Line {
+    const parsed = lineSchema.safeParse(parsedOrNothing(text));
+    if (parsed.success) return parsed.data as unknown as Line;
+    throw new UsageError(
+      `line ${number} of ${this.#name} is no seed that \`waggle torture --state\` noted; name another file`,
+      { field: "state" },
+    );
+  }
+
+  #cannot(what: string, error: unknown): UsageError {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`cannot write ${path}: ${reason}`, { field: "state", cause: error });
+    return new UsageError(`cannot ${what} ${this.#name}: ${reason}`, { field: "state", cause: error });
   }
 }
 
-function parsed(text: string): Line[] {
+function parsedOrNothing(text: string): unknown {
   try {
-    return text === "" ? [] : [JSON.parse(text) as Line];
+    return JSON.parse(text);
   } catch {
-    return []; // cut off: that seed runs again
+    return undefined;
   }
 }
 

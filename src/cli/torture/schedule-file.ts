@@ -1,0 +1,107 @@
+// A seed with the faults and deeds that are left of it, as `--shrink` writes it and `--schedule` runs it. What a later
+// version of the code does not know is refused: a fault that nobody carries out would make the seed pass.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { z } from "zod";
+import { BUSY, type Fault, faultKinds, isFaultKind, LEADER } from "../../sim/fault/fault.ts";
+import { planOf, type SeedRequest } from "../../sim/fault/run-seed.ts";
+import { type Deed, partiesOf } from "../../sim/fault/workload.ts";
+import { UsageError } from "../usage-error.ts";
+
+const ms = z.number().min(0);
+
+const faultSchema = z.strictObject({
+  kind: z.string().refine(isFaultKind, { error: "no fault of this version" }),
+  atMs: ms,
+  forMs: ms,
+  of: z.string().optional(),
+  share: z.number().gt(0).max(1).optional(),
+  ms: z.number().optional(),
+  direction: z.enum(["up", "down"]).optional(),
+  count: z.int().min(1).optional(),
+});
+
+const doings = {
+  submit: true,
+  cancel: true,
+  query: true,
+  await: true,
+  pause: true,
+  resume: true,
+  drain: true,
+  undrain: true,
+  "set-project": true,
+  "set-kind": true,
+  "set-policy": true,
+  "set-rate": true,
+  "set-resource": true,
+  acquire: true,
+} satisfies Record<Deed["does"], true>;
+
+/** What a client asks for with it, it checks itself. */
+const deedSchema = z.looseObject({
+  atMs: ms,
+  client: z.string(),
+  does: z.string().refine((name) => Object.hasOwn(doings, name), { error: "no deed of this version" }),
+});
+
+const fileSchema = z.strictObject({
+  version: z.string(),
+  seed: z.int().min(0),
+  forMs: z.number().positive(),
+  without: z.array(z.string()),
+  schedule: z.array(faultSchema),
+  deeds: z.array(deedSchema),
+});
+
+export interface ScheduledSeed {
+  readonly request: SeedRequest;
+  /** Of the code that wrote it: on other code the seed may take another course. */
+  readonly version: string;
+}
+
+/** @throws UsageError when it cannot be read or is not what `--shrink` writes */
+export function readSchedule(path: string, file: string): ScheduledSeed {
+  try {
+    const parsed = fileSchema.safeParse(JSON.parse(readFileSync(path, "utf8")));
+    if (!parsed.success)
+      throw new Error(`it is not what \`waggle torture --shrink\` writes: ${why(parsed.error)}`);
+    const { version, ...request } = parsed.data as unknown as SeedRequest & { readonly version: string };
+    requireParties(request);
+    return { request, version };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`cannot use ${file}: ${reason}`, { field: "schedule", cause: error });
+  }
+}
+
+/** @throws UsageError when it cannot be written */
+export function writeSchedule(path: string, file: string, { request, version }: ScheduledSeed): void {
+  try {
+    writeFileSync(path, `${JSON.stringify({ version, ...request }, undefined, 1)}\n`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`cannot write ${file}: ${reason}`, { cause: error });
+  }
+}
+
+function why({ issues }: z.ZodError): string {
+  const [first] = issues;
+  if (first === undefined) return "something is wrong";
+  const place = first.path.join(".");
+  const known = place.endsWith(".kind") ? ` (there are ${Object.keys(faultKinds).join(", ")})` : "";
+  return `${place === "" ? "" : `${place}: `}${first.message}${known}`;
+}
+
+/** A fault that strikes nobody, and a deed of nobody, are none. */
+function requireParties(request: SeedRequest): void {
+  const { coordinators, agents, clients } = partiesOf(planOf(request).workload);
+  const parties = new Set([LEADER, BUSY, ...coordinators, ...agents, ...clients]);
+  for (const { of } of request.schedule ?? ([] as Fault[])) {
+    const party = of?.split("/")[0];
+    if (party !== undefined && !parties.has(party))
+      throw new Error(`seed ${request.seed} has no party ${party}`);
+  }
+  for (const { client } of request.deeds ?? [])
+    if (!clients.includes(client)) throw new Error(`seed ${request.seed} has no client ${client}`);
+}
