@@ -1,29 +1,38 @@
 // Which code ran a seed: a seed takes the same course only on the same code. Not the version of the package alone, for
-// between two releases it stays the same.
+// between two releases it stays the same; and of the code only what a simulation imports, for what the rest of the
+// command line prints changes no seed.
 
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { extname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, extname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { packageVersion } from "../version.ts";
 
-/** `src`, or `dist/src` where it is built. */
-const codeFolder = join(import.meta.dirname, "../..");
+/** What runs a seed: TypeScript here, JavaScript where it is built. */
+const entry = join(import.meta.dirname, `../../sim/fault/run-seed${extname(fileURLToPath(import.meta.url))}`);
 /** Hex digits of the hash that are shown and kept. */
 const HASH_DIGITS = 12;
 
-/** Of the package, and a hash of the files that run: `0.1.0+1f0c5a9be2d4`. */
-export function codeVersion(folder = codeFolder): string {
+/** Of the package, and a hash of the files that run: `0.1.0+1f0c5a9be2d4`. Packages count by the package's version. */
+export function codeVersion(file = entry): string {
   const hash = createHash("sha256");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(isCode).sort();
-  for (const file of files)
-    hash
-      .update(`${file}\0`)
-      .update(readFileSync(join(folder, file)))
-      .update("\0");
+  const textByPath = importedBy(file);
+  for (const path of [...textByPath.keys()].sort())
+    hash.update(`${relative(dirname(file), path)}\0${textByPath.get(path)}\0`);
   return `${packageVersion()}+${hash.digest("hex").slice(0, HASH_DIGITS)}`;
 }
 
-/** Not declarations, nor maps: they run nowhere. */
-function isCode(file: string): boolean {
-  return (extname(file) === ".js" || extname(file) === ".ts") && !file.endsWith(".d.ts");
+/** The file and all that it imports by path, with their texts. Types are among them in TypeScript: they run nowhere, but
+ *  nobody who hunts seeds runs TypeScript. */
+function importedBy(file: string): ReadonlyMap<string, string> {
+  const textByPath = new Map<string, string>();
+  const waiting = [file];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (textByPath.has(path)) continue;
+    const text = readFileSync(path, "utf8");
+    textByPath.set(path, text);
+    for (const [, specifier = ""] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"(\.{1,2}\/[^"]+)"/g))
+      waiting.push(join(dirname(path), specifier));
+  }
+  return textByPath;
 }

@@ -1,26 +1,34 @@
-// A version of the code is another one as soon as a file that runs is.
+// A version of the code is another one as soon as a file that a seed runs is.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { codeVersion } from "../../../src/cli/torture/code-version.ts";
 import { packageVersion } from "../../../src/cli/version.ts";
 
-it("is the package's, and changes with the code and with nothing else", () => {
+it("is the package's, and changes with what is imported and with nothing else", () => {
   const folder = mkdtempSync(join(tmpdir(), "waggle-code-"));
-  mkdirSync(join(folder, "core"));
-  writeFileSync(join(folder, "core", "a.js"), "1");
-  const first = codeVersion(folder);
-  expect(first.startsWith(`${packageVersion()}+`)).toBe(true);
-  writeFileSync(join(folder, "core", "a.d.ts"), "1");
-  writeFileSync(join(folder, "core", "a.js.map"), "1");
-  expect(codeVersion(folder)).toBe(first);
-  writeFileSync(join(folder, "core", "a.js"), "2");
-  expect(codeVersion(folder)).not.toBe(first);
+  const entry = join(folder, "sim", "run-seed.js");
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  for (const name of ["sim", "core"]) mkdirSync(join(folder, name));
+  write("sim/run-seed.js", 'import { a } from "../core/a.js";\nimport { z } from "zod";\n');
+  write("core/a.js", 'export { b } from "./b.js";\nconst more = () => import("./c.js");');
+  write("core/b.js", "1");
+  write("core/c.js", 'import "../sim/run-seed.js";');
+  const first = codeVersion(entry);
+  expect(first).toMatch(new RegExp(`^${packageVersion().replaceAll(".", "\\.")}\\+[0-9a-f]{12}$`));
+  write("core/other.js", "1");
+  write("core/b.js.map", "1");
+  expect(codeVersion(entry)).toBe(first);
+  for (const name of ["sim/run-seed.js", "core/a.js", "core/b.js", "core/c.js"]) {
+    const before = codeVersion(entry);
+    appendFileSync(join(folder, name), "\nmore();\n");
+    expect(codeVersion(entry), name).not.toBe(before);
+  }
   rmSync(folder, { recursive: true });
 });
 
-it("is that of the code that runs", () => {
-  expect(codeVersion()).toBe(codeVersion(join(import.meta.dirname, "../../../src")));
+it("is that of the code that runs, with what coordinators and the core are made of", () => {
+  expect(codeVersion()).toBe(codeVersion(join(import.meta.dirname, "../../../src/sim/fault/run-seed.ts")));
 });
