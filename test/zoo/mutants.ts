@@ -16,8 +16,8 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "takes-any-error-for-a-refusal",
-    breaks: "JetStream that is off while servers fail over counts as a position that is taken.",
+    name: "takes-a-refusal-for-stored",
+    breaks: "An append that was refused for what stands there counts as stored.",
     file: "src/journal/stream-append.ts",
     edits: [
       {
@@ -331,6 +331,18 @@ export const mutants: readonly Mutant[] = [
       {
         find: "if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);",
         replace: "",
+      },
+    ],
+  },
+
+  {
+    name: "forgets-a-timer-at-fail-over",
+    breaks: "Whoever leads after it began at a snapshot does not end tasks at their deadlines.",
+    file: "src/core/snapshot/tasks.ts",
+    edits: [
+      {
+        find: 'row.deadlineTimer = this.#timers.start(deadline, { kind: "deadline", task: row });',
+        replace: "void deadline.order;",
       },
     ],
   },

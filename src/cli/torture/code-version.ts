@@ -22,8 +22,8 @@ export function codeVersion(file = entry): string {
   return `${packageVersion()}+${hash.digest("hex").slice(0, HASH_DIGITS)}`;
 }
 
-/** The file and all that it imports by path, with their texts. Types are among them in TypeScript: they run nowhere, but
- *  nobody who hunts seeds runs TypeScript. */
+/** The file and all that it imports by path, with their texts. Types are among them in TypeScript, where nobody hunts
+ *  seeds for long. */
 function importedBy(file: string): ReadonlyMap<string, string> {
   const textByPath = new Map<string, string>();
   const waiting = [file];
