@@ -1,8 +1,9 @@
 // A journal that is empty although another coordinator has read batches of it: somebody deleted its stream, or made it
 // again, while that one ran. Whoever starts now must not begin a new swarm in its place.
 //
-// What nobody can know: where no other coordinator runs and no snapshot was made yet, a stream that was deleted looks
-// like one that never was. Clients and agents that were told of more say so then (docs/failure-modes.md).
+// Where the snapshots' stream was left, whoever opens the journal's finds that out first (stream-opening.ts). What
+// nobody can know: where both are gone and no other coordinator runs, it looks like a swarm that never was. Clients
+// and agents that were told of more say so then (docs/failure-modes.md).
 
 import { JournalDamagedError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";

@@ -30,7 +30,8 @@ export interface NatsJournalOptions extends Omit<OpeningOptions, "purpose"> {
 }
 
 /** @throws UnreachableError; BrokerError where JetStream is off or the stream cannot be created;
- *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be */
+ *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be;
+ *  JournalDamagedError where only its snapshots are there */
 export async function openNatsJournal(options: NatsJournalOptions): Promise<Journal> {
   const wanted = { ...options, purpose: "journal" } as const;
   const wire = await openWire(options);
@@ -45,7 +46,8 @@ export async function openNatsJournal(options: NatsJournalOptions): Promise<Jour
   }
 }
 
-/** The snapshots of a swarm whose journal is there. @throws as `openNatsJournal` */
+/** The snapshots of a swarm whose journal is there: opened first, for their stream says that it was
+ *  (stream-opening.ts). @throws as `openNatsJournal` */
 export async function openNatsSnapshots(options: NatsJournalOptions): Promise<SnapshotStore> {
   const wanted = { ...options, purpose: "snapshots" } as const;
   const wire = await openWire(options);

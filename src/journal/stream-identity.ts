@@ -34,7 +34,7 @@ export class StreamIdentity {
     if (created === this.#created) return;
     throw new JournalDamagedError(
       `the stream ${this.#stream} was deleted and made again while this coordinator ran (created ${created}, before ` +
-        `${this.#created}): the journal is lost. ${this.#advice}`,
+        `${this.#created}): the journal is lost. ${adviceOnLostStream(this.#stream)}`,
     );
   }
 
@@ -42,15 +42,16 @@ export class StreamIdentity {
   missing(): void {
     if (!this.#absence.isOver) return;
     throw new JournalDamagedError(
-      `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. ${this.#advice}`,
+      `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. ${adviceOnLostStream(this.#stream)}`,
     );
   }
+}
 
-  get #advice(): string {
-    const streams = `\`nats stream rm ${this.#stream}\`, \`nats stream rm ${this.#stream}_SNAP\``;
-    return (
-      "Stop all coordinators; put the stream back from a backup, or, to begin anew without what it held, remove it and its " +
-      `snapshots (${streams}; one that is gone is no matter) and start them again`
-    );
-  }
+/** What to do where the journal's stream is not the one that it was, or not there any more. */
+export function adviceOnLostStream(stream: string): string {
+  const streams = `\`nats stream rm ${stream}\`, \`nats stream rm ${stream}_SNAP\``;
+  return (
+    "Stop all coordinators; put the stream back from a backup, or, to begin anew without what it held, remove it and its " +
+    `snapshots (${streams}; one that is gone is no matter) and start them again`
+  );
 }

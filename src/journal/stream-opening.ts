@@ -1,11 +1,18 @@
 // Finds or creates a swarm's stream on a server, and reads its settings back. Waits a while for servers that fail over.
 // Not here: the connection (nats.ts), and what the settings must be (stream-settings.ts).
+//
+// The rule: of a swarm's two streams the journal is created first, the snapshots' second, and neither is ever removed
+// once it was used. So a journal without snapshots is one whose first start died between the two, and is taken; and
+// snapshots without a journal, be they empty, say that the journal was deleted: nobody makes a new one in its place.
+// The other way round a first start that died would look like a loss, or a loss like it.
 
 import { systemClock } from "../clock.ts";
-import { BrokerError, UnreachableError } from "../errors.ts";
+import { Endurance } from "../endurance.ts";
+import { BrokerError, JournalDamagedError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Retry } from "./retry.ts";
 import { apiCodes, StreamApi, StreamApiError, type StreamReport } from "./stream-api.ts";
+import { adviceOnLostStream } from "./stream-identity.ts";
 import {
   bytesMaxChoices,
   checkMaxPayload,
@@ -31,11 +38,13 @@ export interface OpeningOptions extends WantedStream {
 }
 
 /** @throws UnreachableError; BrokerError where JetStream is off or the stream cannot be created;
- *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be */
+ *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be;
+ *  JournalDamagedError where a journal is to be created beside snapshots of one */
 export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Promise<StreamReport> {
   const api = new StreamApi(wire, streamNameOf(wanted));
-  const found = await findStream(wire, api, wanted);
+  let found = await findStream(wire, api, wanted);
   if (found === undefined && !wanted.create) throw settingsError(wanted, [missingStreamCheck(wanted)]);
+  if (wanted.purpose === "journal") found ??= await requireNoSnapshots(wire, api, wanted);
   const report = found ?? (await createStream(wire, api, wanted));
   const checks = [...checkStreamSettings(report.config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
   const wrong = checks.filter(({ ok }) => !ok);
@@ -71,6 +80,35 @@ export async function findStream(
       await retry.pause(isOff(error) || !wire.mayHaveJetStream ? noJetStreamError(error) : error);
     }
   }
+}
+
+/** Of a journal that was not found: there are no snapshots either, or there is a journal after all. Another coordinator
+ *  may have created both meanwhile, and a server that fails over may know the one before the other, so both are looked
+ *  at again before it is believed.
+ *  @throws JournalDamagedError where only the snapshots are still there after `limits.streamMissingMs` */
+async function requireNoSnapshots(
+  wire: OpeningWire,
+  journal: StreamApi,
+  wanted: OpeningOptions,
+): Promise<StreamReport | undefined> {
+  const { signal = new AbortController().signal } = wanted;
+  const snapshots = new StreamApi(wire, streamNameOf({ ...wanted, purpose: "snapshots" }));
+  const absence = new Endurance(systemClock, limits.streamMissingMs);
+  const retry = new Retry({ clock: systemClock, signal }, (listener) => wire.onStatus(listener));
+  for (;;) {
+    if ((await findStream(wire, snapshots, wanted)) === undefined) return undefined;
+    const found = await findStream(wire, journal, wanted);
+    if (found !== undefined) return found;
+    if (absence.isOver) throw deletedError(journal.stream, snapshots.stream);
+    await retry.pause();
+  }
+}
+
+function deletedError(journal: string, snapshots: string): JournalDamagedError {
+  return new JournalDamagedError(
+    `the stream ${journal} is gone, and ${snapshots}, which is only made behind it, is still there: somebody deleted the ` +
+      `journal, or the server lost its storage. ${adviceOnLostStream(journal)}`,
+  );
 }
 
 /** What was created, as the server tells it afterwards. */

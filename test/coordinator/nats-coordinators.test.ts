@@ -119,19 +119,46 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
         });
     });
 
-    it("does not begin anew when only the journal's stream was deleted, and its snapshots are there", async () => {
+    it("does not begin anew when only the journal's stream was deleted, though no snapshot was made", async () => {
+      const coordinator = await aLeader();
+      await callApi(`STREAM.DELETE.${stream()}`);
+      expect(await coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+      await expect(aCoordinator("c2")).rejects.toMatchObject({
+        code: "WAGGLE_JOURNAL_DAMAGED",
+        message: expect.stringMatching(
+          /is gone, and WAGGLE_\w+_SNAP.*is still there.*put the stream back from a backup/,
+        ),
+      });
+      await callApi(`STREAM.DELETE.${stream()}_SNAP`);
+      await (await aCoordinator("c3")).whenLeading();
+    });
+
+    it("does not begin anew when the journal's stream was made again by hand, and its snapshots are there", async () => {
       const coordinator = await aCoordinator("c1", 1);
       await expect
         .poll(() => log.lines.map(({ msg }) => msg), { timeout: 10_000 })
         .toContain("a snapshot was made");
       await coordinator.stop();
       await callApi(`STREAM.DELETE.${stream()}`);
+      await callApi(
+        `STREAM.CREATE.${stream()}`,
+        streamConfigOf({ purpose: "journal", swarm, bytesMax, replicas: 1 }),
+      );
       await expect(aCoordinator("c2")).rejects.toMatchObject({
         code: "WAGGLE_JOURNAL_DAMAGED",
         message: expect.stringMatching(
           /journal is empty, but there are snapshots.*remove the snapshots as well/,
         ),
       });
+    });
+
+    it("begins on a new server with several that start at the same moment", async () => {
+      for (let round = 0; round < 5; round += 1) {
+        swarm = swarmId(`t${randomUUID().slice(0, 8)}`);
+        const all = await Promise.all(["c1", "c2", "c3"].map((id) => aCoordinator(id)));
+        await Promise.race(all.map((coordinator) => coordinator.whenLeading()));
+        for (const close of closing.splice(0).reverse()) await close();
+      }
     });
 
     it("saves the state when the stream is purged by hand, and loses nothing", async () => {

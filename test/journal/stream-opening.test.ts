@@ -1,0 +1,96 @@
+// Opening a swarm's streams on a server that is played: what it answers when, in moments that a real one shows only by
+// chance.
+
+import { expect, it } from "vitest";
+import { JournalDamagedError } from "../../src/errors.ts";
+import { swarmId } from "../../src/ids.ts";
+import { type OpeningWire, openStream } from "../../src/journal/stream-opening.ts";
+import { streamConfigOf } from "../../src/journal/stream-settings.ts";
+import { limits } from "../../src/limits.ts";
+
+const swarm = swarmId("acme");
+const journal = "WAGGLE_acme";
+const snapshots = "WAGGLE_acme_SNAP";
+const opening = { swarm, purpose: "journal", create: true } as const;
+
+it("makes no journal where the snapshots' stream is there and the journal's is not", async () => {
+  const server = aServer([snapshots]);
+  const openedAtMs = performance.now();
+  await expect(openStream(server.wire, opening)).rejects.toThrow(JournalDamagedError);
+  expect(performance.now() - openedAtMs).toBeGreaterThanOrEqual(limits.streamMissingMs - 100);
+  expect(server.created).toEqual([]);
+});
+
+it("makes no journal of one that a reader does not find", async () => {
+  const server = aServer([snapshots]);
+  await expect(openStream(server.wire, { ...opening, create: false })).rejects.toMatchObject({
+    code: "WAGGLE_JOURNAL_SETTINGS",
+  });
+});
+
+it("takes the journal that another made, with its snapshots, between two looks", async () => {
+  const server = aServer([]);
+  server.beforeLook(2, () => server.streams.add(journal).add(snapshots));
+  await openStream(server.wire, opening);
+  expect(server.created).toEqual([]);
+});
+
+it("takes a journal that the server did not know yet, and its snapshots' it did", async () => {
+  const server = aServer([snapshots]);
+  server.beforeLook(8, () => server.streams.add(journal));
+  await openStream(server.wire, opening);
+  expect(server.created).toEqual([]);
+});
+
+it("makes a journal where the snapshots were removed, too, while it looked", async () => {
+  const server = aServer([snapshots]);
+  server.beforeLook(5, () => server.streams.clear());
+  await openStream(server.wire, opening);
+  expect(server.created).toEqual([journal]);
+});
+
+it("goes on with a journal whose first start died before there were snapshots", async () => {
+  const server = aServer([journal]);
+  await openStream(server.wire, opening);
+  await openStream(server.wire, { ...opening, purpose: "snapshots" });
+  expect(server.created).toEqual([snapshots]);
+});
+
+/** @param existing names of the streams that it has */
+function aServer(existing: readonly string[]) {
+  const streams = new Set(existing);
+  const created: string[] = [];
+  const befores = new Map<number, () => void>();
+  let looks = 0;
+
+  function answer(verb: string, stream: string): object {
+    if (verb === "INFO") {
+      looks += 1;
+      befores.get(looks)?.();
+    } else {
+      created.push(stream);
+      streams.add(stream);
+    }
+    if (!streams.has(stream)) return { error: { err_code: 10059, description: "stream not found" } };
+    const purpose = stream === journal ? "journal" : "snapshots";
+    const state = { first_seq: 0, last_seq: 0, messages: 0, bytes: 0 };
+    return { config: streamConfigOf({ swarm, purpose }), created: "2026-01-01T00:00:00Z", state };
+  }
+
+  const wire: OpeningWire = {
+    maxPayloadBytes: limits.maxPayloadBytesDefault,
+    status: "connected",
+    mayHaveJetStream: true,
+    ask: async (subject) => {
+      const [, , , verb = "", stream = ""] = subject.split(".");
+      return { kind: "answered", data: Buffer.from(JSON.stringify(answer(verb, stream))) };
+    },
+    publish: () => undefined,
+    listen: () => ({ inbox: "", stop: () => undefined }),
+    onStatus: () => () => undefined,
+    close: async () => undefined,
+  };
+  /** @param look of all questions for a stream, from 1 */
+  const beforeLook = (look: number, act: () => void) => void befores.set(look, act);
+  return { wire, streams, created, beforeLook };
+}
