@@ -14,8 +14,8 @@ interface Kept {
 export class RecentRecords {
   /** Of the first one kept. */
   #firstSeq = 1;
-  /** Contiguous; those before `#head` are dropped, and cut off now and then. */
-  #kept: Kept[] = [];
+  /** Contiguous; those before `#head` are dropped and let go, and their places cut off now and then. */
+  #kept: (Kept | undefined)[] = [];
   #head = 0;
   #bytes = 0;
 
@@ -71,6 +71,7 @@ export class RecentRecords {
       const oldest = this.#kept[this.#head] as Kept;
       const isOld = monotonicMs - oldest.keptMonotonicMs > limits.recentRecordsMs;
       if (!isOld && this.#bytes <= limits.recentRecordsBytes) break;
+      this.#kept[this.#head] = undefined;
       this.#bytes -= oldest.bytes.length;
       this.#firstSeq += 1;
     }

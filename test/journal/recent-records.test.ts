@@ -1,13 +1,23 @@
 // What is kept of a journal's newest records, and for how long.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 const aRecord = (seq: number, text = `record ${seq}`) => ({ seq, bytes: Buffer.from(text) });
 
 function kept(recent: RecentRecords): number[] {
   return Array.from({ length: recent.lastSeq }, (_, at) => at + 1).filter((seq) => recent.at(seq));
+}
+
+/** 25 MiB, which no variable holds afterwards. */
+function addMany(recent: RecentRecords): void {
+  for (let seq = 1; seq <= 100; seq += 1) recent.add({ seq, bytes: Buffer.alloc(256 * 1024) }, 0);
 }
 
 describe("recent records", () => {
@@ -27,6 +37,17 @@ describe("recent records", () => {
     recent.add(aRecord(5), 10 * limits.recentRecordsMs);
     expect(kept(recent)).toEqual([5]);
     expect(recent.bytes).toBe(aRecord(5).bytes.length);
+  });
+
+  it("take no memory once they are not kept any more", () => {
+    const recent = new RecentRecords();
+    collectGarbage();
+    const before = process.memoryUsage().arrayBuffers;
+    addMany(recent);
+    recent.add(aRecord(101), limits.recentRecordsMs + 1);
+    expect(recent.bytes).toBe(aRecord(101).bytes.length);
+    collectGarbage();
+    expect(process.memoryUsage().arrayBuffers).toBeLessThan(before + 5 * 1024 * 1024);
   });
 
   it("are kept up to so many bytes", () => {
