@@ -16,13 +16,13 @@
 // - A failure leaves the state as it was: call again.
 
 import type { Clock } from "../../clock.ts";
-import { JournalDamagedError } from "../../errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
+import { lookFor } from "./look.ts";
 import type { Manifest } from "./manifest.ts";
 import { readManifests, removeBelow, type SnapshotLog } from "./manifests.ts";
 import { faultIn } from "./restore.ts";
-import { writeSnapshot } from "./write.ts";
+import { NotGivenBackError, writeSnapshot } from "./write.ts";
 
 /** Resolves when the snapshot is durable and was read back.
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
@@ -45,22 +45,29 @@ interface NowDeps {
 }
 
 /** A storage that does not give back what was just put may do so once it is empty: nats-server 2.9 behind bits that
- *  flipped. It is emptied where nothing in it can be read that could be lost with it, and the next try is the better
- *  one. */
+ *  flipped. It is emptied where nothing in it can be read that could be lost with it, however often it is asked, and
+ *  the next try is the better one. */
 async function writeOrClear(folded: Folded, deps: NowDeps): Promise<Manifest> {
   try {
     return await writeSnapshot(folded, deps);
   } catch (cause) {
-    if (cause instanceof JournalDamagedError) await clearUnreadable(folded, deps);
+    if (cause instanceof NotGivenBackError) await clearUnreadable(folded, cause.place, deps);
     throw cause;
   }
 }
 
-async function clearUnreadable(folded: Folded, { store, logger }: NowDeps): Promise<void> {
-  const manifests = (await readManifests(store, logger)).map(({ manifest }) => manifest);
-  if (!manifests.every((each) => isWithin(each, folded)) || (await furthestStored(manifests, store))) return;
+/** @param upTo what was put behind that place is somebody else's, and stays */
+async function clearUnreadable(folded: Folded, upTo: number, deps: NowDeps): Promise<void> {
+  const { store, clock, logger } = deps;
+  if ((await lookFor(() => worthKeeping(folded, deps), clock)) !== undefined) return;
   logger.error({}, "the storage of snapshots gives back nothing of what it holds: it is emptied");
-  await store.removeBelow(Number.MAX_SAFE_INTEGER);
+  await store.removeBelow(upTo + 1);
+}
+
+/** One that says that there was more, or that can be read. */
+async function worthKeeping(folded: Folded, { store, logger }: NowDeps): Promise<Manifest | undefined> {
+  const manifests = (await readManifests(store, logger)).map(({ manifest }) => manifest);
+  return manifests.find((each) => !isWithin(each, folded)) ?? (await furthestStored(manifests, store));
 }
 
 async function othersThan(made: Manifest, { store, logger }: NowDeps): Promise<readonly Manifest[]> {

@@ -1,6 +1,7 @@
 // Writes a snapshot: the state's lines in chunks, each read back and compared before the next is written, and the
 // manifest last. A snapshot that was begun and not ended is no snapshot: nobody reads chunks without a manifest, and
-// they go when older snapshots go (manifests.ts).
+// they go when older snapshots go (manifests.ts). What was put and is not found is looked for again before it counts as
+// lost (look.ts).
 
 import { assert } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
@@ -12,17 +13,35 @@ import { hashOf } from "../batch.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { ChunkCutter } from "./chunks.ts";
+import { lookFor } from "./look.ts";
 import { type ChunkRef, encodeManifest, type Manifest } from "./manifest.ts";
+
+/** The store does not give back what was put. */
+export class NotGivenBackError extends JournalDamagedError {
+  /** Where it was put. */
+  readonly place: number;
+
+  constructor(what: "chunk" | "manifest", place: number) {
+    super(
+      `the storage of snapshots does not give back the ${what} that was put at place ${place}: see to the disk`,
+    );
+    this.place = place;
+  }
+}
+
+interface WriteDeps {
+  readonly store: SnapshotStore;
+  readonly clock: Clock;
+}
 
 /** Writes what was folded, whose state must not change meanwhile, in slices of `limits.snapshotSliceMs`. Resolves when
  *  it is durable and was read back.
  *  @param instead asked when only the manifest is missing: one that stands meanwhile and makes this one needless
  *  @returns the manifest that stands now
- *  @throws UnreachableError; JournalDamagedError when the store does not give back what was put;
- *    WaggleError WAGGLE_JOURNAL_FULL */
+ *  @throws UnreachableError, NotGivenBackError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function writeSnapshot(
   folded: Folded,
-  deps: { readonly store: SnapshotStore; readonly clock: Clock },
+  deps: WriteDeps,
   instead: () => Promise<Manifest | undefined> = async () => undefined,
 ): Promise<Manifest> {
   const { state, position, lastEventType, places, deadRecords } = folded;
@@ -35,37 +54,29 @@ export async function writeSnapshot(
   const manifest = { ...head, chunks };
   const bytes = encodeManifest(manifest);
   const place = await deps.store.putManifest(bytes);
-  const stored = (await deps.store.manifests()).find((each) => each.place === place);
+  const look = async () => (await deps.store.manifests()).find((each) => each.place === place);
+  const stored = await lookFor(look, deps.clock);
   if (stored === undefined || Buffer.compare(stored.bytes, bytes) !== 0)
-    throw notGivenBack("manifest", place);
+    throw new NotGivenBackError("manifest", place);
   return manifest;
 }
 
-async function writeChunks(
-  { state }: Folded,
-  { store, clock }: { readonly store: SnapshotStore; readonly clock: Clock },
-): Promise<readonly ChunkRef[]> {
-  const slices = new Slices(clock, limits.snapshotSliceMs);
+async function writeChunks({ state }: Folded, deps: WriteDeps): Promise<readonly ChunkRef[]> {
+  const slices = new Slices(deps.clock, limits.snapshotSliceMs);
   const cutter = new ChunkCutter();
   const chunks: ChunkRef[] = [];
   for (const line of encodeState(state)) {
-    for (const chunk of cutter.add(line)) chunks.push(await writeChunk(chunk, store));
+    for (const chunk of cutter.add(line)) chunks.push(await writeChunk(chunk, deps));
     if (slices.isOver) await slices.pause();
   }
-  for (const chunk of cutter.end()) chunks.push(await writeChunk(chunk, store));
+  for (const chunk of cutter.end()) chunks.push(await writeChunk(chunk, deps));
   return chunks;
 }
 
-async function writeChunk(chunk: Uint8Array, store: SnapshotStore): Promise<ChunkRef> {
+async function writeChunk(chunk: Uint8Array, { store, clock }: WriteDeps): Promise<ChunkRef> {
   const hash = hashOf(chunk);
   const place = await store.putChunk(chunk);
-  const stored = await store.chunk(place);
-  if (stored === undefined || hashOf(stored) !== hash) throw notGivenBack("chunk", place);
+  const stored = await lookFor(() => store.chunk(place), clock);
+  if (stored === undefined || hashOf(stored) !== hash) throw new NotGivenBackError("chunk", place);
   return [place, chunk.length, hash];
-}
-
-function notGivenBack(what: string, place: number): JournalDamagedError {
-  return new JournalDamagedError(
-    `the storage of snapshots does not give back the ${what} that was put at place ${place}: see to the disk`,
-  );
 }

@@ -6,7 +6,9 @@ import { systemClock } from "../../../src/clock.ts";
 import { instant, taskId, term } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
 import { snapshotNow } from "../../../src/journal/snapshot/snapshot-now.ts";
+import { limits } from "../../../src/limits.ts";
 import { fingerprint } from "../../support/fingerprint.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 import { StoredHistory } from "../../support/stored-history.ts";
 import { silentLogger } from "../../support/swarm.ts";
 import { aTask, submit, Turns } from "../../support/turns.ts";
@@ -65,41 +67,104 @@ describe("a snapshot of what the journal lost", () => {
     expect(stored.snapshots.places("chunk")).toEqual(chunks.map(([place]) => place));
   });
 
-  it("is made by the next try where the storage gives nothing back until it is emptied", async () => {
-    const { stored, folded, now } = lostTail();
-    await stored.snapshot(2);
-    const store = stored.snapshots.open();
-    const [chunk, removeBelow] = [store.chunk.bind(store), store.removeBelow.bind(store)];
-    let isRotten = true;
-    store.chunk = async (place) => (isRotten ? undefined : await chunk(place));
-    store.removeBelow = async (place) => {
-      await removeBelow(place);
-      isRotten = false;
-    };
-    const deps = { store, clock: systemClock, logger: silentLogger };
-    await expect(snapshotNow(folded, deps)).rejects.toThrow("does not give back the chunk");
-    expect(stored.snapshots.places("manifest")).toEqual([]);
-    await snapshotNow(folded, deps);
-    await now();
-    expect(stored.snapshots.places("manifest")).toHaveLength(2);
-  });
-
-  it("empties nothing of which something can be read", async () => {
-    const { stored, folded } = lostTail();
-    const { chunks } = await stored.snapshot(2);
-    const store = stored.snapshots.open();
-    const chunk = store.chunk.bind(store);
-    store.chunk = async (place) => (place > 2 ? undefined : await chunk(place));
-    const failing = snapshotNow(folded, { store, clock: systemClock, logger: silentLogger });
-    await expect(failing).rejects.toThrow("does not give back the chunk");
-    for (const [place] of chunks) expect(stored.snapshots.at(place)).toBeDefined();
-  });
-
   it("halts who comes from before it, rather than that it takes the rest for dead", async () => {
     const { stored, now, goOn } = lostTail();
     const { chunks } = await now();
     goOn();
     for (const [place] of chunks) stored.snapshots.damage(place);
     await expect(stored.restart()).rejects.toThrow("history was lost");
+  });
+});
+
+/** A storage of which a snapshot is read in vain while `isHidden` says so of a place. */
+async function hiding(isHidden: (place: number) => boolean) {
+  const { stored, folded } = lostTail();
+  const older = await stored.snapshot(2);
+  const olderPlaces = [...older.chunks.map(([place]) => place), ...stored.snapshots.places("manifest")];
+  const clock = new ManualClock();
+  const store = stored.snapshots.open();
+  const [chunk, manifests] = [store.chunk.bind(store), store.manifests.bind(store)];
+  store.chunk = async (place) => (isHidden(place) ? undefined : await chunk(place));
+  store.manifests = async () => (await manifests()).filter(({ place }) => !isHidden(place));
+  const begin = () => {
+    const deps = { store, clock, logger: silentLogger };
+    return snapshotNow(folded, deps).catch((error: Error) => error.message);
+  };
+  const areOlderKept = () => olderPlaces.every((place) => stored.snapshots.at(place) !== undefined);
+  return { stored, store, clock, begin, areOlderKept, olderPlaces };
+}
+
+describe("where the storage of snapshots does not find what was put", () => {
+  const untilSure = 2 * limits.readBackPatienceMs + limits.appendRetryMs;
+
+  it("it is asked again: a server that has just taken over may not know yet what it holds", async () => {
+    let isBehind = true;
+    const { stored, clock, begin, areOlderKept } = await hiding(() => isBehind);
+    const making = begin();
+    await clock.advance(limits.readBackPatienceMs - 2 * limits.appendRetryMs);
+    isBehind = false;
+    await clock.advance(limits.appendRetryMs);
+    expect(await making).toMatchObject({ position: { idx: stored.whole.position.idx } });
+    expect(areOlderKept()).toBe(true);
+    expect(stored.snapshots.places("manifest")).toHaveLength(2);
+  });
+
+  it("nor anything else, it is emptied, and the next try is the better one", async () => {
+    let isRotten = true;
+    const { stored, store, clock, begin } = await hiding(() => isRotten);
+    const removeBelow = store.removeBelow.bind(store);
+    store.removeBelow = async (place) => {
+      await removeBelow(place);
+      isRotten = false;
+    };
+    const making = begin();
+    await clock.advance(untilSure);
+    expect(await making).toContain("does not give back the chunk");
+    expect(stored.snapshots.places("chunk")).toEqual([]);
+    expect(stored.snapshots.places("manifest")).toEqual([]);
+    expect(await begin()).toMatchObject({ position: { idx: stored.whole.position.idx } });
+  });
+
+  it("nothing is emptied of which something can be read", async () => {
+    const { clock, begin, areOlderKept } = await hiding((place) => place > 2);
+    const making = begin();
+    await clock.advance(untilSure);
+    expect(await making).toContain("does not give back the chunk");
+    expect(areOlderKept()).toBe(true);
+  });
+
+  it("nothing is emptied of which something is found when it is asked again", async () => {
+    let isBehind = false;
+    const { clock, begin, areOlderKept } = await hiding((place) => isBehind || place > 2);
+    const making = begin();
+    await clock.advance(limits.readBackPatienceMs - limits.appendRetryMs);
+    isBehind = true;
+    await clock.advance(limits.readBackPatienceMs - limits.appendRetryMs);
+    isBehind = false;
+    await clock.advance(limits.appendRetryMs * 2);
+    expect(await making).toContain("does not give back the chunk");
+    expect(areOlderKept()).toBe(true);
+  });
+
+  it("nothing is emptied while nobody answers", async () => {
+    const { store, clock, begin, areOlderKept } = await hiding(() => true);
+    const making = begin();
+    await clock.advance(untilSure - 2 * limits.appendRetryMs);
+    store.setCutOff(true);
+    await clock.advance(2 * limits.appendRetryMs);
+    expect(await making).toContain("cut off");
+    expect(areOlderKept()).toBe(true);
+  });
+
+  it("what another put behind it stays", async () => {
+    const { stored, clock, begin, olderPlaces } = await hiding(() => true);
+    const making = begin();
+    await clock.settle();
+    const bytes = Buffer.from("another's");
+    const place = stored.snapshots.put({ kind: "chunk", bytes });
+    await clock.advance(untilSure);
+    expect(await making).toContain("does not give back the chunk");
+    for (const older of olderPlaces) expect(stored.snapshots.at(older)).toBeUndefined();
+    expect(stored.snapshots.at(place)).toBeDefined();
   });
 });
