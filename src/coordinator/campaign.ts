@@ -12,15 +12,21 @@ import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { ChainPosition } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import type { Announcements } from "./announcements.ts";
+import { CandidateCheck } from "./candidate-check.ts";
 import { Committer } from "./committer.ts";
 import { type FollowedTime, JournalClock } from "./journal-clock.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
+import type { Timing } from "./timing.ts";
 
 export interface CampaignDeps {
   /** Of this coordinator; stands in the journal as the term's leader. */
   readonly id: string;
   /** T of the term. */
   readonly timeoutMs: number;
+  /** Of the term before it. */
+  readonly timing: Timing;
+  readonly announcements: Announcements;
   readonly journal: Journal;
   /** Up to where the journal was read, and the last batch's time. */
   readonly position: ChainPosition;
@@ -64,30 +70,34 @@ export class Campaign {
     const started = { type: "TermStarted", term, leader: id, timeoutMs } as const;
     const bytes = encodeBatch({ journal, term, idx, prev: position.hash, at }, [JSON.stringify(started)]);
     const dead: JournalRecord[] = [];
-    this.#committer = new Committer(deps, {
-      onCommitted: (batch, stored) => {
-        this.#committer.stop();
-        if (stored === undefined) return; // only after `continueBehind`, which nobody calls here
-        const { seq, sentMonotonicMs } = stored;
-        const records = [...dead, { seq, bytes: batch.bytes }];
-        hooks.onWon({ records, started, at, time, sentMonotonicMs });
+    const rivals = new CandidateCheck({ ...deps, held: position, isOver: () => this.#committer.isOver });
+    this.#committer = new Committer(
+      { ...deps, rivals },
+      {
+        onCommitted: (batch, stored) => {
+          this.#committer.stop();
+          if (stored === undefined) return; // only after `continueBehind`, which nobody calls here
+          const { seq, sentMonotonicMs } = stored;
+          const records = [...dead, { seq, bytes: batch.bytes }];
+          hooks.onWon({ records, started, at, time, sentMonotonicMs });
+        },
+        onDead: (record) => dead.push(record), // whoever folds them tells of them
+        onRefilled: (records) => tellRefilled(logger, records),
+        onTailLost: (_, error) => hooks.onHalted(error),
+        onTailKeptOut: (cause) => tellKeptOut(logger, cause),
+        onPlaceLost: () => {
+          // Others may have read it: a term that nobody leads.
+          this.#committer.stop();
+          hooks.onLost();
+        },
+        onDeposed: hooks.onLost,
+        onHalted: hooks.onHalted,
+        onFull: (isFull, message) => {
+          if (isFull)
+            logger.error({ reason: message }, "the journal is full: nobody can lead until there is room");
+        },
       },
-      onDead: (record) => dead.push(record), // whoever folds them tells of them
-      onRefilled: (records) => tellRefilled(logger, records),
-      onTailLost: (_, error) => hooks.onHalted(error),
-      onTailKeptOut: (cause) => tellKeptOut(logger, cause),
-      onPlaceLost: () => {
-        // Others may have read it: a term that nobody leads.
-        this.#committer.stop();
-        hooks.onLost();
-      },
-      onDeposed: hooks.onLost,
-      onHalted: hooks.onHalted,
-      onFull: (isFull, message) => {
-        if (isFull)
-          logger.error({ reason: message }, "the journal is full: nobody can lead until there is room");
-      },
-    });
+    );
     this.#committer.append({ journal, term, idx, bytes, hash: hashOf(bytes), startsTerm: true });
     const unledMs = at - deps.lastAt;
     if (position.idx > 0 && unledMs > limits.clockSkewMsMax)

@@ -93,7 +93,7 @@ export interface CommitterDeps {
   readonly position: ChainPosition;
   /** What stands in the journal up to there; goes on with what is committed. */
   readonly recent: RecentRecords;
-  /** Asked before anything is sent, by a leader. */
+  /** Asked before anything is sent: whether another may lead by now (rival-check.ts, candidate-check.ts). */
   readonly rivals?: Pick<RivalCheck, "isDue" | "pass">;
 }
 
@@ -166,6 +166,11 @@ export class Committer {
 
   get hasRoom(): boolean {
     return !this.#isOver && this.#entries.length < limits.batchesInFlightMax;
+  }
+
+  /** Whether there will be no further call to the events. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** Sends a batch behind those in flight. Ask `hasRoom` first. */

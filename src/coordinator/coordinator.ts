@@ -340,6 +340,8 @@ class RunningCoordinator implements Coordinator {
       {
         ...this.#options,
         timeoutMs: this.#timing.timeoutMs,
+        timing: this.#followedTiming,
+        announcements: this.#announcements,
         position,
         lastAt: state.at,
         recent: this.#recent,

@@ -110,6 +110,49 @@ describe("a leader that was out of touch while another was elected", () => {
   });
 });
 
+describe("a candidate whose election found no way to the journal while another was elected", () => {
+  let isAway: boolean;
+  let elected: ReturnType<MemoryJournalStore["open"]>;
+  let successor: Coordinator;
+  let candidate: Coordinator;
+
+  beforeEach(async () => {
+    isAway = true;
+    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    candidate = await swarm.startAnother("c2", own);
+    elected = store.open();
+    successor = await swarm.startAnother("c3", elected);
+    await submit("t1");
+    const { lastSeq } = store;
+    first.setCutOff(true);
+    await clock.advance(1.5 * timeoutMs);
+    expect([roleOf(candidate), roleOf(successor)]).toEqual(["standing-by", "leading"]);
+    await submit("t2");
+    elected.setCutOff(true);
+    store.loseTail(store.lastSeq - lastSeq);
+    isAway = false;
+  });
+
+  it("leaves it to that one to put back what the journal lost", async () => {
+    const { lastSeq } = store;
+    await clock.advance(3 * timeoutMs);
+    expect(store.lastSeq).toBe(lastSeq);
+    elected.setCutOff(false);
+    await clock.advance(timeoutMs);
+    expect([roleOf(candidate), roleOf(successor)]).toEqual(["standing-by", "leading"]);
+    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+  });
+
+  it("waits for that one no longer than a standby would", async () => {
+    await clock.advance((limits.announcementWaitsMax + 2) * timeoutMs);
+    expect(roleOf(candidate)).toBe("leading");
+    // Whoever holds what is lost finds another line in its place, and says so.
+    elected.setCutOff(false);
+    await clock.advance(2 * timeoutMs);
+    expect(await successor.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+  });
+});
+
 describe("a standby whose journal lost its end", () => {
   it("puts it back before it campaigns, when the leader is gone with it", async () => {
     const standby = await swarm.startAnother("c2");

@@ -1,0 +1,67 @@
+// Before a candidate sends its election, and each time that it sends it again: does another hold more of the journal by
+// now?
+//
+// It asked before it campaigned (standby.ts). But where the journal is full, or cannot be reached, it goes on sending
+// for as long as that lasts, and reads nothing meanwhile. Another may be elected, and a power failure take what that
+// one wrote: then the journal would take the election in its place, two leaders of one term, and one's batches lost.
+//
+//   somebody says that it holds more → waits until the journal goes on, or that is no longer believed
+//                                      (announcements.ts)
+//   nobody does                      → sends
+//
+// Not here: a leader that was out of touch (rival-check.ts), and what the journal says (committer.ts).
+
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
+import type { Announcements } from "./announcements.ts";
+import type { Timing } from "./timing.ts";
+
+export interface CandidateCheckDeps {
+  readonly journal: Journal;
+  readonly announcements: Announcements;
+  readonly clock: Clock;
+  /** Of the term that it followed. */
+  readonly timing: Timing;
+  /** Up to where it has read the journal. */
+  readonly held: JournalPoint;
+  readonly isOver: () => boolean;
+}
+
+export class CandidateCheck {
+  readonly #deps: CandidateCheckDeps;
+
+  constructor(deps: CandidateCheckDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether anybody said lately that it holds more. */
+  get isDue(): boolean {
+    const { journal, announcements, held } = this.#deps;
+    return journal.sharable && announcements.isAnyAhead(held, this.#lately);
+  }
+
+  /** Resolves when it may send behind `lastSeq`; or when the journal ends elsewhere, which whoever sends finds out. */
+  async pass(lastSeq: number): Promise<void> {
+    const { clock, timing, announcements, held, isOver } = this.#deps;
+    while (!isOver()) {
+      const endSeq = await this.#endOfJournal();
+      if (endSeq !== undefined && endSeq !== lastSeq) return;
+      if (endSeq === lastSeq && announcements.ahead(held, this.#lately)?.isBelieved !== true) return;
+      await new Promise<void>((resolve) => clock.after(timing.beatMs, resolve));
+    }
+  }
+
+  async #endOfJournal(): Promise<number | undefined> {
+    try {
+      return (await this.#deps.journal.position()).lastSeq;
+    } catch {
+      return undefined; // asked again; of a journal that is gone others say so (journal-watch.ts)
+    }
+  }
+
+  get #lately() {
+    const { clock, timing } = this.#deps;
+    return { now: clock.monotonicMs(), timeoutMs: timing.timeoutMs };
+  }
+}
