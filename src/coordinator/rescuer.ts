@@ -57,6 +57,9 @@ export class Rescuer {
   readonly #readBack: ReadBack;
   /** Bumped when a rescue takes the place of another. */
   #round = 0;
+  /** Records were found to be lost while a rescue was under way, which it takes in: what is appended behind what it
+   *  saves is looked for before it is over. */
+  #hasLostMore = false;
   /** Called after each commit, for whoever waits for rest. */
   #onCommitted: () => void = () => undefined;
 
@@ -90,12 +93,17 @@ export class Rescuer {
 
   /** What a restart would read is lost: saves the state once nothing is in flight. */
   saveAtRest(reason: LossReason, lost: JournalDamagedError): void {
-    if (this.#leader.isOver() || this.#rescue.holdsTurns) return;
+    if (this.#leader.isOver()) return;
+    if (this.#rescue.holdsTurns) {
+      this.#hasLostMore ||= reason !== "snapshots-lost";
+      return;
+    }
     try {
       this.#rescue.begin(reason, lost);
     } catch (cause) {
       return this.#leader.broke(cause);
     }
+    this.#hasLostMore = false;
     void this.#save(() => this.#foldedAtRest());
   }
 
@@ -140,6 +148,7 @@ export class Rescuer {
       while (!(await this.#isKeptBehind(folded))) {
         if (!isCurrent()) return;
         this.#rescue.begin("unreadable", unreadableError(folded.position.seq + 1));
+        this.#hasLostMore = true;
         folded = await this.#rescue.save(() => this.#foldedAtRest());
         if (!isCurrent()) return;
         if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
@@ -185,7 +194,7 @@ export class Rescuer {
 
   /** Where only snapshots were lost, the record is as it was. */
   async #trimAudit({ position, places }: Folded, loss: LossReason): Promise<void> {
-    if (loss === "snapshots-lost") return;
+    if (loss === "snapshots-lost" && !this.#hasLostMore) return;
     const { journal, logger } = this.#deps;
     const reason = loss === "tail-lost" ? "tail-lost" : "hole";
     try {

@@ -64,6 +64,24 @@ describe("where no snapshot can be read", () => {
     await expectRestartHasAll();
   });
 
+  it("records that are lost while it is saved are taken in, and the audit begins behind them", async () => {
+    await purged();
+    const { swarm, journal, clock } = compacted;
+    compacted.spoilAll();
+    compacted.putFate = "lose";
+    await compacted.reconnect();
+    expect(times(saved)).toBe(1);
+    const before = swarm.watched.settled().state.auditFirstIdx;
+    const lostSeq = journal.lastSeq - 1;
+    journal.loseMiddle(lostSeq, 1);
+    await clock.advance(2 * limits.leaderTimeoutMs); // somebody has looked
+    compacted.putFate = "deliver";
+    await clock.advance(2 * limits.rescueRetryMs);
+    expect(before).toBeLessThan(lostSeq);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(lostSeq + 1);
+    await expectRestartHasAll();
+  });
+
   it("nothing is saved while the whole journal is there", async () => {
     await compacted.start(everything, { logger: log.logger });
     await compacted.work(12);

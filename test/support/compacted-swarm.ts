@@ -6,7 +6,11 @@ import type { Compaction } from "../../src/coordinator/compactor.ts";
 import { type Snapshotter, snapshotterHere } from "../../src/coordinator/snapshotter.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
-import { type MemorySnapshotStore, MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
+import {
+  type MemorySnapshotStore,
+  MemorySnapshots,
+  type PutFate,
+} from "../../src/journal/memory-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
 import { limits } from "../../src/limits.ts";
@@ -22,6 +26,8 @@ export class CompactedSwarm {
   readonly snapshots = new MemorySnapshots();
   /** Fails so many times before it works. */
   failures = 0;
+  /** What becomes of what is put into the storage of snapshots. */
+  putFate: PutFate = "deliver";
   swarm!: TestSwarm;
   /** The leader's way to the snapshots. */
   opened: MemorySnapshotStore | undefined;
@@ -33,7 +39,7 @@ export class CompactedSwarm {
 
   async start(retention = nothing, options: TestSwarmOptions = {}): Promise<this> {
     const compaction = (journal: Journal): Compaction => {
-      const snapshots = this.snapshots.open();
+      const snapshots = this.snapshots.open({ onPut: () => this.putFate });
       this.opened ??= snapshots;
       const here = snapshotterHere({ journal, snapshots, clock: this.clock, logger: silentLogger });
       const snapshotter: Snapshotter = {
