@@ -1,6 +1,7 @@
 // Watches the handlers of all agents: none runs twice in one life, none beyond its agent's places, and no task is
 // worked on by two at once while the first still may (P4). What an attempt's own limit ended is excepted: the word of
-// it may be lost on the way.
+// it may be lost on the way. Whether it ended so is what the journal says: a leader counts a time-out from its
+// decision, in journal time, and the agent hears of that decision once it is stored, however long that takes.
 
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
@@ -14,7 +15,7 @@ interface Start {
   /** Whether another process ran under its agent's id since: when that one joins, its attempts are given away at
    *  once. */
   readonly isSuperseded: () => boolean;
-  /** After so long the leader may give the task to another whatever the agent does, ms. */
+  /** After so long of silence the leader may give the task to another whatever the agent does, ms. */
   readonly limitMs: number;
 }
 
@@ -22,7 +23,7 @@ interface Run extends Start {
   readonly startedMs: number;
 }
 
-/** What clocks may differ over an attempt's limit, and messages take, ms. */
+/** What clocks may differ over how long an attempt is silent, and messages take, ms. */
 const SLACK_MS = 1_000;
 
 export class HandlerWatch {
@@ -31,17 +32,16 @@ export class HandlerWatch {
   /** Of each life: what was started in it, and how much runs. */
   readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; running: number }>();
 
-  /** By which whoever began before may count as having run for days, virtual ms. */
-  #clockFailedMs = Number.NEGATIVE_INFINITY;
+  /** By attempt, which of its limits closed it. */
+  readonly #limitByAttempt = new Map<string, "timed-out" | "stalled">();
 
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
   }
 
-  /** Nobody leads, and whoever does next takes what its own clock says for the time that passed: any limit may be
-   *  over. */
-  clockFails(): void {
-    this.#clockFailedMs = this.#habitat.engine.nowMs;
+  /** The journal closes an attempt for a limit of its own. */
+  limitReached({ task, attempt, by }: { task: string; attempt: number; by: "timed-out" | "stalled" }): void {
+    this.#limitByAttempt.set(`${task}#${attempt}`, by);
   }
 
   /** A handler begins. Returns what to call when it has ended. */
@@ -70,15 +70,22 @@ export class HandlerWatch {
   }
 
   #compare(earlier: Run, later: Run): void {
-    const { life, signal, startedMs, limitMs } = earlier;
+    const { life, signal, startedMs } = earlier;
     const { nowMs } = this.#habitat.engine;
     const wasHeld = nowMs - life.heldUntilMs < limits.leaseTtlMs;
-    const isOver = nowMs - startedMs > limitMs - SLACK_MS || startedMs <= this.#clockFailedMs;
-    const mayOverlap = life.hasEnded || signal.aborted || wasHeld || isOver || earlier.isSuperseded();
+    const mayOverlap =
+      life.hasEnded || signal.aborted || wasHeld || this.#isOver(earlier) || earlier.isSuperseded();
     if (mayOverlap || earlier.attempt >= later.attempt) return;
     const sentence =
       `${later.life.name} starts attempt ${later.attempt} of ${later.task} while ${life.name} runs attempt ` +
       `${earlier.attempt}, which nobody told to end, since ${startedMs.toFixed(0)} ms`;
     this.#habitat.found("one-handler-a-task", sentence);
+  }
+
+  /** Whether a limit of its own closed an attempt, and not too soon. */
+  #isOver({ task, attempt, startedMs, limitMs }: Run): boolean {
+    const limit = this.#limitByAttempt.get(`${task}#${attempt}`);
+    const ranMs = this.#habitat.engine.nowMs - startedMs;
+    return limit === "timed-out" || (limit === "stalled" && ranMs > limitMs - SLACK_MS);
   }
 }

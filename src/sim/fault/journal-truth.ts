@@ -1,7 +1,7 @@
 // Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. The truth of a run: what is stored, whoever was told so.
 
-import type { Event, EventType } from "../../core/event.ts";
+import type { Event, EventOf, EventType } from "../../core/event.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
@@ -20,6 +20,10 @@ export class JournalTruth {
   #roll = new Roll();
   /** Told of every agent that the journal counts as lost. */
   onLapsed: (agent: string) => void = () => undefined;
+  /** Told of every attempt that the journal closes for its silence, or at its time-out, which is over by journal
+   *  time. */
+  onLimitReached: (closed: { task: string; attempt: number; by: "timed-out" | "stalled" }) => void = () =>
+    undefined;
   readonly #records: JournalRecord[] = [];
   /** When each was stored, virtual ms. */
   readonly #readMs: number[] = [];
@@ -153,10 +157,18 @@ export class JournalTruth {
     const occurrence = occurrenceOf(event);
     if (occurrence !== undefined) occurrences.note(occurrence);
     if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event.agent);
+    if (event.type === "AttemptFailed") this.#noteFailed(event);
     if (event.type === "AuditTrimmed" && event.reason === "hole") this.#unrescuedSeq = undefined;
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
     this.#noteFailOver();
+  }
+
+  #noteFailed({ task, attempt, failure, latencyMs }: EventOf<"AttemptFailed">): void {
+    const { class: by } = failure;
+    const timeoutMs = this.state.taskById.get(task)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
+    if (by === "stalled" || (by === "timed-out" && latencyMs >= timeoutMs))
+      this.onLimitReached({ task, attempt, by });
   }
 
   #noteFailOver(): void {

@@ -74,6 +74,7 @@ export class World implements Victims {
     this.truth = new JournalTruth(this.habitat);
     this.truth.onLapsed = (agent) => this.#requireLost(agent);
     this.#handlers = new HandlerWatch(this.habitat);
+    this.truth.onLimitReached = (closed) => this.#handlers.limitReached(closed);
     this.#coordinators = workload.coordinators.map(
       (character) => new CoordinatorParty(character, this.habitat, this.truth),
     );
@@ -144,7 +145,6 @@ export class World implements Victims {
   blackout(party: string, { forMs, ms }: { forMs: number; ms: number }): void {
     if (!this.truth.isWhole) return;
     this.jumpClock(party, ms);
-    this.#handlers.clockFails();
     for (const { id } of this.#coordinators) this.crash(id, id === party ? forMs : 2 * forMs);
     this.habitat.occurrences.note("blackout");
   }

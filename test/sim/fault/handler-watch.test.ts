@@ -1,0 +1,60 @@
+// Which handlers of one task may run beside each other, and which are found.
+
+import { beforeEach, expect, it } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { Habitat } from "../../../src/sim/fault/habitat.ts";
+import { HandlerWatch } from "../../../src/sim/fault/handler-watch.ts";
+import { Random } from "../../../src/sim/random.ts";
+
+const limitMs = 18_000;
+const task = "t1";
+
+let habitat: Habitat;
+let watch: HandlerWatch;
+let running: AbortController;
+
+beforeEach(async () => {
+  habitat = new Habitat(new Random("handler-watch"));
+  watch = new HandlerWatch(habitat);
+  running = new AbortController();
+  await until(limits.leaseTtlMs);
+  begin(1);
+});
+
+/** Virtual ms. */
+const until = (ms: number) => habitat.engine.run(ms, () => false);
+
+function begin(attempt: number): void {
+  const life = habitat.newLife(`a${attempt}`, habitat.newMachine(`a${attempt}`));
+  const signal = attempt === 1 ? running.signal : new AbortController().signal;
+  watch.started({ task, attempt, life, signal, isSuperseded: () => false, limitMs }, 1);
+}
+
+/** Another attempt begins so many ms after the first. */
+async function beginAgain(ms: number): Promise<readonly string[]> {
+  await until(limits.leaseTtlMs + ms);
+  begin(2);
+  return habitat.findings.map(({ check }) => check);
+}
+
+it("an attempt that runs while nobody told the one before to end is found, however long that one has run", async () => {
+  expect(await beginAgain(2 * limitMs)).toEqual(["one-handler-a-task"]);
+});
+
+it("one that was told to end may still run", async () => {
+  running.abort();
+  expect(await beginAgain(10)).toEqual([]);
+});
+
+it("one that the journal closed at its time-out may not know, however late it heard that it was to begin", async () => {
+  watch.limitReached({ task, attempt: 1, by: "timed-out" });
+  expect(await beginAgain(limitMs - 3_000)).toEqual([]);
+});
+
+it("one that was closed for its silence may not know, unless it was not silent for so long", async () => {
+  watch.limitReached({ task, attempt: 1, by: "stalled" });
+  expect(await beginAgain(limitMs)).toEqual([]);
+  watch.limitReached({ task, attempt: 2, by: "stalled" });
+  begin(3);
+  expect(habitat.findings).toHaveLength(1);
+});
