@@ -2,16 +2,19 @@
 // anew: what stood where it was is purged, lost or replaced.
 //
 // The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has
-// read, or the last batch that it applied still stands where it read it. Else the fault is believed, after patience.
+// read, or another saved that much and went on behind it (saved-end.ts), or the last batch that it applied still stands
+// where it read it. Where another record stands in that batch's place the fault is believed at once, else after
+// patience: that none is found proves nothing, nor that nobody answers.
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
-import { MissingRecordsError } from "../errors.ts";
+import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
+import { isSavedByAnother } from "./saved-end.ts";
 
 export interface BeginAnewDeps {
   readonly journal: Journal;
@@ -25,19 +28,23 @@ export interface BeginAnewDeps {
   readonly isOver: () => boolean;
 }
 
-/** Resolves with whether it may. What is missing is looked for again for `limits.lossPatienceRunningMs`, longer
- *  while another leads. @param cause why the journal cannot be read on */
+/** What a look at the journal and its snapshots shows. */
+type Look = "lossless" | "lost" | "unknown";
+
+/** Resolves with whether it may. What is not known is looked for again for `limits.lossPatienceRunningMs`, longer
+ *  while another leads, and so are records that are missing. @param cause why the journal cannot be read on */
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
   const { clock, isLed, isOver } = deps;
   const endurance = new Endurance(clock, limits.lossPatienceRunningMs);
-  // Where the snapshots cannot be reached either, the first fault says more.
-  while (!(await isLossless(deps).catch(() => false))) {
+  const mayBeFound = cause instanceof MissingRecordsError;
+  for (;;) {
+    const look = await lookAgain(deps);
+    if (look === "lossless") return true;
     if (isLed()) endurance.renew();
-    if (endurance.isOver || !(cause instanceof MissingRecordsError)) return false;
+    if (endurance.isOver || (look === "lost" && !mayBeFound)) return false;
     await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
     if (isOver()) return false;
   }
-  return true;
 }
 
 /** Whether a snapshot that can be read reaches further than what was read. @throws UnreachableError */
@@ -49,17 +56,27 @@ export async function isOvertaken({
   return await readable.has(({ idx, seq }) => idx > own.idx || (idx === own.idx && seq > own.seq));
 }
 
-async function isLossless(deps: BeginAnewDeps): Promise<boolean> {
-  return (await isOnRecord(deps)) || (await isOvertaken(deps));
+async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
+  try {
+    const found = await lookAtRecord(deps);
+    if (found === "lossless" || (await isOvertaken(deps))) return "lossless";
+    return (await isSavedByAnother(deps.folded().position, deps)) ? "lossless" : found;
+  } catch (cause) {
+    return cause instanceof UnreachableError ? "unknown" : "lost"; // the first fault says more
+  }
 }
 
 /** Whether the last batch that was applied, and with it all before, stands where it was read: at most dead records
  *  behind it were replaced. */
-async function isOnRecord({ journal, recent, folded }: BeginAnewDeps): Promise<boolean> {
+async function lookAtRecord({ journal, recent, folded }: BeginAnewDeps): Promise<Look> {
   const { places, position } = folded();
   const seq = places.seqOf(position.idx);
-  const held = seq === undefined ? undefined : recent().at(seq);
-  if (held === undefined) return false;
-  const found = await journal.read(held.seq);
-  return found !== undefined && isSameBytes(found.bytes, held.bytes);
+  if (seq === undefined) return "lost";
+  if (recent().at(seq) === undefined) return "lost"; // there is nothing to compare with
+  const { lastSeq } = await journal.position();
+  const held = recent().at(Math.min(seq, lastSeq));
+  const found = held && (await journal.read(held.seq));
+  if (held === undefined || found === undefined) return "unknown";
+  if (!isSameBytes(found.bytes, held.bytes)) return "lost";
+  return held.seq === seq ? "lossless" : "unknown";
 }

@@ -10,7 +10,7 @@ import { batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import type { ChainPosition } from "../journal/replay.ts";
+import type { ChainPosition, ChainTail } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Announcements } from "./announcements.ts";
 import { CandidateCheck } from "./candidate-check.ts";
@@ -36,6 +36,8 @@ export interface CampaignDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Of the committer. */
+  readonly isSaved: (tail: ChainTail) => Promise<boolean>;
 }
 
 /** A term that was won. */

@@ -20,7 +20,8 @@
 //     │            nothing, and the journal counts a record there, which it never finds again
 //     │                                → the place is dead: expect behind it, send again (lost-places.ts)
 //     │            another line         → halt: the journal lost its end, and another went on from there;
-//     │                                   but where only dead records were lost, read what stands in their place
+//     │                                   but where only dead records were lost, read what stands in their place;
+//     │                                   and where that one had saved all that was committed: deposed (saved-end.ts)
 //     │            another leader's    → deposed: everything uncommitted is void
 //     │            our term, not ours  → halt: a fork
 //     └ full:     the same bytes again after a while; nothing is answered meanwhile
@@ -33,7 +34,7 @@
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
-import { JournalDamagedError, type WaggleError } from "../errors.ts";
+import { JournalDamagedError, UnreachableError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import { decodeBatch, hashOf } from "../journal/batch.ts";
 import { forkError, lostTailError, unreadableError } from "../journal/faults.ts";
@@ -95,6 +96,9 @@ export interface CommitterDeps {
   readonly recent: RecentRecords;
   /** Asked before anything is sent: whether another may lead by now (rival-check.ts, candidate-check.ts). */
   readonly rivals?: Pick<RivalCheck, "isDue" | "pass">;
+  /** Whether the line that stands in the journal goes through a batch, wherever that stood (saved-end.ts). Default: it
+   *  does not. @throws UnreachableError, JournalDamagedError */
+  readonly isSaved?: (tail: ChainTail) => Promise<boolean>;
 }
 
 interface Entry {
@@ -121,6 +125,7 @@ export class Committer {
   readonly #clock: Clock;
   readonly #recent: RecentRecords;
   readonly #rivals: CommitterDeps["rivals"];
+  readonly #isSavedAt: (tail: ChainTail) => Promise<boolean>;
   readonly #events: CommitterEvents;
   readonly #entries: Entry[] = [];
   readonly #lost: LostPlaces;
@@ -135,6 +140,7 @@ export class Committer {
   /** Of what is not held any more: a server that just took over may answer from before. */
   readonly #tailLoss: Endurance;
   readonly #tailRefusal: Endurance;
+  readonly #tailMiss: Endurance;
   #isResolving = false;
   /** For somebody to rescue what the journal lost. */
   #isWaiting = false;
@@ -142,16 +148,21 @@ export class Committer {
   #isFull = false;
   #cancelRetry: (() => void) | undefined;
 
-  constructor({ journal, clock, position, recent, rivals }: CommitterDeps, events: CommitterEvents) {
+  constructor(
+    { journal, clock, position, recent, rivals, isSaved = async () => false }: CommitterDeps,
+    events: CommitterEvents,
+  ) {
     this.#journal = journal;
     this.#clock = clock;
     this.#recent = recent;
     this.#rivals = rivals;
+    this.#isSavedAt = isSaved;
     this.#lastSeq = position.seq;
     this.#tail = position;
     this.#events = events;
     this.#tailLoss = new Endurance(clock, journal.sharable ? limits.journalHoleMs : 0);
     this.#tailRefusal = new Endurance(clock, limits.readBackPatienceMs);
+    this.#tailMiss = new Endurance(clock, limits.readBackPatienceMs);
     this.#lost = new LostPlaces({ journal, clock, isOver: () => this.#isOver });
   }
 
@@ -264,8 +275,10 @@ export class Committer {
         await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);
       if (oldest.storedSeq !== undefined) await this.#proveLine(oldest);
     } catch (cause) {
-      if (cause instanceof JournalDamagedError && !(await this.#goBackToTail(oldest)))
-        return this.#halt(cause);
+      if (cause instanceof JournalDamagedError && (await this.#goBackToTail(oldest)) === false) {
+        const isSaved = await this.isSaved();
+        if (isSaved !== undefined) return void (isSaved ? this.#depose() : this.#halt(cause));
+      }
       await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
     }
     if (this.#isWaiting) return;
@@ -389,15 +402,18 @@ export class Committer {
   }
 
   /** Where the last committed batch stands as before, at most dead records behind it were lost, and others stand in
-   *  their place: those are to be read. A campaign is lost then. @returns whether that is so */
-  async #goBackToTail(oldest: Entry): Promise<boolean> {
+   *  their place: those are to be read. A campaign is lost then. @returns whether that is so; undefined when it is not
+   *  known, for nobody answers, or it is not found, and has not been missing for long */
+  async #goBackToTail(oldest: Entry): Promise<boolean | undefined> {
     const tail = this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
     if (tail === undefined || tail.seq === this.#lastSeq) return false;
     try {
       const found = await this.#journal.read(tail.seq);
-      if (found === undefined || !isSameBytes(found.bytes, tail.bytes)) return false;
-    } catch {
-      return false; // what was found before says more
+      if (found === undefined) return this.#tailMiss.isOver ? false : undefined;
+      this.#tailMiss.renew();
+      if (!isSameBytes(found.bytes, tail.bytes)) return false;
+    } catch (cause) {
+      return cause instanceof UnreachableError ? undefined : false; // what was found before says more
     }
     if (this.#isOver) return true;
     if (oldest.batch.startsTerm) {
@@ -431,9 +447,21 @@ export class Committer {
     return this.#depose();
   }
 
+  /** Where another line stands than ours: whether it holds all that was committed all the same. Undefined when nobody
+   *  answers. */
+  async isSaved(): Promise<boolean | undefined> {
+    try {
+      return await this.#isSavedAt(this.#tail);
+    } catch (cause) {
+      return cause instanceof UnreachableError ? undefined : false;
+    }
+  }
+
   #depose(): "over" {
-    this.#isOver = true;
-    this.#events.onDeposed();
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#events.onDeposed();
+    }
     return "over";
   }
 

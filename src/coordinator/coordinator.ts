@@ -44,6 +44,7 @@ import { goOnBehind } from "./lost-end.ts";
 import { requireItsJournal } from "./lost-journal.ts";
 import { Queries } from "./queries.ts";
 import { ReadableSnapshots } from "./readable-snapshots.ts";
+import { isSavedByAnother } from "./saved-end.ts";
 import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
@@ -346,6 +347,8 @@ class RunningCoordinator implements Coordinator {
         lastAt: state.at,
         recent: this.#recent,
         followed: this.#followed,
+        isSaved: (tail) =>
+          isSavedByAnother(tail, { journal: this.#options.journal, readable: this.#readable }),
       },
       {
         onWon: (victory) => this.#guarded(() => this.#lead(victory)),

@@ -62,6 +62,7 @@ import { Requests } from "./requests.ts";
 import { Rescue } from "./rescue.ts";
 import { Rescuer } from "./rescuer.ts";
 import { RivalCheck } from "./rival-check.ts";
+import { isSavedByAnother } from "./saved-end.ts";
 import type { Timing } from "./timing.ts";
 import { Trust } from "./trust.ts";
 import { takeCommands, takeEntries } from "./turn-intake.ts";
@@ -169,6 +170,7 @@ export class Leader {
       appendBeat: () => this.#appendBeat(),
       resume: () => this.#scheduleTurn(),
       trimAudit: (firstIdx, reason) => this.trimAudit(firstIdx, reason),
+      forked: (error) => void this.#forked(error),
       broke: (cause) => this.#broke(cause),
     });
     this.presences = new Presences(clock);
@@ -210,6 +212,7 @@ export class Leader {
           provenMonotonicMs: () => this.#trust.provenMonotonicMs,
           isOver: () => this.#isOver,
         }),
+        isSaved: (tail) => isSavedByAnother(tail, deps),
       },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
@@ -524,6 +527,13 @@ export class Leader {
         ? cause
         : new InvariantError(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause));
     this.#finish({ kind: "halted", error });
+  }
+
+  /** Another batch stands where one of ours was acknowledged. Where nobody answers, the next look finds it again. */
+  async #forked(error: JournalDamagedError): Promise<void> {
+    const isSaved = await this.#committer.isSaved();
+    if (isSaved === true) this.#finish({ kind: "deposed" });
+    if (isSaved === false) this.#broke(error);
   }
 
   #unsubscribe(): void {

@@ -5,6 +5,7 @@
 // that rots afterwards is found by the leader (compactor.ts).
 
 import type { ChainPosition } from "../journal/replay.ts";
+import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
 import { faultIn, type ReadSnapshot } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -30,13 +31,18 @@ export class ReadableSnapshots {
 
   /** Whether there is one that can be read, of those that reach where it is asked for. @throws UnreachableError */
   async has(isReaching: (position: ChainPosition) => boolean): Promise<boolean> {
+    for await (const _ of this.reaching(isReaching)) return true;
+    return false;
+  }
+
+  /** Those that can be read, of those that reach where it is asked for, the furthest first. @throws UnreachableError */
+  async *reaching(isReaching: (position: ChainPosition) => boolean): AsyncGenerator<Manifest> {
     const store = this.#store;
-    if (store === undefined) return false;
+    if (store === undefined) return;
     const placed = await readManifests(store, this.#logger);
     this.#read = new Set(placed.map(nameOf).filter((name) => this.#read.has(name)));
     for (const each of placed.filter(({ manifest }) => isReaching(manifest.position)))
-      if (await this.#isReadable(each, store)) return true;
-    return false;
+      if (await this.#isReadable(each, store)) yield each.manifest;
   }
 
   async #isReadable(placed: PlacedManifest, store: SnapshotStore): Promise<boolean> {

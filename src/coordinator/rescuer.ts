@@ -46,6 +46,8 @@ export interface RescuedLeader {
   readonly resume: () => void;
   /** Puts on record from which batch on the journal is whole. */
   readonly trimAudit: (firstIdx: BatchIndex, reason: TrimReason) => void;
+  /** Another batch stands where one of its own was acknowledged. */
+  readonly forked: (error: JournalDamagedError) => void;
   /** The term cannot go on. */
   readonly broke: (cause: unknown) => void;
 }
@@ -71,7 +73,7 @@ export class Rescuer {
       onDoubt: () => this.#rescue.doubt(),
       onFound: () => this.#dispel(),
       onUnreadable: (error: JournalDamagedError) => this.#sawUnreadable(error),
-      onDamaged: (error: JournalDamagedError) => this.#leader.broke(error),
+      onDamaged: (error: JournalDamagedError) => this.#leader.forked(error),
     };
     this.#readBack = new ReadBack({ ...deps, committedSeq: leader.committedSeq }, hooks);
   }

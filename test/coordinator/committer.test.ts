@@ -354,6 +354,26 @@ describe("a rival", () => {
     expect(await writer.play(limits.appendRetryMs)).toEqual(["deposed"]);
   });
 
+  it.each([
+    ["is not found", () => Promise.resolve(undefined)],
+    ["cannot be asked for", () => Promise.reject(new UnreachableError("away"))],
+  ])("…and though our last batch %s for a while", async (_, hides) => {
+    const store = new MemoryJournalStore();
+    store.insertRival(aBatch({ tail: nothing, term: term(1) }).bytes);
+    store.insertRival(alien);
+    const writer = new Writer({}, store);
+    store.loseTail(1);
+    const start = aBatch({ tail: writer.tail, term: term(2) });
+    store.insertRival(start.bytes);
+    store.insertRival(aBatch({ tail: start, term: term(2) }).bytes);
+    const read = writer.journal.read.bind(writer.journal);
+    writer.journal.read = (seq) => (seq === 1 ? hides() : read(seq));
+    writer.append();
+    expect(await writer.play(10 * limits.appendRetryMs)).toEqual([]);
+    writer.journal.read = read;
+    expect(await writer.play(10 * limits.appendRetryMs)).toEqual(["deposed"]);
+  });
+
   it("that went on behind other batches than ours is a fork", async () => {
     const writer = new Writer();
     writer.append();

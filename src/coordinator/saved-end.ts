@@ -1,0 +1,59 @@
+// Whether what a coordinator holds of a journal that went on differently is safe all the same: another one saved it as
+// a snapshot, where nobody put back the end that the journal had lost, and the journal goes on behind that
+// (lost-end.ts, rescue.ts). Then nothing that was committed is lost, only where it stood.
+//
+// The rule: the line that stands in the journal goes through the batch that is asked for. That a snapshot of it is
+// there does not say so, for it may be our own, and somebody who knew of neither have written the line. So either the
+// snapshot is of that very batch, and what stands behind it continues it; or it is of a later batch and term, and says
+// that the batch stands where it is found, or stands nowhere any more.
+
+import { decodeBatch, hashOf } from "../journal/batch.ts";
+import { BatchPlaces } from "../journal/batch-places.ts";
+import type { Journal } from "../journal/journal.ts";
+import { type ChainTail, deathOf } from "../journal/replay.ts";
+import type { Manifest } from "../journal/snapshot/manifest.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
+
+export interface SavedEndDeps {
+  readonly journal: Pick<Journal, "read">;
+  readonly readable: Pick<ReadableSnapshots, "reaching">;
+}
+
+/** @throws UnreachableError, JournalDamagedError */
+export async function isSavedByAnother(
+  own: ChainTail,
+  { journal, readable }: SavedEndDeps,
+): Promise<boolean> {
+  const isReaching = ({ idx, term }: ChainTail) => idx === own.idx || (idx > own.idx && term > own.term);
+  for await (const manifest of readable.reaching(isReaching))
+    if (await (manifest.position.idx === own.idx ? isGoneOnWith : isPassedBy)(own, manifest, journal))
+      return true;
+  return false;
+}
+
+async function isGoneOnWith(
+  own: ChainTail,
+  { position }: Manifest,
+  journal: SavedEndDeps["journal"],
+): Promise<boolean> {
+  if (position.hash !== own.hash) return false;
+  for (let seq = position.seq + 1; ; seq += 1) {
+    const record = await journal.read(seq);
+    if (record === undefined) return false;
+    const batch = decodeBatch(record.bytes);
+    if (batch === undefined) continue;
+    if (deathOf(batch, position) === undefined) return true;
+    if (batch.term > own.term) return false; // the first record of a term continues a line, and it is not this one
+  }
+}
+
+async function isPassedBy(
+  own: ChainTail,
+  { runs }: Manifest,
+  journal: SavedEndDeps["journal"],
+): Promise<boolean> {
+  const seq = new BatchPlaces(runs).seqOf(own.idx);
+  if (seq === undefined) return true;
+  const record = await journal.read(seq);
+  return record !== undefined && hashOf(record.bytes) === own.hash;
+}
