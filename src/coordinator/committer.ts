@@ -345,7 +345,7 @@ export class Committer {
       }
       if (verdict === "over") return;
       this.#goOnBehind(seq);
-      this.#recent.add(record, this.#clock.monotonicMs());
+      this.#recent.add(record, this.#clock.monotonicMs(), { isDead: true });
       this.#events.onDead(record, verdict);
     }
   }

@@ -20,6 +20,7 @@ import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type SwarmId, type Term } from "../ids.ts";
+import { hashOf } from "../journal/batch.ts";
 import { lostWithinError } from "../journal/faults.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { RecentRecords } from "../journal/recent-records.ts";
@@ -235,6 +236,7 @@ class RunningCoordinator implements Coordinator {
             ?.isBelieved ?? false,
         onRestored: ({ replay, found }) => {
           this.#replay = replay;
+          if (!this.#isOnLine(replay)) this.#recent = new RecentRecords();
           this.#foundSnapshots = found;
           if (found.read !== undefined) this.#readable.wasRead(found.read);
         },
@@ -244,6 +246,13 @@ class RunningCoordinator implements Coordinator {
     } finally {
       heard.unsubscribe();
     }
+  }
+
+  /** Whether what is kept of the journal is of the line that was restored, as far as both know. */
+  #isOnLine({ places, position }: Folded): boolean {
+    const seq = places.seqOf(position.idx);
+    const kept = seq === undefined ? undefined : this.#recent.at(seq);
+    return kept === undefined || hashOf(kept.bytes) === position.hash;
   }
 
   async #goOnBehind(folded: Folded, lastSeq: number, lost: JournalDamagedError): Promise<void> {
@@ -264,7 +273,8 @@ class RunningCoordinator implements Coordinator {
 
   #take(record: JournalRecord): Verdict {
     const verdict = this.#replay.take(record);
-    this.#recent.add(record, this.#options.clock.monotonicMs());
+    const isDead = verdict.kind === "dead";
+    this.#recent.add(record, this.#options.clock.monotonicMs(), { isDead });
     return verdict;
   }
 

@@ -6,7 +6,8 @@
 //   the term ended of its own accord                     → campaign at once, unless another is named to lead
 //   silence ─ the journal goes on                        → read on
 //           ├ it is shorter than what we hold            → put back what it lost, then campaign; where not all of it
-//           │                                              is held, and nobody else put it back for 2·T: go on
+//           │                                              is held, and nobody else put it back for 2·T in which the
+//           │                                              journal answered, or 5·T while one says that it leads: go on
 //           │                                              without it (lost-end.ts)
 //           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term
 //           │ there                                        would only take more room
@@ -163,6 +164,7 @@ export class Standby {
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#halt(cause);
       else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
+      this.#endLostMonotonicMs = undefined; // out of reach, nobody puts anything back
       return false;
     }
     return position().seq === seq && this.#isAhead();
@@ -172,16 +174,20 @@ export class Standby {
   async #heal(): Promise<boolean> {
     const { journal, recent, logger } = this.#deps;
     this.#hooks.onShort();
-    const refilled = await refill(journal, recent);
+    const isAhead = this.#isAhead();
+    const refilled = await refill(journal, recent, isAhead ? recent.lastSeq : recent.lastLiveSeq);
     switch (refilled.kind) {
       case "whole":
       case "purged": // found by whoever reads on
-        return true;
+        return isAhead;
       case "refilled":
         tellRefilled(logger, refilled.records);
-        return true;
+        return isAhead;
       case "not-held":
-        this.#waitForEnd(refilled.lastSeq, lostTailError(refilled.lastSeq, recent.lastSeq));
+        this.#waitForEnd(refilled.lastSeq, {
+          isAhead,
+          error: lostTailError(refilled.lastSeq, recent.lastSeq),
+        });
         return false;
       case "unfinished":
         tellKeptOut(logger, refilled.cause);
@@ -189,13 +195,15 @@ export class Standby {
     }
   }
 
-  /** Another may hold it, and the answer may be stale: it is asked again before it is gone on without. */
-  #waitForEnd(lastSeq: number, error: JournalDamagedError): void {
+  /** Another may hold it, and the answer may be stale: it is asked again before it is gone on without. A leader that is
+   *  there puts it back, or saves its state, and is waited for as long as anybody who holds more. */
+  #waitForEnd(lastSeq: number, { isAhead, error }: { isAhead: boolean; error: JournalDamagedError }): void {
     const { clock, timing, logger } = this.#deps;
     const now = clock.monotonicMs();
     this.#endLostMonotonicMs ??= now;
-    const isOver = now - this.#endLostMonotonicMs >= timing().timeoutMs * limits.announcementTimeouts;
-    if (!isOver || !this.#isAhead()) return logger.error({ err: error }, "waiting for who puts it back");
+    const timeouts = this.#isLed() ? limits.announcementWaitsMax : limits.announcementTimeouts;
+    const isOver = now - this.#endLostMonotonicMs >= timing().timeoutMs * timeouts;
+    if (!isOver || !isAhead) return logger.error({ err: error }, "waiting for who puts it back");
     if (this.#reading.signal.aborted) return;
     this.end();
     this.#hooks.onEndLost(lastSeq, error);

@@ -9,6 +9,8 @@ import type { JournalRecord } from "./journal.ts";
 interface Kept {
   readonly bytes: Uint8Array;
   readonly keptMonotonicMs: number;
+  /** As it was read last. */
+  isDead: boolean;
 }
 
 export class RecentRecords {
@@ -24,12 +26,19 @@ export class RecentRecords {
     return this.#firstSeq + this.#kept.length - this.#head - 1;
   }
 
+  /** Of the newest one that is not dead. 0 when none is kept. */
+  get lastLiveSeq(): number {
+    for (let seq = this.lastSeq; seq >= this.#firstSeq; seq -= 1)
+      if (this.#keptAt(seq)?.isDead === false) return seq;
+    return 0;
+  }
+
   get bytes(): number {
     return this.#bytes;
   }
 
   at(seq: number): JournalRecord | undefined {
-    const kept = seq < this.#firstSeq ? undefined : this.#kept[this.#head + seq - this.#firstSeq];
+    const kept = this.#keptAt(seq);
     return kept === undefined ? undefined : { seq, bytes: kept.bytes };
   }
 
@@ -47,15 +56,23 @@ export class RecentRecords {
     while (this.lastSeq > seq) this.#bytes -= this.#kept.pop()?.bytes.length ?? 0;
   }
 
-  /** Keeps a record that stands in the journal. One that was kept before stays; one that stands elsewhere than right
-   *  behind the last takes the place of all that were kept. */
-  add({ seq, bytes }: JournalRecord, monotonicMs: number): void {
-    const before = this.at(seq);
-    if (before !== undefined && isSameBytes(before.bytes, bytes)) return;
+  /** Keeps a record that stands in the journal. One that was kept before stays; another one in its place takes that of
+   *  all behind it, too; and one that stands further than right behind the last, or before the first, of all. */
+  add({ seq, bytes }: JournalRecord, monotonicMs: number, { isDead } = { isDead: false }): void {
+    const before = this.#keptAt(seq);
+    if (before !== undefined && isSameBytes(before.bytes, bytes)) {
+      before.isDead = isDead;
+      return;
+    }
+    if (before !== undefined) this.forgetBehind(seq - 1);
     if (seq !== this.lastSeq + 1) this.#restart(seq);
-    this.#kept.push({ bytes, keptMonotonicMs: monotonicMs });
+    this.#kept.push({ bytes, keptMonotonicMs: monotonicMs, isDead });
     this.#bytes += bytes.length;
     this.#drop(monotonicMs);
+  }
+
+  #keptAt(seq: number): Kept | undefined {
+    return seq < this.#firstSeq ? undefined : this.#kept[this.#head + seq - this.#firstSeq];
   }
 
   #restart(seq: number): void {

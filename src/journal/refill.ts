@@ -3,7 +3,9 @@
 // finds the others' as its own.
 //
 // The rule: the record at which the journal ends now must be the one that stood there before. If it is another one,
-// somebody wrote behind the lost end, and what was lost cannot be put back.
+// somebody wrote behind the lost end, and what was lost cannot be put back. Dead records at its end are put back only
+// by whoever holds as much as anybody: a leader that had not met them may have written in their place, and others have
+// read that.
 
 import { forkError, refusedTailError } from "./faults.ts";
 import type { Journal } from "./journal.ts";
@@ -12,7 +14,7 @@ import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 export type Refilled =
   /** The journal ends where it ended, or goes on. */
   | { readonly kind: "whole" }
-  /** What stood behind `recent.lastSeq` was purged by who stands behind it. */
+  /** What stood behind `untilSeq` was purged by who stands behind it. */
   | { readonly kind: "purged" }
   /** So many by us. */
   | { readonly kind: "refilled"; readonly records: number }
@@ -22,11 +24,14 @@ export type Refilled =
    *  holds. What was appended stands. */
   | { readonly kind: "unfinished"; readonly cause: unknown };
 
-/** Appends again what `journal` lost of the records up to `recent.lastSeq`.
+/** Appends again what `journal` lost of the records up to `untilSeq`, or to the last one that is held.
  *  @throws UnreachableError; JournalDamagedError when it went on differently */
-export async function refill(journal: Journal, recent: RecentRecords): Promise<Refilled> {
+export async function refill(
+  journal: Journal,
+  recent: RecentRecords,
+  untilSeq = recent.lastSeq,
+): Promise<Refilled> {
   const { firstSeq, lastSeq } = await journal.position();
-  const untilSeq = recent.lastSeq;
   if (firstSeq > untilSeq + 1) return { kind: "purged" };
   if (lastSeq >= untilSeq) return { kind: "whole" };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };

@@ -4,7 +4,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
-import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { UnreachableError } from "../../src/errors.ts";
+import type { JournalRecord } from "../../src/journal/journal.ts";
+import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { keptLog } from "../support/kept-log.ts";
@@ -36,6 +38,16 @@ afterEach(async () => {
 const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
 const bytesFrom = (seq: number) =>
   Array.from({ length: store.lastSeq - seq + 1 }, (_, at) => Buffer.from(store.at(seq + at)?.bytes ?? []));
+
+/** May not find what is there, or not answer. */
+class HidingJournal extends MemoryJournal {
+  how: string | undefined;
+
+  override async read(seq: number): Promise<JournalRecord | undefined> {
+    if (this.how === "cannot be asked for") throw new UnreachableError("nobody answers");
+    return this.how === undefined ? super.read(seq) : undefined;
+  }
+}
 
 function roleOf(coordinator: Coordinator): Role {
   let present: Role = "stopped";
@@ -243,6 +255,46 @@ describe("a standby whose journal lost its end", () => {
     await clock.advance(timeoutMs);
     expect(roleOf(standby)).toBe("standing-by");
     expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+  });
+
+  it.each(["is not found", "cannot be asked for"])(
+    "…and waits meanwhile where its last batch %s: that proves nothing",
+    async (how) => {
+      const hiding = new HidingJournal(store, {});
+      const standby = await swarm.startAnother("c2", hiding);
+      await submit("t1");
+      store.insertRival(Buffer.from("somebody else's"));
+      await clock.settle();
+      store.loseTail(1);
+      hiding.how = how;
+      await submit("t2");
+      await clock.advance(timeoutMs);
+      hiding.how = undefined;
+      await clock.advance(timeoutMs);
+      expect(roleOf(standby)).toBe("standing-by");
+      expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+    },
+  );
+
+  it("leaves dead records at its end away where another has read what stood in their place", async () => {
+    const second = store.open();
+    const behind = await swarm.startAnother("c2", second);
+    const whole = await swarm.startAnother("c3");
+    await submit("t1");
+    store.insertRival(Buffer.from("somebody else's"));
+    await clock.settle();
+    second.setCutOff(true);
+    store.loseTail(1);
+    const { lastSeq } = store;
+    await submit("t2"); // where that one stood
+    await clock.advance(timeoutMs / limits.leaderBeatsPerTimeout - 1);
+    first.setCutOff(true);
+    store.loseTail(store.lastSeq - lastSeq);
+    second.setCutOff(false);
+    await clock.advance(4 * timeoutMs);
+    expect([roleOf(behind), roleOf(whole)]).toEqual(["standing-by", "leading"]);
+    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+    expect([...(behind.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
   });
 
   it("halts where it went on differently", async () => {

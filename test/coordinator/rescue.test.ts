@@ -18,6 +18,7 @@ let clock: ManualClock;
 let store: MemoryJournalStore;
 let snapshots: MemorySnapshots;
 let first: HidingJournal;
+let second: MemoryJournal;
 let swarm: TestSwarm;
 /** What becomes of the next puts; a promise holds them. */
 let onPut: () => PutFate | Promise<PutFate>;
@@ -36,6 +37,7 @@ beforeEach(async () => {
   isForgetful = false;
   isPurgeOfHelp = false;
   isLostUnheard = false;
+  second = store.open();
   first = new HidingJournal(store, { onAnswer: (_, outcome) => forgetAgain(outcome) });
   const random = { ...systemRandom, next: () => 0 };
   swarm = await startTestSwarm({
@@ -474,6 +476,53 @@ describe("an end that no leader holds any more", () => {
     expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
     await untilLed();
     expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+  });
+
+  /** A standby that began at a snapshot, and a leader that is out of the journal's reach and holds what that lost. */
+  async function loseWhatOnlyTheLeaderHolds(): Promise<Coordinator> {
+    for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
+    loseRecord(3);
+    await looked();
+    const standby = await swarm.startAnother("c2", second);
+    await submit("t5");
+    swarm.watched.settled();
+    first.setCutOff(true);
+    store.loseTail(store.lastSeq - 4);
+    return standby;
+  }
+
+  it("is waited for where a leader is there, and put back by it", async () => {
+    await loseWhatOnlyTheLeaderHolds();
+    await clock.advance((limits.announcementTimeouts + 2) * timeoutMs);
+    expect(store.lastSeq).toBe(4);
+    first.setCutOff(false);
+    await clock.advance(2 * timeoutMs);
+    expect([await queued(), snapshots.places("manifest").length]).toEqual([5, 1]);
+    expect(swarm.watched.settled().state.taskById.size).toBe(5);
+  });
+
+  it("is waited for as long as the journal cannot be reached, where nobody can put it back", async () => {
+    await loseWhatOnlyTheLeaderHolds();
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    await clock.advance((limits.announcementTimeouts + 1) * timeoutMs);
+    second.setCutOff(true);
+    await clock.advance(limits.announcementTimeouts * timeoutMs);
+    second.setCutOff(false);
+    await clock.advance(timeoutMs + limits.pulseMs);
+    expect([store.lastSeq, snapshots.places("manifest").length]).toEqual([4, 1]);
+  });
+
+  it("is gone on without by a standby, and the leader that held it follows: what it had committed is saved", async () => {
+    const standby = await loseWhatOnlyTheLeaderHolds();
+    const connection = swarm.transportById.get("c1") ?? expect.fail("c1 has a connection");
+    swarm.hub.cut(connection);
+    await untilLed();
+    expect(roleOf(standby)).toBe("leading");
+    first.setCutOff(false);
+    swarm.hub.heal(connection);
+    await clock.advance(4 * timeoutMs);
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
+    expect([swarm.coordinator.settledState?.taskById.size, await queued()]).toEqual([5, 5]);
   });
 
   it("is no reason to go on where another went on from there", async () => {

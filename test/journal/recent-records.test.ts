@@ -77,8 +77,20 @@ describe("recent records", () => {
     recent.add(aRecord(5), 1);
     expect(kept(recent)).toEqual([5, 6, 7]);
     recent.add(aRecord(6, "another"), 1);
-    expect(kept(recent)).toEqual([6]);
+    expect(kept(recent)).toEqual([5, 6]);
+    recent.add(aRecord(5, "another"), 1);
+    expect(kept(recent)).toEqual([5]);
     recent.add(aRecord(9), 1);
     expect(kept(recent)).toEqual([9]);
+    expect(recent.bytes).toBe(aRecord(9).bytes.length);
+  });
+
+  it("are live or dead, as they were read last", () => {
+    const recent = new RecentRecords();
+    expect(recent.lastLiveSeq).toBe(0);
+    for (const seq of [5, 6, 7]) recent.add(aRecord(seq), 0, { isDead: seq > 5 });
+    expect(recent.lastLiveSeq).toBe(5);
+    recent.add(aRecord(6), 1);
+    expect(recent.lastLiveSeq).toBe(6);
   });
 });
