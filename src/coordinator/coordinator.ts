@@ -75,6 +75,9 @@ export interface Coordinator {
   /** What it has made of the journal, for checkers: not to be changed, and good until it goes on. Undefined while
    *  batches of its own are in flight, which the state contains. */
   readonly settledState: SwarmState | undefined;
+  /** Behind which record it could put back what the journal loses of its end, for checkers; infinite where it began
+   *  at a snapshot and has read nothing since. */
+  readonly heldFromSeq: number;
   /** Resolves with the term when it leads; at once when it does. Rejects when it ends before it ever led. */
   whenLeading(): Promise<Term>;
   /** Resolves when it has ended: with the reason when it halted, undefined when it was stopped. */
@@ -166,6 +169,11 @@ class RunningCoordinator implements Coordinator {
   get settledState(): SwarmState | undefined {
     if (this.#leader === undefined) return this.#replay.state;
     return this.#leader.isSettled ? this.#leader.state : undefined;
+  }
+
+  get heldFromSeq(): number {
+    const { firstSeq, lastSeq } = this.#recent;
+    return lastSeq < this.#replay.position.seq ? Number.POSITIVE_INFINITY : firstSeq;
   }
 
   get silenceMsMax(): number {

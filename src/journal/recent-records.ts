@@ -21,6 +21,11 @@ export class RecentRecords {
   #head = 0;
   #bytes = 0;
 
+  /** Of the first one kept, or to be. */
+  get firstSeq(): number {
+    return this.#firstSeq;
+  }
+
   /** 0 when nothing was ever kept. */
   get lastSeq(): number {
     return this.#firstSeq + this.#kept.length - this.#head - 1;

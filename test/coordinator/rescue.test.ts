@@ -492,7 +492,8 @@ describe("an end that no leader holds any more", () => {
   }
 
   it("is waited for where a leader is there, and put back by it", async () => {
-    await loseWhatOnlyTheLeaderHolds();
+    const standby = await loseWhatOnlyTheLeaderHolds();
+    expect(standby.heldFromSeq).toBeGreaterThan(swarm.coordinator.heldFromSeq);
     await clock.advance((limits.announcementTimeouts + 2) * timeoutMs);
     expect(store.lastSeq).toBe(4);
     first.setCutOff(false);

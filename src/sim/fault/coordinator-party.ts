@@ -51,6 +51,11 @@ export class CoordinatorParty {
     return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);
   }
 
+  /** Behind which record it could put back what the journal loses; nothing while it does not run. */
+  get heldFromSeq(): number {
+    return this.#coordinator?.heldFromSeq ?? Number.POSITIVE_INFINITY;
+  }
+
   start(): void {
     if (this.#life !== undefined) return;
     const { swarm } = this.#habitat;

@@ -184,14 +184,15 @@ export class World implements Victims {
     if (this.#isHeldByAll() && !this.#mayFork()) this.#loseTail(count, this.#coordinators);
   }
 
-  /** @returns how many were lost: no more than `holders` have read since they began, who hold only the newest of
-   *  what was there before, and take the rest for lost */
+  /** @returns how many were lost: no more than `holders` have read since they began, or began anew at a snapshot, who
+   *  hold only the newest of what was there before, and take the rest for lost */
   #loseTail(count: number, holders: readonly CoordinatorParty[]): number {
     const { stream, jetStream, occurrences } = this.habitat;
     if (!this.truth.isWhole) return 0;
     const bornMs = Math.max(...holders.map(({ life }) => life?.bornMs ?? 0));
     const held = this.truth.storedSince(bornMs + STARTING_MS);
-    const lost = Math.min(count, held, stream.lastSeq - stream.firstSeq);
+    const heldFromSeq = Math.max(stream.firstSeq, ...holders.map((holder) => holder.heldFromSeq));
+    const lost = Math.min(count, held, stream.lastSeq - heldFromSeq);
     if (lost < 1) return 0;
     jetStream.restart();
     stream.loseTail(lost);
