@@ -490,6 +490,9 @@ export const limits = {
   missedBatchesMax: 1_000,
   /** Decoded batches kept for clients that ask how tasks ended. */
   recentBatchesMax: 16,
+  /** A server that keeps a stream beats each second; one that its leader has not heard for so long is told as away. The
+   *  leader itself calls it so after 10 s, and gives up its lead after some more. */
+  replicaSilentMs: 5_000,
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
@@ -550,6 +553,9 @@ export const limits = {
   lifeLineMs: 5_000,
   /** Longest a verb asks whether somebody leads when the answer may well be no. */
   leaderLookMs: 1_000,
+  /** Longest that is listened for a leader which does not answer: at the longest T it announces itself within a third
+   *  of ten seconds. */
+  leaderHeardMs: 4_000,
   /** Often enough to look alive on a terminal. */
   progressRedrawMs: 100,
   /** Between two progress lines where there is no terminal to redraw one. */
@@ -700,5 +706,9 @@ assert(
 assert(
   limits.execKillGraceMs < limits.agentStopMs,
   "a stopped agent's commands are dead before it speaks for them",
+);
+assert(
+  limits.leaderTimeoutMsMax / limits.leaderBeatsPerTimeout < limits.leaderHeardMs,
+  "a leader that announces itself is heard in time",
 );
 assert(limits.leaderTimeoutMs * 2 < limits.verbAskTimeoutMs, "a verb outlasts a change of leaders");

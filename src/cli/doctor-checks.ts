@@ -9,7 +9,7 @@ import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
 import { isRecentEnough, NATS_SERVER_VERSION_MIN } from "../broker/nats-binary.ts";
 import { SwarmClient } from "../client/swarm.ts";
 import { systemClock, systemRandom } from "../clock.ts";
-import { WaggleError } from "../errors.ts";
+import { NoLeaderError, WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { inspectNatsStreams, openNatsJournal } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
@@ -17,6 +17,8 @@ import type { StatusResponse } from "../protocol/schemas.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import type { Check } from "./doctor-check.ts";
 import { checkJournalFolder } from "./doctor-journal.ts";
+import { LeadHeard } from "./doctor-leader.ts";
+import { checkStreams } from "./doctor-stream.ts";
 import { exitCodeOf, exitCodes } from "./exit-code.ts";
 import { counted, formatBytes, formatCount } from "./format.ts";
 import { journalFolder } from "./run-coordinator.ts";
@@ -35,9 +37,9 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   if (connection.value === undefined) return;
   try {
     yield* checkServer(broker.value, connection.value);
-    if (broker.value.kind !== "development") yield* checkJournal(options, context);
-    const isLed = yield* checkSwarm(connection.value, broker.value, context);
-    if (!isLed) yield* checkDurabilityAlone(broker.value, options, context);
+    const isSound = broker.value.kind === "development" || (yield* checkJournal(options, context));
+    const isLed = yield* checkSwarm(connection.value, { broker: broker.value, isSound, context });
+    if (!isLed && isSound) yield* checkDurabilityAlone(broker.value, options, context);
   } finally {
     await connection.value.close();
   }
@@ -163,32 +165,23 @@ function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generato
   }
 }
 
+/** @returns whether nothing failed */
 async function* checkJournal(
   connection: NatsOptions,
   { settings, signal }: VerbContext,
-): AsyncGenerator<Check> {
-  const name = "stream";
+): AsyncGenerator<Check, boolean> {
+  let isSound = true;
   try {
-    const checks = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
-    const wrong = checks.filter(({ ok }) => !ok);
-    const isMissing = wrong.some(({ setting }) => setting === "stream");
-    if (wrong.length === 0)
-      yield {
-        name,
-        status: "ok",
-        found: `${counted(checks.length, "setting")} read back, all as they must be`,
-      };
-    for (const { setting, wanted, found, advice } of wrong) {
-      yield {
-        name,
-        status: isMissing ? "warn" : "fail",
-        found: `${setting} is ${found}, wanted ${wanted}`,
-        advice,
-      };
+    const found = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
+    for (const check of checkStreams(found)) {
+      isSound &&= check.status !== "fail";
+      yield check;
     }
+    return isSound;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    yield { name, status: "fail", found: error.message, exitCode: exitCodeOf(error) };
+    yield { name: "stream", status: "fail", found: error.message, exitCode: exitCodeOf(error) };
+    return false;
   }
 }
 
@@ -207,12 +200,20 @@ async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check> {
 
 // --- the swarm --------------------------------------------------------------------------------------
 
+interface SwarmChecks {
+  readonly broker: FoundBroker;
+  /** Whether the journal stands as it must, as far as it was looked at. */
+  readonly isSound: boolean;
+  readonly context: VerbContext;
+}
+
+/** @returns whether anybody answered */
 async function* checkSwarm(
   transport: NatsTransport,
-  broker: FoundBroker,
-  context: VerbContext,
+  { broker, isSound, context }: SwarmChecks,
 ): AsyncGenerator<Check, boolean> {
   const { settings, logger, signal } = context;
+  const lead = new LeadHeard(transport, swarmId(settings.swarm));
   const swarm = new SwarmClient({
     transport,
     swarm: swarmId(settings.swarm),
@@ -225,29 +226,56 @@ async function* checkSwarm(
   });
   try {
     const status = await swarm.status({ signal, timeoutMs: limits.leaderLookMs });
-    yield checkLeader(status);
-    yield checkClock(status, broker);
+    const isStale = status.stale === true;
+    yield isStale ? await checkSilentLeader(lead, { isSound, context, standby: true }) : checkLeader(status);
+    if (!isStale) yield checkClock(status, broker);
     yield checkDurability(status.journal);
     yield checkSnapshots(status);
     return true;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    const found = `nobody leads the swarm ${settings.swarm}`;
-    const advice = "start a coordinator with `waggle up`";
-    yield { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
+    if (error instanceof NoLeaderError) yield leaderless({ isSound, context });
+    else yield await checkSilentLeader(lead, { isSound, context, standby: false });
     return false;
   } finally {
+    lead.stop();
     await swarm.close();
   }
 }
 
-function checkLeader({ leader, term, idx, agents, stale, swarm }: StatusResponse): Check {
+function checkLeader({ leader, term, idx, agents, swarm }: StatusResponse): Check {
   const online = agents.filter(({ status }) => status !== "offline").length;
   const found = `${leader} leads ${swarm}, term ${term}, batch ${idx}; ${counted(online, "agent")} online`;
-  if (stale !== true) return { name: "leader", status: "ok", found };
-  const advice = "a standby answered: wait until it leads, or look at the leader's log";
-  const { unreachable: exitCode } = exitCodes;
-  return { name: "leader", status: "fail", found: "none answers at the moment", advice, exitCode };
+  return { name: "leader", status: "ok", found };
+}
+
+type Unled = Pick<SwarmChecks, "isSound" | "context">;
+
+const mendFirst = "see to what is said of the journal above first";
+
+function leaderless({ isSound, context }: Unled): Check {
+  const found = `nobody leads the swarm ${context.settings.swarm}`;
+  const advice = isSound ? "start a coordinator with `waggle up`" : mendFirst;
+  return { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
+}
+
+/** Coordinators are there, and none answers as the leader: whether one leads is what it says of itself.
+ *  @param standby whether one that stands by answered */
+async function checkSilentLeader(
+  lead: LeadHeard,
+  { isSound, context, standby }: Unled & { readonly standby: boolean },
+): Promise<Check> {
+  const { swarm } = context.settings;
+  const beat = await lead.heard(limits.leaderHeardMs, context.signal);
+  const head = { name: "leader", status: "fail", exitCode: exitCodes.unreachable } as const;
+  if (beat !== undefined) {
+    const found = `${beat.id} leads ${swarm}, term ${beat.term}, batch ${beat.idx}, and does not answer`;
+    const advice = isSound ? "look at its log" : `${mendFirst}; then it goes on by itself`;
+    return { ...head, found, advice };
+  }
+  if (!standby) return leaderless({ isSound, context });
+  const advice = isSound ? "a standby answered: wait until it leads, or look at its log" : mendFirst;
+  return { ...head, found: "none answers at the moment", advice };
 }
 
 /** Journal time follows the leader's clock; where it stands still it says nothing about the clock. */

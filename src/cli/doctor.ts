@@ -12,8 +12,9 @@ export function doctorCommand(program: Program): Command {
   return new Command("doctor")
     .summary("check connection, server, JetStream, journal, clock and durability")
     .description(
-      "Checks what a swarm needs: this machine, the server and its version, JetStream and the journal's stream as the " +
-        "server has it, sizes, clocks, who leads, and what the durability is worth. Changes nothing.",
+      "Checks what a swarm needs: this machine, the server and its version, JetStream, the streams of the journal and its " +
+        "snapshots as the server has them (settings, room, replicas), sizes, clocks, who leads, and what the durability is " +
+        "worth. Changes nothing.",
     )
     .addHelpText("after", examples)
     .action((_: unknown, command: Command) => runVerb(program, command, doctor));

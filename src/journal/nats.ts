@@ -19,9 +19,10 @@ import { ended, OpenRequests } from "../transport/open-requests.ts";
 import type { RequestOutcome } from "../transport/transport.ts";
 import type { Journal } from "./journal.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
+import { inspectStreams, type StreamsInspection } from "./stream-inspection.ts";
 import { StreamJournal } from "./stream-journal.ts";
-import { inspectStream, type OpeningOptions, type OpeningWire, openStream } from "./stream-opening.ts";
-import { checkMaxPayload, missingStreamCheck, type SettingCheck, streamNameOf } from "./stream-settings.ts";
+import { type OpeningOptions, type OpeningWire, openStream } from "./stream-opening.ts";
+import { streamNameOf } from "./stream-settings.ts";
 import { StreamSnapshotStore } from "./stream-snapshots.ts";
 import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream-wire.ts";
 
@@ -64,22 +65,14 @@ export async function openNatsSnapshots(options: NatsJournalOptions): Promise<Sn
   }
 }
 
-/** Every setting of the journal's stream, and of its snapshots' where there is one, with what is wanted and found, for
- *  `waggle doctor`. Changes nothing. @throws UnreachableError; BrokerError where JetStream is off */
+/** The journal's stream and its snapshots' as the server has them, for `waggle doctor`. Changes nothing.
+ *  @throws UnreachableError where there is no server */
 export async function inspectNatsStreams(
   options: Omit<NatsJournalOptions, "create">,
-): Promise<readonly SettingCheck[]> {
+): Promise<StreamsInspection> {
   const wire = await openWire(options);
   try {
-    const wanted = { ...options, purpose: "journal" } as const;
-    const { swarm, signal } = options;
-    const journal = (await inspectStream(wire, wanted)) ?? [missingStreamCheck(wanted)];
-    const snapshots = await inspectStream(wire, {
-      swarm,
-      purpose: "snapshots",
-      ...(signal === undefined ? {} : { signal }),
-    });
-    return [...journal, ...(snapshots ?? []), checkMaxPayload(wire.maxPayloadBytes)];
+    return await inspectStreams(wire, options);
   } finally {
     await wire.close();
   }

@@ -42,7 +42,12 @@ export interface StreamReport {
   /** When the stream was created, in the server's words. */
   readonly created: string;
   readonly config: Readonly<Record<string, unknown>>;
+  /** Undefined where its server is no member of a cluster. */
+  readonly cluster: StreamCluster | undefined;
 }
+
+/** Who keeps a stream in a cluster. */
+export type StreamCluster = z.infer<typeof clusterSchema>;
 
 export interface StreamRecord extends JournalRecord {
   readonly subject: string;
@@ -51,6 +56,25 @@ export interface StreamRecord extends JournalRecord {
 const errorSchema = z.object({ err_code: z.number().default(0), description: z.string() });
 type ApiError = z.infer<typeof errorSchema>;
 const refusalSchema = z.object({ error: errorSchema });
+const clusterSchema = z.object({
+  /** Absent, or empty, while a majority of its servers is away. */
+  leader: z.string().optional(),
+  /** The others; without a leader, the one that answers too. */
+  replicas: z
+    .array(
+      z.object({
+        name: z.string(),
+        /** False from 10 s of silence on. */
+        current: z.boolean().default(false),
+        offline: z.boolean().default(false),
+        /** Nanoseconds since it was heard. */
+        active: z.number().default(0),
+        /** Records that it has yet to take. */
+        lag: z.number().default(0),
+      }),
+    )
+    .nullish(),
+});
 const reportSchema = z.object({
   config: z.record(z.string(), z.unknown()),
   created: z.string(),
@@ -60,6 +84,8 @@ const reportSchema = z.object({
     messages: z.number(),
     bytes: z.number(),
   }),
+  /** For people: nothing is decided by it, and a server that says it otherwise is as good. */
+  cluster: clusterSchema.optional().catch(undefined),
 });
 const purgeSchema = z.object({ success: z.literal(true) });
 const anySchema = z.unknown();
@@ -90,10 +116,10 @@ export class StreamApi {
 
   /** @throws StreamApiError, UnreachableError */
   async info(): Promise<StreamReport> {
-    const { config, created, state } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
+    const { config, created, state, cluster } = await this.#call(`STREAM.INFO.${this.stream}`, reportSchema);
     this.#identity?.described(created);
     const { first_seq, last_seq, messages, bytes } = state;
-    return { firstSeq: first_seq, lastSeq: last_seq, records: messages, bytes, created, config };
+    return { firstSeq: first_seq, lastSeq: last_seq, records: messages, bytes, created, config, cluster };
   }
 
   /** Removes every record below `seq`. @throws StreamApiError, UnreachableError */

@@ -18,7 +18,6 @@ import {
   checkMaxPayload,
   checkStreamSettings,
   missingStreamCheck,
-  type SettingCheck,
   settingsError,
   streamConfigOf,
   streamNameOf,
@@ -50,16 +49,6 @@ export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Pro
   const wrong = checks.filter(({ ok }) => !ok);
   if (wrong.length > 0) throw settingsError(wanted, wrong);
   return report;
-}
-
-/** Every setting with what is wanted and found; undefined where there is no stream. Changes nothing.
- *  @throws UnreachableError; BrokerError where JetStream is off */
-export async function inspectStream(
-  wire: OpeningWire,
-  wanted: Omit<OpeningOptions, "create">,
-): Promise<readonly SettingCheck[] | undefined> {
-  const found = await findStream(wire, new StreamApi(wire, streamNameOf(wanted)), wanted);
-  return found === undefined ? undefined : checkStreamSettings(found.config, wanted);
 }
 
 /** Undefined when there is none. */

@@ -140,6 +140,8 @@ export function checkMaxPayload(found: number): SettingCheck {
   };
 }
 
+export const missingStreamAdvice = "start a coordinator of this swarm, which creates it";
+
 /** In place of the others while there is no stream. */
 export function missingStreamCheck(id: StreamId): SettingCheck {
   const stream = streamNameOf(id);
@@ -148,7 +150,7 @@ export function missingStreamCheck(id: StreamId): SettingCheck {
     wanted: stream,
     found: "none",
     ok: false,
-    advice: "start a coordinator of this swarm, which creates it",
+    advice: missingStreamAdvice,
   };
 }
 

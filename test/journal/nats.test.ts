@@ -11,7 +11,8 @@ import { BrokerError, JournalDamagedError } from "../../src/errors.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { inspectNatsStreams, type NatsJournalOptions, openNatsJournal } from "../../src/journal/nats.ts";
-import { streamConfigOf } from "../../src/journal/stream-settings.ts";
+import type { StreamsInspection } from "../../src/journal/stream-inspection.ts";
+import { type SettingCheck, streamConfigOf } from "../../src/journal/stream-settings.ts";
 import { limits } from "../../src/limits.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { describeJournal } from "./conformance.ts";
@@ -34,6 +35,14 @@ function optionsFor(
     create: true,
     ...overrides,
   };
+}
+
+/** All that were read back. */
+function settingsOf({ journal, snapshots, maxPayload }: StreamsInspection): SettingCheck[] {
+  return [
+    ...[journal, snapshots].flatMap((found) => (found.kind === "there" ? found.settings : [])),
+    maxPayload,
+  ];
 }
 
 /** The server's own interface, past the journal. */
@@ -79,7 +88,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const journal = await openNatsJournal(options);
         expect(journal.durability.class).toBe("page-cache");
         await journal.close();
-        const checks = await inspectNatsStreams(options);
+        const checks = settingsOf(await inspectNatsStreams(options));
         expect(checks.filter(({ ok }) => !ok)).toEqual([]);
         expect(checks.find(({ setting }) => setting === "max_bytes")?.found).toBe(String(64 * MEBIBYTE));
         const { config } = await callApi(connection, `STREAM.INFO.WAGGLE_${options.swarm}`);
@@ -125,7 +134,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const opening = openNatsJournal(options);
         await expect(opening).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
         await expect(opening).rejects.toThrow(sentence);
-        const checks = await inspectNatsStreams(options);
+        const checks = settingsOf(await inspectNatsStreams(options));
         expect(checks.filter(({ ok }) => !ok).map((check) => check.setting)).toEqual([setting]);
         await callApi(connection, `STREAM.DELETE.${name}`);
       });
@@ -159,10 +168,9 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const options = optionsFor(server, { create: false });
         await expect(openNatsJournal(options)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
         await expect(openNatsJournal(options)).rejects.toThrow("start a coordinator of this swarm");
-        expect((await inspectNatsStreams(options))[0]).toMatchObject({
-          setting: "stream",
-          found: "none",
-          ok: false,
+        expect(await inspectNatsStreams(options)).toMatchObject({
+          journal: { stream: `WAGGLE_${options.swarm}`, kind: "missing" },
+          snapshots: { stream: `WAGGLE_${options.swarm}_SNAP`, kind: "missing" },
         });
       });
 

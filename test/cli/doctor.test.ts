@@ -1,0 +1,282 @@
+// `waggle doctor` where the journal is in trouble: on real servers, one or three. Not
+// here: a swarm that is well (swarm.test.ts), a journal in files (usage.test.ts).
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Check } from "../../src/cli/doctor-check.ts";
+import { swarmId } from "../../src/ids.ts";
+import { type StreamPurpose, streamConfigOf, streamNameOf } from "../../src/journal/stream-settings.ts";
+import { limits } from "../../src/limits.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
+import { type Servers, startServers } from "../chaos/servers.ts";
+import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import { Workplace } from "../support/waggle-process.ts";
+import { aShell, runIn } from "./shell.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const swarm = swarmId("default");
+const JOURNAL = "WAGGLE_default";
+const SNAPSHOTS = "WAGGLE_default_SNAP";
+
+interface Examined {
+  readonly code: number;
+  readonly checks: readonly Check[];
+  /** Those of a name, as `status found`. */
+  of(name: string): string[];
+  /** What is to be done, all together. */
+  readonly advice: string;
+}
+
+function examined({ code, stdout }: { readonly code: number | null; readonly stdout: string }): Examined {
+  const checks = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Check);
+  return {
+    code: code ?? -1,
+    checks,
+    of: (name) =>
+      checks.filter((check) => check.name === name).map(({ status, found }) => `${status} ${found}`),
+    advice: checks.flatMap(({ advice = [] }) => advice).join("\n"),
+  };
+}
+
+async function doctor(url: string): Promise<Examined> {
+  const shell = aShell({ cwd: tmpdir(), env: { NATS_URL: url } });
+  return examined(await runIn(shell, "doctor", "--json"));
+}
+
+/** The server's own interface. @throws Error where it refuses */
+async function callApi(connection: NatsConnection, verb: string, body: unknown = {}): Promise<ApiAnswer> {
+  const answer = await connection.request(`$JS.API.${verb}`, JSON.stringify(body), { timeout: 5_000 });
+  const read = answer.json<ApiAnswer>();
+  if (read.error !== undefined) throw new Error(`${verb}: ${read.error.description}`);
+  return read;
+}
+
+interface ApiAnswer {
+  readonly error?: { readonly description: string };
+  readonly config: Record<string, unknown>;
+  readonly state: { readonly bytes: number };
+  readonly cluster?: { readonly leader?: string };
+}
+
+async function create(
+  connection: NatsConnection,
+  purpose: StreamPurpose,
+  more: { readonly bytesMax?: number; readonly replicas?: number } = {},
+): Promise<void> {
+  const wanted = { swarm, purpose, bytesMax: MEBIBYTE, ...more };
+  await callApi(connection, `STREAM.CREATE.${streamNameOf(wanted)}`, streamConfigOf(wanted));
+}
+
+async function setBytesMax(connection: NatsConnection, bytesMax: (bytes: number) => number): Promise<void> {
+  const { config, state } = await callApi(connection, `STREAM.INFO.${JOURNAL}`);
+  await callApi(connection, `STREAM.UPDATE.${JOURNAL}`, { ...config, max_bytes: bytesMax(state.bytes) });
+}
+
+async function until<Value>(ask: () => Promise<Value>, isIt: (value: Value) => boolean): Promise<Value> {
+  for (;;) {
+    const value = await ask();
+    if (isIt(value)) return value;
+    await delay(200);
+  }
+}
+
+for (const { path, version } of natsServersFor("doctor on a journal in trouble").slice(0, 1)) {
+  describe(`nats-server ${version}`, () => {
+    let server: RunningNatsServer;
+    let connection: NatsConnection;
+
+    beforeEach(async () => {
+      server = await startNatsServer({ binary: path, jetstream: true });
+      connection = await connect({ servers: server.url });
+    });
+    afterEach(async () => {
+      await connection.close();
+      await server.stop();
+    });
+
+    it("takes a journal that is gone, and its snapshots are there, for damage", async () => {
+      await create(connection, "snapshots");
+      const { code, of, advice } = await doctor(server.url);
+      expect(code).toBe(7);
+      expect(of("stream")).toEqual([
+        expect.stringMatching(/^fail WAGGLE_default is gone, and WAGGLE_default_SNAP is there/),
+      ]);
+      expect(advice).toContain(`\`nats stream rm ${JOURNAL}\`, \`nats stream rm ${SNAPSHOTS}\``);
+      expect(advice).not.toMatch(/which creates it|waggle up/);
+    });
+
+    it("advises to start a coordinator where there is neither", async () => {
+      const { code, checks } = await doctor(server.url);
+      expect(code).toBe(3);
+      expect(checks).toContainEqual({
+        name: "stream",
+        status: "warn",
+        found: `stream is none, wanted ${JOURNAL}`,
+        advice: "start a coordinator of this swarm, which creates it",
+      });
+    });
+
+    it("takes snapshots that are gone, and the journal was purged, for damage", async () => {
+      await create(connection, "journal");
+      for (const text of ["one", "two", "three"]) await connection.request(subjectsOf(swarm).journal, text);
+      await callApi(connection, `STREAM.PURGE.${JOURNAL}`, { seq: 3 });
+      const { code, of } = await doctor(server.url);
+      expect(code).toBe(7);
+      expect(of("stream")).toEqual([
+        expect.stringMatching(
+          /^fail WAGGLE_default_SNAP is gone, and WAGGLE_default was purged before record 3:/,
+        ),
+      ]);
+    });
+
+    it("says how full both streams are, and how to give them more", async () => {
+      await create(connection, "journal", { bytesMax: 8 * MEBIBYTE });
+      await create(connection, "snapshots", { bytesMax: 8 * MEBIBYTE });
+      const subjects = subjectsOf(swarm);
+      const fill = async (subject: string, parts: number) => {
+        for (let part = 0; part < parts; part += 1)
+          await connection.request(subject, new Uint8Array(MEBIBYTE / 2));
+      };
+      await fill(subjects.journal, 2);
+      await fill(subjects.snapshotChunk, 15);
+      const first = await doctor(server.url);
+      expect(first.of("room")).toEqual([
+        `ok ${JOURNAL} has 1.0 MiB of 8.0 MiB, 13 %`,
+        `fail ${SNAPSHOTS} has 7.5 MiB of 8.0 MiB, it is full: no snapshot fits`,
+      ]);
+      await fill(subjects.journal, 12);
+      const then = await doctor(server.url);
+      expect(then.of("room")[0]).toBe(
+        `warn ${JOURNAL} has 7.0 MiB of 8.0 MiB, 88 %: no tasks are accepted; results and terms go on`,
+      );
+      expect(then.advice).toContain(`\`nats stream edit ${JOURNAL} --max-bytes ${16 * MEBIBYTE}\``);
+    });
+
+    it("knows a leader that its full journal keeps from answering", async () => {
+      const workplace = await Workplace.make();
+      try {
+        const up = workplace.start("up", "--nats", server.url);
+        await up.says("leading");
+        // So that what is left is little beside it: a dead record, which the leader writes on behind.
+        await connection.request(subjectsOf(swarm).journal, new Uint8Array(MEBIBYTE / 2));
+        await setBytesMax(connection, (bytes) => bytes + 64);
+        const full = await until(
+          async () => examined(await workplace.run("doctor", "--nats", server.url, "--json")),
+          ({ of }) => of("leader").some((found) => found.startsWith("fail")),
+        );
+        expect(full.code).toBe(3);
+        expect(full.of("leader")).toEqual([
+          expect.stringMatching(/^fail \S+ leads default, term 1, .*does not answer$/),
+        ]);
+        expect(full.of("room")[0]).toMatch(/^fail WAGGLE_default has .* it is full: .* nothing is answered/);
+        expect(full.advice).not.toContain("waggle up");
+        workplace.start("up", "--nats", server.url);
+        await until(
+          async () => await workplace.run("status", "--nats", server.url),
+          ({ code }) => code === 0,
+        );
+        const seen = examined(await workplace.run("doctor", "--nats", server.url, "--json"));
+        expect(seen.of("leader")).toEqual(full.of("leader"));
+        expect(seen.of("clock")).toEqual([]);
+
+        await setBytesMax(connection, () => 64 * MEBIBYTE);
+        await until(
+          async () => examined(await workplace.run("doctor", "--nats", server.url, "--json")),
+          ({ code, of }) => code === 0 && of("room")[0]?.startsWith("ok") === true,
+        );
+      } finally {
+        await workplace.clear();
+      }
+    });
+  });
+
+  describe(`nats-server ${version} with little room`, () => {
+    it("says that no snapshot can be kept where only the journal found room", async () => {
+      const storeDir = mkdtempSync(join(tmpdir(), "waggle-doctor-"));
+      const extraConfig = `jetstream { store_dir: ${JSON.stringify(storeDir)}, max_file_store: 160MB }`;
+      const server = await startNatsServer({ binary: path, extraConfig });
+      try {
+        const up = await runIn(aShell({ cwd: tmpdir(), env: { NATS_URL: server.url } }), "up");
+        expect(up.code).toBe(3);
+        const { code, of, advice } = await doctor(server.url);
+        expect(code).toBe(3);
+        expect(of("stream")).toEqual([
+          `fail stream is none, wanted ${SNAPSHOTS}, for snapshots of ${JOURNAL}`,
+        ]);
+        expect(advice).toContain("max_file_store");
+        expect(advice).not.toContain("waggle up");
+      } finally {
+        await server.stop();
+        rmSync(storeDir, { recursive: true, force: true, maxRetries: 5 });
+      }
+    });
+  });
+
+  describe(`three nats-servers ${version}`, () => {
+    let servers: Servers;
+    beforeAll(async () => {
+      servers = await startServers(path, 3);
+    });
+    afterAll(() => servers.stop());
+
+    it(
+      "names replicas that are away, and says when a majority is",
+      async () => {
+        const [url = ""] = servers.urls;
+        const connection = await connect({ servers: url });
+        const make = (purpose: StreamPurpose) => create(connection, purpose, { replicas: 3 });
+        await until(
+          () =>
+            make("journal").then(
+              () => true,
+              () => false,
+            ),
+          (made) => made,
+        );
+        await make("snapshots");
+        const well = await until(
+          () => doctor(url),
+          ({ of }) => of("replicas").every((found) => found.startsWith("ok")),
+        );
+        expect(well.of("replicas")).toEqual([
+          expect.stringMatching(/^ok WAGGLE_default is kept by 3 servers, all up to date: s\d leads$/),
+          expect.stringMatching(/^ok WAGGLE_default_SNAP is kept by 3 servers/),
+        ]);
+
+        await connection.close();
+        const [, second, third] = servers.members;
+        await third?.kill("SIGKILL");
+        const lacking = await until(
+          () => doctor(url),
+          ({ of }) => of("replicas")[0]?.startsWith("warn") === true,
+        );
+        expect(lacking.of("replicas")[0]).toMatch(
+          /^warn WAGGLE_default is kept by 2 of 3: s\d leads; s3 (was not heard for|is)/,
+        );
+
+        await second?.kill("SIGKILL");
+        const lost = await until(
+          () => doctor(url),
+          ({ of }) => [...of("replicas"), ...of("stream")].some((found) => found.startsWith("fail")),
+        );
+        expect(lost.code).toBe(3);
+        expect([...lost.of("replicas"), ...lost.of("stream")]).toContainEqual(
+          expect.stringMatching(
+            /^fail WAGGLE_default(_SNAP)?( has (lost its majority|no leader)|: JetStream)/,
+          ),
+        );
+        expect(lost.advice).toMatch(/2 of 3 must be there|a majority of them/);
+        expect(lost.of("durability")).toEqual([]);
+        expect(lost.advice).not.toContain("waggle up");
+      },
+      limits.journalOpenMs * 12,
+    );
+  });
+}
