@@ -117,7 +117,10 @@ async function findFor({ settings, shell }: VerbContext) {
   return { found: value.sentence, value };
 }
 
-function connectionOf({ address, inboxPrefix }: FoundBroker, { signal, logger }: VerbContext): NatsOptions {
+export function connectionOf(
+  { address, inboxPrefix }: FoundBroker,
+  { signal, logger }: VerbContext,
+): NatsOptions {
   return {
     ...address,
     ...(inboxPrefix === undefined ? {} : { inboxPrefix }),

@@ -2,6 +2,8 @@
 // whole, so nothing is shown here that is not in it.
 
 import { duration } from "../audit/describe.ts";
+import { isFull } from "../coordinator/journal-room.ts";
+import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
@@ -66,7 +68,10 @@ function summary(
     ["tasks", countsText(tasks)],
   ];
   if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
-    lines.splice(lines.length - 1, 0, ["", keptText(journal)]);
+    lines.splice(lines.length - 1, 0, ["", keptText(journal, stale === true)]);
+  const shortage = shortageText(journal);
+  if (shortage !== undefined)
+    lines.push(["", colors.yellow(`${shortage}: \`waggle doctor\` says what to do`)]);
   if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
   const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
   if (pausedProjects.length > 0)
@@ -77,12 +82,20 @@ function summary(
   return lines.map(([name = "", text = ""]) => `${colors.dim(name.padEnd(8))} ${text}`).join("\n");
 }
 
-/** Since when the journal is kept, and from where a restart would begin. */
-function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"]): string {
+/** Since when the journal is kept, and from where a restart would begin, which a standby does not know. */
+function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStale: boolean): string {
   const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
-  if (snapshot === undefined) return `kept ${from}; no snapshot yet`;
+  if (snapshot === undefined) return isStale ? `kept ${from}` : `kept ${from}; no snapshot yet`;
   const { idx, at, bytes } = snapshot;
   return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTimeOfDay(at)}, ${formatBytes(bytes)}`;
+}
+
+/** What a journal that has little room left means for who asks. */
+function shortageText({ bytes, bytesMax }: StatusResponse["journal"]): string | undefined {
+  if (bytesMax === undefined || bytes <= bytesMax * limits.journalFullShare) return undefined;
+  return isFull({ bytes, bytesMax })
+    ? "the journal is full: tasks are refused, and nothing is answered that it has no room for"
+    : `tasks are refused: the journal is ${formatShare(bytes / bytesMax)} full`;
 }
 
 function countsText(counts: Readonly<Record<string, number>>): string {

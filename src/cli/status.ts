@@ -3,9 +3,11 @@
 import { Command } from "commander";
 import type { Swarm } from "../client/swarm.ts";
 import { limits } from "../limits.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { tellingTrouble } from "./journal-trouble.ts";
 import { renderStatus, type StatusView } from "./status-view.ts";
 import { parseDuration } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -44,10 +46,14 @@ Examples:
 async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     if (flags.watch === true || flags.interval !== undefined) return await watch(swarm, context, flags);
-    const answer = await ask(context, (options) => swarm.status(options));
+    const answer = await askStatus(swarm, context);
     context.output.datum(answer, () => renderStatus(answer, viewOf(context, flags)));
     return exitCodes.ok;
   });
+}
+
+async function askStatus(swarm: Swarm, context: VerbContext): Promise<StatusResponse> {
+  return await tellingTrouble(context, () => ask(context, (options) => swarm.status(options)));
 }
 
 function viewOf({ output }: VerbContext, { all }: StatusFlags): StatusView {
@@ -62,7 +68,7 @@ async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Pr
   const view = viewOf(context, flags);
   const ended = AbortSignal.any([signal, output.closed]);
   while (!output.closed.aborted) {
-    const answer = await ask(context, (options) => swarm.status(options));
+    const answer = await askStatus(swarm, context);
     if (output.json || output.columns === undefined)
       output.datum(answer, () => `${renderStatus(answer, view)}\n`);
     else output.page(renderStatus(answer, view));

@@ -1,4 +1,4 @@
-// `waggle doctor` where the journal is in trouble: on real servers, one or three. Not
+// `waggle doctor`, and what `waggle status` says, where the journal is in trouble: on real servers, one or three. Not
 // here: a swarm that is well (swarm.test.ts), a journal in files (usage.test.ts).
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -177,11 +177,15 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
         ]);
         expect(full.of("room")[0]).toMatch(/^fail WAGGLE_default has .* it is full: .* nothing is answered/);
         expect(full.advice).not.toContain("waggle up");
+        const status = await workplace.run("status", "--nats", server.url);
+        expect(status).toMatchObject({ code: 3, stderr: expect.stringMatching(/it is full: .*--max-bytes/) });
+
         workplace.start("up", "--nats", server.url);
-        await until(
+        const byStandby = await until(
           async () => await workplace.run("status", "--nats", server.url),
           ({ code }) => code === 0,
         );
+        expect(byStandby.stdout).toContain("the journal is full");
         const seen = examined(await workplace.run("doctor", "--nats", server.url, "--json"));
         expect(seen.of("leader")).toEqual(full.of("leader"));
         expect(seen.of("clock")).toEqual([]);

@@ -79,6 +79,35 @@ describe("status", () => {
     expect(text).toContain("snapshots: that of batch 9 cannot be read: a chunk is missing");
   });
 
+  it.each([
+    [{ bytes: 80, bytesMax: 100 }, undefined],
+    [
+      { bytes: 122_500_000, bytesMax: 134_217_728 },
+      "tasks are refused: the journal is 91 % full: `waggle doctor`",
+    ],
+    [
+      { bytes: 134_000_000, bytesMax: 134_217_728 },
+      "the journal is full: tasks are refused, and nothing is answered",
+    ],
+    [{ bytes: 134_000_000 }, undefined],
+  ])("says whether tasks are refused for want of room: %j", (usage, said) => {
+    const status = aStatus([]);
+    const text = renderStatus(
+      { ...status, journal: { ...status.journal, ...usage } },
+      { ...view, showsOffline: false },
+    );
+    if (said === undefined) expect(text).not.toMatch(/refused|full/);
+    else expect(text).toContain(said);
+  });
+
+  it("says nothing of snapshots where a standby answers, which knows of none", () => {
+    const status = aStatus([]);
+    const cut = { ...status, journal: { ...status.journal, auditFirstIdx: 1_145 } };
+    const shown = (answer: StatusResponse) => renderStatus(answer, { ...view, showsOffline: false });
+    expect(shown(cut)).toContain("kept from batch 1,145; no snapshot yet");
+    expect(shown({ ...cut, stale: true })).toMatch(/kept from batch 1,145$/m);
+  });
+
   it("orders agents as people count, and counts those offline", () => {
     const text = renderStatus(aStatus(agents), { ...view, showsOffline: false });
     expect(text).toMatch(/^a-2 .*\na-10 .*\n1 agent offline \(--all lists them\)$/m);
