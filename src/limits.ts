@@ -67,6 +67,12 @@ export const limits = {
   brokerStartMs: 20_000,
   /** From asking a broker to stop until it is killed. */
   brokerStopMs: 5_000,
+  /** A data folder's broker that its coordinator lost for so long is looked at, and started again if it has ended… */
+  brokerAwayMs: 250,
+  /** …and looked at again after twice as long each time, up to this: one that ends at once is not started in a loop… */
+  brokerRestartMsMax: 30_000,
+  /** …until a connection to it has held for so long. */
+  brokerSteadyMs: 10_000,
 
   // --- the coordinator's turn (design section 3) ----------------------------------------------
   /** A turn takes no further command beyond it; one command adds at most `batchBytesMax`. */

@@ -13,7 +13,7 @@ const brokerRecordSchema = z.object({
   url: z.string().regex(/^nats:\/\/127\.0\.0\.1:\d+$/),
   /** What clients send as `auth_token`. */
   secret: z.string().min(1),
-  /** Null: it was stopped. */
+  /** Null: it was stopped, or never ran. One that was killed keeps its number; who misses it starts it again. */
   pid: z.number().int().positive().nullable(),
   version: z.string(),
   /** Where JetStream keeps its streams; null without JetStream. */

@@ -37,4 +37,9 @@ function log(text: string): void {
   process.stdout.write(`${new Date().toISOString()} development broker ${process.pid} ${text}\n`);
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  log(`does not start: ${error instanceof Error ? error.message : String(error)}`); // the last line is what is shown
+  process.exit(1);
+}

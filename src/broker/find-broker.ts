@@ -9,7 +9,7 @@ import { UnreachableError } from "../errors.ts";
 import { describeAddress, type ServerAddress } from "../transport/server-address.ts";
 import { type BrokerKind, type BrokerRecord, readRecord } from "./broker-record.ts";
 import { findDataFolder, makeDataFolder } from "./data-folder.ts";
-import { isAnswering } from "./liveness.ts";
+import { isAnswering, isRunning } from "./liveness.ts";
 import { findNamedServer, type NamedServerOptions } from "./named-server.ts";
 import { startBroker } from "./start-broker.ts";
 
@@ -37,6 +37,8 @@ export interface FoundBroker {
 }
 
 export interface LocalBroker {
+  /** `nats://127.0.0.1:<port>` */
+  readonly url: string;
   readonly pid: number | null;
   readonly version: string;
   /** Where JetStream keeps its streams; null without JetStream. */
@@ -64,12 +66,24 @@ export async function findBroker(options: FindBrokerOptions): Promise<FoundBroke
 async function findRunning(dataFolder: string): Promise<FoundBroker> {
   const folder = findDataFolder(dataFolder);
   const record = folder === undefined ? undefined : readRecord(folder);
-  if (folder !== undefined && record !== undefined && (await isAnswering(folder, record))) {
-    return describe(record, { wasStarted: false });
-  }
-  throw new UnreachableError(
-    `no broker runs for ${dataFolder}: start a swarm with \`waggle up\`, or name a NATS server with --nats`,
-  );
+  if (folder === undefined || record === undefined)
+    throw new UnreachableError(
+      `no broker runs for ${dataFolder}: start a swarm with \`waggle up\`, or name a NATS server with --nats`,
+    );
+  if (await isAnswering(folder, record)) return describe(record, { wasStarted: false });
+  throw new UnreachableError(whyAway(record, { dataFolder, isRunning: await isRunning(folder, record) }));
+}
+
+/** Says that the swarm is not gone, for what it holds is not with the process. */
+function whyAway(
+  { pid, url }: BrokerRecord,
+  { dataFolder, isRunning }: { readonly dataFolder: string; readonly isRunning: boolean },
+): string {
+  const again = "`waggle up` starts it again, with all that its swarms hold";
+  if (pid === null) return `the broker of ${dataFolder} was stopped: ${again}`;
+  if (isRunning)
+    return `the broker of ${dataFolder} (process ${pid}) runs and does not answer at ${url}: ${again}`;
+  return `the broker of ${dataFolder} (process ${pid}) has ended: a coordinator that runs starts it again within seconds, and else ${again}`;
 }
 
 function describe(
@@ -89,6 +103,12 @@ function describe(
     address,
     inboxPrefix: undefined,
     sentence: `${what} at ${describeAddress(address)}, ${how}${why}; \`waggle down\` stops it`,
-    local: { pid: record.pid, version: record.version, storeDir: record.storeDir, wasStarted },
+    local: {
+      url: record.url,
+      pid: record.pid,
+      version: record.version,
+      storeDir: record.storeDir,
+      wasStarted,
+    },
   };
 }

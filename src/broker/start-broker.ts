@@ -8,9 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BrokerError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type BrokerKind, type BrokerRecord, portOf, readRecord, writeRecord } from "./broker-record.ts";
-import type { DataFolder } from "./data-folder.ts";
+import { type DataFolder, findDataFolder } from "./data-folder.ts";
 import { type BrokerProgram, freePort, type LaunchedBroker, launch } from "./launch.ts";
-import { ask, endProcess, isAnswering } from "./liveness.ts";
+import { ask, endProcess, isAnswering, isRunning } from "./liveness.ts";
 import { findNatsBinary, isRecentEnough, NATS_SERVER_VERSION_MIN } from "./nats-binary.ts";
 import type { Environment } from "./nats-context.ts";
 import { DEVELOPMENT_BROKER_VERSION } from "./server.ts";
@@ -43,6 +43,46 @@ export async function startBroker(options: StartBrokerOptions): Promise<StartedB
     if (previous !== undefined) await endProcess(folder, previous); // it hangs, and holds the port
     const { program, remark } = await chooseProgram(options, previous);
     return { record: await startProgram(folder, program, previous), wasStarted: true, remark };
+  } finally {
+    lock.release();
+  }
+}
+
+/** What became of a broker that its clients lost. */
+export type RestartOutcome =
+  | { readonly kind: "started"; readonly record: BrokerRecord; readonly endedPid: number }
+  | { readonly kind: "answers"; readonly record: BrokerRecord }
+  /** Its process runs, and holds the port and the store. */
+  | { readonly kind: "hangs"; readonly pid: number }
+  /** By `waggle down`, which is meant. */
+  | { readonly kind: "stopped" }
+  /** The folder has no record any more. */
+  | { readonly kind: "unknown" };
+
+/** Starts the broker of a data folder again if its process has ended and nobody meant it to: at the same port, where
+ *  its clients look for it, or not at all. @throws BrokerError when it cannot be started */
+export async function restartBroker({
+  dataFolder,
+  env,
+}: {
+  readonly dataFolder: string;
+  readonly env: Environment;
+}): Promise<RestartOutcome> {
+  const folder = findDataFolder(dataFolder);
+  if (folder === undefined) return { kind: "unknown" };
+  const lock = await acquireStartLock(folder.path);
+  try {
+    const previous = readRecord(folder);
+    if (previous === undefined) return { kind: "unknown" };
+    if (await isAnswering(folder, previous)) return { kind: "answers", record: previous };
+    const { pid } = previous;
+    if (pid === null) return { kind: "stopped" };
+    if (await isRunning(folder, previous)) return { kind: "hangs", pid };
+    const { program } = await chooseProgram({ folder, kind: undefined, env }, previous);
+    const record = await tryStart(folder, program, { port: portOf(previous), secret: previous.secret });
+    if (record !== undefined) return { kind: "started", record, endedPid: pid };
+    writeRecord(folder, previous);
+    throw await notStartedError(folder, program);
   } finally {
     lock.release();
   }
@@ -85,7 +125,12 @@ async function startProgram(
     if (record !== undefined) return record;
     port = await freePort(); // somebody may have taken the other one
   }
-  throw new BrokerError(
+  if (previous !== undefined) writeRecord(folder, previous); // its clients look for it at that port
+  throw await notStartedError(folder, program);
+}
+
+async function notStartedError(folder: DataFolder, program: BrokerProgram): Promise<BrokerError> {
+  return new BrokerError(
     `${nameOf(program)} does not start; ${folder.log} ends with: ${await lastLine(folder)}`,
   );
 }

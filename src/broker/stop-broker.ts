@@ -31,7 +31,10 @@ export async function stopBroker(dataFolder: string): Promise<StoppedBroker> {
       const what = record.kind === "nats-server" ? `nats-server ${record.version}` : "the development broker";
       return { wasRunning: true, sentence: `stopped ${what} at ${record.url} (process ${record.pid})` };
     }
-    if ((await ask(record)).kind !== "answers") return nothing;
+    if ((await ask(record)).kind !== "answers") {
+      writeRecord(folder, { ...record, pid: null }); // or a coordinator that misses one that was killed starts it again
+      return nothing;
+    }
     throw new BrokerError(
       `the broker at ${record.url} answers, but process ${record.pid} is not it: find out which process listens ` +
         "there and end it",

@@ -5,7 +5,8 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
+import { keepBroker } from "../broker/broker-keeper.ts";
+import { type FoundBroker, findBroker, type LocalBroker } from "../broker/find-broker.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
@@ -59,6 +60,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   const transport = await connectNats({ ...connection, name: `waggle coordinator ${id}` });
   logStatus(transport, { address: broker.address, log: logger });
   const closing: (() => Promise<void>)[] = [() => transport.close()];
+  if (broker.local !== undefined) closing.unshift(keepLocalBroker(deps, broker.local, transport));
   try {
     const { journal, recovery, openSnapshots, place } = await openJournal(deps, broker, {
       ...connection,
@@ -89,6 +91,20 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     await closeAll(closing);
     throw error;
   }
+}
+
+/** @returns what ends it; so does the signal, for when everything is stopped the broker may end before this does */
+function keepLocalBroker(
+  { settings: { dataFolder }, env, logger, signal }: RunCoordinatorDeps,
+  { url }: LocalBroker,
+  transport: NatsTransport,
+): () => Promise<void> {
+  const stop = keepBroker({ dataFolder, url, env, transport, log: logger });
+  signal.addEventListener("abort", stop, { once: true });
+  return async () => {
+    signal.removeEventListener("abort", stop);
+    stop();
+  };
 }
 
 async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {

@@ -6,13 +6,16 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { keepBroker } from "../../src/broker/broker-keeper.ts";
 import type { BrokerRecord } from "../../src/broker/broker-record.ts";
 import { type FindBrokerOptions, type FoundBroker, findBroker } from "../../src/broker/find-broker.ts";
 import { hasEnded } from "../../src/broker/process-identity.ts";
 import { stopBroker } from "../../src/broker/stop-broker.ts";
 import { BrokerError, UnreachableError } from "../../src/errors.ts";
-import { connectNats } from "../../src/transport/nats.ts";
+import { limits } from "../../src/limits.ts";
+import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { keptLog } from "../support/kept-log.ts";
 import { natsServersFor } from "../support/nats-server.ts";
 
 let scratch: string;
@@ -206,6 +209,97 @@ describe("the broker of a data folder", () => {
     await stopBroker(dataFolder);
     changeRecord({ kind: "nats-server" });
     await expect(find()).rejects.toThrow(/is in JetStream, and no nats-server is on the PATH/);
+  });
+});
+
+describe("a broker that is kept running", () => {
+  let log: ReturnType<typeof keptLog>;
+  const closing: (() => unknown)[] = [];
+  beforeEach(() => {
+    log = keptLog();
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+
+  const said = () => log.lines.map(({ msg }) => msg).join("\n");
+  async function connectTo(found: FoundBroker): Promise<NatsTransport> {
+    const transport = await connectNats({ ...found.address, name: "keeper" });
+    closing.push(() => transport.close());
+    return transport;
+  }
+  function keepWith(transport: NatsTransport, { local }: FoundBroker): void {
+    const url = local?.url ?? "";
+    closing.push(keepBroker({ dataFolder, url, env: bareEnv(), transport, log: log.logger }));
+  }
+  async function keep(found: FoundBroker): Promise<NatsTransport> {
+    const transport = await connectTo(found);
+    keepWith(transport, found);
+    return transport;
+  }
+  /** The broker answers this connection, which was made before. */
+  const comesBack = (transport: NatsTransport) =>
+    expect
+      .poll(async () => (await transport.request("nobody", new Uint8Array(0), { timeoutMs: 1_000 })).kind, {
+        timeout: 15_000,
+      })
+      .toBe("no-responders");
+  const killBroker = async ({ local }: FoundBroker) => {
+    process.kill(local?.pid ?? 0, "SIGKILL");
+    await expect.poll(() => hasEnded(local?.pid ?? 0), { timeout: 5_000 }).toBe(true);
+  };
+
+  it("comes back when it was killed, once, to all who were connected", async () => {
+    const found = await find();
+    const transports = [await keep(found), await keep(found)];
+    const bystander = await connectTo(found);
+    await killBroker(found);
+    await Promise.all([...transports, bystander].map(comesBack));
+    expect(log.lines.filter(({ msg }) => msg.startsWith("the broker had ended"))).toHaveLength(1);
+    expect(said()).toContain(`(process ${found.local?.pid}): started again at ${found.local?.url} `);
+    expect((await find({ mode: "find-only" })).address).toEqual(found.address);
+  });
+
+  it("stays stopped when somebody meant it, also when it had been killed before", async () => {
+    const found = await find();
+    const transport = await keep(found);
+    await stopBroker(dataFolder);
+    await expect.poll(said, { timeout: 10_000 }).toContain("was stopped with `waggle down`");
+    const again = await find();
+    await comesBack(transport);
+    await killBroker(again);
+    await stopBroker(dataFolder);
+    await expect(find({ mode: "find-only" })).rejects.toThrow(/was stopped: `waggle up` starts it again/);
+    await new Promise((resolve) => setTimeout(resolve, 4 * limits.brokerAwayMs));
+    expect(readRecord().pid).toBe(null);
+  });
+
+  it("is tried again, ever less often, where it cannot start, and says why", async () => {
+    const found = await find();
+    const transport = await connectTo(found);
+    await killBroker(found);
+    // A process whose threads are still ending holds its port for a moment.
+    const stranger = await vi.waitFor(() => listenAt(Number(found.local?.url.split(":").at(-1)), []));
+    keepWith(transport, found);
+    await expect
+      .poll(said, { timeout: 10_000 })
+      .toMatch(/cannot be started again: .*EADDRINUSE.*; tried again in 1 s/s);
+    expect(readRecord().url).toBe(found.local?.url);
+    stranger.close();
+    await comesBack(transport);
+    expect(said()).toContain("started again at");
+  });
+
+  it("is left alone while its process runs", async () => {
+    const found = await find();
+    const transport = await keep(found);
+    process.kill(found.local?.pid ?? 0, "SIGSTOP");
+    await expect
+      .poll(said, { timeout: 20_000 })
+      .toContain(`process ${found.local?.pid} runs and does not answer`);
+    process.kill(found.local?.pid ?? 0, "SIGCONT");
+    await comesBack(transport);
+    expect(said()).not.toContain("started again at");
   });
 });
 

@@ -293,6 +293,13 @@ describe("a swarm on the development broker", () => {
   });
 });
 
+const brokers: readonly { name: string; binary: string | undefined }[] = [
+  { name: "the development broker", binary: undefined },
+  ...natsServersFor("the life of a broker")
+    .slice(0, 1)
+    .map(({ path, version }) => ({ name: `nats-server ${version}`, binary: path })),
+];
+
 describe("the life of a broker", () => {
   let workplace: Workplace;
   afterEach(() => workplace.clear());
@@ -319,6 +326,32 @@ describe("the life of a broker", () => {
     const ended = await up.kill("SIGINT");
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("the coordinator has ended") });
     expect(ended.stdout).not.toContain("the broker goes on");
+  });
+
+  it.each(brokers)("is started again by its coordinator when it is killed: $name", async ({ binary }) => {
+    workplace = await Workplace.make(binary);
+    const up = workplace.start("up");
+    await up.says("leading");
+    expect(await workplace.run("submit", "--kind", "echo", "--id", "A-1")).toMatchObject({ code: 0 });
+    const { pid } = JSON.parse(await readFile(join(workplace.dataFolder, "broker.json"), "utf8")) as {
+      pid: number;
+    };
+    process.kill(pid, "SIGKILL");
+    await up.says(`the broker had ended (process ${pid}): started again at `);
+    await up.says("connected again to the server");
+    expect(await workplace.run("task", "A-1")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("queued"),
+    });
+    expect(await workplace.run("down")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^stopped /),
+    });
+    await up.says("the broker was stopped with `waggle down`");
+    expect(await workplace.run("status")).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("was stopped: `waggle up` starts it again"),
+    });
   });
 
   it("keeps the secret out of everything that is printed", async () => {
