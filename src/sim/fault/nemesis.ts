@@ -1,7 +1,8 @@
 // Makes the faults of a schedule happen, each from its beginning to its end. Several at once add up.
 
+import { unreachable } from "../../assert.ts";
 import type { Engine } from "./engine.ts";
-import { BUSY, type Fault, LEADER } from "./fault.ts";
+import { BUSY, type Fault, type FaultKind, LEADER } from "./fault.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
@@ -126,8 +127,27 @@ export class Nemesis {
       case "server-restart":
         this.#victims.restartServer();
         return this.#changeWeather(fault);
-      default:
+      case "delay":
+      case "loss":
+      case "duplicate":
+      case "reorder":
+      case "cut":
+      case "alone":
+      case "out-of-touch":
+      case "clog":
+      case "disconnect":
+      case "left-behind":
+      case "ack-lost":
+      case "append-late":
+      case "append-dropped":
+      case "false-refusal":
+      case "false-duplicate":
+      case "stale-read":
+      case "full":
+      case "journal-away":
         return this.#changeWeather(fault);
+      default:
+        return unreachable(kind);
     }
   }
 
@@ -161,7 +181,7 @@ function whoOf({ kind, of }: Fault): string {
   return of ?? (kind === "server-restart" ? SERVER : kind);
 }
 
-const linkKinds: ReadonlySet<string> = new Set([
+const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "delay",
   "loss",
   "duplicate",
@@ -175,7 +195,7 @@ const linkKinds: ReadonlySet<string> = new Set([
 ]);
 
 /** Nothing passes, in the directions that they touch. */
-const cuts: ReadonlySet<string> = new Set(["cut", "disconnect", "out-of-touch", "left-behind"]);
+const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "disconnect", "out-of-touch", "left-behind"]);
 
 function touches({ kind, of }: Fault, link: string): boolean {
   if (kind === "alone") return link === of || link === journalOf(of);

@@ -1,0 +1,102 @@
+// Every kind of fault does something: one that nobody carries out would make seeds pass.
+
+import { describe, expect, it } from "vitest";
+import { Engine } from "../../../src/sim/fault/engine.ts";
+import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
+import { type Condition, type Direction, Link } from "../../../src/sim/fault/link.ts";
+import { Nemesis, type Victims } from "../../../src/sim/fault/nemesis.ts";
+import { Random } from "../../../src/sim/random.ts";
+
+/** Whose links there are. */
+const names = ["c1", "c1/journal", "a1"];
+/** What each kind of fault strikes here; `c1` where nothing else is said. */
+const victimByKind: Partial<Record<FaultKind, string>> = {
+  "left-behind": "c1/journal",
+  "out-of-touch": "a1",
+  usurped: "a1",
+  twin: "a1",
+};
+
+class WatchedLink extends Link {
+  readonly #seen: string[];
+
+  constructor(name: string, engine: Engine, seen: string[]) {
+    super(name, engine, new Random(name));
+    this.#seen = seen;
+  }
+
+  override set(direction: Direction, condition: Condition | undefined): void {
+    if (condition !== undefined && Object.values(condition).some((value) => value !== 0))
+      this.#seen.push(`${this.name} ${direction} ${JSON.stringify(condition)}`);
+  }
+}
+
+/** All that happens, in order, while one fault lasts, and the links as they are in its middle. */
+async function whatHappens(fault: Fault) {
+  const engine = new Engine();
+  const seen: string[] = [];
+  const links = names.map((name) => new WatchedLink(name, engine, seen));
+  const told = ["crash", "blackout", "stop", "pause", "setSlow", "jumpClock", "startTwin", "usurp"] as const;
+  const tell =
+    (name: string) =>
+    (...args: readonly unknown[]) =>
+      void seen.push(`${name} ${args.join(" ")}`);
+  const victims: Victims = {
+    ...(Object.fromEntries(told.map((name) => [name, tell(name)])) as Pick<Victims, (typeof told)[number]>),
+    links: () => links,
+    leader: () => "c1",
+    busiest: () => "a1",
+    isDelicate: false,
+    isBystander: () => true,
+    disconnect: tell("disconnect"),
+    setJournal: (condition) => {
+      if (condition !== undefined) seen.push(`journal ${JSON.stringify(condition)}`);
+    },
+    writeAlien: tell("writeAlien"),
+    writeOtherLine: tell("writeOtherLine"),
+    cutTail: tell("cutTail"),
+    loseMissed: tell("loseMissed"),
+    makeHole: tell("makeHole"),
+    restartServer: tell("restartServer"),
+  };
+  new Nemesis(engine, victims).follow([fault]);
+  await engine.run(fault.atMs + fault.forMs / 2, () => false);
+  const during = [...seen, ...links.filter(({ isAlone }) => isAlone).map(({ name }) => `${name} alone`)];
+  const before = seen.length;
+  await engine.run(fault.atMs + 2 * fault.forMs + 1, () => false);
+  return { during, after: seen.slice(before), links };
+}
+
+describe("a fault", () => {
+  const kinds = Object.keys(faultKinds) as FaultKind[];
+
+  it.each(kinds)("%s strikes, and is over", async (kind) => {
+    const of = victimByKind[kind] ?? "c1";
+    const { during, after, links } = await whatHappens({
+      kind,
+      atMs: 10,
+      forMs: 100,
+      of,
+      share: 0.5,
+      ms: 50,
+      count: 2,
+    });
+    expect(during).not.toEqual([]);
+    expect(links.some(({ isDown, isAlone }) => isDown || isAlone)).toBe(false);
+    const isEnded = (line: string) => line === `setSlow ${of} 0` || line.startsWith("loseMissed");
+    expect(after.filter((line) => !isEnded(line))).toEqual([]);
+  });
+
+  it("of the leader is one of whoever leads when it begins", async () => {
+    const { during } = await whatHappens({ kind: "pause", atMs: 10, forMs: 100, of: "leader" });
+    expect(during).toEqual(["pause c1 100"]);
+  });
+
+  it("of messages strikes both directions", async () => {
+    const { during } = await whatHappens({ kind: "loss", atMs: 10, forMs: 100, of: "a1", share: 0.25 });
+    expect(during).toEqual([
+      expect.stringContaining('a1 up {"lossShare":0.25'),
+      expect.stringContaining('a1 down {"lossShare":0.25'),
+    ]);
+  });
+});
