@@ -443,7 +443,7 @@ export const limits = {
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
   /** What a stream is created with instead where the server has less room, in this order. */
-  journalBytesFallbacks: [1024 ** 3, 128 * 1024 ** 2],
+  journalBytesFallbacks: [1024 ** 3, 128 * 1024 ** 2, 64 * 1024 ** 2],
   /** The largest record a file journal takes: what a server's max payload is there. */
   journalRecordBytesMax: 8 * 1024 ** 2,
   /** A segment of a file journal that has so much is followed by a new one: opening reads no more than the last one,

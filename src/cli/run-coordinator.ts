@@ -16,7 +16,7 @@ import { swarmId } from "../ids.ts";
 import { openFileJournal } from "../journal/file.ts";
 import { openFileSnapshots } from "../journal/file-snapshots.ts";
 import type { Journal } from "../journal/journal.ts";
-import { openNatsJournal, openNatsSnapshots } from "../journal/nats.ts";
+import { openNatsStreams } from "../journal/nats.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import { logStatus } from "../transport/status-log.ts";
@@ -144,8 +144,7 @@ async function openJournal(
     const wanted = { connection, swarm, replicas: settings.replicas, create: true, signal };
     const { signal: _, onError: __, ...plainConnection } = connection;
     return {
-      journal: await openNatsJournal(wanted),
-      openSnapshots: () => openNatsSnapshots(wanted),
+      ...(await openNatsStreams(wanted)),
       place: { kind: "stream", connection: plainConnection, swarm },
       recovery: undefined,
     };

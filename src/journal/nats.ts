@@ -11,6 +11,7 @@ import {
   type Status,
 } from "@nats-io/transport-node";
 import { systemClock } from "../clock.ts";
+import { BrokerError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
@@ -21,7 +22,7 @@ import type { Journal } from "./journal.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
 import { inspectStreams, type StreamsInspection } from "./stream-inspection.ts";
 import { StreamJournal } from "./stream-journal.ts";
-import { type OpeningOptions, type OpeningWire, openStream } from "./stream-opening.ts";
+import { type OpeningOptions, type OpeningWire, openStream, removeUnusedJournal } from "./stream-opening.ts";
 import { streamNameOf } from "./stream-settings.ts";
 import { StreamSnapshotStore } from "./stream-snapshots.ts";
 import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream-wire.ts";
@@ -34,22 +35,44 @@ export interface NatsJournalOptions extends Omit<OpeningOptions, "purpose"> {
  *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be;
  *  JournalDamagedError where only its snapshots are there */
 export async function openNatsJournal(options: NatsJournalOptions): Promise<Journal> {
+  return (await openJournal(options)).journal;
+}
+
+/** The snapshots of a swarm whose journal is there: opened first, for their stream says that it was
+ *  (stream-opening.ts). @throws as `openNatsJournal` */
+export async function openNatsSnapshots(options: NatsJournalOptions): Promise<SnapshotStore> {
+  return await openSnapshots(options, { isJournalNew: false });
+}
+
+/** As the two above, in this order, for a coordinator: where there is no room for the snapshots, a journal that this
+ *  created is not left behind. @throws as `openNatsJournal`, both */
+export async function openNatsStreams(options: NatsJournalOptions): Promise<{
+  readonly journal: Journal;
+  readonly openSnapshots: () => Promise<SnapshotStore>;
+}> {
+  const { journal, isNew } = await openJournal(options);
+  return { journal, openSnapshots: () => openSnapshots(options, { isJournalNew: isNew }) };
+}
+
+async function openJournal(options: NatsJournalOptions) {
   const wanted = { ...options, purpose: "journal" } as const;
   const wire = await openWire(options);
   try {
-    const { config, created } = await openStream(wire, wanted);
+    const { config, created, isNew } = await openStream(wire, wanted);
     const subject = subjectsOf(wanted.swarm).journal;
     const replicas = Number(config["num_replicas"]);
-    return new StreamJournal({ wire, stream: streamNameOf(wanted), subject, replicas, created });
+    const journal = new StreamJournal({ wire, stream: streamNameOf(wanted), subject, replicas, created });
+    return { journal, isNew };
   } catch (error) {
     await wire.close();
     throw error;
   }
 }
 
-/** The snapshots of a swarm whose journal is there: opened first, for their stream says that it was
- *  (stream-opening.ts). @throws as `openNatsJournal` */
-export async function openNatsSnapshots(options: NatsJournalOptions): Promise<SnapshotStore> {
+async function openSnapshots(
+  options: NatsJournalOptions,
+  { isJournalNew }: { readonly isJournalNew: boolean },
+): Promise<SnapshotStore> {
   const wanted = { ...options, purpose: "snapshots" } as const;
   const wire = await openWire(options);
   try {
@@ -60,6 +83,9 @@ export async function openNatsSnapshots(options: NatsJournalOptions): Promise<Sn
       subjects: subjectsOf(wanted.swarm),
     });
   } catch (error) {
+    // Left behind it is harmless; why there are no snapshots is what is told.
+    if (isJournalNew && error instanceof BrokerError)
+      await removeUnusedJournal(wire, options).catch(() => undefined);
     await wire.close();
     throw error;
   }

@@ -132,6 +132,16 @@ export class StreamApi {
     await this.#call(`STREAM.CREATE.${this.stream}`, anySchema, config);
   }
 
+  /** @throws StreamApiError, UnreachableError */
+  async update(config: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#call(`STREAM.UPDATE.${this.stream}`, anySchema, config);
+  }
+
+  /** With all that it holds. @throws StreamApiError, UnreachableError */
+  async remove(): Promise<void> {
+    await this.#call(`STREAM.DELETE.${this.stream}`, anySchema);
+  }
+
   /** With its subject, or undefined where none is, or none that can be read. @throws StreamApiError,
    *  UnreachableError */
   async read(seq: number): Promise<StreamRecord | undefined> {

@@ -36,10 +36,15 @@ export interface OpeningOptions extends WantedStream {
   readonly signal?: AbortSignal;
 }
 
+export interface OpenedStream extends StreamReport {
+  /** Whether this call created it. */
+  readonly isNew: boolean;
+}
+
 /** @throws UnreachableError; BrokerError where JetStream is off or the stream cannot be created;
  *  WaggleError WAGGLE_JOURNAL_SETTINGS where the stream is missing or not what it must be;
  *  JournalDamagedError where a journal is to be created beside snapshots of one */
-export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Promise<StreamReport> {
+export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Promise<OpenedStream> {
   const api = new StreamApi(wire, streamNameOf(wanted));
   let found = await findStream(wire, api, wanted);
   if (found === undefined && !wanted.create) throw settingsError(wanted, [missingStreamCheck(wanted)]);
@@ -48,7 +53,7 @@ export async function openStream(wire: OpeningWire, wanted: OpeningOptions): Pro
   const checks = [...checkStreamSettings(report.config, wanted), checkMaxPayload(wire.maxPayloadBytes)];
   const wrong = checks.filter(({ ok }) => !ok);
   if (wrong.length > 0) throw settingsError(wanted, wrong);
-  return report;
+  return { isNew: false, ...report };
 }
 
 /** Undefined when there is none. */
@@ -100,30 +105,69 @@ function deletedError(journal: string, snapshots: string): JournalDamagedError {
   );
 }
 
+/** Removes a journal that the caller created and for which there is no room for snapshots, unless somebody used it: who
+ *  appends has the snapshots' stream, and was silent for a leader's time-out since. @throws UnreachableError */
+export async function removeUnusedJournal(
+  wire: OpeningWire,
+  { swarm }: Pick<OpeningOptions, "swarm">,
+): Promise<void> {
+  const [journal, snapshots] = (["journal", "snapshots"] as const).map(
+    (purpose) => new StreamApi(wire, streamNameOf({ swarm, purpose })),
+  ) as [StreamApi, StreamApi];
+  if ((await findStream(wire, snapshots, {})) !== undefined) return;
+  if ((await findStream(wire, journal, {}))?.lastSeq === 0) await journal.remove();
+}
+
 /** What was created, as the server tells it afterwards. */
 async function createStream(
   wire: OpeningWire,
   api: StreamApi,
   wanted: OpeningOptions,
-): Promise<StreamReport> {
-  const choices = bytesMaxChoices(wanted);
+): Promise<OpenedStream> {
   const replicas = wanted.replicas ?? (await replicasOf(wire, wanted));
-  for (const bytesMax of choices) {
-    const isSmallest = bytesMax === choices.at(-1);
+  for (;;) {
+    const refusal = await createAsFits(api, { ...wanted, replicas });
+    if (refusal === undefined || refusal.errCode === apiCodes.streamNameInUse) {
+      const info = await findStream(wire, api, wanted);
+      if (info === undefined) throw settingsError(wanted, [missingStreamCheck(wanted)]);
+      return { ...info, isNew: refusal === undefined };
+    }
+    const mayFit = lackOfRoom.has(refusal.errCode) && (await shrinkJournal(wire, wanted));
+    if (!mayFit) throw createError({ ...wanted, replicas }, refusal);
+  }
+}
+
+/** @returns why not even the smallest was created; where somebody else did it meanwhile, that. His settings are checked
+ *  like any other's. @throws UnreachableError */
+async function createAsFits(api: StreamApi, wanted: WantedStream): Promise<StreamApiError | undefined> {
+  let refusal: StreamApiError | undefined;
+  for (const bytesMax of bytesMaxChoices(wanted)) {
     try {
-      await api.create(streamConfigOf({ ...wanted, bytesMax, replicas }));
-      break;
+      await api.create(streamConfigOf({ ...wanted, bytesMax }));
+      return undefined;
     } catch (error) {
       if (!(error instanceof StreamApiError)) throw error;
-      // Somebody else created it meanwhile; its settings are checked like any other's.
-      if (error.errCode === apiCodes.streamNameInUse) break;
-      const mayFitLess = lackOfRoom.has(error.errCode) && !isSmallest;
-      if (!mayFitLess) throw createError({ ...wanted, bytesMax, replicas }, error);
+      refusal = error;
+      if (!lackOfRoom.has(error.errCode)) break;
     }
   }
-  const info = await findStream(wire, api, wanted);
-  if (info === undefined) throw settingsError(wanted, [missingStreamCheck(wanted)]);
-  return info;
+  return refusal;
+}
+
+/** A journal takes what room there is before its snapshots come. While it is empty, and as large as one is made
+ *  unasked, it gives them some back. @returns whether it did @throws UnreachableError */
+async function shrinkJournal(wire: OpeningWire, wanted: OpeningOptions): Promise<boolean> {
+  if (wanted.purpose === "journal" || wanted.bytesMax !== undefined) return false;
+  const id = { swarm: wanted.swarm, purpose: "journal" } as const;
+  const api = new StreamApi(wire, streamNameOf(id));
+  const journal = await findStream(wire, api, wanted);
+  if (journal === undefined || journal.lastSeq > 0) return false;
+  const choices = bytesMaxChoices(id);
+  const at = choices.indexOf(Number(journal.config["max_bytes"]));
+  const bytesMax = at === -1 ? undefined : choices[at + 1];
+  if (bytesMax === undefined) return false;
+  await api.update({ ...journal.config, max_bytes: bytesMax });
+  return true;
 }
 
 const lackOfRoom: ReadonlySet<number> = new Set([
@@ -141,11 +185,14 @@ async function replicasOf(wire: OpeningWire, wanted: OpeningOptions): Promise<nu
 }
 
 function createError(wanted: WantedStream, cause: StreamApiError): BrokerError {
-  const [bytesMax] = bytesMaxChoices(wanted);
+  const smallest = (id: WantedStream) => bytesMaxChoices(id).at(-1) ?? 0;
+  const { swarm, bytesMax } = wanted;
+  const least = smallest({ swarm, purpose: "journal" }) + smallest({ swarm, purpose: "snapshots" });
+  const both = bytesMax === undefined ? ` A swarm's two streams need ${least} bytes at least.` : "";
   return new BrokerError(
-    `the stream ${streamNameOf(wanted)} of ${bytesMax} bytes and ${wanted.replicas ?? 1} ` +
-      `replicas cannot be created. ${cause.message}. If it lacks room or servers, ask for less, or give JetStream ` +
-      "more (`max_file_store`)",
+    `the stream ${streamNameOf(wanted)} of ${smallest(wanted)} bytes and ${wanted.replicas ?? 1} replicas cannot be ` +
+      `created. ${cause.message}.${both} If it lacks room or servers, ask for less, or give JetStream more ` +
+      "(`max_file_store`, or the account's quota)",
     { cause },
   );
 }

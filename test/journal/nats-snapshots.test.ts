@@ -1,6 +1,9 @@
 // Snapshots on real nats-servers: the conformance suite, the stream's settings, and servers that die meanwhile.
 
 import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { swarmId } from "../../src/ids.ts";
@@ -9,6 +12,7 @@ import {
   type NatsJournalOptions,
   openNatsJournal,
   openNatsSnapshots,
+  openNatsStreams,
 } from "../../src/journal/nats.ts";
 import { type Servers, startServers } from "../chaos/servers.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
@@ -113,6 +117,54 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
       await store.putChunk(noise(600_000, 2));
       expect(await store.usage()).toMatchObject({ bytesMax: MEBIBYTE });
       await store.close();
+    });
+
+    async function withQuota(quota: string, run: (own: RunningNatsServer) => Promise<void>): Promise<void> {
+      const storeDir = mkdtempSync(join(tmpdir(), "waggle-quota-"));
+      const extraConfig = `jetstream { store_dir: ${JSON.stringify(storeDir)}, max_file_store: ${quota} }`;
+      const own = await startNatsServer({ binary: path, storeDir, extraConfig });
+      try {
+        await run(own);
+      } finally {
+        await own.stop();
+        rmSync(storeDir, { recursive: true });
+      }
+    }
+
+    it.each([
+      ["160MB", 64, 64],
+      ["240MB", 128, 64],
+      ["1060MB", 128, 256],
+    ])(
+      "find room beside an empty journal where a quota is small: %s",
+      async (quota, journalMiB, snapshotsMiB) => {
+        await withQuota(quota, async (own) => {
+          const { bytesMax: _, ...options } = optionsFor(own);
+          const { journal, openSnapshots } = await openNatsStreams(options);
+          const store = await openSnapshots();
+          expect((await journal.usage()).bytesMax).toBe(journalMiB * MEBIBYTE);
+          expect((await store.usage()).bytesMax).toBe(snapshotsMiB * MEBIBYTE);
+          await Promise.all([journal.close(), store.close()]);
+        });
+      },
+    );
+
+    it("leave no journal behind that was made for them, where there is no room, and name the quota", async () => {
+      await withQuota("100MB", async (own) => {
+        const { bytesMax: _, ...options } = optionsFor(own);
+        const { journal, openSnapshots } = await openNatsStreams(options);
+        await expect(openSnapshots()).rejects.toThrow(
+          /two streams need 134217728 bytes at least.*`max_file_store`/,
+        );
+        await journal.close();
+        const reader = openNatsJournal({ ...options, create: false });
+        await expect(reader).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
+        const before = await openNatsJournal(options);
+        const again = await openNatsStreams(options);
+        await expect(again.openSnapshots()).rejects.toMatchObject({ code: "WAGGLE_BROKER" });
+        expect((await before.position()).lastSeq).toBe(0); // one that it found is left alone
+        await Promise.all([before.close(), again.journal.close()]);
+      });
     });
 
     it("outlive a server that is killed while they are written and read", async () => {
