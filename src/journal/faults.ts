@@ -13,9 +13,9 @@ export function snapshotsClosedError(): UnreachableError {
   return new UnreachableError("this snapshot store was closed; open it again");
 }
 
-/** No room for a part of a snapshot, by configured bound or by disk. `reason` is a clause. */
-export function snapshotsFullError(reason: string): WaggleError {
-  return new WaggleError("WAGGLE_JOURNAL_FULL", `a snapshot cannot be stored: ${reason}; give it more room`);
+/** No room for a part of a snapshot, by configured bound or by disk. `reason` is a clause, and so is `remedy`. */
+export function snapshotsFullError(reason: string, remedy = "give it more room"): WaggleError {
+  return new WaggleError("WAGGLE_JOURNAL_FULL", `a snapshot cannot be stored: ${reason}; ${remedy}`);
 }
 
 /** A reader asked for `fromSeq` or had come so far, and what is stored begins at `firstSeq`. */

@@ -44,6 +44,8 @@ export interface JournalUsage {
   readonly bytes: number;
   /** Undefined when unbounded. */
   readonly bytesMax: number | undefined;
+  /** What gives it more room, for people: a clause that names what is to be changed, and how. */
+  readonly remedy?: string;
 }
 
 /** What is needed to read a journal up to some record. */

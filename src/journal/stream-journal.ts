@@ -18,6 +18,7 @@ import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-
 import { StreamIdentity } from "./stream-identity.ts";
 import type { StreamAccess } from "./stream-pull.ts";
 import { readStream } from "./stream-reader.ts";
+import { fullText, usageOf } from "./stream-room.ts";
 import type { StreamWire } from "./stream-wire.ts";
 
 export interface StreamJournalOptions {
@@ -75,9 +76,11 @@ export class StreamJournal implements Journal {
     const timeoutMs = limits.appendTimeoutMs;
     const headers = appendHeaders(expectedSeq);
     const answer = await this.#wire.ask(this.#access.subject, bytes, { timeoutMs, headers });
-    return answer.kind === "answered"
-      ? readAppendAnswer(answer.data, { stream: this.#api.stream, seq: expectedSeq + 1 })
-      : { kind: "unknown", cause: unansweredError(answer.kind, timeoutMs) };
+    if (answer.kind !== "answered")
+      return { kind: "unknown", cause: unansweredError(answer.kind, timeoutMs) };
+    const { stream } = this.#api;
+    const outcome = readAppendAnswer(answer.data, { stream, seq: expectedSeq + 1 });
+    return outcome.kind === "full" ? { ...outcome, message: fullText(stream, outcome.message) } : outcome;
   }
 
   async read(seq: number): Promise<JournalRecord | undefined> {
@@ -124,9 +127,7 @@ export class StreamJournal implements Journal {
 
   async usage(): Promise<JournalUsage> {
     this.#requireOpen();
-    const { bytes, config } = await this.#api.info();
-    const bytesMax = config["max_bytes"];
-    return { bytes, bytesMax: typeof bytesMax === "number" && bytesMax > 0 ? bytesMax : undefined };
+    return usageOf(await this.#api.info(), this.#api.stream);
   }
 
   async close(): Promise<void> {

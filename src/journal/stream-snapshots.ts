@@ -6,7 +6,7 @@
 
 import { assert } from "../assert.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { UnreachableError } from "../errors.ts";
+import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { snapshotsClosedError, snapshotsFullError } from "./faults.ts";
@@ -15,6 +15,7 @@ import { Retry } from "./retry.ts";
 import type { SnapshotStore, StoredManifest } from "./snapshot-store.ts";
 import { StreamApi, unansweredError } from "./stream-api.ts";
 import { type PutOutcome, readPutAnswer } from "./stream-append.ts";
+import { fullText, usageOf } from "./stream-room.ts";
 import type { StreamWire } from "./stream-wire.ts";
 
 export interface StreamSnapshotsOptions {
@@ -74,9 +75,7 @@ export class StreamSnapshotStore implements SnapshotStore {
   }
 
   async usage(): Promise<JournalUsage> {
-    const { bytes, config } = await this.#insist(() => this.#api.info());
-    const bytesMax = config["max_bytes"];
-    return { bytes, bytesMax: typeof bytesMax === "number" && bytesMax > 0 ? bytesMax : undefined };
+    return usageOf(await this.#insist(() => this.#api.info()), this.#api.stream);
   }
 
   async close(): Promise<void> {
@@ -91,9 +90,15 @@ export class StreamSnapshotStore implements SnapshotStore {
       this.#requireOpen();
       const outcome = await this.#ask(subject, bytes);
       if (outcome.kind === "stored") return outcome.seq;
-      if (outcome.kind === "full") throw snapshotsFullError(outcome.message);
+      if (outcome.kind === "full") throw await this.#fullError(outcome.message);
       await retry.pause(notKnownError(outcome.cause));
     }
+  }
+
+  async #fullError(answer: string): Promise<WaggleError> {
+    const { stream } = this.#api;
+    const usage = await this.usage().catch(() => undefined); // what it said is enough
+    return snapshotsFullError(fullText(stream, answer, usage), usage?.remedy);
   }
 
   async #ask(subject: string, bytes: Uint8Array): Promise<PutOutcome> {
