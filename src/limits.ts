@@ -95,8 +95,8 @@ export const limits = {
 
   /** Pause before an append of unknown outcome is repeated. */
   appendRetryMs: 100,
-  /** …and before one that found no room is. */
-  journalFullRetryMs: 1_000,
+  /** …and before one that found no room is: some times before a standby would campaign. */
+  journalFullRetryMs: 250,
 
   /** "No such stream", said for so long without a word to the contrary, is meant: servers that fail over say it,
    *  too. */
@@ -482,6 +482,12 @@ export const limits = {
   journalRunsMax: 4_096,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
+  /** …and at this one assigning: what is left is for the results of what runs, and for the leader's own records. */
+  journalUnassignedShare: 0.92,
+  /** What a stream adds to a record: its subject, its headers, its own bookkeeping; an estimate between two looks. */
+  journalRecordOverheadBytes: 128,
+  /** While the journal is full: pause before it is looked again whether what stands in snapshots may go. */
+  journalRoomRetryMs: 2_000,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
   /** Agents told of in the answer why a task waits, in bytes: some two thousand, those that serve its kind first. */
@@ -509,6 +515,9 @@ export const limits = {
   snapshotsBytesMax: 4 * 1024 ** 3,
   /** What it is created with instead where the server has less room, in this order. */
   snapshotsBytesFallbacks: [1024 ** 3, 256 * 1024 ** 2, 64 * 1024 ** 2],
+  /** Where less is free than this, or than twice the last one took, a snapshot is measured before it is written: that
+   *  costs as much as writing it. */
+  snapshotRoomBytes: 256 * 1024 ** 2,
   /** A chunk of a snapshot: small enough to be hashed within a millisecond, large enough that a million tasks are some
    *  thousand chunks, whose places and hashes fit the manifest with room to spare. */
   snapshotChunkBytesMax: 512 * 1024,
@@ -525,6 +534,9 @@ export const limits = {
   snapshotMs: 24 * 3_600_000,
   /** While the journal is short of room, so often: each lets go what stands before the one before it. */
   snapshotShortMs: 30_000,
+  /** The newest snapshot alone stands for what is purged of a full journal when it was found whole for so long: until
+   *  then a server may not have synced it (by default it does every two minutes). */
+  snapshotSyncMs: 120_000,
   /** A snapshot that failed is tried again after so long; doubles. */
   snapshotRetryMs: 5_000,
   snapshotRetryMsMax: 300_000,
@@ -534,6 +546,10 @@ export const limits = {
   /** What is kept of the journal for those who read it, unless an operator says otherwise. */
   auditRetentionMs: 7 * 24 * 3_600_000,
   auditRetentionBytes: 10 * 1024 ** 3,
+  /** Who keeps less has said that results and stories need not be read, and is told so: they may be gone before whoever
+   *  submitted a task comes back for its result. */
+  auditRetentionMsLittle: 3_600_000,
+  auditRetentionBytesLittle: 16 * 1024 ** 2,
   /** Reading or writing a snapshot leaves the loop to others after so long: a quarter of a turn's alarm, so that the
    *  one line or record that comes then does not raise it. */
   snapshotSliceMs: 12,
@@ -666,6 +682,14 @@ assert(
 assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers all it serves");
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
+assert(
+  limits.journalFullShare < limits.journalUnassignedShare,
+  "tasks are refused before those that wait are held back",
+);
+assert(
+  limits.journalFullRetryMs * 2 <= limits.leaderTimeoutMsMin,
+  "a leader finds room before a standby does",
+);
 assert(limits.snapshotChunkBytesMax <= limits.snapshotPartBytesMax, "a chunk is a part of a snapshot");
 assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and what ends it raise no alarm");
 assert(

@@ -25,10 +25,20 @@ export interface MemorySnapshotFaults {
   onPut?(part: SnapshotPart): PutFate | Promise<PutFate>;
 }
 
+export interface MemorySnapshotsOptions {
+  /** Default: unbounded. */
+  readonly bytesMax?: number;
+}
+
 /** What the handles share. Everything here happens at once and never fails. */
 export class MemorySnapshots {
+  readonly bytesMax: number | undefined;
   readonly #partByPlace = new Map<number, SnapshotPart>();
   #lastPlace = 0;
+
+  constructor({ bytesMax }: MemorySnapshotsOptions = {}) {
+    this.bytesMax = bytesMax;
+  }
 
   open(faults: MemorySnapshotFaults = {}): MemorySnapshotStore {
     return new MemorySnapshotStore(this, faults);
@@ -125,7 +135,8 @@ export class MemorySnapshotStore implements SnapshotStore {
 
   async usage(): Promise<JournalUsage> {
     this.#reach();
-    return { bytes: this.#snapshots.bytes, bytesMax: undefined };
+    const { bytes, bytesMax } = this.#snapshots;
+    return { bytes, bytesMax };
   }
 
   async close(): Promise<void> {
@@ -148,7 +159,9 @@ export class MemorySnapshotStore implements SnapshotStore {
     this.#reach();
     const fate = (await this.#faults.onPut?.(part)) ?? "deliver";
     this.#reach();
-    if (fate === "full") throw snapshotsFullError("there is no room in memory");
+    const { bytes, bytesMax = Number.POSITIVE_INFINITY } = this.#snapshots;
+    if (fate === "full" || bytes + part.bytes.length > bytesMax)
+      throw snapshotsFullError("there is no room in memory");
     if (fate === "lose") throw new UnreachableError("the part of a snapshot was lost");
     const place = this.#snapshots.put(part);
     if (fate === "lose-answer") throw new UnreachableError("the answer about a part of a snapshot was lost");

@@ -16,12 +16,17 @@ const alien = Buffer.from("somebody else's");
 
 export class StoredHistory {
   readonly journal = new MemoryJournalStore();
-  readonly snapshots = new MemorySnapshots();
+  readonly snapshots: MemorySnapshots;
   /** Everything, folded from the first record. */
   readonly whole = new Replay();
 
   /** @param deadBefore how many dead records stand before each record, over and over */
-  constructor(records: readonly JournalRecord[], deadBefore: readonly number[] = [0]) {
+  constructor(
+    records: readonly JournalRecord[],
+    deadBefore: readonly number[] = [0],
+    snapshots = new MemorySnapshots(),
+  ) {
+    this.snapshots = snapshots;
     for (const [place, { bytes }] of records.entries()) {
       for (let dead = 0; dead < (deadBefore[place % deadBefore.length] ?? 0); dead += 1) this.add(alien);
       this.add(bytes);

@@ -9,6 +9,7 @@ import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, sizeOf } from "./manifest.ts";
 import { readManifests, removeBelow } from "./manifests.ts";
 import { type FoundSnapshots, type RestoreDeps, readToEnd, restore } from "./restore.ts";
+import { requireRoom } from "./room.ts";
 import { type Trim, type TrimOrder, trimOf } from "./trim.ts";
 import { writeSnapshot } from "./write.ts";
 
@@ -38,7 +39,8 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
   return { idx: manifest.position.idx, at: manifest.at, bytes: sizeOf(manifest) };
 }
 
-/** Keeps that one and the one that was read for it, and no other older than these: one that cannot be read neither
+/** Keeps that one and the one that was read for it, and no other older than these (which go before it is written where
+ *  it does not fit otherwise, room.ts): one that cannot be read neither
  *  stands for what was purged nor takes the place of one that can.
  *  @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
@@ -46,7 +48,7 @@ export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promis
   const { replay, manifest: older, found } = await restore(deps);
   await readToEnd(deps, replay.position.seq, (record) => replay.take(record), order.untilSeq);
   if (replay.strayedAtSeq !== undefined) throw strayError(replay.strayedAtSeq);
-  const made = await writeUnlessThere(replay, found, deps);
+  const made = await writeUnlessThere(replay, { older, found }, deps);
   const facts = { ...factsOf(made), found };
   if (older === undefined || older.position.idx >= made.position.idx) return facts;
   await removeBelow(deps.snapshots, [older, made]);
@@ -56,15 +58,18 @@ export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promis
 
 async function writeUnlessThere(
   folded: Folded,
-  { unreadable }: FoundSnapshots,
+  { older, found }: { readonly older: Manifest | undefined; readonly found: FoundSnapshots },
   { snapshots, clock, logger }: MakeDeps,
 ): Promise<Manifest> {
   const { idx } = folded.position;
   const reachingSoFar = async () => {
     const manifests = await readManifests(snapshots, logger);
-    const furthest = manifests.find(({ place }) => !unreadable.some((each) => each.place === place));
+    const furthest = manifests.find(({ place }) => !found.unreadable.some((each) => each.place === place));
     return furthest !== undefined && furthest.manifest.position.idx >= idx ? furthest.manifest : undefined;
   };
   const other = await reachingSoFar();
-  return other ?? (await writeSnapshot(folded, { store: snapshots, clock }, reachingSoFar));
+  if (other !== undefined) return other;
+  const deps = { store: snapshots, clock };
+  await requireRoom(folded, older, deps);
+  return await writeSnapshot(folded, deps, reachingSoFar);
 }
