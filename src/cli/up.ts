@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { concat, distinctUntilChanged, EMPTY, filter, map, type Observable, switchMap, timer } from "rxjs";
 import { duration } from "../audit/describe.ts";
 import type { FoundBroker } from "../broker/find-broker.ts";
+import { retentionWarning } from "../config/retention.ts";
 import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
@@ -62,6 +63,8 @@ async function up(context: VerbContext): Promise<ExitCode> {
   const { recovery, coordinator } = running;
   tellDurability(running, context);
   if (recovery !== undefined) logger.warn(recovery);
+  const littleKept = retentionWarning(settings.retention);
+  if (littleKept !== undefined) logger.warn({ coordinator: running.id }, littleKept);
 
   const stopTelling = tellLife(running, context);
   const standingBy = standbyNotices(running).subscribe((notice) =>

@@ -36,6 +36,15 @@ export function retentionIn(text: string): Retention | undefined {
   return { ageMs: ages[0] ?? Number.POSITIVE_INFINITY, bytes: sizes[0] ?? Number.POSITIVE_INFINITY };
 }
 
+/** What whoever keeps so little is to know; undefined where it is no little. */
+export function retentionWarning({ ageMs, bytes }: Retention): string | undefined {
+  if (ageMs >= limits.auditRetentionMsLittle && bytes >= limits.auditRetentionBytesLittle) return undefined;
+  return (
+    "so little is kept of the journal (retain) that results and stories of tasks are gone soon after they ended, at the " +
+    "second snapshot behind them: nothing is lost that waits or runs. Say 1h, 16MiB or more if somebody is to read them"
+  );
+}
+
 function bytesIn(text: string): number | undefined {
   const [, amount, unit = ""] = SIZE.exec(text) ?? [];
   const size = unitsBytes[unit];

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { configJsonSchema } from "../../src/config/json-schema.ts";
+import { retentionWarning } from "../../src/config/retention.ts";
 import { loadSettings, programSettings, type SettingsSources } from "../../src/config/settings.ts";
 import { InvalidConfigError } from "../../src/errors.ts";
 
@@ -79,6 +80,13 @@ describe("settings", () => {
       expect(errorOf({ cwd: aFolder({ retain: wrong }) }).message).toContain(
         "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB",
       );
+  });
+
+  it("warn who keeps next to nothing of the journal", () => {
+    for (const little of ["0s", "59m", "1KiB", "7d,1MiB", "1s,1GiB"])
+      expect(retentionWarning(settings({ flags: { retain: little } }).retention)).toContain("are gone soon");
+    for (const enough of ["1h", "16MiB", "7d,10GiB"])
+      expect(retentionWarning(settings({ flags: { retain: enough } }).retention)).toBeUndefined();
   });
 
   it("take on how many servers the journal is kept from a flag, a variable or the file", () => {
