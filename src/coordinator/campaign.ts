@@ -55,6 +55,8 @@ export interface CampaignHooks {
   readonly onWon: (victory: Victory) => void;
   /** Another record took the place. */
   readonly onLost: () => void;
+  /** There is no room for it: it is tried again, until it is abandoned. */
+  readonly onFull: () => void;
   readonly onHalted: (error: WaggleError) => void;
 }
 
@@ -95,8 +97,9 @@ export class Campaign {
         onDeposed: hooks.onLost,
         onHalted: hooks.onHalted,
         onFull: (isFull, message) => {
-          if (isFull)
-            logger.error({ reason: message }, "the journal is full: nobody can lead until there is room");
+          if (!isFull) return;
+          logger.error({ reason: message }, "the journal is full: nobody can lead until there is room");
+          hooks.onFull();
         },
       },
     );

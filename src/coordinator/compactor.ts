@@ -2,6 +2,10 @@
 //
 //   due ── made off the loop (snapshotter.ts) ── AuditTrimmed committed ── journal purged
 //
+// A journal that takes no batch has no room for that record either. There what snapshots stand for goes first, and is
+// put on record behind it (room-maker.ts, docs/adr/0015-a-full-journal-is-purged-first.md); as it is by a leader that
+// finds that the journal begins behind where the record says, for the one before did not come to it.
+//
 // A snapshot is due after so many events or bytes, after a day, or while the journal is short of room (limits.ts). What
 // may go is found by whoever made it. The rule: first it stands on the record that batches will be gone, then they go;
 // and they go only while a snapshot reaches as far.
@@ -21,7 +25,7 @@ import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import type { EventOf } from "../core/event.ts";
 import type { RecordedEvent } from "../core/step.ts";
-import type { BatchIndex, Instant } from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay, Tail } from "../journal/replay.ts";
@@ -34,6 +38,7 @@ import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
+import { RoomMaker } from "./room-maker.ts";
 import type { Snapshotter } from "./snapshotter.ts";
 
 export interface Compaction {
@@ -102,6 +107,13 @@ export class Compactor {
    *  stands for it, though nobody has read it in whole yet. */
   #isLoss = false;
   #isPurging = false;
+  /** The journal takes no batch. */
+  #isFull = false;
+  readonly #roomMaker: RoomMaker;
+  /** When it is looked again whether something may go of a full journal. */
+  #roomMonotonicMs = Number.NEGATIVE_INFINITY;
+  /** The first batch that is not purged yet, as far as this leader purged, on record or not. */
+  #keptIdx = batchIndex(1);
 
   /** @param replay of the journal up to and with the last committed batch */
   constructor(deps: CompactorDeps, replay: Replay, hooks: CompactorHooks) {
@@ -109,16 +121,28 @@ export class Compactor {
     this.#deps = deps;
     this.#places = places;
     this.#hooks = hooks;
+    this.#roomMaker = new RoomMaker(deps);
     this.#checkMonotonicMs = deps.clock.monotonicMs() + limits.snapshotCheckMs;
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
     this.#purgeTo = state.auditFirstIdx > 1 ? state.auditFirstIdx : undefined;
+    this.#keptIdx = state.auditFirstIdx;
     void this.#begin(tail, position.idx);
   }
 
   get status(): CompactionStatus {
     return { newest: this.#newest, failure: this.#failure ?? this.#found.unreadable[0]?.why };
+  }
+
+  /** The first batch that can still be there to be read: what was purged may not be on record yet. */
+  get keptIdx(): BatchIndex {
+    return this.#keptIdx;
+  }
+
+  /** The journal takes no batch, or takes them again. */
+  full(isFull: boolean): void {
+    this.#isFull = isFull;
   }
 
   /** Takes note of a batch. What it says is gone may be purged now. @param bytes of its record */
@@ -132,7 +156,12 @@ export class Compactor {
   /** Looks whether something is due. @param at journal time */
   look(at: Instant): void {
     if (this.#purgeTo !== undefined) void this.#purge();
-    if (this.#isBusy || this.#now < this.#retryMonotonicMs) return;
+    if (this.#isBusy) return;
+    if (this.#isFull) {
+      if (this.#now >= this.#roomMonotonicMs) void this.#makeRoom(at);
+      return;
+    }
+    if (this.#now < this.#retryMonotonicMs) return;
     if (this.#now >= this.#checkMonotonicMs) void this.#check();
     else if (this.#isDue(at)) void this.#make(at);
   }
@@ -179,6 +208,7 @@ export class Compactor {
         read: read && isThere(read.place) ? read : undefined,
         unreadable: unreadable.filter(({ place }) => isThere(place)),
       };
+      await this.#recordPurge();
     } catch (cause) {
       this.#deps.logger.warn({ err: cause }, "the snapshots cannot be reached");
     }
@@ -187,6 +217,48 @@ export class Compactor {
     this.#backlog.events += Math.round(events * share);
     this.#backlog.bytes += Math.round(bytes * share);
     this.#isBusy = false;
+  }
+
+  /** The leader before may have purged a full journal and not come to say so. Where no snapshot reaches, it was not
+   *  purged but lost, which is another's to find. */
+  async #recordPurge(): Promise<void> {
+    const { firstSeq } = await this.#deps.journal.position();
+    if (firstSeq > 1 && (this.#found.read?.seq ?? 0) >= firstSeq - 1) this.#recordFrom(firstSeq);
+  }
+
+  /** Has it put on record that there is nothing before a record. */
+  #recordFrom(firstSeq: number): void {
+    const firstIdx = this.#places.firstFrom(firstSeq);
+    if (firstIdx === undefined || firstIdx <= this.#keptIdx) return;
+    this.#keptIdx = firstIdx;
+    this.#hooks.ask({ type: "TrimAudit", firstIdx, reason: "storage-short" });
+  }
+
+  /** Nothing can be put on record before there is room. */
+  async #makeRoom(at: Instant): Promise<void> {
+    const { snapshotter, logger, room } = this.#deps;
+    const { signal } = this.#ending;
+    this.#isBusy = true;
+    try {
+      const found = await snapshotter.find(this.#committedSeq, signal);
+      if (signal.aborted) return;
+      this.#sawFound(found);
+      const firstSeq = await this.#roomMaker.purge(found.read, { keptSeq: this.#committedSeq });
+      if (signal.aborted) return;
+      if (firstSeq === undefined) return await this.#makeForRoom(at);
+      logger.warn({ firstSeq }, "the journal is full: it was purged of what a snapshot stands for");
+      this.#recordFrom(firstSeq);
+      room.lookAgain();
+    } catch (cause) {
+      if (!signal.aborted) this.#couldNotCheck(cause);
+    } finally {
+      this.#isBusy = false;
+      this.#roomMonotonicMs = this.#now + limits.journalRoomRetryMs;
+    }
+  }
+
+  async #makeForRoom(at: Instant): Promise<void> {
+    if (this.#backlog.events > 0 && this.#now >= this.#retryMonotonicMs) await this.#make(at);
   }
 
   #isDue(at: Instant): boolean {
@@ -234,7 +306,7 @@ export class Compactor {
     const { snapshotter, retention, room, logger } = this.#deps;
     const before = { ...this.#backlog };
     const startedMs = this.#now;
-    const isShort = room.isShort;
+    const isShort = room.isShort || this.#isFull;
     const order = {
       untilSeq: this.#committedSeq,
       retention,

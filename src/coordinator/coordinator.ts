@@ -34,6 +34,7 @@ import { Announcements } from "./announcements.ts";
 import { Announcer } from "./announcer.ts";
 import { type BeginAnewDeps, isOvertaken, mayBeginAnew } from "./begin-anew.ts";
 import { Campaign, type Victory } from "./campaign.ts";
+import { CampaignRoom } from "./campaign-room.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Compaction } from "./compactor.ts";
 import { tellDead } from "./dead-records.ts";
@@ -122,6 +123,7 @@ class RunningCoordinator implements Coordinator {
   #foundSnapshots: FoundSnapshots = { read: undefined, unreadable: [] };
   #standby: Standby | undefined;
   #campaign: Campaign | undefined;
+  #campaignRoom: CampaignRoom | undefined;
   #leader: Leader | undefined;
   #isStopping = false;
   #isOver = false;
@@ -371,13 +373,39 @@ class RunningCoordinator implements Coordinator {
       {
         onWon: (victory) => this.#guarded(() => this.#lead(victory)),
         onLost: () => this.#lost(),
+        onFull: () => this.#campaignIsFull(),
         onHalted: (error) => this.#halt(error),
       },
     );
   }
 
-  #lead(victory: Victory): void {
+  /** Who leads is left to lead and to make room, as by a standby; nothing of the campaign was stored. */
+  #campaignIsFull(): void {
+    const { compaction } = this.#options;
+    if (this.#announcements.isLed(this.#replay.position.term, this.#lately)) {
+      this.#campaign?.abandon();
+      return this.#lost();
+    }
+    if (compaction === undefined) return;
+    this.#campaignRoom = new CampaignRoom({
+      ...this.#options,
+      compaction,
+      replay: this.#replay,
+      onFound: (found) => {
+        this.#foundSnapshots = found;
+        if (found.read !== undefined) this.#readable.wasRead(found.read);
+      },
+    });
+  }
+
+  #endCampaign(): void {
     this.#campaign = undefined;
+    this.#campaignRoom?.stop();
+    this.#campaignRoom = undefined;
+  }
+
+  #lead(victory: Victory): void {
+    this.#endCampaign();
     this.#leadershipSignal({ type: "WON" });
     for (const record of victory.records) this.#takeNew(record);
     this.#leadershipSignal({ type: "REPLAYED" });
@@ -410,7 +438,7 @@ class RunningCoordinator implements Coordinator {
   }
 
   #lost(): void {
-    this.#campaign = undefined;
+    this.#endCampaign();
     this.#options.logger.info("another coordinator leads");
     this.#leadershipSignal({ type: "REFUSED" });
     this.#standBy();
@@ -537,6 +565,7 @@ class RunningCoordinator implements Coordinator {
     this.#isOver = true;
     this.#standby?.end();
     this.#campaign?.abandon();
+    this.#endCampaign();
     this.#watch.stop();
     this.#cancelBeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();

@@ -1,4 +1,5 @@
-// How much room the journal has, as last heard: asked for now and then, never waited for.
+// How much room the journal has: as last heard, which is asked for now and then and never waited for, and what was
+// stored since. Without the latter a small journal could be full before it is looked at again.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -19,6 +20,8 @@ export class JournalRoom {
   readonly #lookout: Lookout;
   #usage: JournalUsage = { bytes: 0, bytesMax: undefined };
   #isShort = false;
+  /** Stored while an answer is awaited, which may or may not count it. */
+  #bytesSinceAsked = 0;
 
   constructor(journal: Journal, clock: Clock, logger: Logger) {
     this.#journal = journal;
@@ -40,6 +43,18 @@ export class JournalRoom {
     return this.#isShort;
   }
 
+  /** Above `limits.journalUnassignedShare` of its bound: nothing is assigned, so that the results of what runs fit. */
+  get isTight(): boolean {
+    return isAbove(this.#usage, limits.journalUnassignedShare);
+  }
+
+  /** A record of so many bytes was stored. */
+  stored(bytes: number): void {
+    const more = bytes + limits.journalRecordOverheadBytes;
+    this.#bytesSinceAsked += more;
+    this.#take({ ...this.#usage, bytes: this.#usage.bytes + more });
+  }
+
   /** Asks again when the last answer is old. */
   look(): void {
     this.#lookout.look();
@@ -52,19 +67,32 @@ export class JournalRoom {
   }
 
   #look(): Promise<void> {
+    this.#bytesSinceAsked = 0;
     return this.#journal.usage().then(
-      (usage) => this.#heard(usage),
+      (usage) => this.#take({ ...usage, bytes: usage.bytes + this.#bytesSinceAsked }),
       () => undefined, // unreachable just now: the last figure stays
     );
   }
 
-  #heard(usage: JournalUsage): void {
+  #take(usage: JournalUsage): void {
     this.#usage = usage;
-    const isShort = usage.bytesMax !== undefined && usage.bytes > usage.bytesMax * limits.journalFullShare;
+    const isShort = isAbove(usage, limits.journalFullShare);
     if (isShort === this.#isShort) return;
     this.#isShort = isShort;
     if (isShort)
-      this.#logger.error("the journal is short of room: no tasks are accepted until some is freed");
+      this.#logger.error(
+        roomFields(usage),
+        "the journal is short of room: no tasks are accepted until some is freed",
+      );
     else this.#logger.info("the journal has room again: tasks are accepted");
   }
+}
+
+/** For the log: how full it is, and how it gets more. */
+export function roomFields({ bytes, bytesMax, remedy }: JournalUsage): object {
+  return { bytes, bytesMax, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+function isAbove({ bytes, bytesMax }: JournalUsage, share: number): boolean {
+  return bytesMax !== undefined && bytes > bytesMax * share;
 }

@@ -25,7 +25,7 @@ import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
-import type { BatchIndex, Instant, Term } from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { DeadReason, Folded, Replay } from "../journal/replay.ts";
@@ -50,7 +50,7 @@ import { HandOver } from "./hand-over.ts";
 import { endsTerm, type Held, InFlight } from "./in-flight.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
-import type { JournalRoom } from "./journal-room.ts";
+import { type JournalRoom, roomFields } from "./journal-room.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import { Monitor } from "./monitor.ts";
 import { Outbox } from "./outbox.ts";
@@ -127,6 +127,10 @@ export class Leader {
 
   #phase: "leading" | "ending" | "over" = "leading";
   #isTurnScheduled = false;
+  /** Nothing is assigned: the journal keeps what room it has for the results of what runs. */
+  #isHeldBack = false;
+  /** Why the journal takes no batch, while it takes none. */
+  #fullReason: string | undefined;
   /** Entries that wait for their turn or for their commit. */
   #unanswered = 0;
   /** Commands of its own, ahead of the inbox and beyond its bound. */
@@ -195,6 +199,8 @@ export class Leader {
       refusals: this.#refusals,
       enqueue: (entry) => this.enqueue(entry),
       isTrusted: () => this.#isTrusted(),
+      auditFirstIdx: () => this.auditFirstIdx,
+      stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
@@ -270,6 +276,18 @@ export class Leader {
 
   get state(): SwarmState {
     return this.#state;
+  }
+
+  /** Why nothing can be decided or answered now, if so: for whoever asks, who asks again. */
+  get stuckReason(): string | undefined {
+    if (this.#fullReason === undefined) return undefined;
+    const { remedy } = this.#deps.room.usage;
+    return `the journal is full, and nothing is done or answered until it has room: ${this.#fullReason}${remedy === undefined ? "" : `; ${remedy}`}`;
+  }
+
+  /** The first batch of the record: what was purged of a full journal is not there, though it be said only later. */
+  get auditFirstIdx(): BatchIndex {
+    return batchIndex(Math.max(this.#state.auditFirstIdx, this.#compactor?.keptIdx ?? 1));
   }
 
   /** Whether all that the state contains is committed. */
@@ -356,7 +374,8 @@ export class Leader {
     const waiting = { inbox: this.#inbox, state: this.#state, isLate, done: entries };
     const tookAll = takeCommands(turn, this.#own) && takeEntries(turn, waiting);
     const didDue = turn.takeDue(this.#jitter);
-    const didPlan = turn.plan();
+    this.#isHeldBack = this.#deps.room.isTight;
+    const didPlan = this.#isHeldBack || turn.plan();
     if (last !== undefined) turn.take(last);
     this.mirrors.sync(this.#state, turn.touchedAgents);
     this.#wake.touch(turn.touchedAgents);
@@ -397,6 +416,7 @@ export class Leader {
     if (stored !== undefined) {
       this.#replay.places.add(batch.idx, stored.seq);
       this.#trust.acknowledged(stored.sentMonotonicMs);
+      this.#deps.room.stored(batch.bytes.length);
       this.#compactor?.committed(held.turn.recorded, { seq: stored.seq, bytes: batch.bytes.length });
     }
     const commit = this.committed;
@@ -472,7 +492,7 @@ export class Leader {
     }
     this.presences.sweep(this.#state);
     this.monitor.pulse(this.#time.now());
-    if (this.#own.length > 0) this.#scheduleTurn();
+    if (this.#own.length > 0 || (this.#isHeldBack && !this.#deps.room.isTight)) this.#scheduleTurn();
     this.#deps.room.look();
     this.#rescuer.look();
     this.#compactor?.look(this.#time.now());
@@ -494,12 +514,16 @@ export class Leader {
   }
 
   #sawFull(isFull: boolean, message: string): void {
+    const { logger, room } = this.#deps;
+    this.#fullReason = isFull ? message : undefined;
+    this.#compactor?.full(isFull);
+    room.lookAgain();
     if (isFull)
-      this.#deps.logger.error(
-        { reason: message },
-        "the journal is full: nothing is answered until there is room",
+      logger.error(
+        { reason: message, ...roomFields(room.usage) },
+        "the journal is full: nothing is done until there is room; what snapshots stand for is purged where that helps",
       );
-    else this.#deps.logger.info("the journal has room again");
+    else logger.info("the journal takes batches again");
   }
 
   #noteTurnLength(startedMs: number): void {

@@ -55,11 +55,13 @@ interface View {
   readonly state: SwarmState;
   readonly isStale: boolean;
   readonly reader: AuditReader;
+  /** The first batch that is kept to be read. */
+  readonly firstIdx: () => BatchIndex;
 }
 
 export class Queries {
   readonly #deps: QueriesDeps;
-  /** Queries that a standby holds until the leader has had its time. */
+  /** Queries that a standby holds until the leader has had its time, or a leader until standbys have. */
   #waiting = 0;
 
   constructor(deps: QueriesDeps) {
@@ -81,7 +83,19 @@ export class Queries {
     });
   }
 
+  /** A leader that can answer nothing says why, and lets a standby that can come first. */
+  #leaveOpen(why: string, reply: string): void {
+    if (this.#waiting >= limits.standbyQueriesMax) return;
+    this.#waiting += 1;
+    this.#deps.clock.after(2 * limits.standbyAnswerMs, () => {
+      this.#waiting -= 1;
+      this.#send(reply, encode(codedError("WAGGLE_UNREACHABLE", why)));
+    });
+  }
+
   #askLeader(leader: Leader, message: Message, reply: string): void {
+    const { stuckReason } = leader;
+    if (stuckReason !== undefined) return this.#leaveOpen(stuckReason, reply);
     let answer: ((last: BatchIndex) => Answer) | undefined;
     const isTaken = leader.enqueue({
       commands: [],
@@ -188,31 +202,32 @@ export class Queries {
     return encode(settingsOf(state, { name: query.value.name, bytesMax, isStale }));
   }
 
-  async #page(message: Message, { reader, state }: View, last: BatchIndex): Promise<Uint8Array> {
+  async #page(message: Message, { reader, firstIdx }: View, last: BatchIndex): Promise<Uint8Array> {
     const query = decode(message.data, journalQuerySchema);
     if (!query.ok) return encode(query);
     const { from, since } = query.value;
-    const first = state.auditFirstIdx;
+    const first = firstIdx();
     if (from !== undefined && from < first) return encode(trimmed(first));
     try {
       const start = since === undefined ? (from ?? first) : await reader.firstSince(since, { first, last });
       return await reader.page(batchIndex(start), last);
     } catch (cause) {
       // Purged while it was read: nothing is damaged.
-      const firstNow = state.auditFirstIdx;
+      const firstNow = firstIdx();
       if (cause instanceof JournalDamagedError && firstNow > first) return encode(trimmed(firstNow));
       throw cause;
     }
   }
 
   #leaderView(leader: Leader): View {
-    return { state: leader.state, isStale: false, reader: leader.reader };
+    const { state, reader } = leader;
+    return { state, isStale: false, reader, firstIdx: () => leader.auditFirstIdx };
   }
 
   #staleView(): View {
     const replay = this.#deps.replay();
     const reader = new AuditReader(this.#deps.journal, replay.places, this.#deps.clock);
-    return { state: replay.state, isStale: true, reader };
+    return { state: replay.state, isStale: true, reader, firstIdx: () => replay.state.auditFirstIdx };
   }
 
   #send(reply: string, answer: Answer): void {

@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
 import { type Effect, sentAgain } from "../core/effect.ts";
 import type { RefusalReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
-import type { AgentId, Incarnation, ProjectId, TaskId, Term } from "../ids.ts";
+import type { AgentId, BatchIndex, Incarnation, ProjectId, TaskId, Term } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
 import type { AwaitAnswer, Heartbeat, Progress } from "../protocol/schemas.ts";
@@ -44,6 +44,10 @@ export interface DeskDeps {
   readonly enqueue: (entry: InboxEntry) => boolean;
   /** Lets another coordinator lead. @returns false when there is no room */
   readonly transfer: (request: TransferRequest) => boolean;
+  /** The first batch that is kept to be read. */
+  readonly auditFirstIdx: () => BatchIndex;
+  /** Why nothing can be decided or answered now, if so. */
+  readonly stuckReason: () => string | undefined;
   /** Whether something definite may be said without a commit. */
   readonly isTrusted: () => boolean;
 }
@@ -59,6 +63,10 @@ export class RequestDesk implements RequestTarget {
 
   enqueue(entry: InboxEntry): boolean {
     return this.#deps.enqueue(entry);
+  }
+
+  stuckReason(): string | undefined {
+    return this.#deps.stuckReason();
   }
 
   /** A leader that may be deposed without knowing refuses nobody. */
@@ -164,10 +172,10 @@ export class RequestDesk implements RequestTarget {
           );
       },
       finish: (commit) => {
-        const { clock, logger, outbox, reader, state } = this.#deps;
+        const { clock, logger, outbox, reader, auditFirstIdx } = this.#deps;
         void awaitedAnswers(looks, {
           clock,
-          read: (ended) => reader.outcome(ended, state.auditFirstIdx),
+          read: (ended) => reader.outcome(ended, auditFirstIdx()),
           bytesMax,
           overflow: (outcome) => outbox.announce(notify, [outcome], commit),
           onUnread: ({ id: task, endedIdx: idx }, cause) =>

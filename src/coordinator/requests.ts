@@ -54,6 +54,8 @@ export interface RequestTarget {
   heard(agent: AgentId, incarnation: Incarnation): void;
   /** Why no task is accepted now, if so. */
   closedReason(): "journal-full" | undefined;
+  /** Why nothing can be decided or answered now, if so: a sentence without its full stop. */
+  stuckReason(): string | undefined;
   /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
   mayRefuse(): boolean;
   /** Whether one more message of an agent is listened to: asked before it is read. */
@@ -109,10 +111,20 @@ export class Requests {
     const [party, id = "", verb = ""] = message.subject.slice(this.#prefix.length).split(".");
     if (message.reply !== undefined && !isInbox(message.reply))
       return this.#target.count("reply-not-an-inbox");
-    if (party === "project") return this.#takeProject(id, verb, message);
     if (party === "agent") return this.#takeAgent(id, verb, message);
+    if (this.#leavesOpen(message.reply)) return;
+    if (party === "project") return this.#takeProject(id, verb, message);
     if (party === "operator") return this.#takeOperator(id, message);
     this.#target.count("unknown-subject");
+  }
+
+  /** Who asks while nothing can be decided is told why, and asks again; agents ask on by themselves. */
+  #leavesOpen(reply: string | undefined): boolean {
+    const why = this.#target.stuckReason();
+    if (why === undefined || reply === undefined) return false;
+    this.#target.count("unanswered");
+    this.#target.send(reply, encode(codedError("WAGGLE_UNREACHABLE", why)));
+    return true;
   }
 
   #takeProject(id: string, verb: string, message: Message): void {

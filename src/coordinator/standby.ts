@@ -10,7 +10,8 @@
 //           │                                              journal answered, or 5·T while one says that it leads: go on
 //           │                                              without it (lost-end.ts)
 //           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term
-//           │ there                                        would only take more room
+//           │ there                                        would only take more room. And for T from when it is seen
+//           │                                              to have room again: the leader's append comes first
 //           ├ another coordinator holds more than we do  → wait: it will put that back; not for ever (announcements.ts)
 //           └ it ends where we stand                     → campaign
 //
@@ -75,6 +76,8 @@ export class Standby {
   #watchedMonotonicMs = 0;
   /** Since when the journal lacks what is not held. */
   #endLostMonotonicMs: number | undefined;
+  /** The leader had no room for what it would have said. */
+  #wasFull = false;
   #cancelWatch: (() => void) | undefined;
 
   /** Begins at once. */
@@ -104,6 +107,7 @@ export class Standby {
     try {
       for await (const record of journal.follow(seq + 1, signal, recent.at(seq))) {
         if (signal.aborted) return;
+        this.#wasFull = false;
         const verdict = take(record);
         this.#heard();
         if (verdict.kind === "applied" && this.#isOurTurn(verdict.batch)) return this.#finish();
@@ -160,7 +164,7 @@ export class Standby {
       if (lastSeq >= recent.lastSeq) this.#endLostMonotonicMs = undefined;
       else if (!(await this.#heal())) return false;
       await requireSameEnd(journal, recent, seq);
-      if (this.#isLed() && isFull(await journal.usage())) return false;
+      if (this.#isLed() && (await this.#isLeftRoom())) return false;
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#halt(cause);
       else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
@@ -168,6 +172,13 @@ export class Standby {
       return false;
     }
     return position().seq === seq && this.#isAhead();
+  }
+
+  /** Whether the journal is full, or has room only since the last silence, so that its leader has yet to find out. */
+  async #isLeftRoom(): Promise<boolean> {
+    const wasFull = this.#wasFull;
+    this.#wasFull = isFull(await this.#deps.journal.usage());
+    return wasFull || this.#wasFull;
   }
 
   /** Whether all that was lost stands in the journal again. @throws JournalDamagedError, UnreachableError */

@@ -14,6 +14,7 @@ export type Figure =
   | "store damaged → next accept"
   | "healed → next accept"
   | "room again → next accept"
+  | "full, given no room → next accept"
   | "agent killed → reassigned";
 
 export interface Fault {

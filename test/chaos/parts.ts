@@ -38,6 +38,10 @@ const RECENT_MS = 1_000;
 /** Of the stream that is to be full: small enough to fill in half a minute. */
 const FIRST_ROOM = 8 * 1024 * 1024;
 const MORE_ROOM = 4 * 1024 * 1024;
+/** Less than any batch takes. */
+const LITTLE_ROOM = 64;
+/** Two minutes until one snapshot alone counts, and then until tasks are taken again. */
+const HEALED_MS = 240_000;
 /** From where on tasks are refused; results and terms go on, and fill a little more. */
 const SHORT_SHARE = 0.85;
 
@@ -104,7 +108,8 @@ export const parts: readonly Part[] = [
   },
   {
     name: "disk-full",
-    about: "the journal's stream reaches its bound, and is given more",
+    about:
+      "the journal's stream reaches its bound, every other time is left to itself there, and is given more",
     servers: 1,
     rounds: 20,
     roundsPerLeg: 4,
@@ -242,11 +247,19 @@ async function damageStore(field: Field): Promise<void> {
   await field.between(2_000, 4_000);
 }
 
+/** The bound is lowered to what is taken, so that the next batch finds no room: the swarm has to make some itself. */
+async function leaveFull(field: Field): Promise<void> {
+  await field.admin.setBytesMax((await field.admin.bytes()) + LITTLE_ROOM);
+  const { atMs } = field.mark({ figure: "full, given no room → next accept" });
+  await field.accepted(atMs, { withinMs: HEALED_MS });
+}
+
 /** Each round with a little more; at the end there is as much as what is still open can need. */
 async function fillUp(field: Field, round: number): Promise<void> {
   const bytesMax = FIRST_ROOM + round * MORE_ROOM;
   const isShort = async () => (await field.admin.bytes()) > SHORT_SHARE * bytesMax;
   await field.until("the journal is short of room", isShort, 120_000);
+  if (round % 2 === 0) await leaveFull(field);
   await field.between(3_000, 6_000);
   await field.admin.setBytesMax(bytesMax + MORE_ROOM);
   const { atMs } = field.mark({ figure: "room again → next accept" });

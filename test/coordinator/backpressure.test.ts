@@ -144,6 +144,7 @@ describe("a task refused by the queues' bounds", () => {
       send: (_, bytes) => void sent.push(JSON.parse(Buffer.from(bytes).toString())),
       refused: (...tally) => void tallied.push(tally),
       closedReason: () => undefined,
+      stuckReason: () => undefined,
     } as Partial<RequestTarget> as RequestTarget;
     const requests = new Requests(subjects, systemRandom, target);
     const data = encode({

@@ -13,11 +13,17 @@ const largeBytes = 4 * 1024;
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let swarm: TestSwarm;
+/** The leader is told that there is no room, whatever there is. */
+let isLate: boolean;
 
 beforeEach(async () => {
   clock = new ManualClock();
+  isLate = false;
   store = new MemoryJournalStore({ bytesMax });
-  swarm = await startTestSwarm({ clock, store, random: { ...systemRandom, next: () => 0 } });
+  const journal = store.open({
+    onRequest: () => (isLate ? { kind: "full", message: "no room" } : "deliver"),
+  });
+  swarm = await startTestSwarm({ clock, store, journal, random: { ...systemRandom, next: () => 0 } });
 });
 afterEach(async () => {
   const stopped = swarm.stop();
@@ -39,6 +45,25 @@ it("is no reason to depose a leader that says that it leads", async () => {
   const { lastSeq } = store;
   await clock.advance(5 * timeoutMs);
   expect(store.lastSeq).toBe(lastSeq);
+  expect(swarm.watched.settled().state.term).toBe(1);
+});
+
+it("is left to its leader for T once it has room, for that one has yet to find out", async () => {
+  const way = store.open();
+  let hasRoom = false;
+  let sawRoom = false;
+  way.usage = async () => {
+    sawRoom = hasRoom;
+    return hasRoom ? store.usage : { bytes: bytesMax, bytesMax };
+  };
+  const standby = await swarm.startAnother("c2", way);
+  isLate = true;
+  await clock.advance(2.5 * timeoutMs);
+  hasRoom = true;
+  while (!sawRoom) await clock.advance(limits.pulseMs);
+  isLate = false;
+  await clock.advance(2 * timeoutMs);
+  expect(standby.settledState?.term).toBe(1);
   expect(swarm.watched.settled().state.term).toBe(1);
 });
 

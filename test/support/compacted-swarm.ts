@@ -12,7 +12,7 @@ import {
   type PutFate,
 } from "../../src/journal/memory-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
-import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
+import { findSnapshots, readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { silentLogger, startTestSwarm, type TestSwarm, type TestSwarmOptions } from "./swarm.ts";
@@ -28,6 +28,8 @@ export class CompactedSwarm {
   failures = 0;
   /** What becomes of what is put into the storage of snapshots. */
   putFate: PutFate = "deliver";
+  /** After so many events a snapshot is due. */
+  everyEvents = 10;
   swarm!: TestSwarm;
   /** The leader's way to the snapshots. */
   opened: MemorySnapshotStore | undefined;
@@ -50,7 +52,7 @@ export class CompactedSwarm {
         },
         find: (lastSeq, signal) => here.find(lastSeq, signal),
       };
-      return { snapshots, snapshotter, retention, everyEvents: 10 };
+      return { snapshots, snapshotter, retention, everyEvents: this.everyEvents };
     };
     const { clock, journal: store } = this;
     this.swarm = await startTestSwarm({ clock, store, compaction, ...options });
@@ -91,13 +93,22 @@ export class CompactedSwarm {
     for (const [chunk] of chunks) if (this.snapshots.at(chunk) !== undefined) this.snapshots.lose(chunk);
   }
 
-  async restarted() {
-    const deps = {
+  /** Which snapshot a restart would begin at. */
+  async found() {
+    return { found: await findSnapshots(this.#deps()) };
+  }
+
+  #deps() {
+    return {
       journal: this.journal.open(),
       snapshots: this.snapshots.open(),
       clock: this.clock,
       logger: silentLogger,
     };
+  }
+
+  async restarted() {
+    const deps = this.#deps();
     const { replay, requireWhole } = await restore(deps);
     await readToEnd(deps, replay.position.seq, (record) => replay.take(record));
     requireWhole();

@@ -17,6 +17,8 @@ export class WatchedJournal {
   readonly replay = new Replay();
   /** Why records were skipped, in order. */
   readonly deaths: DeadReason[] = [];
+  /** The journal has so little room that nothing may be assigned. */
+  mayHoldBack = false;
   readonly #store: MemoryJournalStore;
   #succession: Succession | undefined = new Succession();
   readonly #found: string[] = [];
@@ -45,9 +47,9 @@ export class WatchedJournal {
     const isSmall = state.taskById.size + state.endedById.size <= smallTasksMax;
     if (!isSmall) this.#succession = undefined; // it must see every batch
     if (!isSmall && record.seq % largeEvery !== 0) return;
-    // A turn may leave something undone only when it was full; what starts a term is none.
+    // A turn may leave something undone only when it was full, or the journal is nearly; what starts a term is none.
     const isTurn = verdict.batch.events[0]?.type !== "TermStarted";
-    const hadRoom = isTurn && record.bytes.length < limits.turnBytesMax;
+    const hadRoom = isTurn && record.bytes.length < limits.turnBytesMax && !this.mayHoldBack;
     this.#note(record, hadRoom ? checkAfterTurn(state) : checkInvariants(state));
     this.#note(record, this.#succession?.check(state) ?? []);
   }

@@ -1,0 +1,79 @@
+// Makes room for a campaign that finds none: where nobody leads, nobody else would, and a swarm whose coordinators all
+// ended while its journal was full would never be led again. It does what a leader does with a full journal
+// (compactor.ts), by the same rule (room-maker.ts); the record says so when the term has begun.
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Replay } from "../journal/replay.ts";
+import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
+import { limits } from "../limits.ts";
+import type { Compaction } from "./compactor.ts";
+import { RoomMaker } from "./room-maker.ts";
+
+export interface CampaignRoomDeps {
+  readonly journal: Journal;
+  readonly compaction: Compaction;
+  /** Up to where the journal was read. */
+  readonly replay: Replay;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Snapshots were looked for. */
+  readonly onFound: (found: FoundSnapshots) => void;
+}
+
+export class CampaignRoom {
+  readonly #deps: CampaignRoomDeps;
+  readonly #ending = new AbortController();
+  readonly #maker: RoomMaker;
+
+  /** Begins at once. */
+  constructor(deps: CampaignRoomDeps) {
+    this.#deps = deps;
+    this.#maker = new RoomMaker({ ...deps, snapshots: deps.compaction.snapshots });
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#ending.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger } = this.#deps;
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        await this.#makeRoom();
+      } catch (cause) {
+        if (!signal.aborted)
+          logger.warn({ err: cause }, "no room could be made in the journal: it is tried again");
+      }
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(limits.journalRoomRetryMs, resolve);
+        signal.addEventListener("abort", () => resolve(cancel()), { once: true });
+      });
+    }
+  }
+
+  async #makeRoom(): Promise<void> {
+    const { compaction, replay, logger, onFound } = this.#deps;
+    const { signal } = this.#ending;
+    const { idx, seq } = replay.position;
+    const found = await compaction.snapshotter.find(seq, signal);
+    if (signal.aborted) return;
+    onFound(found);
+    const firstSeq = await this.#maker.purge(found.read, { keptSeq: replay.places.seqOf(idx) ?? seq });
+    if (firstSeq !== undefined)
+      logger.warn({ firstSeq }, "the journal is full: it was purged of what a snapshot stands for");
+    else if (!signal.aborted && (found.read?.seq ?? 0) < seq) await this.#make(seq);
+  }
+
+  async #make(untilSeq: number): Promise<void> {
+    const { compaction, journal, replay, logger } = this.#deps;
+    const { snapshotter, retention } = compaction;
+    const { bytes: journalBytes } = await journal.usage();
+    const order = { untilSeq, retention, now: replay.state.at, journalBytes, isShort: true };
+    const { idx, bytes } = await snapshotter.make(order, this.#ending.signal);
+    logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");
+  }
+}

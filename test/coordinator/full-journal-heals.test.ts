@@ -1,0 +1,195 @@
+// A journal that takes no batch and is never given more room: what snapshots stand for goes first, and is put on record
+// behind that, whoever leads.
+
+import { afterEach, describe, expect, it } from "vitest";
+import { RoomMaker } from "../../src/coordinator/room-maker.ts";
+import { batchIndex } from "../../src/ids.ts";
+import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
+import { limits } from "../../src/limits.ts";
+import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { keptLog } from "../support/kept-log.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const bytesMax = 100_000;
+let compacted: CompactedSwarm | undefined;
+afterEach(async () => {
+  if (compacted === undefined) return;
+  const stopped = compacted.swarm.stop();
+  await compacted.clock.advance(limits.handOverMs);
+  await stopped;
+  compacted = undefined;
+});
+
+/** So many tasks of 5 kB, each followed by time for a snapshot. */
+async function load(swarm: CompactedSwarm, tasks: number): Promise<void> {
+  for (let task = 0; task < tasks; task += 1) await swarm.work(1, "x".repeat(5_000));
+}
+
+/** A task for which there is no room, though the journal is not short of it. */
+function submitLarge(swarm: CompactedSwarm, id = "large"): Promise<unknown> {
+  return swarm.swarm.client.submit([{ id, kind: "k", payload: "x".repeat(40_000) }]);
+}
+
+/** Time passes, and the journal is read as it is written. */
+async function passWatched({ clock, swarm }: CompactedSwarm, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += limits.pulseMs) {
+    await clock.advance(limits.pulseMs);
+    swarm.watched.settled();
+  }
+}
+
+describe("a full journal", () => {
+  it("is purged to the older of two snapshots, takes what it had no room for, and says so", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 14);
+    expect(compacted.journal.firstSeq).toBe(1);
+    const answer = submitLarge(compacted);
+    await passWatched(compacted, limits.journalFullRetryMs * 4);
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+    const { state } = compacted.swarm.watched.settled();
+    expect(state.auditFirstIdx).toBeGreaterThan(1);
+    expect(compacted.journal.firstSeq).toBe(state.auditFirstIdx);
+    const replay = await compacted.restarted();
+    expect(fingerprint(replay.state)).toBe(fingerprint(compacted.swarm.watched.settled().state));
+  });
+
+  it("without any snapshot has one made, and is purged to that", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    await compacted.start(everything);
+    const { client, watched } = compacted.swarm;
+    for (let task = 0; task < 14; task += 1)
+      await client.submit([{ id: `t${task}`, kind: "k", payload: "x".repeat(5_000) }]);
+    expect(compacted.snapshots.places("manifest")).toHaveLength(0); // for no time has passed
+    watched.settled();
+    const answer = submitLarge(compacted);
+    await passWatched(compacted, limits.journalRoomRetryMs * 2);
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+    expect(compacted.journal.firstSeq).toBeGreaterThan(10);
+    expect(fingerprint((await compacted.restarted()).state)).toBe(
+      fingerprint(compacted.swarm.watched.settled().state),
+    );
+  });
+
+  it("in which nobody leads is purged by who campaigns, and the record says so once the term has begun", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 14);
+    const { swarm, journal, clock } = compacted;
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    const stopping = swarm.coordinator.stop();
+    await clock.advance(limits.handOverMs);
+    await stopping;
+    swarm.watched.settled();
+    journal.insertRival(Buffer.alloc(bytesMax - journal.usage.bytes - 10));
+    const starting = swarm.startAnother("c2");
+    await clock.advance(limits.leaderTimeoutMs * 4);
+    const next = await starting;
+    expect(await next.whenLeading()).toBe(2);
+    await passWatched(compacted, limits.leaderTimeoutMs);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(journal.firstSeq);
+    expect(await swarm.client.submit([{ id: "behind", kind: "k" }])).toMatchObject({
+      answers: [{ ok: true }],
+    });
+  });
+
+  it("that was purged by a leader that died before it said so is said to be by the next", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 10);
+    const { swarm, journal, snapshots } = compacted;
+    await swarm.coordinator.stop();
+    const [older = 0] = snapshots.places("manifest");
+    const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
+    swarm.watched.settled();
+    journal.purgeBelow(position.seq + 1);
+    const next = await swarm.startAnother("c2");
+    await next.whenLeading();
+    await passWatched(compacted, limits.pulseMs * 3);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
+  });
+
+  it("tells who asks why nothing is answered, and nothing definite", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 1_000_000;
+    compacted.failures = Number.POSITIVE_INFINITY;
+    await compacted.start(everything);
+    await load(compacted, 14);
+    void submitLarge(compacted).catch(() => undefined);
+    await compacted.clock.settle();
+    const { client } = compacted.swarm;
+    const answers = Promise.all([
+      client.status(),
+      client.submit([{ id: "later", kind: "k" }]),
+      client.ask("waggle.v1.test.operator.transfer", { of: 1 }),
+    ]);
+    await compacted.clock.advance(limits.standbyAnswerMs * 2);
+    for (const answer of await answers)
+      expect(answer).toMatchObject({
+        ok: false,
+        code: "WAGGLE_UNREACHABLE",
+        message: expect.stringContaining("the journal is full"),
+      });
+  });
+});
+
+describe("a journal with little room left", () => {
+  it("is kept for the results of what runs: nothing more is assigned until there is room", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    await compacted.start(everything);
+    const { swarm, journal } = compacted;
+    await load(compacted, 2);
+    swarm.watched.settled();
+    swarm.watched.mayHoldBack = true;
+    journal.insertRival(Buffer.alloc(bytesMax * limits.journalUnassignedShare - journal.usage.bytes));
+    await passWatched(compacted, limits.journalUsageMs + limits.pulseMs);
+    const agent = await swarm.agent("a1", { kinds: ["k"] });
+    await compacted.clock.settle();
+    expect(agent.pushes.all).toEqual([]);
+    expect(swarm.watched.settled().state.counts.queued).toBe(2);
+    for (let beats = 0; beats < 120 && agent.pushes.all.length === 0; beats += 1) {
+      await agent.beat([], 0);
+      await passWatched(compacted, limits.heartbeatMs);
+    }
+    expect(agent.pushes.all[0]).toMatchObject({ type: "assign" });
+    expect(swarm.watched.settled().state.counts.queued).toBe(0);
+  });
+});
+
+describe("what is purged of a full journal", () => {
+  it("is left while only a snapshot stands for it that a server may not have synced", async () => {
+    compacted = new CompactedSwarm();
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 8);
+    const { journal, snapshots, swarm } = compacted;
+    const log = keptLog();
+    const clock = new ManualClock();
+    const durability = { class: "page-cache", sentence: "" } as const;
+    const unsynced = Object.defineProperty(journal.open(), "durability", { value: durability });
+    const maker = new RoomMaker({
+      journal: unsynced,
+      snapshots: snapshots.open(),
+      clock,
+      logger: log.logger,
+    });
+    const [older, newest] = snapshots.places("manifest").map((place) => {
+      const { bytes } = snapshots.at(place) ?? expect.fail("it is there");
+      return { place, position: decodeManifest(bytes).position };
+    });
+    if (older === undefined || newest === undefined) return expect.fail("there are two");
+    const { found } = await compacted.found();
+    const keptSeq = journal.lastSeq;
+    swarm.watched.settled();
+    expect(await maker.purge(undefined, { keptSeq })).toBeUndefined();
+    expect(await maker.purge(found.read, { keptSeq })).toBe(older.position.seq + 1);
+    expect(await maker.purge(found.read, { keptSeq })).toBeUndefined();
+    clock.stall(limits.snapshotSyncMs);
+    expect(await maker.purge(found.read, { keptSeq })).toBe(Math.min(newest.position.seq + 1, keptSeq));
+    expect(await maker.purge(found.read, { keptSeq })).toBeUndefined();
+  });
+});
