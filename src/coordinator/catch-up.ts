@@ -2,8 +2,8 @@
 //
 // What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it
 // holds, and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is
-// believed, by who runs already after `limits.lossPatienceRunningMs`, unless another coordinator leads, for then it is
-// for that one to save what the journal lost.
+// believed; by who runs already, or has heard a leader meanwhile, after `limits.lossPatienceRunningMs`. While another
+// coordinator leads nothing is, for then it is for that one to save what the journal lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
 //                                                  where none says that it does for 2·T, goes on from the snapshot
@@ -47,14 +47,14 @@ export interface CatchUpDeps {
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
-  const patienceMs = isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs;
-  const loss = new Endurance(clock, journal.sharable ? patienceMs : 0);
+  const bearing = (ms: number) => new Endurance(clock, journal.sharable ? ms : 0);
+  let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
   const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
   for (;;) {
     const fault = await read(deps);
     if (fault === undefined) return;
     if (isOver()) throw fault;
-    if (deps.isLed()) loss.renew();
+    if (deps.isLed()) loss = bearing(limits.lossPatienceRunningMs); // it may be out of reach before it has saved
     if (fault instanceof EndLostError) {
       if (deps.isHeld(fault.folded.position)) solitude.renew();
       if (solitude.isOver) await deps.goOnBehind(fault);

@@ -135,6 +135,17 @@ describe("records that are not found", () => {
     expectWhole();
   });
 
+  it("are waited for longer by who heard a leader, which may be out of reach before it has saved", async () => {
+    stored.journal.loseMiddle(5, 2);
+    let isLed = true;
+    await begin({ isLed: () => isLed });
+    isLed = false;
+    await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
+    expect(outcome).toBe("reading");
+    await clock.advance(2 * limits.catchUpRetryMs);
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
   it("are a loss at once in a journal that nobody else has", async () => {
     Object.assign(journal, { sharable: false });
     stored.journal.loseMiddle(5, 2);
