@@ -207,8 +207,9 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       const extraConfig = `jetstream { store_dir: ${JSON.stringify(storeDir)}, max_file_store: 160MB }`;
       const server = await startNatsServer({ binary: path, extraConfig });
       try {
-        const up = await runIn(aShell({ cwd: tmpdir(), env: { NATS_URL: server.url } }), "up");
-        expect(up.code).toBe(3);
+        const connection = await connect({ servers: server.url });
+        await create(connection, "journal", { bytesMax: 128 * MEBIBYTE });
+        await connection.close();
         const { code, of, advice } = await doctor(server.url);
         expect(code).toBe(3);
         expect(of("stream")).toEqual([
