@@ -1,6 +1,7 @@
 // What `npm test` runs: everything but test/process, whose suites kill real processes for minutes
 // (vitest.process.config.ts). Both share the settings below.
 
+import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { SkippedSuitesReporter } from "./test/support/skipped-suites-reporter.ts";
 
@@ -22,6 +23,8 @@ export default defineConfig({
     ...shared,
     include: ["test/**/*.test.ts"],
     exclude: ["test/process/**"],
+    // Tests wait for servers and timers for half of their time: on two cores two files at once.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Integration suites start servers and child processes on machines of two cores, which may have more to do: a
     // limit is for what hangs, not for what is slow.
     testTimeout: 60_000,
