@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { connect } from "@nats-io/transport-node";
 import { type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import type { Reaper } from "./reaper.ts";
 
@@ -60,6 +62,41 @@ export async function startServers(binary: string, count: number, reaper?: Reape
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** Three servers that can place a stream. Of clusters of 2.10.27 one in a dozen never finds "suitable peers", however
+ *  they are started, and other servers do. @throws Error when none of several clusters can */
+export async function startReadyServers(binary: string): Promise<Servers> {
+  for (let tries = 1; tries <= CLUSTERS_MAX; tries += 1) {
+    const servers = await startServers(binary, 3);
+    if (await canPlace(servers)) return servers;
+    await servers.stop();
+  }
+  throw new Error(`of ${CLUSTERS_MAX} clusters of ${binary} none can place a stream of three replicas`);
+}
+
+const CLUSTERS_MAX = 5;
+const PLACING_MS = 20_000;
+
+async function canPlace({ urls }: Servers): Promise<boolean> {
+  const connection = await connect({ servers: [...urls] });
+  const probe = { name: "PROBE", subjects: ["probe"], storage: "file", num_replicas: 3 };
+  const ask = async (verb: string, payload: object) => {
+    const answer = await connection.request(`$JS.API.STREAM.${verb}.PROBE`, JSON.stringify(payload), {
+      timeout: 5_000,
+    });
+    return answer.json<{ readonly error?: unknown }>().error === undefined;
+  };
+  try {
+    const endMs = performance.now() + PLACING_MS;
+    while (performance.now() < endMs) {
+      if (await ask("CREATE", probe).catch(() => false)) return await ask("DELETE", {});
+      await delay(250);
+    }
+    return false;
+  } finally {
+    await connection.close();
+  }
 }
 
 /** Without advertising, parties know no way to a server but the one they were given, which may be a proxy. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { swarmId } from "../../src/ids.ts";
 import {
   inspectNatsStreams,
@@ -14,7 +14,7 @@ import {
   openNatsSnapshots,
   openNatsStreams,
 } from "../../src/journal/nats.ts";
-import { type Servers, startServers } from "../chaos/servers.ts";
+import { type Servers, startReadyServers } from "../chaos/servers.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import { bytesOf, noise } from "./records.ts";
 import { describeSnapshotStore } from "./snapshot-conformance.ts";
@@ -189,7 +189,7 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
     });
 
     it("have as many replicas as their journal, and outlive the server that leads their stream", async () => {
-      const servers = await startServers(path, 3);
+      const servers = await startReadyServers(path);
       try {
         const { swarm } = optionsFor(server);
         const options = {
@@ -198,9 +198,7 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
           bytesMax: 64 * MEBIBYTE,
           create: true,
         };
-        // A cluster takes its time to find itself: mostly ten seconds, and once more than forty.
-        const opening = () => openNatsJournal({ ...options, replicas: 3 });
-        const journal = await vi.waitFor(opening, { timeout: 120_000, interval: 500 });
+        const journal = await openNatsJournal({ ...options, replicas: 3 });
         const store = await openNatsSnapshots(options);
         const first = await store.putChunk(bytesOf("first"));
         const leading = await leaderOf(servers, `WAGGLE_${swarm}_SNAP`);
