@@ -341,7 +341,8 @@ describe("a rival", () => {
     expect(writer.store.lastSeq).toBe(2);
   });
 
-  it("is found out though dead records were lost, and it stands in their place", async () => {
+  /** Of one batch and a dead record, in whose place two batches of a later term stand by now. */
+  function writerOfLostDeadRecord(): Writer {
     const store = new MemoryJournalStore();
     store.insertRival(aBatch({ tail: nothing, term: term(1) }).bytes);
     store.insertRival(alien);
@@ -350,6 +351,11 @@ describe("a rival", () => {
     const start = aBatch({ tail: writer.tail, term: term(2) });
     store.insertRival(start.bytes);
     store.insertRival(aBatch({ tail: start, term: term(2) }).bytes);
+    return writer;
+  }
+
+  it("is found out though dead records were lost, and it stands in their place", async () => {
+    const writer = writerOfLostDeadRecord();
     writer.append();
     expect(await writer.play(limits.appendRetryMs)).toEqual(["deposed"]);
   });
@@ -358,14 +364,7 @@ describe("a rival", () => {
     ["is not found", () => Promise.resolve(undefined)],
     ["cannot be asked for", () => Promise.reject(new UnreachableError("away"))],
   ])("…and though our last batch %s for a while", async (_, hides) => {
-    const store = new MemoryJournalStore();
-    store.insertRival(aBatch({ tail: nothing, term: term(1) }).bytes);
-    store.insertRival(alien);
-    const writer = new Writer({}, store);
-    store.loseTail(1);
-    const start = aBatch({ tail: writer.tail, term: term(2) });
-    store.insertRival(start.bytes);
-    store.insertRival(aBatch({ tail: start, term: term(2) }).bytes);
+    const writer = writerOfLostDeadRecord();
     const read = writer.journal.read.bind(writer.journal);
     writer.journal.read = (seq) => (seq === 1 ? hides() : read(seq));
     writer.append();
