@@ -11,6 +11,7 @@ import { runAll } from "../sim/policy/seed-threads.ts";
 import { type RuleReport, reportsOf, runsOf, type SimulationRequest } from "../sim/policy/simulate.ts";
 import type { TraceRequest } from "../sim/policy/trace-rows.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { fileError } from "./file-error.ts";
 import type { Shell } from "./shell.ts";
 import { drawPicture } from "./simulate/picture.ts";
 import { showRuns } from "./simulate/progress.ts";
@@ -116,8 +117,7 @@ function pictureFile(file: string, { cwd }: Shell): string {
     if (existsSync(path)) accessSync(path, constants.W_OK);
     if (existsSync(path) && statSync(path).isDirectory()) throw new Error("it is a folder");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`cannot write ${file}: ${reason}`, { field: "svg", cause: error });
+    throw fileError("write", file, error, "svg");
   }
   return path;
 }

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { BUSY, type Fault, faultKinds, isFaultKind, LEADER } from "../../sim/fault/fault.ts";
 import { planOf, type SeedRequest } from "../../sim/fault/run-seed.ts";
 import { type Deed, partiesOf } from "../../sim/fault/workload.ts";
-import { UsageError } from "../usage-error.ts";
+import { fileError } from "../file-error.ts";
 
 const ms = z.number().min(0);
 
@@ -70,8 +70,7 @@ export function readSchedule(path: string, file: string): ScheduledSeed {
     requireParties(request);
     return { request, version };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`cannot use ${file}: ${reason}`, { field: "schedule", cause: error });
+    throw fileError("use", file, error, "schedule");
   }
 }
 
@@ -80,8 +79,7 @@ export function writeSchedule(path: string, file: string, { request, version }: 
   try {
     writeFileSync(path, `${JSON.stringify({ version, ...request }, undefined, 1)}\n`);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`cannot write ${file}: ${reason}`, { cause: error });
+    throw fileError("write", file, error);
   }
 }
 

@@ -5,6 +5,7 @@
 import { appendFileSync, existsSync, readFileSync, truncateSync } from "node:fs";
 import { z } from "zod";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
+import { fileError } from "../file-error.ts";
 import { UsageError } from "../usage-error.ts";
 import type { SeedTerms } from "./request.ts";
 
@@ -70,7 +71,7 @@ export class StateFile {
       this.#wholeBytes = undefined;
       appendFileSync(this.#path, `${JSON.stringify({ version, ...terms, ...report })}\n`);
     } catch (error) {
-      throw this.#cannot("write", error);
+      throw fileError("write", this.#name, error, "state");
     }
   }
 
@@ -78,7 +79,7 @@ export class StateFile {
     try {
       return readFileSync(this.#path, "utf8");
     } catch (error) {
-      throw this.#cannot("read", error);
+      throw fileError("read", this.#name, error, "state");
     }
   }
 
@@ -89,11 +90,6 @@ export class StateFile {
       `line ${number} of ${this.#name} is no seed that \`waggle torture --state\` noted; name another file`,
       { field: "state" },
     );
-  }
-
-  #cannot(what: string, error: unknown): UsageError {
-    const reason = error instanceof Error ? error.message : String(error);
-    return new UsageError(`cannot ${what} ${this.#name}: ${reason}`, { field: "state", cause: error });
   }
 }
 
