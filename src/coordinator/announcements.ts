@@ -57,11 +57,6 @@ export class Announcements {
     return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
   }
 
-  /** Whether anybody announced no longer than 2·T ago that it holds more than `own`, believed or not. */
-  isAnyAhead(own: JournalPoint, { now, timeoutMs }: { now: number; timeoutMs: number }): boolean {
-    return this.#furthest(own, now - limits.announcementTimeouts * timeoutMs) !== undefined;
-  }
-
   #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorBeat | undefined {
     let most: CoordinatorBeat | undefined;
     for (const { beat, monotonicMs } of this.#heardById.values())

@@ -1,18 +1,24 @@
 // Before a candidate sends its election, and each time that it sends it again: does another hold more of the journal by
-// now?
+// now, and does the journal end with the record that the candidate read last?
 //
-// It asked before it campaigned (standby.ts). But where the journal is full, or cannot be reached, it goes on sending
-// for as long as that lasts, and reads nothing meanwhile. Another may be elected, and a power failure take what that
-// one wrote: then the journal would take the election in its place, two leaders of one term, and one's batches lost.
+// It asked the first before it campaigned (standby.ts), and read to the end. But where the journal is full, or cannot
+// be reached, it goes on sending for as long as that lasts, and reads nothing meanwhile. A power failure may take the
+// end of the journal. What another wrote who was elected: then the journal would take the election in its place, two
+// leaders of one term, and one's batches lost. Or a dead record, in whose place the leader writes a batch: then the
+// journal, which counts records and does not compare them, would take the election behind a line that it does not
+// continue.
 //
 //   somebody says that it holds more → waits until the journal goes on, or that is no longer believed
 //                                      (announcements.ts)
-//   nobody does                      → sends
+//   another record stands there      → the campaign is lost
+//   neither                          → sends
 //
 // Not here: a leader that was out of touch (rival-check.ts), and what the journal says (committer.ts).
 
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
+import { requireSameEnd } from "../journal/refill.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Announcements } from "./announcements.ts";
 import type { Timing } from "./timing.ts";
@@ -25,6 +31,7 @@ export interface CandidateCheckDeps {
   readonly timing: Timing;
   /** Up to where it has read the journal. */
   readonly held: JournalPoint;
+  readonly recent: RecentRecords;
   readonly isOver: () => boolean;
 }
 
@@ -35,17 +42,18 @@ export class CandidateCheck {
     this.#deps = deps;
   }
 
-  /** Whether anybody said lately that it holds more. */
+  /** Wherever anybody else may write. */
   get isDue(): boolean {
-    const { journal, announcements, held } = this.#deps;
-    return journal.sharable && announcements.isAnyAhead(held, this.#lately);
+    return this.#deps.journal.sharable;
   }
 
-  /** Resolves when it may send behind `lastSeq`; or when the journal ends elsewhere, which whoever sends finds out. */
+  /** Resolves when it may send behind `lastSeq`; or when the journal ends elsewhere, which whoever sends finds out.
+   *  @throws UnreachableError; JournalDamagedError when another record stands at `lastSeq` than was read there */
   async pass(lastSeq: number): Promise<void> {
-    const { clock, timing, announcements, held, isOver } = this.#deps;
+    const { journal, recent, clock, timing, announcements, held, isOver } = this.#deps;
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
+      if (endSeq !== undefined) await requireSameEnd(journal, recent, lastSeq);
       if (endSeq !== undefined && endSeq !== lastSeq) return;
       if (endSeq === lastSeq && announcements.ahead(held, this.#lately)?.isBelieved !== true) return;
       await new Promise<void>((resolve) => clock.after(timing.beatMs, resolve));

@@ -44,7 +44,6 @@ import { refill, requireSameEnd } from "../journal/refill.ts";
 import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { LostPlaces } from "./lost-places.ts";
-import type { RivalCheck } from "./rival-check.ts";
 
 /** A batch on its way into the journal. */
 export interface PendingBatch {
@@ -87,6 +86,15 @@ export interface CommitterEvents {
   onFull(isFull: boolean, message: string): void;
 }
 
+/** Asked before anything is sent: whether another may lead by now (rival-check.ts, candidate-check.ts). */
+export interface Rivals {
+  /** Whether that is to be asked. */
+  readonly isDue: boolean;
+  /** Resolves when it may be sent behind `lastSeq`, or when the journal goes on behind that, which is to be read first.
+   *  @throws UnreachableError; JournalDamagedError when another record stands at `lastSeq` than was read there */
+  pass(lastSeq: number): Promise<void>;
+}
+
 export interface CommitterDeps {
   readonly journal: Journal;
   readonly clock: Clock;
@@ -94,8 +102,7 @@ export interface CommitterDeps {
   readonly position: ChainPosition;
   /** What stands in the journal up to there; goes on with what is committed. */
   readonly recent: RecentRecords;
-  /** Asked before anything is sent: whether another may lead by now (rival-check.ts, candidate-check.ts). */
-  readonly rivals?: Pick<RivalCheck, "isDue" | "pass">;
+  readonly rivals?: Rivals;
   /** Whether the line that stands in the journal goes through a batch, wherever that stood (saved-end.ts). Default: it
    *  does not. @throws UnreachableError, JournalDamagedError */
   readonly isSaved?: (tail: ChainTail) => Promise<boolean>;
@@ -275,11 +282,7 @@ export class Committer {
         await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);
       if (oldest.storedSeq !== undefined) await this.#proveLine(oldest);
     } catch (cause) {
-      if (cause instanceof JournalDamagedError && (await this.#goBackToTail(oldest)) === false) {
-        const isSaved = await this.isSaved();
-        if (isSaved !== undefined) return void (isSaved ? this.#depose() : this.#halt(cause));
-      }
-      await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
+      if (await this.#endsWith(cause, oldest)) return;
     }
     if (this.#isWaiting) return;
     this.#isResolving = false;
@@ -292,12 +295,34 @@ export class Committer {
   #onceUnrivalled(send: () => void): void {
     if (this.#rivals?.isDue !== true) return send();
     this.#isResolving = true;
-    void this.#rivals.pass(this.#endSeq).then(() => {
-      this.#isResolving = false;
-      if (this.#isOver) return;
-      if (this.#entries[0]?.storedSeq !== undefined) this.#commitPrefix();
-      else this.#resend();
-    });
+    void this.#passRivals(this.#rivals);
+  }
+
+  async #passRivals(rivals: Rivals): Promise<void> {
+    const [oldest] = this.#entries;
+    try {
+      await rivals.pass(this.#endSeq);
+    } catch (cause) {
+      if (oldest === undefined || (await this.#endsWith(cause, oldest))) return;
+    }
+    this.#isResolving = false;
+    if (this.#isOver) return;
+    if (oldest?.storedSeq !== undefined) this.#commitPrefix();
+    else this.#resend();
+  }
+
+  /** The journal was not what it was held to be, or did not answer: whether that is the end of the term. */
+  async #endsWith(cause: unknown, oldest: Entry): Promise<boolean> {
+    if (cause instanceof JournalDamagedError && (await this.#goBackToTail(oldest)) === false) {
+      const isSaved = await this.isSaved();
+      if (isSaved !== undefined) {
+        if (isSaved) this.#depose();
+        else this.#halt(cause);
+        return true;
+      }
+    }
+    await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
+    return false;
   }
 
   /** Behind which place the next append is expected. */
@@ -417,8 +442,8 @@ export class Committer {
     }
     if (this.#isOver) return true;
     if (oldest.batch.startsTerm) {
-      this.#isOver = true;
-      this.#events.onDeposed();
+      this.#depose(); // and what was read there is still held: whoever reads on sees that it was replaced
+      return true;
     }
     this.#goOnBehind(tail.seq);
     this.#recent.forgetBehind(tail.seq);

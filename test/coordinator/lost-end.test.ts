@@ -165,6 +165,33 @@ describe("a candidate whose election found no way to the journal while another w
   });
 });
 
+describe("a candidate whose election found no way to the journal while the leader wrote on", () => {
+  it.each([
+    ["one batch", 1],
+    ["two batches", 2],
+  ])("does not send it behind %s of the leader where it had read a dead record", async (_, batches) => {
+    let isAway = true;
+    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    const candidate = await swarm.startAnother("c2", own);
+    await submit("t1");
+    store.insertRival(Buffer.from("somebody else's"));
+    await clock.settle();
+    const { lastSeq } = store;
+    first.setCutOff(true);
+    submit("t2").catch(() => undefined); // where that one stood
+    await clock.advance(1.5 * timeoutMs); // a candidate by now
+    store.loseTail(1);
+    first.setCutOff(false);
+    while (store.lastSeq < lastSeq + 1) await clock.advance(limits.pulseMs);
+    first.setCutOff(true);
+    store.loseTail(2 - batches);
+    isAway = false;
+    await clock.advance((limits.announcementWaitsMax + 3) * timeoutMs);
+    expect(roleOf(candidate)).toBe("leading");
+    expect([...(candidate.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+  });
+});
+
 describe("a standby whose journal lost its end", () => {
   it("puts it back before it campaigns, when the leader is gone with it", async () => {
     const standby = await swarm.startAnother("c2");
