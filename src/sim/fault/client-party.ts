@@ -34,6 +34,13 @@ export class ClientParty {
     this.machine = habitat.newMachine(character.id);
   }
 
+  /** What it asks for and has not been told to be accepted or refused: it goes on asking. */
+  get submitting(): readonly string[] {
+    return [...this.#open].flatMap((deed) =>
+      deed.does === "submit" ? deed.tasks.map(({ id = "" }) => id) : [],
+    );
+  }
+
   get life(): Life | undefined {
     return this.#life;
   }

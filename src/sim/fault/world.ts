@@ -329,8 +329,10 @@ export class World implements Victims {
     this.#operator.start();
   }
 
+  /** Not while a client asks again for tasks that nobody accepted yet: they may wait for longer than settling takes. */
   #isDone(): boolean {
-    return this.#operator.isDone && this.truth.state.taskById.size === 0;
+    const isSubmitting = () => this.#clients.some(({ submitting }) => submitting.length > 0);
+    return this.#operator.isDone && this.truth.state.taskById.size === 0 && !isSubmitting();
   }
 
   #noteUndone(): void {
@@ -338,10 +340,16 @@ export class World implements Victims {
     const some = [...taskById.values()]
       .slice(0, 5)
       .map(({ spec, state, attempt }) => `${spec.id} ${state}#${attempt}`);
-    const who = this.#operator.isDone ? "" : `; the operator got no answer to: ${this.#operator.waitsFor}`;
+    const unanswered = [
+      ...(this.#operator.isDone ? [] : [`the operator got no answer to: ${this.#operator.waitsFor}`]),
+      ...this.#clients
+        .filter(({ submitting }) => submitting.length > 0)
+        .map(({ id, submitting }) => `${id} still submits ${submitting.slice(0, 5).join(", ")}`),
+    ];
+    const undone = [`${taskById.size} tasks have not ended: ${some.join(", ")}`, ...unanswered];
     this.habitat.found(
       "everything-accepted-ends",
-      `${LIVENESS_MS / 1_000} s after all was well, ${taskById.size} tasks have not ended: ${some.join(", ")}${who}`,
+      `${LIVENESS_MS / 1_000} s after all was well, ${undone.join("; ")}`,
     );
   }
 

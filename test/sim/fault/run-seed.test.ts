@@ -6,8 +6,11 @@ import { encodeBatch } from "../../../src/journal/batch.ts";
 import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
+import { WALL_START_MS } from "../../../src/sim/fault/life.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
+import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
+import type { Deed } from "../../../src/sim/fault/workload.ts";
 import { Random } from "../../../src/sim/random.ts";
 
 const everything = Object.keys(faultKinds) as FaultKind[];
@@ -61,6 +64,36 @@ describe("a seed", () => {
     const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
     expect(findings).toEqual([]);
     expect(occurrences).toMatchObject({ "standby-left-behind": 1, "tail-refilled": 1 });
+  });
+
+  describe("in which a client is cut off", () => {
+    const forMs = 15_000;
+    const notBefore = WALL_START_MS + forMs + 60_000;
+    const payload = payloadOf({ does: "complete", ms: 1, limitMs: 3_000 });
+    const task = { id: "late", kind: "count", project: "acme", payload, timeoutMs: 3_000, notBefore };
+    const deeds: Deed[] = [{ atMs: 9_000, client: "k1", does: "submit", tasks: [task] }];
+    const cutFor = (ms: number): Fault[] => [
+      { kind: "cut", atMs: 8_000, forMs: ms, of: "k1", direction: "up" },
+    ];
+
+    it("goes on for what it submits after all has healed, however long that waits", async () => {
+      const { findings, tasks, virtualMs } = await runSeed(
+        aRequest({ forMs, deeds, schedule: cutFor(7_000) }),
+      );
+      expect(findings).toEqual([]);
+      expect(tasks).toBe(1);
+      expect(virtualMs).toBeGreaterThan(forMs + 60_000);
+    });
+
+    it("finds a submit that is never answered", async () => {
+      const { findings } = await runSeed(aRequest({ forMs, deeds, schedule: cutFor(3_600_000) }));
+      expect(findings).toMatchObject([
+        {
+          check: "everything-accepted-ends",
+          sentence: expect.stringContaining("k1 still submits late"),
+        },
+      ]);
+    });
   });
 
   it.each<[Fault, Occurrence]>([
