@@ -254,6 +254,7 @@ export class Leader {
     );
     this.#pulse();
     this.#scheduleTurn();
+    void this.#rescuer.trimBehindHoles();
   }
 
   /** What was to be told while nobody could be reached was not kept: by now it may not be so any more. */

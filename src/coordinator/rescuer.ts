@@ -78,6 +78,27 @@ export class Rescuer {
     this.#readBack = new ReadBack({ ...deps, committedSeq: leader.committedSeq }, hooks);
   }
 
+  /** Puts on record where the journal is whole, should records be missing: who began from a snapshot that another saved
+   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. To be called
+   *  when the term begins. */
+  async trimBehindHoles(): Promise<void> {
+    const { journal, logger } = this.#deps;
+    const folded = this.#leader.folded();
+    try {
+      const { firstSeq, missing } = await journal.position();
+      if (missing === 0) return;
+      const { state, places, position } = folded;
+      const auditSeq = places.seqOf(state.auditFirstIdx) ?? firstSeq;
+      const lowestSeq = position.seq - limits.holeScanRecordsMax;
+      const holes = { fromSeq: Math.max(auditSeq, lowestSeq), lastSeq: position.seq };
+      const wholeSeq = await firstSeqBehindHoles(holes, this.#deps);
+      if (wholeSeq !== undefined && !this.#leader.isOver())
+        this.#leader.trimAudit(firstIdxFrom(wholeSeq, folded), "hole");
+    } catch (cause) {
+      logger.warn({ err: cause }, unreadableHoles);
+    }
+  }
+
   /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
   look(): void {
     this.#readBack.look();
@@ -195,17 +216,22 @@ export class Rescuer {
   }
 
   /** Where only snapshots were lost, the record is as it was. */
-  async #trimAudit({ position, places }: Folded, loss: LossReason): Promise<void> {
+  async #trimAudit(folded: Folded, loss: LossReason): Promise<void> {
     if (loss === "snapshots-lost" && !this.#hasLostMore) return;
-    const { journal, logger } = this.#deps;
-    const reason = loss === "tail-lost" ? "tail-lost" : "hole";
+    const lastSeq = folded.position.seq;
+    if (loss === "tail-lost") return this.#leader.trimAudit(firstIdxFrom(lastSeq + 1, folded), "tail-lost");
+    const fromSeq = Math.max(1, lastSeq - limits.holeScanRecordsMax);
     try {
-      const firstSeq =
-        reason === "hole" ? await firstSeqBehindHoles(journal, position.seq) : position.seq + 1;
-      const firstIdx = places.firstFrom(firstSeq) ?? batchIndex(position.idx + 1);
-      this.#leader.trimAudit(firstIdx, reason);
+      const wholeSeq = await firstSeqBehindHoles({ fromSeq, lastSeq }, this.#deps);
+      this.#leader.trimAudit(firstIdxFrom(wholeSeq ?? fromSeq, folded), "hole");
     } catch (cause) {
-      logger.warn({ err: cause }, "it could not be read where the journal is whole again");
+      this.#deps.logger.warn({ err: cause }, unreadableHoles);
     }
   }
+}
+
+const unreadableHoles = "it could not be read where the journal is whole again";
+
+function firstIdxFrom(seq: number, { places, position }: Folded): BatchIndex {
+  return places.firstFrom(seq) ?? batchIndex(position.idx + 1);
 }

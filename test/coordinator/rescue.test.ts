@@ -133,6 +133,22 @@ describe("a hole under an unchanged end", () => {
     expect(await tasksAfterRestart()).toBe(4);
   });
 
+  it("whose leader is gone once it saved its state is put on record by who comes after", async () => {
+    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    const gate = aGate();
+    onPut = () => gate.opened;
+    loseRecord(3);
+    await looked();
+    first.setCutOff(true);
+    gate.open();
+    await clock.settle();
+    const next = await swarm.startAnother("c2");
+    await clock.advance(2 * timeoutMs);
+    expect(roleOf(next)).toBe("leading");
+    expect(next.settledState?.auditFirstIdx).toBe(4);
+    expect(next.settledState?.taskById.size).toBe(3);
+  });
+
   it("that is found while another is being saved is saved, too", async () => {
     for (const id of ["t1", "t2", "t3"]) await submit(id);
     const gate = aGate();
