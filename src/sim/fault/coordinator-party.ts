@@ -25,6 +25,7 @@ export class CoordinatorParty {
   #isLeading = false;
   #ledTerm = 0;
   #restartMs = RESTART_MS;
+  #isEnding = false;
 
   constructor(character: CoordinatorCharacter, habitat: Habitat, truth: JournalTruth) {
     this.id = character.id;
@@ -43,11 +44,11 @@ export class CoordinatorParty {
     return this.#isLeading;
   }
 
-  /** Up to which batch it has the journal; undefined while it does not run. Of one that leads: all, for it leads the
-   *  newest term, or was deposed and has not heard of it, and then it is for its successor to put back what both
-   *  lose. */
+  /** Up to which batch it has the journal; undefined while it does not run, or was asked to end: what it has ends with
+   *  it. Of one that leads: all, for it leads the newest term, or was deposed and has not heard of it, and then it is
+   *  for its successor to put back what both lose. */
   get knownIdx(): number | undefined {
-    if (this.#coordinator === undefined) return undefined;
+    if (this.#coordinator === undefined || this.#isEnding) return undefined;
     return this.#isLeading ? Number.POSITIVE_INFINITY : (this.#coordinator.settledState?.idx ?? 0);
   }
 
@@ -88,6 +89,7 @@ export class CoordinatorParty {
   stop(forMs: number): void {
     const coordinator = this.#coordinator;
     this.#restartMs = forMs;
+    this.#isEnding = coordinator !== undefined;
     // Asked within its life, so that one that is killed meanwhile does nothing.
     if (coordinator !== undefined) this.#life?.after(0, "stop", () => void coordinator.stop());
   }
@@ -146,6 +148,7 @@ export class CoordinatorParty {
     this.#life = undefined;
     this.#coordinator = undefined;
     this.#isLeading = false;
+    this.#isEnding = false;
     this.#habitat.engine.after(forMs, "start", () => this.start());
   }
 }

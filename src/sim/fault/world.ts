@@ -270,7 +270,7 @@ export class World implements Victims {
     return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
   }
 
-  /** Whether every coordinator runs and has the journal to its end, and it lacks nothing. */
+  /** Whether every coordinator runs on and has the journal to its end, and it lacks nothing. */
   #isHeldByAll(): boolean {
     const known = this.#coordinators.map(({ knownIdx }) => knownIdx);
     return this.truth.isWhole && known.every((idx) => idx !== undefined && idx >= this.truth.state.idx);

@@ -66,6 +66,22 @@ describe("a seed", () => {
     expect(occurrences).toMatchObject({ "standby-left-behind": 1, "tail-refilled": 1 });
   });
 
+  it("loses no end of the journal that would go with who was asked to end: the other may not reach it", async () => {
+    const faults: readonly Fault[] = [
+      { kind: "server-restart", atMs: 6_000, forMs: 6_000 },
+      { kind: "transfer", atMs: 6_400, forMs: 1_000, of: "leader" },
+      { kind: "tail-cut", atMs: 6_600, forMs: 0, count: 4 },
+      { kind: "cut", atMs: 7_000, forMs: 40_000, of: "c1/journal" },
+    ];
+    const run = (schedule: readonly Fault[]) => runSeed(aRequest({ seed: 10, forMs: 50_000, schedule }));
+    const asked = await run(faults);
+    expect(asked.findings).toEqual([]);
+    expect(asked.occurrences).not.toHaveProperty("tail-cut");
+    const unasked = await run(faults.filter(({ kind }) => kind !== "transfer"));
+    expect(unasked.findings).toEqual([]);
+    expect(unasked.occurrences).toMatchObject({ "tail-cut": 1, "tail-refilled": 1 });
+  });
+
   describe("in which a client is cut off", () => {
     const forMs = 15_000;
     const notBefore = WALL_START_MS + forMs + 60_000;
