@@ -498,6 +498,9 @@ export const limits = {
   explainedDemandsMax: 16,
   /** Reading how tasks ended, for one who awaits them: what is not read by then is asked about again. */
   awaitReadMs: 2_000,
+  /** An outcome that is asked for again and again and not found is said to be lost after so long: by then a leader has
+   *  found the hole, saved its state, and said where the audit begins, which is the better answer. */
+  outcomeMissMs: 10_000,
   /** Batches noted as not found, so that it is known for how long they are not; beyond, the oldest are forgotten. */
   missedBatchesMax: 1_000,
   /** Decoded batches kept for clients that ask how tasks ended. */

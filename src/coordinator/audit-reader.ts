@@ -1,6 +1,7 @@
 // Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. Asynchronous and bounded
 // by a page; nothing is parsed for a page, its batches pass through as bytes. A server that takes over may not know yet
-// what it holds: only what is not found for `limits.journalHoleMs` is taken to be lost.
+// what it holds, and a leader that finds a hole may not have come to say where the audit begins: only what is not found
+// for `limits.outcomeMissMs` is taken to be lost.
 
 import type { Clock } from "../clock.ts";
 import type { EndedTask } from "../core/state.ts";
@@ -103,7 +104,7 @@ export class AuditReader {
     const [oldest] = this.#missByIdx.keys();
     if (this.#missByIdx.size > limits.missedBatchesMax && oldest !== undefined)
       this.#missByIdx.delete(oldest);
-    return nowMs - sinceMs >= limits.journalHoleMs;
+    return nowMs - sinceMs >= limits.outcomeMissMs;
   }
 
   async #batch(idx: BatchIndex): Promise<Batch | undefined> {

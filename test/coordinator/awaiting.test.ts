@@ -73,7 +73,7 @@ describe("reading how a task ended", () => {
   });
 
   it("takes a batch for lost only when it is not found for long: a server that takes over may not know it yet", async () => {
-    for (; nowMs < 1_000 + limits.journalHoleMs; nowMs += 500)
+    for (; nowMs < 1_000 + limits.outcomeMissMs; nowMs += 500)
       await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
     const lost = await reader.outcome(ended, firstIdx).catch((error: unknown) => error);
     expect(lost).toBeInstanceOf(JournalDamagedError);
@@ -84,7 +84,7 @@ describe("reading how a task ended", () => {
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
     nowMs += limits.journalHoleMs + 1;
     await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
-    nowMs += limits.journalHoleMs - 1;
+    nowMs += limits.outcomeMissMs - 1;
     found = { seq: 3, bytes: aBatchThatEnds("t1") };
     expect(await reader.outcome(ended, firstIdx)).toMatchObject({ result: "done" });
   });
