@@ -1,4 +1,4 @@
-// A coordinator's process on one swarm: follows the journal warm (standby.ts), campaigns when it is time
+// A coordinator's process on one swarm: follows the journal warm (follower.ts), campaigns when it is time
 // (campaign.ts), leads while the journal lets it (leader.ts), and stands by again when it is deposed. The charts in
 // machines/ say where it is; this file owns them and does what they call for.
 //
@@ -7,8 +7,8 @@
 // is there; else it stands by. Whoever is refused has lost, and reads on. A leader's state runs ahead of the journal,
 // so that of one that was deposed is thrown away and folded anew; a campaign that is lost changes nothing.
 //
-// Not here: how the journal is read to its end (catch-up.ts), whether what was read may be thrown away (begin-anew.ts),
-// and what coordinators say to each other (announcer.ts).
+// Not here: how the journal is read, and when what was read is thrown away (follower.ts), and what coordinators say to
+// each other (announcer.ts).
 
 import type { Logger } from "pino";
 import { BehaviorSubject, type Observable } from "rxjs";
@@ -16,38 +16,27 @@ import { createActor } from "xstate";
 import { type CoordinatorSignal, coordinatorMachine } from "../../machines/coordinator.ts";
 import { type LeadershipSignal, leadershipMachine } from "../../machines/leadership.ts";
 import type { Clock, Random } from "../clock.ts";
-import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type JournalDamagedError, WaggleError } from "../errors.ts";
-import { type BatchIndex, batchIndex, type SwarmId, type Term } from "../ids.ts";
-import { hashOf } from "../journal/batch.ts";
+import { batchIndex, type SwarmId, type Term } from "../ids.ts";
 import { lostWithinError } from "../journal/faults.ts";
-import type { Journal, JournalRecord } from "../journal/journal.ts";
-import { RecentRecords } from "../journal/recent-records.ts";
-import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
-import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
-import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import type { Journal } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { Announcer } from "./announcer.ts";
-import { type BeginAnewDeps, isOvertaken, mayBeginAnew } from "./begin-anew.ts";
 import { Campaign, type Victory } from "./campaign.ts";
 import { CampaignRoom } from "./campaign-room.ts";
-import { catchUp } from "./catch-up.ts";
 import type { Compaction } from "./compactor.ts";
-import { tellDead } from "./dead-records.ts";
-import { FollowedTime } from "./journal-clock.ts";
+import { Follower } from "./follower.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { JournalWatch } from "./journal-watch.ts";
 import { Leader, type LeaderEnd } from "./leader.ts";
-import { goOnBehind } from "./lost-end.ts";
 import { requireItsJournal } from "./lost-journal.ts";
 import { Queries } from "./queries.ts";
 import { ReadableSnapshots } from "./readable-snapshots.ts";
 import { isSavedByAnother } from "./saved-end.ts";
-import { Standby } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
@@ -109,19 +98,11 @@ class RunningCoordinator implements Coordinator {
   readonly #timing: Timing;
   readonly #subscriptions: Subscription[] = [];
   #resolveClosed: (error: WaggleError | undefined) => void = () => undefined;
-  readonly #followed = new FollowedTime();
-  #recent = new RecentRecords();
   readonly #announcements = new Announcements();
   readonly #announcer: Announcer;
   readonly #readable: ReadableSnapshots;
   readonly #watch: JournalWatch;
-  /** Found while standing by, and not rescued by the leader of then as far as is known. */
-  #hole: JournalDamagedError | undefined;
-  /** The last batch of an end that is lost for good, until it is on record that it is. */
-  #lostEnd: BatchIndex | undefined;
-  #replay = new Replay();
-  #foundSnapshots: FoundSnapshots = { read: undefined, unreadable: [] };
-  #standby: Standby | undefined;
+  readonly #follower: Follower;
   #campaign: Campaign | undefined;
   #campaignRoom: CampaignRoom | undefined;
   #leader: Leader | undefined;
@@ -142,11 +123,28 @@ class RunningCoordinator implements Coordinator {
       ...options,
       subjects: this.#subjects,
       announcements: this.#announcements,
-      held: () => this.#leader?.committed ?? this.#replay.position,
+      held: () => this.#leader?.committed ?? this.#follower.replay.position,
       isLeading: () => this.#leader !== undefined,
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
     this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options.logger);
+    this.#follower = new Follower(
+      {
+        ...options,
+        snapshots: options.compaction?.snapshots,
+        readable: this.#readable,
+        announcer: this.#announcer,
+        announcements: this.#announcements,
+        timing: this.#timing,
+      },
+      {
+        onSilence: () => this.#leadershipSignal({ type: "SILENCE" }),
+        onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
+        onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
+        onTime: () => this.#runFor(),
+        onHalted: (cause) => this.#halt(cause),
+      },
+    );
     this.#watch = new JournalWatch(
       { ...options, readable: this.#readable },
       {
@@ -159,7 +157,7 @@ class RunningCoordinator implements Coordinator {
       room: this.#room,
       subjects: this.#subjects,
       leader: () => this.#leader,
-      replay: () => this.#replay,
+      replay: () => this.#follower.replay,
       standbys: () => this.#standbys,
     });
   }
@@ -169,22 +167,21 @@ class RunningCoordinator implements Coordinator {
   }
 
   get settledState(): SwarmState | undefined {
-    if (this.#leader === undefined) return this.#replay.state;
+    if (this.#leader === undefined) return this.#follower.replay.state;
     return this.#leader.isSettled ? this.#leader.state : undefined;
   }
 
   get heldFromSeq(): number {
-    const { firstSeq, lastSeq } = this.#recent;
-    return lastSeq < this.#replay.position.seq ? Number.POSITIVE_INFINITY : firstSeq;
+    return this.#follower.heldFromSeq;
   }
 
   get silenceMsMax(): number {
-    return this.#followedTiming.silenceMsMax;
+    return this.#follower.timing.silenceMsMax;
   }
 
   async start(): Promise<void> {
     const { transport } = this.#options;
-    await this.#catchUp({ isPatient: false });
+    await this.#follower.begin();
     await this.#watch.begin();
     this.#signal({ type: "READY" });
     this.#subscriptions.push(
@@ -194,7 +191,7 @@ class RunningCoordinator implements Coordinator {
     this.#subscriptions.push(this.#announcer.takePart());
     await transport.flush();
     if (isAlone) this.#runFor();
-    else this.#standBy();
+    else this.#follower.standBy();
     this.#beat();
   }
 
@@ -222,151 +219,36 @@ class RunningCoordinator implements Coordinator {
     cancel();
   }
 
-  // --- following ----------------------------------------------------------------------------------
-
-  /** @param isPatient whether a server that does not answer is waited for */
-  async #catchUp({ isPatient }: { readonly isPatient: boolean }): Promise<void> {
-    const { clock } = this.#options;
-    const heard = this.#announcer.listen();
-    const { timeoutMs } = this.#timing;
-    const lately = () => ({
-      now: clock.monotonicMs(),
-      withinMs: limits.announcementTimeouts * timeoutMs,
-    });
-    try {
-      await catchUp({
-        ...this.#options,
-        ...this.#snapshots,
-        timeoutMs,
-        isPatient,
-        isOver: () => this.#isOver,
-        isLed: () => this.#announcements.isLed(0, lately()),
-        isHeld: ({ term, idx }) =>
-          this.#announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })
-            ?.isBelieved ?? false,
-        onRestored: ({ replay, found }) => {
-          this.#replay = replay;
-          if (!this.#isOnLine(replay)) this.#recent = new RecentRecords();
-          this.#foundSnapshots = found;
-          if (found.read !== undefined) this.#readable.wasRead(found.read);
-        },
-        take: (record) => this.#take(record),
-        goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
-      });
-    } finally {
-      heard.unsubscribe();
-    }
-  }
-
-  /** Whether what is kept of the journal is of the line that was restored, as far as both know. */
-  #isOnLine({ places, position }: Folded): boolean {
-    const seq = places.seqOf(position.idx);
-    const kept = seq === undefined ? undefined : this.#recent.at(seq);
-    return kept === undefined || hashOf(kept.bytes) === position.hash;
-  }
-
-  async #goOnBehind(folded: Folded, lastSeq: number, lost: JournalDamagedError): Promise<void> {
-    await goOnBehind({ folded, lastSeq, lost }, { ...this.#options, ...this.#snapshots });
-    this.#lostEnd = folded.position.idx;
-    this.#recent = new RecentRecords();
-  }
-
-  /** Nobody holds what the journal lost; what this one has folded stands for it. */
-  async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
-    try {
-      await this.#goOnBehind(this.#replay, lastSeq, lost);
-    } catch (cause) {
-      return this.#halt(cause);
-    }
-    await this.#foldAnew();
-  }
-
-  #take(record: JournalRecord): Verdict {
-    const verdict = this.#replay.take(record);
-    const isDead = verdict.kind === "dead";
-    this.#recent.add(record, this.#options.clock.monotonicMs(), { isDead });
-    return verdict;
-  }
+  // --- the start ----------------------------------------------------------------------------------
 
   /** Whether nobody leads, and nobody else is there who might or who holds more of the journal: asks, before it
    *  listens itself. @throws JournalDamagedError where that one's journal is gone */
   async #isAlone(): Promise<boolean> {
     const { journal, logger } = this.#options;
-    const isNew = this.#replay.position.seq === 0;
+    const { position, lastEventType } = this.#follower.replay;
+    const isNew = position.seq === 0;
     const other = journal.sharable ? await this.#announcer.greet() : undefined;
     if (isNew && other !== undefined) await requireItsJournal(other, journal);
     if (isNew && other === undefined) logger.info("nothing was ever written here: a new journal begins");
     if (!journal.sharable) return true;
-    return (isNew || this.#replay.lastEventType === "TermEnded") && other === undefined;
-  }
-
-  #standBy(): void {
-    if (this.#isOver) return;
-    const { id, journal, clock, random, logger, transport } = this.#options;
-    this.#standby = new Standby(
-      {
-        id,
-        journal,
-        clock,
-        random,
-        logger,
-        recent: this.#recent,
-        announcements: this.#announcements,
-        isConnected: () => transport.status() === "connected",
-        position: () => this.#replay.position,
-        timing: () => this.#followedTiming,
-        take: (record) => this.#takeNew(record),
-      },
-      {
-        onSilence: () => this.#leadershipSignal({ type: "SILENCE" }),
-        onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
-        onEndLost: (lastSeq, error) => void this.#endLost(lastSeq, error),
-        onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
-        onTime: () => this.#runFor(),
-        onHalted: (cause) => void this.#foldAnewOrHalt(cause),
-      },
-    );
-  }
-
-  /** A record that was just written. */
-  #takeNew(record: JournalRecord): Verdict {
-    const verdict = this.#take(record);
-    this.#followed.read(this.#replay.state.at, this.#options.clock.monotonicMs());
-    if (verdict.kind === "dead") tellDead(this.#options.logger, record, verdict.reason);
-    else
-      for (const event of verdict.batch.events)
-        if (event.type === "AuditTrimmed") this.#sawTrimmed(event.reason);
-    if (verdict.kind === "dead" && verdict.reason === "broken-chain") void this.#lookBehind(record);
-    return verdict;
-  }
-
-  #sawTrimmed(reason: TrimReason): void {
-    if (reason === "hole") this.#hole = undefined;
-    if (reason === "tail-lost") this.#lostEnd = undefined;
-  }
-
-  /** By the T of the term that it leads or follows; of its own while there is none. */
-  get #followedTiming(): Timing {
-    const { leaderTimeoutMs } = this.#replay.state;
-    return leaderTimeoutMs === 0 ? this.#timing : timingOf(leaderTimeoutMs);
+    return (isNew || lastEventType === "TermEnded") && other === undefined;
   }
 
   // --- leading ------------------------------------------------------------------------------------
 
   #runFor(): void {
-    this.#standby = undefined;
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" }, { type: "HEALED" });
-    const { position, state } = this.#replay;
+    const { replay, recent, time, timing } = this.#follower;
     this.#campaign = new Campaign(
       {
         ...this.#options,
         timeoutMs: this.#timing.timeoutMs,
-        timing: this.#followedTiming,
+        timing,
         announcements: this.#announcements,
-        position,
-        lastAt: state.at,
-        recent: this.#recent,
-        followed: this.#followed,
+        position: replay.position,
+        lastAt: replay.state.at,
+        recent,
+        followed: time,
         isSaved: (tail) =>
           isSavedByAnother(tail, { journal: this.#options.journal, readable: this.#readable }),
       },
@@ -382,7 +264,8 @@ class RunningCoordinator implements Coordinator {
   /** Who leads is left to lead and to make room, as by a standby; nothing of the campaign was stored. */
   #campaignIsFull(): void {
     const { compaction } = this.#options;
-    if (this.#announcements.isLed(this.#replay.position.term, this.#lately)) {
+    const { replay, lately } = this.#follower;
+    if (this.#announcements.isLed(replay.position.term, lately)) {
       this.#campaign?.abandon();
       return this.#lost();
     }
@@ -390,11 +273,8 @@ class RunningCoordinator implements Coordinator {
     this.#campaignRoom = new CampaignRoom({
       ...this.#options,
       compaction,
-      replay: this.#replay,
-      onFound: (found) => {
-        this.#foundSnapshots = found;
-        if (found.read !== undefined) this.#readable.wasRead(found.read);
-      },
+      replay,
+      onFound: (found) => this.#follower.sawSnapshots(found),
     });
   }
 
@@ -407,45 +287,47 @@ class RunningCoordinator implements Coordinator {
   #lead(victory: Victory): void {
     this.#endCampaign();
     this.#leadershipSignal({ type: "WON" });
-    for (const record of victory.records) this.#takeNew(record);
+    for (const record of victory.records) this.#follower.take(record);
     this.#leadershipSignal({ type: "REPLAYED" });
     this.#signal({ type: "ELECTED" });
+    const { replay, recent, foundSnapshots } = this.#follower;
     const deps = {
       ...this.#options,
       subjects: this.#subjects,
       room: this.#room,
-      recent: this.#recent,
-      foundSnapshots: this.#foundSnapshots,
+      recent,
+      foundSnapshots,
       readable: this.#readable,
       announcements: this.#announcements,
       timing: this.#timing,
       standbys: () => this.#standbys,
     };
-    this.#leader = new Leader(deps, this.#replay, victory, (end) => this.#leaderEnded(end));
+    this.#leader = new Leader(deps, replay, victory, (end) => this.#leaderEnded(end));
     this.#options.logger.info({ term: this.#leader.term }, "leading");
     this.#leader.begin();
     this.#announcer.announce({ began: true });
     this.#role.next("leading");
-    if (this.#lostEnd !== undefined) this.#leader.trimAudit(batchIndex(this.#lostEnd + 1), "tail-lost");
-    this.#lostEnd = undefined;
-    if (this.#hole !== undefined) this.#foundHole(this.#hole);
+    const { hole, lostEnd } = this.#follower.takeLosses();
+    if (lostEnd !== undefined) this.#leader.trimAudit(batchIndex(lostEnd + 1), "tail-lost");
+    if (hole !== undefined) this.#foundHole(hole);
   }
 
   /** Whoever leads rescues what was lost; a standby remembers it, should it come to lead. */
   #foundHole(lost: JournalDamagedError): void {
-    this.#hole = this.#leader === undefined ? lost : undefined;
-    this.#leader?.rescue(lost);
+    if (this.#leader === undefined) this.#follower.sawHole(lost);
+    else this.#leader.rescue(lost);
   }
 
   #lost(): void {
     this.#endCampaign();
     this.#options.logger.info("another coordinator leads");
     this.#leadershipSignal({ type: "REFUSED" });
-    this.#standBy();
+    this.#follower.standBy();
   }
 
   #leaderEnded(end: LeaderEnd): void {
-    if (this.#leader !== undefined) this.#followed.read(this.#leader.now, this.#options.clock.monotonicMs());
+    if (this.#leader !== undefined)
+      this.#follower.time.read(this.#leader.now, this.#options.clock.monotonicMs());
     this.#leader = undefined;
     if (end.kind === "halted") return this.#halt(end.error);
     if (end.kind === "ended" || this.#isStopping) return this.#end(undefined);
@@ -454,72 +336,17 @@ class RunningCoordinator implements Coordinator {
     this.#role.next("standing-by");
     if (end.kind === "deposed") {
       this.#options.logger.warn("deposed: another coordinator leads");
-      void this.#foldAnew();
+      void this.#follower.foldAnew();
     } else {
       this.#options.logger.info("handed over: standing by");
-      this.#replay = new Replay(end.folded);
+      this.#follower.goOnFrom(end.folded);
       this.#announcer.announce();
-      this.#standBy();
+      this.#follower.standBy();
     }
   }
 
   get #standbys(): readonly string[] {
-    return this.#announcements.standbys(this.#lately);
-  }
-
-  /** Coordinators that were heard within T are there. */
-  get #lately() {
-    return { now: this.#options.clock.monotonicMs(), withinMs: this.#followedTiming.timeoutMs };
-  }
-
-  /** The speculative state is thrown away and folded anew from the journal. */
-  async #foldAnew(): Promise<void> {
-    this.#replay = new Replay();
-    try {
-      await this.#catchUp({ isPatient: true });
-      this.#standBy();
-    } catch (cause) {
-      this.#halt(cause);
-    }
-  }
-
-  /** What stood where we were is purged, lost or replaced. */
-  async #foldAnewOrHalt(cause: unknown): Promise<void> {
-    if (!(await mayBeginAnew(cause, this.#beginAnewDeps))) return this.#halt(cause);
-    this.#options.logger.warn({ err: cause }, "the journal cannot be read on: beginning anew");
-    await this.#foldAnew();
-  }
-
-  get #beginAnewDeps(): BeginAnewDeps {
-    return {
-      ...this.#options,
-      readable: this.#readable,
-      recent: () => this.#recent,
-      folded: () => this.#replay,
-      isLed: () => this.#announcements.isLed(0, this.#lately),
-      isOver: () => this.#isOver,
-    };
-  }
-
-  get #snapshots(): { readonly snapshots?: SnapshotStore } {
-    const { compaction } = this.#options;
-    return compaction === undefined ? {} : { snapshots: compaction.snapshots };
-  }
-
-  /** Batches may have been lost for good before this record, and a snapshot been written in their place; or what we
-   *  read before it was replaced. */
-  async #lookBehind(record: JournalRecord): Promise<void> {
-    const standby = this.#standby;
-    const hasStrayed = this.#replay.strayedAtSeq !== undefined;
-    const mustBegin = hasStrayed || (await isOvertaken(this.#beginAnewDeps).catch(() => false)); // asked again at the next
-    // Of several such records, or where it has just halted or campaigns, one begins anew.
-    if (!mustBegin || standby === undefined || standby !== this.#standby || standby.isOver) return;
-    standby.end();
-    this.#options.logger.warn(
-      { seq: record.seq },
-      "the journal goes on behind what was not read: beginning anew",
-    );
-    await this.#foldAnew();
+    return this.#announcements.standbys(this.#follower.lately);
   }
 
   // --- other coordinators -------------------------------------------------------------------------
@@ -528,7 +355,7 @@ class RunningCoordinator implements Coordinator {
   #beat(): void {
     this.#announcer.announce();
     this.#watch.look();
-    this.#cancelBeat = this.#options.clock.after(this.#followedTiming.beatMs, () => this.#beat());
+    this.#cancelBeat = this.#options.clock.after(this.#follower.timing.beatMs, () => this.#beat());
   }
 
   // --- endings ------------------------------------------------------------------------------------
@@ -563,7 +390,7 @@ class RunningCoordinator implements Coordinator {
   #end(error: WaggleError | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#standby?.end();
+    this.#follower.end();
     this.#campaign?.abandon();
     this.#endCampaign();
     this.#watch.stop();
