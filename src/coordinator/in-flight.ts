@@ -1,5 +1,6 @@
 // The newest part of a term's chain: what the state contains and the journal may not, each batch with all that is held
-// back until it is committed. Not here: how it gets into the journal (committer.ts), and what is done then (leader.ts).
+// back until it is committed. Not here: how it gets into the journal (committer.ts), and what is done then
+// (commits.ts).
 
 import type { EventType } from "../core/event.ts";
 import type { Turn } from "../core/step.ts";

@@ -6,16 +6,13 @@
 // state, plans assignments, and appends one batch for all of it. The state runs ahead of the journal by at most
 // two batches; when an append is refused, this object, its state included, is thrown away.
 //
-// The rule: nothing leaves before its commit. Effects, events and answers of a turn are held with its batch, and
-// so is every answer that was only read from the state: it leaves with the newest batch that this state contains.
-// Where no batch is in flight, the leader must be able to show an append that was acknowledged and *sent* less
-// than 0.8·T ago (trust.ts), or it appends a beat first and answers with that.
+// The rule: nothing leaves before its commit (commits.ts). What a turn decided is visible here at once, and to nobody
+// else.
 //
 // Ends: deposed (another term stands in the journal), halted (an invariant broke, or the journal is damaged),
 // or ended of its own accord (`end`), which says so in the journal so that a standby need not wait.
 //
-// Not here: what is in flight (in-flight.ts), how it is committed (committer.ts), and what is done where the journal
-// lost records (rescuer.ts).
+// Not here: how turns are committed, and what is done where the journal lost records (commits.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
@@ -26,9 +23,9 @@ import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
-import type { Journal, JournalRecord } from "../journal/journal.ts";
+import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import type { DeadReason, Folded, Replay } from "../journal/replay.ts";
+import type { Folded, Replay } from "../journal/replay.ts";
 import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
@@ -41,17 +38,15 @@ import type { Announcements } from "./announcements.ts";
 import { AuditReader } from "./audit-reader.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
-import { Committer, type PendingBatch, type Stored } from "./committer.ts";
+import { Commits } from "./commits.ts";
 import { type Compaction, type CompactionStatus, Compactor } from "./compactor.ts";
-import { tellDead } from "./dead-records.ts";
 import { DueTimer } from "./due-timer.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { HandOver } from "./hand-over.ts";
-import { endsTerm, type Held, InFlight } from "./in-flight.ts";
+import { endsTerm, type Held } from "./in-flight.ts";
 import { type Commit, Inbox, type InboxEntry } from "./inbox.ts";
 import type { JournalClock } from "./journal-clock.ts";
 import { type JournalRoom, roomFields } from "./journal-room.ts";
-import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import { Monitor } from "./monitor.ts";
 import { Outbox } from "./outbox.ts";
 import { Presences } from "./presence.ts";
@@ -59,12 +54,7 @@ import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Requests } from "./requests.ts";
-import { Rescue } from "./rescue.ts";
-import { Rescuer } from "./rescuer.ts";
-import { RivalCheck } from "./rival-check.ts";
-import { isSavedByAnother } from "./saved-end.ts";
 import type { Timing } from "./timing.ts";
-import { Trust } from "./trust.ts";
 import { takeCommands, takeEntries } from "./turn-intake.ts";
 
 export interface LeaderDeps {
@@ -113,9 +103,7 @@ export class Leader {
   readonly #dueTimer: DueTimer;
   readonly #time: JournalClock;
   readonly #inbox = new Inbox();
-  readonly #inFlight: InFlight;
-  readonly #trust: Trust;
-  readonly #committer: Committer;
+  readonly #commits: Commits;
   readonly #outbox: Outbox;
   readonly #publisher: EventPublisher;
   readonly #compactor: Compactor | undefined;
@@ -140,8 +128,6 @@ export class Leader {
   #cancelPulse: (() => void) | undefined;
   #pulseMonotonicMs: number;
   readonly #refusals: RefusalTally;
-  readonly #rescue: Rescue;
-  readonly #rescuer: Rescuer;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
@@ -154,29 +140,12 @@ export class Leader {
     this.#wake = new Wake(replay.state);
     this.#dueTimer = new DueTimer(clock, () => this.#scheduleTurn());
     this.term = replay.position.term;
-    this.#inFlight = new InFlight(replay);
-    this.#trust = new Trust(deps, victory.sentMonotonicMs);
     this.#time = victory.time;
     this.#victory = victory;
     this.#onEnd = onEnd;
     const now = clock.monotonicMs();
     this.#pulseMonotonicMs = now;
     this.#refusals = new RefusalTally(now);
-    this.#rescue = new Rescue(deps, deps.compaction?.snapshots, (manifest) =>
-      this.#compactor?.saved(manifest),
-    );
-    this.#rescuer = new Rescuer(deps, this.#rescue, {
-      isOver: () => this.#isOver,
-      isSettled: () => this.isSettled,
-      committedSeq: () => replay.places.seqOf(this.committed.idx) ?? deps.recent.lastSeq,
-      folded: (seq) => this.#folded(seq),
-      continueBehind: (seq) => this.#committer.continueBehind(seq),
-      appendBeat: () => this.#appendBeat(),
-      resume: () => this.#scheduleTurn(),
-      trimAudit: (firstIdx, reason) => this.trimAudit(firstIdx, reason),
-      forked: (error) => void this.#forked(error),
-      broke: (cause) => this.#broke(cause),
-    });
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
     this.reader = new AuditReader(journal, replay.places, clock);
@@ -198,43 +167,14 @@ export class Leader {
       reader: this.reader,
       refusals: this.#refusals,
       enqueue: (entry) => this.enqueue(entry),
-      isTrusted: () => this.#isTrusted(),
+      isTrusted: () => this.#commits.isTrusted,
       auditFirstIdx: () => this.auditFirstIdx,
       stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });
     this.#requests = new Requests(subjects, deps.random, this.desk);
     this.#compactor = this.#startCompactor();
-    const { position } = replay;
-    this.#committer = new Committer(
-      {
-        journal,
-        clock,
-        position,
-        recent: deps.recent,
-        rivals: new RivalCheck({
-          ...deps,
-          term: this.term,
-          provenMonotonicMs: () => this.#trust.provenMonotonicMs,
-          isOver: () => this.#isOver,
-        }),
-        isSaved: (tail) => isSavedByAnother(tail, deps),
-      },
-      {
-        onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
-        onDead: (record, reason) => this.#sawDead(record, reason),
-        onRefilled: (records) => {
-          tellRefilled(deps.logger, records);
-          this.#rescuer.lookSoon();
-        },
-        onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescuer.saveLostTail(lastSeq, error)),
-        onTailKeptOut: (cause) => tellKeptOut(deps.logger, cause),
-        onPlaceLost: (error) => this.rescue(error),
-        onDeposed: () => this.#finish({ kind: "deposed" }),
-        onHalted: (error) => this.#finish({ kind: "halted", error }),
-        onFull: (isFull, message) => this.#sawFull(isFull, message),
-      },
-    );
+    this.#commits = this.#startCommits();
   }
 
   /** Takes office: tells again what was not confirmed, and takes requests. */
@@ -254,7 +194,7 @@ export class Leader {
     );
     this.#pulse();
     this.#scheduleTurn();
-    void this.#rescuer.trimBehindHoles();
+    this.#commits.begin();
   }
 
   /** What was to be told while nobody could be reached was not kept: by now it may not be so any more. */
@@ -293,11 +233,11 @@ export class Leader {
 
   /** Whether all that the state contains is committed. */
   get isSettled(): boolean {
-    return this.#inFlight.newest === undefined;
+    return this.#commits.isSettled;
   }
 
   get committed(): Commit {
-    return this.#inFlight.committed;
+    return this.#commits.committed;
   }
 
   /** Journal time. */
@@ -306,7 +246,7 @@ export class Leader {
   }
 
   get journalId(): string {
-    return this.#inFlight.journalId;
+    return this.#commits.journalId;
   }
 
   /** Puts an entry before the next turn. @returns false when the inbox is full */
@@ -328,7 +268,7 @@ export class Leader {
 
   /** The journal lost records that a restart would read, under an unchanged end. */
   rescue(lost: JournalDamagedError): void {
-    this.#rescuer.saveAtRest("hole", lost);
+    this.#commits.rescue("hole", lost);
   }
 
   /** The journal lost records that nobody can read any more: the audit begins at `firstIdx`. */
@@ -340,6 +280,42 @@ export class Leader {
   /** Ends at once, leaving what is in flight as it is. */
   abandon(): void {
     this.#finish({ kind: "ended" });
+  }
+
+  // --- its parts ----------------------------------------------------------------------------------
+
+  #startCommits(): Commits {
+    const { compaction, room } = this.#deps;
+    const deps = { ...this.#deps, term: this.term, snapshots: compaction?.snapshots };
+    return new Commits(deps, this.#replay, this.#victory.sentMonotonicMs, {
+      isOver: () => this.#isOver,
+      appendBeat: () => this.#appendBeat(),
+      resume: () => this.#scheduleTurn(),
+      trimAudit: (firstIdx, reason) => this.trimAudit(firstIdx, reason),
+      onStored: ({ turn }, record) => {
+        room.stored(record.bytes);
+        this.#compactor?.committed(turn.recorded, record);
+      },
+      onSaved: (manifest) => this.#compactor?.saved(manifest),
+      tell: (held, commit) => this.#tell(held, commit),
+      answer: (entries) => this.#answer(entries),
+      onCommitted: (held) => this.#committed(held),
+      onFull: (isFull, message) => this.#sawFull(isFull, message),
+      onDeposed: () => this.#finish({ kind: "deposed" }),
+      onBroken: (cause) => this.#broke(cause),
+    });
+  }
+
+  #startCompactor(): Compactor | undefined {
+    const { compaction } = this.#deps;
+    if (compaction === undefined) return undefined;
+    return new Compactor({ ...this.#deps, ...compaction }, this.#replay, {
+      ask: (command) => {
+        this.#own.push(command);
+        this.#scheduleTurn();
+      },
+      onLost: (error) => this.#commits.rescue("snapshots-lost", error),
+    });
   }
 
   // --- the turn -----------------------------------------------------------------------------------
@@ -354,9 +330,7 @@ export class Leader {
   }
 
   #runTurn(): void {
-    if (this.#isOver || !this.#committer.hasRoom) return; // a commit runs the next one
-    if (this.#rescue.holdsTurns) return; // its end does
-    if (this.#inFlight.hasTermEnd) return; // nothing follows a term's end
+    if (this.#isOver || !this.#commits.takesTurns) return;
     this.#guarded(() => {
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
       if (isLast) return this.#endTerm();
@@ -369,7 +343,7 @@ export class Leader {
   #appendTurn({ last }: { readonly last?: Command } = {}): void {
     const startedMs = this.#deps.clock.monotonicMs();
     const at = this.#time.now();
-    const turn = new Turn(this.#state, at, this.#inFlight.nextIdx, this.#planner);
+    const turn = new Turn(this.#state, at, this.#commits.nextIdx, this.#planner);
     const entries: InboxEntry[] = [];
     const isLate = () => this.#deps.clock.monotonicMs() - startedMs > limits.turnMsMax;
     const waiting = { inbox: this.#inbox, state: this.#state, isLate, done: entries };
@@ -380,49 +354,13 @@ export class Leader {
     if (last !== undefined) turn.take(last);
     this.mirrors.sync(this.#state, turn.touchedAgents);
     this.#wake.touch(turn.touchedAgents);
-    this.#commitTurn({ turn, at, entries });
+    this.#commits.take({ turn, at, entries });
     this.#dueTimer.set(this.#wake.nextAt(at), at);
     if (!tookAll || !didDue || !didPlan) this.#scheduleTurn();
     this.#noteTurnLength(startedMs);
   }
 
-  #commitTurn(held: Held): void {
-    if (held.turn.recorded.length === 0 && held.entries.length > 0 && !this.#mayAnswerNow())
-      held.turn.take({ type: "RenewTerm" });
-    if (held.turn.recorded.length > 0) return this.#append(held);
-    const { newest } = this.#inFlight;
-    if (newest !== undefined) newest.entries.push(...held.entries);
-    else this.#answer(held.entries);
-  }
-
-  /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. */
-  #mayAnswerNow(): boolean {
-    return this.isSettled ? this.#isTrusted() : this.#trust.willBeProven;
-  }
-
-  /** Whether something definite may be said without a commit. */
-  #isTrusted(): boolean {
-    return this.#rescue.phase === "none" && this.#trust.isProven;
-  }
-
-  #append(held: Held): void {
-    const batch = this.#inFlight.add(held);
-    this.#trust.appended();
-    this.#committer.append(batch);
-  }
-
-  #committed(batch: PendingBatch, stored: Stored | undefined): void {
-    const held = this.#inFlight.take(batch);
-    if (held === undefined) return this.#broke(new InvariantError("every committed batch was held"));
-    if (stored !== undefined) {
-      this.#replay.places.add(batch.idx, stored.seq);
-      this.#trust.acknowledged(stored.sentMonotonicMs);
-      this.#deps.room.stored(batch.bytes.length);
-      this.#compactor?.committed(held.turn.recorded, { seq: stored.seq, bytes: batch.bytes.length });
-    }
-    const commit = this.committed;
-    this.#rescue.tell(() => this.#tell(held, commit));
-    this.#rescuer.committed();
+  #committed(held: Held): void {
     if (this.#phase === "ending" && endsTerm(held)) this.#hasEnded();
     else this.#scheduleTurn();
   }
@@ -432,18 +370,6 @@ export class Leader {
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);
     this.monitor.committed(held.turn.recorded);
-  }
-
-  #startCompactor(): Compactor | undefined {
-    const { compaction } = this.#deps;
-    if (compaction === undefined) return undefined;
-    return new Compactor({ ...this.#deps, ...compaction }, this.#replay, {
-      ask: (command) => {
-        this.#own.push(command);
-        this.#scheduleTurn();
-      },
-      onLost: (error) => this.#rescuer.saveAtRest("snapshots-lost", error),
-    });
   }
 
   #answer(entries: readonly InboxEntry[]): void {
@@ -460,20 +386,16 @@ export class Leader {
     const transfer = this.#handOver.accepted;
     if (transfer === undefined) return this.#finish({ kind: "ended" });
     transfer.answer({ ok: true, ...this.committed });
-    this.#finish({ kind: "handed-over", folded: this.#folded() });
-  }
-
-  #folded(seq = this.#committer.lastSeq): Folded {
-    return this.#inFlight.folded(seq);
+    this.#finish({ kind: "handed-over", folded: this.#commits.folded() });
   }
 
   // --- what only time brings ----------------------------------------------------------------------
 
   #appendBeat(): void {
     const at = this.#time.now();
-    const turn = new Turn(this.#state, at, this.#inFlight.nextIdx, this.#planner);
+    const turn = new Turn(this.#state, at, this.#commits.nextIdx, this.#planner);
     turn.take({ type: "RenewTerm" });
-    this.#commitTurn({ turn, at, entries: [] });
+    this.#commits.take({ turn, at, entries: [] });
   }
 
   #pulse(): void {
@@ -483,9 +405,9 @@ export class Leader {
     const isLate = now - this.#pulseMonotonicMs > pulseLateMs + pulseMs;
     const isConnected = this.#deps.transport.status() === "connected";
     if (isLate || !isConnected) this.presences.restart(this.#state);
-    if (!isConnected) this.#rescuer.lookSoon(); // once it is: the server may have lost something
+    if (!isConnected) this.#commits.lookSoon(); // once it is: the server may have lost something
     this.#pulseMonotonicMs = now;
-    if (this.#rescue.takesBeats && this.#beat(now).length > 0) this.#appendBeat();
+    if (this.#commits.takesBeats && this.#beat(now).length > 0) this.#appendBeat();
     // While what an earlier pulse found is undecided, finding it again would only pile up.
     if (this.#own.length === 0) {
       const overdue = this.presences.overdue(this.#state, this.#jitter);
@@ -495,7 +417,7 @@ export class Leader {
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0 || (this.#isHeldBack && !this.#deps.room.isTight)) this.#scheduleTurn();
     this.#deps.room.look();
-    this.#rescuer.look();
+    this.#commits.look();
     this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
   }
@@ -503,16 +425,11 @@ export class Leader {
   /** An idle leader shows that it lives, where somebody stands by. */
   #beat(now: number): Command[] {
     const { beatMs, pulseMs } = this.#deps.timing;
-    const isIdle = this.isSettled && now - this.#trust.appendedMonotonicMs >= beatMs - pulseMs;
+    const isIdle = this.isSettled && now - this.#commits.appendedMonotonicMs >= beatMs - pulseMs;
     return this.#deps.journal.sharable && isIdle ? [{ type: "RenewTerm" }] : [];
   }
 
   // --- endings and alarms -------------------------------------------------------------------------
-
-  #sawDead(record: JournalRecord, reason: DeadReason): void {
-    this.#replay.deadRecords += 1;
-    tellDead(this.#deps.logger, record, reason);
-  }
 
   #sawFull(isFull: boolean, message: string): void {
     const { logger, room } = this.#deps;
@@ -554,13 +471,6 @@ export class Leader {
     this.#finish({ kind: "halted", error });
   }
 
-  /** Another batch stands where one of ours was acknowledged. Where nobody answers, the next look finds it again. */
-  async #forked(error: JournalDamagedError): Promise<void> {
-    const isSaved = await this.#committer.isSaved();
-    if (isSaved === true) this.#finish({ kind: "deposed" });
-    if (isSaved === false) this.#broke(error);
-  }
-
   #unsubscribe(): void {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     this.#subscriptions = [];
@@ -574,8 +484,7 @@ export class Leader {
     this.#cancelPulse?.();
     this.#compactor?.end();
     this.#dueTimer.stop();
-    this.#committer.stop();
-    this.#rescuer.stop();
+    this.#commits.stop();
     this.#onEnd(end);
   }
 }

@@ -131,11 +131,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "answers-before-the-commit",
     breaks: "What was only read from a state that runs ahead of the journal is said at once.",
-    file: "src/coordinator/leader.ts",
+    file: "src/coordinator/commits.ts",
     edits: [
       {
-        find: "if (newest !== undefined) newest.entries.push(...held.entries);\n    else this.#answer",
-        replace: "void newest;\n    this.#answer",
+        find: "if (newest !== undefined) newest.entries.push(...held.entries);\n    else this.#hooks.answer",
+        replace: "void newest;\n    this.#hooks.answer",
       },
     ],
   },
@@ -145,21 +145,21 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader.ts",
     edits: [
       {
-        find: "    const batch = this.#inFlight.add(held);\n",
+        find: "    this.#commits.take({ turn, at, entries });\n",
         replace:
-          "    const batch = this.#inFlight.add(held);\n    this.#outbox.perform(held.turn.effects, this.committed);\n",
+          "    this.#outbox.perform(turn.effects, this.committed);\n    this.#commits.take({ turn, at, entries });\n",
       },
     ],
   },
   {
     name: "answers-when-deposed",
     breaks: "A deposed leader answers for batches that never came to be.",
-    file: "src/coordinator/leader.ts",
+    file: "src/coordinator/commits.ts",
     edits: [
       {
-        find: '    this.#phase = "over";\n',
+        find: "      onDeposed: () => this.#hooks.onDeposed(),\n",
         replace:
-          '    this.#phase = "over";\n    if (end.kind === "deposed")\n      for (let held; (held = this.#inFlight.take(this.committed)) !== undefined; ) this.#answer(held.entries);\n',
+          "      onDeposed: () => {\n        this.#hooks.onDeposed();\n        for (let held; (held = this.#inFlight.take(this.committed)) !== undefined; ) this.#hooks.answer(held.entries);\n      },\n",
       },
     ],
   },

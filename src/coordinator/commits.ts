@@ -1,0 +1,269 @@
+// The way of a leader's turns to their commits, in order, and what is held back until then.
+//
+//   turn → batch in flight (in-flight.ts) → journal (committer.ts) → committed → told
+//
+// The rule: nothing leaves before its commit. Effects, events and answers of a turn are held with its batch, and
+// so is every answer that was only read from the state: it leaves with the newest batch that this state contains.
+// Where no batch is in flight, the leader must be able to show an append that was acknowledged and *sent* less
+// than 0.8·T ago (trust.ts), or it appends a beat first and answers with that.
+//
+// While the journal may have lost records, what is committed is not told either, and while the state is saved that
+// stands for them, no turn is taken (rescue.ts, rescuer.ts). Not here: what a turn is, and what is told (leader.ts).
+
+import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
+import type { TrimReason } from "../core/event.ts";
+import { InvariantError, type JournalDamagedError } from "../errors.ts";
+import type { BatchIndex, Term } from "../ids.ts";
+import type { Journal, JournalRecord } from "../journal/journal.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
+import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts";
+import type { Manifest } from "../journal/snapshot/manifest.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import type { Announcements } from "./announcements.ts";
+import { Committer, type PendingBatch, type Stored } from "./committer.ts";
+import { tellDead } from "./dead-records.ts";
+import { type Held, InFlight } from "./in-flight.ts";
+import type { Commit, InboxEntry } from "./inbox.ts";
+import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
+import { type LossReason, Rescue } from "./rescue.ts";
+import { Rescuer } from "./rescuer.ts";
+import { RivalCheck } from "./rival-check.ts";
+import { isSavedByAnother } from "./saved-end.ts";
+import type { Timing } from "./timing.ts";
+import { Trust } from "./trust.ts";
+
+export interface CommitsDeps {
+  readonly term: Term;
+  readonly timing: Timing;
+  readonly journal: Journal;
+  readonly recent: RecentRecords;
+  /** Absent where there are none: then nothing can be rescued. */
+  readonly snapshots: SnapshotStore | undefined;
+  readonly readable: ReadableSnapshots;
+  /** Of the other coordinators. */
+  readonly announcements: Announcements;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What is asked of the leader whose turns are committed, and what it is told. */
+export interface CommitsHooks {
+  readonly isOver: () => boolean;
+  /** A turn that does nothing but renew the term. */
+  readonly appendBeat: () => void;
+  /** Turns are taken again. */
+  readonly resume: () => void;
+  /** Puts on record from which batch on the journal is whole. */
+  readonly trimAudit: (firstIdx: BatchIndex, reason: TrimReason) => void;
+  /** A batch is stored. @param bytes of its record */
+  readonly onStored: (held: Held, record: { readonly seq: number; readonly bytes: number }) => void;
+  /** A snapshot of the state is durable. */
+  readonly onSaved: (manifest: Manifest) => void;
+  /** A batch is committed: tells what was held back with it, perhaps some time later. */
+  readonly tell: (held: Held, commit: Commit) => void;
+  /** Nothing is in flight: answers what was only read. */
+  readonly answer: (entries: readonly InboxEntry[]) => void;
+  /** A batch is committed: there is room for the next turn. */
+  readonly onCommitted: (held: Held) => void;
+  /** No room in the journal; said once until there is room again. */
+  readonly onFull: (isFull: boolean, message: string) => void;
+  /** Another leads: nothing uncommitted will ever be. */
+  readonly onDeposed: () => void;
+  /** The term cannot go on. */
+  readonly onBroken: (cause: unknown) => void;
+}
+
+export class Commits {
+  readonly #deps: CommitsDeps;
+  readonly #replay: Replay;
+  readonly #hooks: CommitsHooks;
+  readonly #inFlight: InFlight;
+  readonly #trust: Trust;
+  readonly #committer: Committer;
+  readonly #rescue: Rescue;
+  readonly #rescuer: Rescuer;
+
+  /** @param replay up to and with the term's own `TermStarted`
+   *  @param provenMonotonicMs when the term's start was sent */
+  constructor(deps: CommitsDeps, replay: Replay, provenMonotonicMs: number, hooks: CommitsHooks) {
+    this.#deps = deps;
+    this.#replay = replay;
+    this.#hooks = hooks;
+    this.#inFlight = new InFlight(replay);
+    this.#trust = new Trust(deps, provenMonotonicMs);
+    this.#rescue = new Rescue(deps, deps.snapshots, hooks.onSaved);
+    this.#rescuer = new Rescuer(deps, this.#rescue, {
+      isOver: hooks.isOver,
+      isSettled: () => this.isSettled,
+      committedSeq: () => replay.places.seqOf(this.committed.idx) ?? deps.recent.lastSeq,
+      folded: (seq) => this.folded(seq),
+      continueBehind: (seq) => this.#committer.continueBehind(seq),
+      appendBeat: hooks.appendBeat,
+      resume: hooks.resume,
+      trimAudit: hooks.trimAudit,
+      forked: (error) => void this.#forked(error),
+      broke: hooks.onBroken,
+    });
+    this.#committer = this.#startCommitter();
+  }
+
+  /** To be called when the term begins. */
+  begin(): void {
+    void this.#rescuer.trimBehindHoles();
+  }
+
+  /** Up to where the journal is committed. */
+  get committed(): Commit {
+    return this.#inFlight.committed;
+  }
+
+  /** The identity of the journal. */
+  get journalId(): string {
+    return this.#inFlight.journalId;
+  }
+
+  /** Of the next turn's batch. */
+  get nextIdx(): BatchIndex {
+    return this.#inFlight.nextIdx;
+  }
+
+  /** Whether all that the state contains is committed. */
+  get isSettled(): boolean {
+    return this.#inFlight.newest === undefined;
+  }
+
+  /** Whether a turn may be taken now. */
+  get takesTurns(): boolean {
+    if (!this.#committer.hasRoom) return false; // a commit makes some
+    if (this.#rescue.holdsTurns) return false; // its end resumes them
+    return !this.#inFlight.hasTermEnd; // nothing follows a term's end
+  }
+
+  /** Whether a beat is to be appended though no turn may be taken: it shows that the leader lives. */
+  get takesBeats(): boolean {
+    return this.#rescue.takesBeats;
+  }
+
+  /** Whether something definite may be said without a commit. */
+  get isTrusted(): boolean {
+    return this.#rescue.phase === "none" && this.#trust.isProven;
+  }
+
+  /** When a batch was last sent for the first time. */
+  get appendedMonotonicMs(): number {
+    return this.#trust.appendedMonotonicMs;
+  }
+
+  /** Takes a turn, behind the others: appends its batch. One without events has its answers leave with the newest
+   *  batch in flight; or at once where there is none and the leader may trust itself, else with a beat. */
+  take(held: Held): void {
+    if (held.turn.recorded.length === 0 && held.entries.length > 0 && !this.#mayAnswerNow())
+      held.turn.take({ type: "RenewTerm" });
+    if (held.turn.recorded.length > 0) return this.#append(held);
+    const { newest } = this.#inFlight;
+    if (newest !== undefined) newest.entries.push(...held.entries);
+    else this.#hooks.answer(held.entries);
+  }
+
+  /** The journal up to the newest batch, to go on behind the record `seq`; by default, the last one that is known. */
+  folded(seq = this.#committer.lastSeq): Folded {
+    return this.#inFlight.folded(seq);
+  }
+
+  /** What a restart would read is lost: saves the state once nothing is in flight. */
+  rescue(reason: LossReason, lost: JournalDamagedError): void {
+    this.#rescuer.saveAtRest(reason, lost);
+  }
+
+  /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
+  look(): void {
+    this.#rescuer.look();
+  }
+
+  /** The server may have lost something: the next look asks, however young the last answer is. */
+  lookSoon(): void {
+    this.#rescuer.lookSoon();
+  }
+
+  /** The term is over: what is in flight is left as it is. */
+  stop(): void {
+    this.#committer.stop();
+    this.#rescuer.stop();
+  }
+
+  /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. */
+  #mayAnswerNow(): boolean {
+    return this.isSettled ? this.isTrusted : this.#trust.willBeProven;
+  }
+
+  #append(held: Held): void {
+    const batch = this.#inFlight.add(held);
+    this.#trust.appended();
+    this.#committer.append(batch);
+  }
+
+  #startCommitter(): Committer {
+    const { logger } = this.#deps;
+    const deps = {
+      ...this.#deps,
+      position: this.#replay.position,
+      rivals: new RivalCheck({
+        ...this.#deps,
+        provenMonotonicMs: () => this.#trust.provenMonotonicMs,
+        isOver: this.#hooks.isOver,
+      }),
+      isSaved: (tail: ChainTail) => isSavedByAnother(tail, this.#deps),
+    };
+    return new Committer(deps, {
+      onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
+      onDead: (record, reason) => this.#sawDead(record, reason),
+      onRefilled: (records) => {
+        tellRefilled(logger, records);
+        this.#rescuer.lookSoon();
+      },
+      onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescuer.saveLostTail(lastSeq, error)),
+      onTailKeptOut: (cause) => tellKeptOut(logger, cause),
+      onPlaceLost: (error) => this.rescue("hole", error),
+      onDeposed: () => this.#hooks.onDeposed(),
+      onHalted: (error) => this.#hooks.onBroken(error),
+      onFull: (isFull, message) => this.#hooks.onFull(isFull, message),
+    });
+  }
+
+  #committed(batch: PendingBatch, stored: Stored | undefined): void {
+    const held = this.#inFlight.take(batch);
+    if (held === undefined) return this.#hooks.onBroken(new InvariantError("every committed batch was held"));
+    if (stored !== undefined) {
+      this.#replay.places.add(batch.idx, stored.seq);
+      this.#trust.acknowledged(stored.sentMonotonicMs);
+      this.#hooks.onStored(held, { seq: stored.seq, bytes: batch.bytes.length });
+    }
+    const commit = this.committed;
+    this.#rescue.tell(() => this.#hooks.tell(held, commit));
+    this.#rescuer.committed();
+    this.#hooks.onCommitted(held);
+  }
+
+  #sawDead(record: JournalRecord, reason: DeadReason): void {
+    this.#replay.deadRecords += 1;
+    tellDead(this.#deps.logger, record, reason);
+  }
+
+  /** Another batch stands where one of ours was acknowledged. Where nobody answers, the next look finds it again. */
+  async #forked(error: JournalDamagedError): Promise<void> {
+    const isSaved = await this.#committer.isSaved();
+    if (isSaved === true) this.#hooks.onDeposed();
+    if (isSaved === false) this.#hooks.onBroken(error);
+  }
+
+  /** Whatever throws in here is a bug. */
+  #guarded(run: () => void): void {
+    try {
+      run();
+    } catch (cause) {
+      this.#hooks.onBroken(cause);
+    }
+  }
+}
