@@ -19,6 +19,8 @@ import { type FollowedTime, JournalClock } from "./journal-clock.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import type { Timing } from "./timing.ts";
 
+const CAMPAIGN_ID_LENGTH = 12;
+
 export interface CampaignDeps {
   /** Of this coordinator; stands in the journal as the term's leader. */
   readonly id: string;
@@ -71,7 +73,8 @@ export class Campaign {
     const journal = position.journal || random.id(16);
     const term = (position.term + 1) as Term;
     const idx = batchIndex(position.idx + 1);
-    const started = { type: "TermStarted", term, leader: id, timeoutMs } as const;
+    const campaign = random.id(CAMPAIGN_ID_LENGTH);
+    const started = { type: "TermStarted", term, leader: id, campaign, timeoutMs } as const;
     const bytes = encodeBatch({ journal, term, idx, prev: position.hash, at }, [JSON.stringify(started)]);
     const dead: JournalRecord[] = [];
     const rivals = new CandidateCheck({ ...deps, held: position, isOver: () => this.#committer.isOver });

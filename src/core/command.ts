@@ -61,6 +61,8 @@ export type Command =
       readonly type: "StartTerm";
       readonly term: Term;
       readonly leader: string;
+      /** Random, of this attempt to lead. */
+      readonly campaign: string;
       /** T of this term, ms, positive. */
       readonly timeoutMs: number;
     }

@@ -33,6 +33,7 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
         type: "TermStarted",
         term: command.term,
         leader: command.leader,
+        campaign: command.campaign,
         timeoutMs: command.timeoutMs,
       });
     case "RenewTerm":

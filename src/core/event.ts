@@ -97,6 +97,9 @@ export type Event =
       readonly type: "TermStarted";
       readonly term: Term;
       readonly leader: string;
+      /** Random, of this attempt to lead: a coordinator that was started again and read an older journal may write all
+       *  the rest alike, in the very same millisecond of journal time. */
+      readonly campaign: string;
       /** T: whoever stands by waits for at least so much silence before it campaigns, ms. */
       readonly timeoutMs: number;
     }

@@ -34,7 +34,7 @@ function aBatch({ tail, term: of, events, at = 1_000 }: BatchOptions): PendingBa
   const all: readonly Event[] =
     events ??
     (startsTerm
-      ? [{ type: "TermStarted", term: of, leader: "c", timeoutMs: 3_000 }]
+      ? [{ type: "TermStarted", term: of, leader: "c", campaign: "k1", timeoutMs: 3_000 }]
       : [{ type: "TermRenewed" }]);
   const idx = batchIndex(tail.idx + 1);
   const header = { journal: "j", term: of, idx, prev: tail.hash, at: instant(at) };

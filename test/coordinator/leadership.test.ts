@@ -69,7 +69,9 @@ function aRivalBatch(of: number, ...events: Event[]): Uint8Array {
   const { idx, hash, journal } = swarm.watched.settled().position;
   const header = { journal, term: term(of), idx: batchIndex(idx + 1), prev: hash, at: instant(clock.now()) };
   const all: Event[] =
-    events.length > 0 ? events : [{ type: "TermStarted", term: term(of), leader: "rival", timeoutMs: 3_000 }];
+    events.length > 0
+      ? events
+      : [{ type: "TermStarted", term: term(of), leader: "rival", campaign: "k1", timeoutMs: 3_000 }];
   return encodeBatch(
     header,
     all.map((event) => JSON.stringify(event)),

@@ -52,7 +52,10 @@ function aSwarm(): Turns {
 }
 
 const illegal: readonly (readonly [string, Event])[] = [
-  ["a term that does not rise", { type: "TermStarted", term: term(1), leader: "c2", timeoutMs: 3_000 }],
+  [
+    "a term that does not rise",
+    { type: "TermStarted", term: term(1), leader: "c2", campaign: "k1", timeoutMs: 3_000 },
+  ],
   ["a task submitted twice", { type: "TaskSubmitted", task: submit({ id: taskId("t1") }).task, hash: "" }],
   ["an attempt that skips one", assigned({ attempt: attemptNumber(2) })],
   ["an assignment that skips a number", assigned({ number: assignmentNumber(3) })],

@@ -12,6 +12,7 @@ const started = (of: number): Event => ({
   type: "TermStarted",
   term: term(of),
   leader: "c",
+  campaign: "k1",
   timeoutMs: 3_000,
 });
 

@@ -102,7 +102,7 @@ export class Turns {
     this.state = from?.state ?? emptyState();
     this.#planner = new Planner(this.state);
     if (from === undefined) {
-      this.turn({ type: "StartTerm", term: term(1), leader: "c1", timeoutMs: 3_000 });
+      this.turn({ type: "StartTerm", term: term(1), leader: "c1", campaign: "k1", timeoutMs: 3_000 });
       return;
     }
     this.records.push(...from.records);

@@ -62,7 +62,15 @@ export class Production implements Dispatcher {
   constructor(options: ProductionOptions) {
     this.#options = options;
     this.#turn(
-      [{ type: "StartTerm", term: term(1), leader: "simulation", timeoutMs: limits.leaderTimeoutMs }],
+      [
+        {
+          type: "StartTerm",
+          term: term(1),
+          leader: "simulation",
+          campaign: "simulation",
+          timeoutMs: limits.leaderTimeoutMs,
+        },
+      ],
       0,
     );
     const policy: Policy = { ...defaultPolicy, ...options.policy };
