@@ -15,12 +15,13 @@ import {
   UnreadableAnswerError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { Transport } from "../transport/transport.ts";
+import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
-import { backoffMs, pause } from "./pause.ts";
 
 /** What became of one request. */
 export type Answer<Value> =

@@ -11,6 +11,7 @@
 import type { Clock, Random } from "../clock.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
@@ -20,8 +21,8 @@ import type { Subjects } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import type { Answer, Asker } from "./asker.ts";
 import { AwaitedTask } from "./awaited-task.ts";
+import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
-import { backoffMs, pause } from "./pause.ts";
 
 export interface AwaitedTasksDeps {
   readonly transport: Transport;

@@ -14,12 +14,13 @@ import {
   UnreadableAnswerError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { LossError } from "../protocol/loss-error.ts";
 import type { Transport } from "../transport/transport.ts";
+import { backoffMs } from "./backoff.ts";
 import { BatchLine } from "./batch-line.ts";
 import type { JournalNews } from "./journal-news.ts";
 import type { JournalBatch, JournalPage, JournalPages, PageStart } from "./journal-pages.ts";
-import { backoffMs, pause } from "./pause.ts";
 
 export interface EventFeedDeps {
   readonly reader: JournalPages;

@@ -9,8 +9,8 @@ import { type CodedError, type SubmitAnswer, submitResponseSchema } from "../pro
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Answer, Asker } from "./asker.ts";
+import { backoffMs } from "./backoff.ts";
 import { errorFrom } from "./coded-error.ts";
-import { backoffMs } from "./pause.ts";
 import type { Submission, SubmitAck } from "./submission.ts";
 
 export interface SubmitLaneDeps {

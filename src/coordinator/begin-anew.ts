@@ -13,6 +13,7 @@ import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { isSavedByAnother } from "./saved-end.ts";
 
@@ -42,7 +43,7 @@ export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise
     if (look === "lossless") return true;
     if (isLed()) endurance.renew();
     if (endurance.isOver || (look === "lost" && !mayBeFound)) return false;
-    await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
+    await pause(clock, limits.catchUpRetryMs);
     if (isOver()) return false;
   }
 }

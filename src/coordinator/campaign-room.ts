@@ -8,6 +8,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
 import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import type { Compaction } from "./compactor.ts";
 import { RoomMaker } from "./room-maker.ts";
 
@@ -48,10 +49,7 @@ export class CampaignRoom {
         if (!signal.aborted)
           logger.warn({ err: cause }, "no room could be made in the journal: it is tried again");
       }
-      await new Promise<void>((resolve) => {
-        const cancel = clock.after(limits.journalRoomRetryMs, resolve);
-        signal.addEventListener("abort", () => resolve(cancel()), { once: true });
-      });
+      await pause(clock, limits.journalRoomRetryMs, signal);
     }
   }
 

@@ -19,6 +19,7 @@ import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import { requireSameEnd } from "../journal/refill.ts";
+import { pause } from "../pause.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Announcements } from "./announcements.ts";
 import type { Timing } from "./timing.ts";
@@ -56,7 +57,7 @@ export class CandidateCheck {
       if (endSeq !== undefined) await requireSameEnd(journal, recent, lastSeq);
       if (endSeq !== undefined && endSeq !== lastSeq) return;
       if (endSeq === lastSeq && announcements.ahead(held, this.#lately)?.isBelieved !== true) return;
-      await new Promise<void>((resolve) => clock.after(timing.beatMs, resolve));
+      await pause(clock, timing.beatMs);
     }
   }
 

@@ -21,6 +21,7 @@ import type { ChainPosition } from "../journal/replay.ts";
 import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 
 export interface CatchUpDeps {
   readonly journal: Journal;
@@ -61,7 +62,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     } else if (fault instanceof MissingRecordsError ? loss.isOver : !isPatient) throw fault;
     const { code, message: reason } = fault; // an error may hold all that was folded
     logger.warn({ code, reason }, "the journal cannot be read: looking again");
-    await new Promise<void>((resolve) => clock.after(limits.catchUpRetryMs, resolve));
+    await pause(clock, limits.catchUpRetryMs);
   }
 }
 

@@ -3,6 +3,7 @@
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 
 export interface HoleDeps {
   readonly journal: Pick<Journal, "read">;
@@ -19,7 +20,7 @@ export async function firstSeqBehindHoles(
 ): Promise<number | undefined> {
   for (let seq = lastSeq; seq >= Math.max(fromSeq, 1); seq -= 1) {
     if ((await journal.read(seq)) !== undefined) continue;
-    await new Promise<void>((resolve) => clock.after(limits.journalLookMs, resolve));
+    await pause(clock, limits.journalLookMs);
     if ((await journal.read(seq)) === undefined) return seq + 1;
   }
   return undefined;

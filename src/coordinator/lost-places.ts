@@ -8,6 +8,7 @@ import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
 import type { Journal } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 
 export interface LostPlacesDeps {
   readonly journal: Journal;
@@ -39,7 +40,7 @@ export class LostPlaces {
         this.#knownSeq = seq;
         return true;
       }
-      await new Promise<void>((resolve) => clock.after(limits.appendRetryMs, resolve));
+      await pause(clock, limits.appendRetryMs);
     }
     return false;
   }

@@ -12,6 +12,7 @@ import { forkError, unreadableError } from "../journal/faults.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { Lookout } from "./lookout.ts";
 
 export interface ReadBackDeps {
@@ -106,7 +107,7 @@ export class ReadBack {
         doubtedMonotonicMs ??= clock.monotonicMs();
         if (clock.monotonicMs() - doubtedMonotonicMs >= limits.readBackPatienceMs) return false;
       }
-      await new Promise<void>((resolve) => clock.after(limits.appendRetryMs, resolve));
+      await pause(clock, limits.appendRetryMs);
     }
     return false;
   }

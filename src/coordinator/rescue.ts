@@ -22,6 +22,7 @@ import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 
 /** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole,
  *  and nothing that can be read leads to where it begins. */
@@ -120,7 +121,7 @@ export class Rescue {
           { err: cause },
           "the state could not be saved: it is tried again, and nothing is answered",
         );
-        await new Promise<void>((resolve) => clock.after(limits.rescueRetryMs, resolve));
+        await pause(clock, limits.rescueRetryMs);
       }
     }
   }

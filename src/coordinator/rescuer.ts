@@ -18,6 +18,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { firstSeqBehindHoles } from "./hole.ts";
 import { purgeUnkept } from "./purge-unkept.ts";
 import { ReadBack } from "./read-back.ts";
@@ -182,7 +183,7 @@ export class Rescuer {
           { idx: folded.position.idx },
           "the state is saved, and the journal still does not keep what it acknowledges: purge its stream (`nats stream purge`), which the snapshot stands for, or replace the server",
         );
-        await new Promise<void>((resolve) => this.#deps.clock.after(limits.rescueProbeMs, resolve));
+        await pause(this.#deps.clock, limits.rescueProbeMs);
         if (!isCurrent()) return;
       }
       if (!isCurrent()) return;

@@ -16,6 +16,7 @@ import type { Clock } from "../clock.ts";
 import type { Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import type { Announcements } from "./announcements.ts";
 import type { Timing } from "./timing.ts";
 
@@ -52,7 +53,7 @@ export class RivalCheck {
     let sinceMonotonicMs: number | undefined;
     let mayBeRivalled = this.#hasHeard(this.#now - limits.recentRecordsMs);
     while (mayBeRivalled && !isOver()) {
-      await new Promise<void>((resolve) => clock.after(timing.beatMs, resolve));
+      await pause(clock, timing.beatMs);
       const endSeq = await this.#endOfJournal();
       // Out of reach, it may be the server that was, and nobody was heard.
       sinceMonotonicMs = endSeq === undefined ? undefined : (sinceMonotonicMs ?? this.#now - timing.beatMs);

@@ -4,6 +4,7 @@
 import type { Clock } from "../../clock.ts";
 import { Endurance } from "../../endurance.ts";
 import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
 
 /** @param look resolves with what it finds, if anything
  *  @returns undefined when nothing was found for `limits.readBackPatienceMs`, with an answer each time
@@ -13,6 +14,6 @@ export async function lookFor<T>(look: () => Promise<T | undefined>, clock: Cloc
   for (;;) {
     const found = await look();
     if (found !== undefined || patience.isOver) return found;
-    await new Promise<void>((resolve) => clock.after(limits.appendRetryMs, resolve));
+    await pause(clock, limits.appendRetryMs);
   }
 }

@@ -10,6 +10,7 @@ import {
   InvalidInputError,
 } from "../../agent/handler.ts";
 import { WaggleError } from "../../errors.ts";
+import { pause } from "../../pause.ts";
 import type { Random } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
 import type { HandlerWatch } from "./handler-watch.ts";
@@ -135,7 +136,7 @@ export class AgentParty {
   async #run(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
     if (orders.tokens !== undefined) context.reportTokens(orders.tokens);
     if (this.#habitat.hasHealed) {
-      await this.#wait(life, HEALED_MS, context);
+      await pause(life.clock, HEALED_MS, context.signal);
       return `done ${task.id}`;
     }
     if (orders.acquires === undefined) return await this.#obey(orders, task, context, life);
@@ -150,10 +151,10 @@ export class AgentParty {
   async #obey(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
     const ms = orders.ms * this.#character.slowness;
     if (orders.reportsProgress) {
-      await this.#wait(life, ms / 2, context);
+      await pause(life.clock, ms / 2, context.signal);
       context.progress(0.5, "half");
     }
-    await this.#wait(life, orders.reportsProgress ? ms / 2 : ms, context);
+    await pause(life.clock, orders.reportsProgress ? ms / 2 : ms, context.signal);
     context.signal.throwIfAborted();
     if (this.#random.chance(this.#character.failShare) && !this.#habitat.hasHealed)
       throw new Error("out of luck");
@@ -184,20 +185,5 @@ export class AgentParty {
       signal?.addEventListener("abort", () => resolve(), { once: true });
     });
     context.signal.throwIfAborted();
-  }
-
-  async #wait(life: Life, ms: number, { signal }: HandlerContext): Promise<void> {
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const cancel = life.clock.after(ms, resolve);
-      signal.addEventListener(
-        "abort",
-        () => {
-          cancel();
-          resolve();
-        },
-        { once: true },
-      );
-    });
   }
 }

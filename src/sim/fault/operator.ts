@@ -3,7 +3,9 @@
 
 import { connect } from "../../client/connect.ts";
 import type { Swarm } from "../../client/swarm.ts";
+import type { Clock } from "../../clock.ts";
 import { WaggleError } from "../../errors.ts";
+import { pause } from "../../pause.ts";
 import type { Habitat } from "./habitat.ts";
 import { projects, types, type Workload } from "./workload.ts";
 
@@ -39,13 +41,12 @@ export class Operator {
     const { clock, random } = life;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf("operator");
-    const pause = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
     connect({ transport, swarm, project: "ops", user: "operator", clock, random, logger })
-      .then((connected) => this.#putRight(connected, pause))
+      .then((connected) => this.#putRight(connected, clock))
       .catch((error: unknown) => this.#habitat.escaped("operator", error));
   }
 
-  async #putRight(swarm: Swarm, pause: (ms: number) => Promise<void>): Promise<void> {
+  async #putRight(swarm: Swarm, clock: Clock): Promise<void> {
     const steps: (readonly [what: string, ask: () => Promise<unknown>])[] = [
       ["resume", () => swarm.resume()],
       ["policy", () => swarm.setPolicy({ rules: "waggle", topN: null, budget: null })],
@@ -62,10 +63,10 @@ export class Operator {
     for (;;) {
       for (const [what, ask] of steps) {
         this.#waitsFor = what;
-        while (!(await isDone(ask))) await pause(AGAIN_MS);
+        while (!(await isDone(ask))) await pause(clock, AGAIN_MS);
       }
       this.#isDone = true;
-      await pause(ROUND_MS);
+      await pause(clock, ROUND_MS);
     }
   }
 }
