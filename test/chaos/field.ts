@@ -225,8 +225,14 @@ export class Field {
     readonly seen: readonly SeenEvent[];
     readonly line: ReturnType<typeof committedLine>;
   }> {
-    const { urls } = this.plan.servers;
-    const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm));
+    const { urls, members } = this.plan.servers;
+    const revive = async () => {
+      this.note(
+        "the server ended as the journal was read: it is started again, and the journal read one by one",
+      );
+      await Promise.all(members.map((member) => member.restart()));
+    };
+    const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm, revive));
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
     const line = committedLine([...this.witness.seen, ...log], this.witness.sent);
     return { observations: readHistory(this.plan.folder), seen, line };

@@ -16,7 +16,7 @@ import { type Part, parts } from "./parts.ts";
 import { Progress } from "./progress.ts";
 import { Reaper } from "./reaper.ts";
 import { tablesOf, writeReport } from "./report.ts";
-import { type Servers, startServers } from "./servers.ts";
+import { type Servers, startReadyServers, startServers } from "./servers.ts";
 import { type PartTally, Tally } from "./tally.ts";
 
 const ROOT = ".chaos";
@@ -123,7 +123,10 @@ async function runPart(
   const partTally = tally.of(key);
   const rounds = roundsOf(part);
   const progress = new Progress(`${part.name} on ${server.version}`, rounds, partTally.rounds);
-  const servers = await startServers(server.path, part.servers, reaper);
+  const servers =
+    part.servers === 1
+      ? await startServers(server.path, 1, reaper)
+      : await startReadyServers(server.path, reaper);
   let found = 0;
   try {
     while (partTally.rounds < rounds && !interrupted.signal.aborted) {

@@ -66,9 +66,9 @@ export async function startServers(binary: string, count: number, reaper?: Reape
 
 /** Three servers that can place a stream. Of clusters of 2.10.27 one in a dozen never finds "suitable peers", however
  *  they are started, and other servers do. @throws Error when none of several clusters can */
-export async function startReadyServers(binary: string): Promise<Servers> {
+export async function startReadyServers(binary: string, reaper?: Reaper): Promise<Servers> {
   for (let tries = 1; tries <= CLUSTERS_MAX; tries += 1) {
-    const servers = await startServers(binary, 3);
+    const servers = await startServers(binary, 3, reaper);
     if (await canPlace(servers)) return servers;
     await servers.stop();
   }

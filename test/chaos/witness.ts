@@ -4,7 +4,7 @@
 // never show it.
 
 import type { Event } from "../../src/core/event.ts";
-import { JournalDamagedError } from "../../src/errors.ts";
+import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, swarmId, type Term } from "../../src/ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
@@ -148,25 +148,47 @@ async function firstReadable(journal: Journal, lastSeenSeq: number): Promise<num
     if (seq > lastSeq || (await journal.read(seq)) !== undefined) return seq;
 }
 
-/** All records that stand in the log now; holes are left out. */
-export async function readLog(urls: readonly string[], swarm: string): Promise<JournalRecord[]> {
-  const journal = await openJournal(urls, swarm, new AbortController().signal);
+/** All records that stand in the log now; holes are left out, and what a server ends at that reads it, as 2.10.27 does
+ *  where a bit flipped in the length of a record.
+ *  @param revive starts servers again that ended */
+export async function readLog(
+  urls: readonly string[],
+  swarm: string,
+  revive: () => Promise<void>,
+): Promise<JournalRecord[]> {
+  const opened = () => openJournal(urls, swarm, new AbortController().signal);
+  let journal = await opened();
   try {
     const { firstSeq, lastSeq } = await journal.position();
+    const reopen = async () => {
+      await journal.close();
+      await revive();
+      journal = await opened();
+    };
     return await collect(journal.replay(Math.max(1, firstSeq))).catch(async (error: unknown) => {
-      if (!(error instanceof JournalDamagedError)) throw error;
-      return await readEach(journal, firstSeq, lastSeq);
+      if (error instanceof UnreachableError) await reopen();
+      else if (!(error instanceof JournalDamagedError)) throw error;
+      return await readEach((seq) => journal.read(seq), { firstSeq, lastSeq, reopen });
     });
   } finally {
     await journal.close();
   }
 }
 
-async function readEach(journal: Journal, firstSeq: number, lastSeq: number): Promise<JournalRecord[]> {
+/** One by one. @param reopen when a reading ended the server: what stands there is left out */
+export async function readEach(
+  read: Journal["read"],
+  { firstSeq, lastSeq, reopen }: { firstSeq: number; lastSeq: number; reopen: () => Promise<void> },
+): Promise<JournalRecord[]> {
   const records: JournalRecord[] = [];
   for (let seq = Math.max(1, firstSeq); seq <= lastSeq; seq += 1) {
-    const record = await journal.read(seq);
-    if (record !== undefined) records.push(record);
+    try {
+      const record = await read(seq);
+      if (record !== undefined) records.push(record);
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
+      await reopen();
+    }
   }
   return records;
 }

@@ -1,0 +1,21 @@
+// Reading a log that a server ends at: what can be read of it is read all the same.
+
+import { expect, it } from "vitest";
+import { UnreachableError } from "../../src/errors.ts";
+import { readEach } from "./witness.ts";
+
+it("reads what stands around a record at which the server ends, and leaves holes out", async () => {
+  let isRunning = true;
+  const read = async (seq: number) => {
+    if (!isRunning) throw new Error("nobody started the server again");
+    if (seq === 4) return undefined;
+    if (seq !== 3) return { seq, bytes: new Uint8Array([seq]) };
+    isRunning = false;
+    throw new UnreachableError("the connection is broken");
+  };
+  const reopen = async () => {
+    isRunning = true;
+  };
+  const records = await readEach(read, { firstSeq: 2, lastSeq: 6, reopen });
+  expect(records.map(({ seq }) => seq)).toEqual([2, 5, 6]);
+});
