@@ -158,3 +158,8 @@ export class InvariantError extends WaggleError {
     super("WAGGLE_INVARIANT", `invariant broken: ${message}`);
   }
 }
+
+/** What is said of whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -3,6 +3,7 @@
 
 import { Buffer } from "node:buffer";
 import type { Logger } from "pino";
+import { messageOf } from "../errors.ts";
 import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Does one attempt of a task. What it returns is the task's result: text as it is, bytes as base64, any other
@@ -88,12 +89,7 @@ export class HandlerTask {
     try {
       return JSON.parse(this.text());
     } catch (cause) {
-      throw new InvalidInputError(
-        `the payload is not JSON: ${cause instanceof Error ? cause.message : cause}`,
-        {
-          cause,
-        },
-      );
+      throw new InvalidInputError(`the payload is not JSON: ${messageOf(cause)}`, { cause });
     }
   }
 }

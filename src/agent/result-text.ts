@@ -1,6 +1,7 @@
 // From what a handler returned to what the wire carries.
 
 import { Buffer } from "node:buffer";
+import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 
 /** A result as the wire carries it; no field at all where there is none. */
@@ -42,10 +43,7 @@ function jsonOf(value: unknown): string {
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new UnusableResultError(
-      `the result cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`,
-      { cause },
-    );
+    throw new UnusableResultError(`the result cannot be written as JSON: ${messageOf(cause)}`, { cause });
   }
   if (json === undefined) throw new UnusableResultError(`a ${typeof value} cannot be a result`);
   return json;

@@ -18,7 +18,7 @@
 
 import { unreachable } from "../assert.ts";
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
+import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
 import { incarnation, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode } from "../protocol/codec.ts";
@@ -553,8 +553,4 @@ function unstarted(held: HeldAttempt, error: string): AttemptEnd {
 
 function codeOf(error: unknown): WaggleErrorCode {
   return error instanceof WaggleError ? error.code : "WAGGLE_INVARIANT";
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -4,6 +4,7 @@
 
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import { messageOf } from "../errors.ts";
 import type { NatsOptions } from "../transport/nats.ts";
 import type { AgentProfile, SessionLink, SessionLog, SessionNotice, SessionOrder } from "./link.ts";
 
@@ -54,7 +55,7 @@ export function linkThread(
       type: "closed",
       error: { code: "WAGGLE_INVARIANT", message: `the agent's thread ended: ${why}` },
     });
-  thread.once("error", (error) => died(error instanceof Error ? error.message : String(error)));
+  thread.once("error", (error) => died(messageOf(error)));
   thread.once("exit", (code) => died(`exit ${code}`));
   return {
     tell: (order: SessionOrder) => {

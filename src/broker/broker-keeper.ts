@@ -6,6 +6,7 @@
 
 import { unreachable } from "../assert.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Environment } from "./nats-context.ts";
@@ -92,7 +93,7 @@ class BrokerKeeper {
     try {
       this.#tell(await restartBroker(this.#options));
     } catch (err) {
-      const why = err instanceof Error ? err.message : String(err);
+      const why = messageOf(err);
       this.#options.log.error(
         { err },
         `the broker has ended and cannot be started again: ${why}; tried again in ${this.#pauseMs / 1000} s`,

@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { messageOf } from "../errors.ts";
 import { DevelopmentBroker } from "./server.ts";
 
 const configSchema = z.object({
@@ -40,6 +41,6 @@ function log(text: string): void {
 try {
   await main();
 } catch (error) {
-  log(`does not start: ${error instanceof Error ? error.message : String(error)}`); // the last line is what is shown
+  log(`does not start: ${messageOf(error)}`); // the last line is what is shown
   process.exit(1);
 }

@@ -2,7 +2,7 @@
 // stderr. The stack and the causes only with --verbose.
 
 import type { Command } from "commander";
-import { BackpressureError, WaggleError } from "../errors.ts";
+import { BackpressureError, messageOf, WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { messageAsTyped } from "./message-as-typed.ts";
 import { type Output, OutputError, printable } from "./output.ts";
@@ -58,7 +58,7 @@ function wordsOf(error: unknown, command: Command | undefined): { code: string; 
   }
   if (error instanceof InterruptedError) return { code: "INTERRUPTED", message: "interrupted" };
   if (error instanceof OutputError) return { code: "OUTPUT", message: oneLine(error.message) };
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return { code: "UNEXPECTED", message: `${oneLine(message)} (run it again with --verbose to see where)` };
 }
 

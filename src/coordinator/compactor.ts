@@ -25,6 +25,7 @@ import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
 import type { EventOf } from "../core/event.ts";
 import type { RecordedEvent } from "../core/step.ts";
+import { messageOf } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -343,7 +344,7 @@ export class Compactor {
   #failed(cause: unknown): void {
     const retryMs = this.#putOff();
     if (cause instanceof SnapshotsLostError) return this.#lost(cause);
-    this.#failure = `the last one could not be made: ${cause instanceof Error ? cause.message : cause}`;
+    this.#failure = `the last one could not be made: ${messageOf(cause)}`;
     this.#deps.logger.error(
       { err: cause, retryMs },
       "a snapshot could not be made: it is tried again; until then a restart takes longer and the journal grows",

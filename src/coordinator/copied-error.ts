@@ -5,6 +5,7 @@
 import {
   JournalDamagedError,
   MissingRecordsError,
+  messageOf,
   UnreachableError,
   WaggleError,
   type WaggleErrorCode,
@@ -22,7 +23,7 @@ export interface CopiedError {
 }
 
 export function copyOf(error: unknown): CopiedError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (!(error instanceof WaggleError)) return { code: "WAGGLE_INVARIANT", message };
   const names = Object.keys(classes) as (keyof typeof classes)[];
   const className = names.find((name) => error instanceof classes[name]);

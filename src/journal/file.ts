@@ -10,7 +10,7 @@
 // what the disk holds, so nothing is written after it: appends end `unknown` until the journal is opened anew.
 
 import { mkdir } from "node:fs/promises";
-import { JournalDamagedError, UnreachableError, type WaggleError } from "../errors.ts";
+import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Bell } from "./bell.ts";
 import { closedError } from "./faults.ts";
@@ -252,7 +252,7 @@ class OpenFileJournal implements FileJournal {
 
   #break(cause: unknown): AppendOutcome {
     this.#broken = new JournalDamagedError(
-      `${this.#segments.last.plan.name} cannot be written any more (${cause instanceof Error ? cause.message : String(cause)}); ` +
+      `${this.#segments.last.plan.name} cannot be written any more (${messageOf(cause)}); ` +
         "see to the disk and start again: opening it finds out what it holds",
       { cause },
     );

@@ -6,7 +6,7 @@
 
 import { assert } from "../assert.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { UnreachableError, type WaggleError } from "../errors.ts";
+import { messageOf, UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import { snapshotsClosedError, snapshotsFullError } from "./faults.ts";
@@ -144,6 +144,6 @@ export class StreamSnapshotStore implements SnapshotStore {
 }
 
 function notKnownError(cause: unknown): UnreachableError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   return new UnreachableError(`a part of a snapshot is not known to be stored: ${reason}`, { cause });
 }

@@ -4,6 +4,7 @@
 import { hash } from "node:crypto";
 import { rowsOf } from "../../core/snapshot/encode.ts";
 import type { SwarmState } from "../../core/state.ts";
+import { messageOf } from "../../errors.ts";
 import { Replay } from "../../journal/replay.ts";
 import type { JournalLine } from "./journal-line.ts";
 import type { Reading } from "./observation.ts";
@@ -44,7 +45,7 @@ export function checkFold(readings: readonly Reading[], line: JournalLine): Viol
     try {
       replay.take({ seq: idx, bytes });
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = messageOf(cause);
       return [
         ...violations,
         { promise: "P13", checker: "fold", sentence: `batch ${idx} cannot be replayed: ${why}` },
