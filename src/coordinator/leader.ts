@@ -127,6 +127,8 @@ export class Leader {
   #stopStatus: (() => void) | undefined;
   #cancelPulse: (() => void) | undefined;
   #pulseMonotonicMs: number;
+  /** What only time brings was not looked at since the last pulse. */
+  #isLookDue = false;
   readonly #refusals: RefusalTally;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
@@ -332,6 +334,7 @@ export class Leader {
   #runTurn(): void {
     if (this.#isOver || !this.#commits.takesTurns) return;
     this.#guarded(() => {
+      this.#look();
       const isLast = this.#phase === "ending" && this.#inbox.depth === 0;
       if (isLast) return this.#endTerm();
       this.#appendTurn();
@@ -408,11 +411,8 @@ export class Leader {
     if (!isConnected) this.#commits.lookSoon(); // once it is: the server may have lost something
     this.#pulseMonotonicMs = now;
     if (this.#commits.takesBeats && this.#beat(now).length > 0) this.#appendBeat();
-    // While what an earlier pulse found is undecided, finding it again would only pile up.
-    if (this.#own.length === 0) {
-      const overdue = this.presences.overdue(this.#state, this.#jitter);
-      this.#own.push(...overdue, ...this.#refusals.take(now), ...this.#beat(now));
-    }
+    this.#isLookDue = true;
+    if (this.#commits.takesTurns) this.#look();
     this.presences.sweep(this.#state);
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0 || (this.#isHeldBack && !this.#deps.room.isTight)) this.#scheduleTurn();
@@ -420,6 +420,16 @@ export class Leader {
     this.#commits.look();
     this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
+  }
+
+  /** Once a pulse, when a turn can decide what is found: by then, whoever was silent before may have been heard. */
+  #look(): void {
+    // While what an earlier look found is undecided, finding it again would only pile up.
+    if (!this.#isLookDue || this.#own.length > 0) return;
+    this.#isLookDue = false;
+    const now = this.#deps.clock.monotonicMs();
+    const overdue = this.presences.overdue(this.#state, this.#jitter);
+    this.#own.push(...overdue, ...this.#refusals.take(now), ...this.#beat(now));
   }
 
   /** An idle leader shows that it lives, where somebody stands by. */

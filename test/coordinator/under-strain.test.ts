@@ -51,6 +51,14 @@ function submitLater(id: string): void {
   swarm.client.submit([{ id, kind: "count" }]).catch(() => undefined); // its answer is held, or never comes
 }
 
+/** As many batches as may be are on their way, and no turn is taken until one of them is committed. */
+async function fillInFlight(): Promise<void> {
+  for (let batch = 0; batch < limits.batchesInFlightMax; batch += 1) {
+    submitLater(`in-flight-${batch}`);
+    await clock.settle();
+  }
+}
+
 function eventsIn(): Event[] {
   const events: Event[] = [];
   for (let seq = 1; seq <= store.lastSeq; seq += 1)
@@ -164,6 +172,31 @@ it("a slow journal makes no prompt agent unresponsive, and sends nothing twice",
   await clock.advance(limits.heartbeatMs / 10);
   expect(eventsIn().map(({ type }) => type)).not.toContain("AgentUnresponsive");
   expect(agent.pushes.all.filter(({ type }) => type === "assign")).toHaveLength(1);
+});
+
+it("an agent silent for H is not lost if it is heard again before the journal lets that be decided", async () => {
+  const agent = await swarm.agent("a1");
+  await clock.advance(2 * limits.unresponsiveSilenceMs);
+  held.hold();
+  await fillInFlight();
+  await clock.advance(limits.agentLostMs);
+  agent.beat([], 0).catch(() => undefined);
+  await clock.settle();
+  held.release();
+  await clock.advance(limits.heartbeatMs);
+  expect(eventsIn().map(({ type }) => type)).not.toContain("AgentLeft");
+});
+
+it("one that is silent still is, once the journal lets that be decided", async () => {
+  await swarm.agent("a1");
+  await clock.advance(limits.heartbeatMs);
+  held.hold();
+  await fillInFlight();
+  await clock.advance(2 * limits.agentLostMs);
+  expect(eventsIn().map(({ type }) => type)).not.toContain("AgentLeft");
+  held.release();
+  await clock.advance(limits.heartbeatMs);
+  expect(eventsIn()).toContainEqual(expect.objectContaining({ type: "AgentLeft", reason: "lapsed" }));
 });
 
 it("an assignment of the batch that starts a term is sent once", async () => {
