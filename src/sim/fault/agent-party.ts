@@ -10,6 +10,7 @@ import {
   InvalidInputError,
 } from "../../agent/handler.ts";
 import { WaggleError } from "../../errors.ts";
+import type { Incarnation } from "../../ids.ts";
 import { pause } from "../../pause.ts";
 import type { Random } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
@@ -51,6 +52,11 @@ export class AgentParty {
   /** The newest; undefined while none runs. */
   get life(): Life | undefined {
     return [...this.#lives].at(-1);
+  }
+
+  /** Whether one of its processes is this life of the agent, or asks to be. */
+  isRunning(incarnation: Incarnation): boolean {
+    return [...this.#lives].some((life) => life.incarnation === incarnation);
   }
 
   /** Unless it runs. */

@@ -13,13 +13,21 @@ import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
 
+/** How it was before a batch. */
+interface Before {
+  readonly leader: string;
+  readonly term: number;
+  /** When the batch was decided, virtual ms. */
+  readonly decidedMs: number;
+}
+
 export class JournalTruth {
   readonly #habitat: Habitat;
   #replay = new Replay();
   #succession = new Succession();
   #roll = new Roll();
-  /** Told of every agent that the journal counts as lost. */
-  onLapsed: (agent: string) => void = () => undefined;
+  /** Told of every life of an agent that the journal counts as lost, and when that was decided, virtual ms. */
+  onLapsed: (lapsed: EventOf<"AgentLeft">, decidedMs: number) => void = () => undefined;
   /** Told of every attempt that the journal closes for its silence, or at its time-out, which is over by journal
    *  time. */
   onLimitReached: (closed: { task: string; attempt: number; by: "timed-out" | "stalled" }) => void = () =>
@@ -143,7 +151,10 @@ export class JournalTruth {
         this.#habitat.occurrences.note("dead-record");
         return undefined;
       }
-      for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term });
+      const { pace, engine } = this.#habitat;
+      const stamped = { ...verdict.batch, hash: this.#replay.position.hash };
+      const decidedMs = pace.decidedMs(stamped) ?? engine.nowMs;
+      for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term, decidedMs });
       return verdict.batch;
     } catch (error) {
       this.#isBroken = true;
@@ -152,11 +163,11 @@ export class JournalTruth {
     }
   }
 
-  #noteEvent(event: Event, before: { readonly leader: string; readonly term: number }): void {
+  #noteEvent(event: Event, before: Before): void {
     const { occurrences } = this.#habitat;
     const occurrence = occurrenceOf(event);
     if (occurrence !== undefined) occurrences.note(occurrence);
-    if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event.agent);
+    if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event, before.decidedMs);
     if (event.type === "AttemptFailed") this.#noteFailed(event);
     if (event.type === "AuditTrimmed" && event.reason === "hole") this.#unrescuedSeq = undefined;
     if (event.type !== "TermStarted") return;

@@ -1,6 +1,8 @@
 // Records what one life asks and is told, for the checkers of histories. What was never answered is recorded when the
-// life ends, and goes no further: nothing of an ended life runs.
+// life ends, and goes no further: nothing of an ended life runs. Notes, too, as whom a life asks to join.
 
+import { decode } from "../../protocol/codec.ts";
+import { joinRequestSchema } from "../../protocol/schemas.ts";
 import type { RequestOptions, RequestOutcome, Transport } from "../../transport/transport.ts";
 import { type Recorder, RecordingTransport } from "../history/recording-transport.ts";
 import type { Life } from "./life.ts";
@@ -18,8 +20,15 @@ export class LifeRecorder extends RecordingTransport {
     payload: Uint8Array,
     options: RequestOptions,
   ): Promise<RequestOutcome> {
+    this.#noteJoin(subject, payload);
     const outcome = await super.request(subject, payload, options);
     if (this.#life.hasEnded) return await new Promise(() => undefined);
     return outcome;
+  }
+
+  #noteJoin(subject: string, payload: Uint8Array): void {
+    if (!subject.endsWith(".join")) return;
+    const join = decode(payload, joinRequestSchema);
+    if (join.ok) this.#life.incarnation = join.value.incarnation;
   }
 }

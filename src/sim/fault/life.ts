@@ -2,6 +2,7 @@
 // comes to it as an event of its life, so that once it has ended nothing of it ever runs again, as after a kill.
 
 import type { Random as Chance, Clock } from "../../clock.ts";
+import type { Incarnation } from "../../ids.ts";
 import type { Random } from "../random.ts";
 import type { Engine, Owner } from "./engine.ts";
 
@@ -26,6 +27,8 @@ export class Life implements Owner {
   readonly bornMs: number;
   readonly clock: Clock;
   readonly random: Chance;
+  /** As which life of an agent it last asked to join, if it did. */
+  incarnation: Incarnation | undefined;
   readonly #engine: Engine;
   #hasEnded = false;
   #freeAtMs = 0;

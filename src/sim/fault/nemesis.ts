@@ -54,7 +54,8 @@ export class Nemesis {
   readonly #engine: Engine;
   readonly #victims: Victims;
   readonly #active = new Set<Fault>();
-  readonly #endedMs = new Map<string, number>();
+  /** Whatever struck so far. */
+  readonly #begun: Fault[] = [];
 
   constructor(engine: Engine, victims: Victims) {
     this.#engine = engine;
@@ -80,10 +81,13 @@ export class Nemesis {
     return kind !== "left-behind" || active.every((fault) => this.#victims.isBystander(whoOf(fault)));
   }
 
-  /** When something last kept a party from hearing or being heard, virtual ms; a crash does not count. */
-  touchedMs(party: string): number {
-    const isTouched = [...this.#active].some((fault) => fault.kind !== "crash" && whoOf(fault) === party);
-    return isTouched ? this.#engine.nowMs : (this.#endedMs.get(party) ?? Number.NEGATIVE_INFINITY);
+  /** When something last kept a party from hearing or being heard, up to an instant, virtual ms; a crash does not
+   *  count. */
+  touchedMs(party: string, untilMs: number): number {
+    const touching = this.#begun.filter(
+      (fault) => fault.kind !== "crash" && whoOf(fault) === party && fault.atMs <= untilMs,
+    );
+    return Math.max(Number.NEGATIVE_INFINITY, ...touching.map((fault) => Math.min(endOf(fault), untilMs)));
   }
 
   /** A fault of the leader's is that of who leads when it begins. */
@@ -98,6 +102,7 @@ export class Nemesis {
   #begin(fault: Fault): void {
     const { kind, of = "", forMs, ms = 0 } = fault;
     this.#active.add(fault);
+    this.#begun.push(fault);
     switch (kind) {
       case "crash":
         return this.#victims.crash(of, forMs);
@@ -154,7 +159,6 @@ export class Nemesis {
   #end(fault: Fault): void {
     this.#active.delete(fault);
     if (fault.kind === "left-behind") this.#victims.loseMissed(fault.of ?? "");
-    if (fault.kind !== "crash") this.#endedMs.set(whoOf(fault), this.#engine.nowMs);
     if (fault.kind === "slow") this.#victims.setSlow(fault.of ?? "", 0);
     else this.#changeWeather(fault);
   }

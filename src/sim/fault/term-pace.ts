@@ -14,9 +14,17 @@ interface Stamp {
   readonly sentMs: number;
 }
 
+/** What a batch says of its time. */
+interface Stamped {
+  readonly term: number;
+  readonly at: number;
+  readonly hash: string;
+}
+
 export class TermPace {
   readonly #sentMsByHash = new Map<string, number>();
   #start: Stamp | undefined;
+  #last: Stamp | undefined;
 
   /** Somebody sends a record, not always for the first time. */
   sent(bytes: Uint8Array, nowMs: number): void {
@@ -24,18 +32,19 @@ export class TermPace {
     if (!this.#sentMsByHash.has(hash)) this.#sentMsByHash.set(hash, nowMs);
   }
 
+  /** When the next batch of the journal was decided, virtual ms: it may wait for the one before it to be stored, and
+   *  is sent only then. Undefined of one nobody sent. */
+  decidedMs({ term, at, hash }: Stamped): number | undefined {
+    const sentMs = this.#sentMsByHash.get(hash);
+    if (sentMs === undefined || this.#last?.term !== term) return sentMs;
+    return Math.min(sentMs, this.#last.sentMs + at - this.#last.at);
+  }
+
   /** What is wrong with the time of the next batch of the journal, if anything. Of one nobody sent nothing is known. */
-  check({
-    term,
-    at,
-    hash,
-  }: {
-    readonly term: number;
-    readonly at: number;
-    readonly hash: string;
-  }): string | undefined {
+  check({ term, at, hash }: Stamped): string | undefined {
     const sentMs = this.#sentMsByHash.get(hash);
     if (sentMs === undefined) return undefined;
+    this.#last = { term, at, sentMs };
     if (this.#start?.term !== term) this.#start = { term, at, sentMs };
     const trueMs = sentMs - this.#start.sentMs;
     const journalMs = at - this.#start.at;

@@ -1,6 +1,7 @@
 // A whole swarm in virtual time: its parties, what they do, and what happens to them. Runs one seed from its beginning
 // through its faults to the quiet after them, when everything accepted has to end.
 
+import type { EventOf } from "../../core/event.ts";
 import type { OpenAttempt } from "../../core/state.ts";
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
@@ -72,7 +73,7 @@ export class World implements Victims {
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"), options.log);
     this.truth = new JournalTruth(this.habitat);
-    this.truth.onLapsed = (agent) => this.#requireLost(agent);
+    this.truth.onLapsed = (lapsed, decidedMs) => this.#requireLost(lapsed, decidedMs);
     this.#handlers = new HandlerWatch(this.habitat);
     this.truth.onLimitReached = (closed) => this.#handlers.limitReached(closed);
     this.#coordinators = workload.coordinators.map(
@@ -290,14 +291,15 @@ export class World implements Victims {
     return this.habitat.findings.length > 0;
   }
 
-  /** Nobody counts as lost whose messages could be heard, whatever became of leaders meanwhile. */
-  #requireLost(agent: string): void {
-    const party = this.#agents.find(({ id }) => id === agent);
-    const { nowMs } = this.habitat.engine;
-    if (party?.life === undefined || nowMs - party.life.bornMs < LOST_MS) return;
+  /** Nobody counts as lost whose messages could be heard, whatever became of leaders meanwhile. What an ended process
+   *  was is lost, also while another asks to join in its place: that may wait for the journal, and comes second. What
+   *  is heard of one once that is decided comes too late, though the journal takes the batch only then. */
+  #requireLost({ agent, incarnation }: EventOf<"AgentLeft">, decidedMs: number): void {
+    if (this.#agents.find(({ id }) => id === agent)?.isRunning(incarnation) !== true) return;
     const hearers = this.#coordinators.map(({ id }) => id);
-    const touchedMs = Math.max(...[agent, ...hearers, SERVER].map((of) => this.#nemesis.touchedMs(of)));
-    if (nowMs - touchedMs < LOST_MS) return;
+    const parties = [agent, ...hearers, SERVER];
+    const touchedMs = Math.max(...parties.map((party) => this.#nemesis.touchedMs(party, decidedMs)));
+    if (decidedMs - touchedMs < LOST_MS) return;
     this.habitat.found(
       "the-living-are-not-lost",
       `${agent} counts as lost, and nothing kept it from being heard`,

@@ -34,3 +34,19 @@ it("another term begins where its leader says", () => {
 it("of a batch that nobody sent nothing is known", () => {
   expect(new TermPace().check({ term: 1, at: 9e9, hash: "unknown" })).toBeUndefined();
 });
+
+it("a batch is decided when it is sent, or before, where it waits for the one before it", () => {
+  const pace = new TermPace();
+  const takes = ({ term, at, sentMs }: typeof start) => {
+    const bytes = Buffer.from(JSON.stringify({ term, at }));
+    pace.sent(bytes, sentMs);
+    const stamped = { term, at, hash: hashOf(bytes) };
+    const decidedMs = pace.decidedMs(stamped);
+    pace.check(stamped);
+    return decidedMs;
+  };
+  expect(takes(start)).toBe(5_000);
+  expect(takes({ term: 1, at: 1_001_000, sentMs: 6_000 })).toBe(6_000);
+  expect(takes({ term: 1, at: 1_001_500, sentMs: 30_000 })).toBe(6_500);
+  expect(takes({ term: 2, at: 1_001_600, sentMs: 31_000 })).toBe(31_000);
+});
