@@ -8,7 +8,7 @@
 // than 0.8·T ago (trust.ts), or it appends a beat first and answers with that.
 //
 // While the journal may have lost records, what is committed is not told either, and while the state is saved that
-// stands for them, no turn is taken (rescue.ts, rescuer.ts). Not here: what a turn is, and what is told (leader.ts).
+// stands for them, no turn is taken (embargo.ts, rescue.ts). Not here: what a turn is, and what is told (leader.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -23,12 +23,12 @@ import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { Announcements } from "./announcements.ts";
 import { Committer, type PendingBatch, type Stored } from "./committer.ts";
 import { tellDead } from "./dead-records.ts";
+import { Embargo } from "./embargo.ts";
 import { type Held, InFlight } from "./in-flight.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { type LossReason, Rescue } from "./rescue.ts";
-import { Rescuer } from "./rescuer.ts";
 import { RivalCheck } from "./rival-check.ts";
 import { isSavedByAnother } from "./saved-end.ts";
 import type { Timing } from "./timing.ts";
@@ -82,8 +82,8 @@ export class Commits {
   readonly #inFlight: InFlight;
   readonly #trust: Trust;
   readonly #committer: Committer;
+  readonly #embargo = new Embargo();
   readonly #rescue: Rescue;
-  readonly #rescuer: Rescuer;
 
   /** @param replay up to and with the term's own `TermStarted`
    *  @param provenMonotonicMs when the term's start was sent */
@@ -93,14 +93,14 @@ export class Commits {
     this.#hooks = hooks;
     this.#inFlight = new InFlight(replay);
     this.#trust = new Trust(deps, provenMonotonicMs);
-    this.#rescue = new Rescue(deps, deps.snapshots, hooks.onSaved);
-    this.#rescuer = new Rescuer(deps, this.#rescue, {
+    this.#rescue = new Rescue(deps, this.#embargo, {
       isOver: hooks.isOver,
       isSettled: () => this.isSettled,
       committedSeq: () => replay.places.seqOf(this.committed.idx) ?? deps.recent.lastSeq,
       folded: (seq) => this.folded(seq),
       continueBehind: (seq) => this.#committer.continueBehind(seq),
       appendBeat: hooks.appendBeat,
+      saved: hooks.onSaved,
       resume: hooks.resume,
       trimAudit: hooks.trimAudit,
       forked: (error) => void this.#forked(error),
@@ -111,7 +111,7 @@ export class Commits {
 
   /** To be called when the term begins. */
   begin(): void {
-    void this.#rescuer.trimBehindHoles();
+    void this.#rescue.trimBehindHoles();
   }
 
   /** Up to where the journal is committed. */
@@ -137,18 +137,18 @@ export class Commits {
   /** Whether a turn may be taken now. */
   get takesTurns(): boolean {
     if (!this.#committer.hasRoom) return false; // a commit makes some
-    if (this.#rescue.holdsTurns) return false; // its end resumes them
+    if (this.#embargo.holdsTurns) return false; // what lifts it resumes them
     return !this.#inFlight.hasTermEnd; // nothing follows a term's end
   }
 
   /** Whether a beat is to be appended though no turn may be taken: it shows that the leader lives. */
   get takesBeats(): boolean {
-    return this.#rescue.takesBeats;
+    return this.#embargo.takesBeats;
   }
 
   /** Whether something definite may be said without a commit. */
   get isTrusted(): boolean {
-    return this.#rescue.phase === "none" && this.#trust.isProven;
+    return this.#embargo.isLifted && this.#trust.isProven;
   }
 
   /** When a batch was last sent for the first time. */
@@ -174,23 +174,23 @@ export class Commits {
 
   /** What a restart would read is lost: saves the state once nothing is in flight. */
   rescue(reason: LossReason, lost: JournalDamagedError): void {
-    this.#rescuer.saveAtRest(reason, lost);
+    this.#rescue.saveAtRest(reason, lost);
   }
 
   /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
   look(): void {
-    this.#rescuer.look();
+    this.#rescue.look();
   }
 
   /** The server may have lost something: the next look asks, however young the last answer is. */
   lookSoon(): void {
-    this.#rescuer.lookSoon();
+    this.#rescue.lookSoon();
   }
 
   /** The term is over: what is in flight is left as it is. */
   stop(): void {
     this.#committer.stop();
-    this.#rescuer.stop();
+    this.#rescue.stop();
   }
 
   /** Whether an answer without a batch of its own is safe: it leaves with the newest batch in flight, or at once. */
@@ -221,9 +221,9 @@ export class Commits {
       onDead: (record, reason) => this.#sawDead(record, reason),
       onRefilled: (records) => {
         tellRefilled(logger, records);
-        this.#rescuer.lookSoon();
+        this.#rescue.lookSoon();
       },
-      onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescuer.saveLostTail(lastSeq, error)),
+      onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescue.saveLostTail(lastSeq, error)),
       onTailKeptOut: (cause) => tellKeptOut(logger, cause),
       onPlaceLost: (error) => this.rescue("hole", error),
       onDeposed: () => this.#hooks.onDeposed(),
@@ -241,8 +241,8 @@ export class Commits {
       this.#hooks.onStored(held, { seq: stored.seq, bytes: batch.bytes.length });
     }
     const commit = this.committed;
-    this.#rescue.tell(() => this.#hooks.tell(held, commit));
-    this.#rescuer.committed();
+    this.#embargo.tell(() => this.#hooks.tell(held, commit));
+    this.#rescue.committed();
     this.#hooks.onCommitted(held);
   }
 

@@ -12,7 +12,7 @@
 //
 // What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart
 // would find a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the
-// journal was purged, only the leader's own state is left, and is saved (rescuer.ts).
+// journal was purged, only the leader's own state is left, and is saved (rescue.ts).
 //
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
 // this. A leader that takes over begins the purge anew that the one before did not end. Nobody purges by a snapshot

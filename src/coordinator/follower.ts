@@ -149,7 +149,7 @@ export class Follower {
           this.#standby = undefined;
           onTime();
         },
-        onHalted: (cause) => void this.#foldAnewOrHalt(cause),
+        onUnreadable: (cause) => void this.#foldAnewOrHalt(cause),
       },
     );
   }

@@ -13,7 +13,7 @@
 //
 // What is left: a purge that is held back on its way while the server is started again, loses its end, and another
 // leader goes on below. What that one wrote so far is missing then, as after a purge by hand: it finds so within
-// `limits.journalLookMs` and saves its state (journal-watch.ts, rescuer.ts). Only if it died before would that be lost.
+// `limits.journalLookMs` and saves its state (journal-watch.ts, rescue.ts). Only if it died before would that be lost.
 
 import type { Logger } from "pino";
 import { WaggleError } from "../errors.ts";

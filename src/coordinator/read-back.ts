@@ -3,7 +3,7 @@
 //
 // The rule: that a record is not found is a doubt at once, and believed after `limits.readBackPatienceMs`, for a server
 // that just lost its lead may answer from before. A doubted record is asked for until it is found, or until what it
-// holds is safe elsewhere (`forgive`). Not here: what is done about it (rescuer.ts).
+// holds is safe elsewhere (`forgive`). Not here: what is done about it (rescue.ts).
 
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";

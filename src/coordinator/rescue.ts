@@ -1,119 +1,233 @@
 // What a leader does when the journal lost records that a restart would read, or the snapshots that stand for what was
-// purged of it, and nobody can put them back: a snapshot of the state in memory stands for them. Until it is durable,
-// and the journal has taken one more batch behind it and given it back (read-back.ts), nothing is told that was
-// committed since the loss was found.
+// purged of it, and nobody can put them back: a snapshot of the state in memory stands for them. It learns of the loss
+// from whoever found it, or by reading back what was acknowledged (read-back.ts), and is done with it once the journal
+// is proven to keep again.
 //
-//   none ─begin→ saving ─durable→ proving ─the next batch is found→ none
-//     ⇅ doubt, dispel  ↗            │ not found
-//   doubting ─begin───┘  saving ◄───┘
+//   at rest → save → go on behind it → append a beat → is it found? ─yes→ put on record where the audit is whole again
+//     ▲                                                    │ no
+//     └──────── wait, or purge once what is not kept ◄─────┘   (purge-unkept.ts)
 //
-// While it doubts, turns go on, and what they bring about is held back. While it saves, the leader appends beats and
-// nothing else: they change no row of the state, and keep standbys off. A journal that does not keep what it
-// acknowledges gets no beats: so the newest snapshot reaches to its end, and whoever starts can go on behind it.
-//
-// Not here: the steps from one phase to the next (rescuer.ts).
+// Not here: what the leader may do and say meanwhile (embargo.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
+import { type BatchIndex, batchIndex } from "../ids.ts";
+import { unreadableError } from "../journal/faults.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
+import type { Embargo } from "./embargo.ts";
+import { firstSeqBehindHoles } from "./hole.ts";
+import { purgeUnkept } from "./purge-unkept.ts";
+import { ReadBack } from "./read-back.ts";
 
 /** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole,
  *  and nothing that can be read leads to where it begins. */
 export type LossReason = Extract<TrimReason, "hole" | "tail-lost"> | "unreadable" | "snapshots-lost";
 
 export interface RescueDeps {
+  readonly journal: Journal;
+  /** Absent where there are none: then nothing can be rescued. */
+  readonly snapshots: SnapshotStore | undefined;
+  readonly recent: RecentRecords;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-type Phase = "none" | "doubting" | "saving" | "proving";
+/** What is asked of the leader whose state is saved. */
+export interface RescuedLeader {
+  readonly isOver: () => boolean;
+  /** Whether nothing is in flight. */
+  readonly isSettled: () => boolean;
+  /** Where the newest committed batch stands. */
+  readonly committedSeq: () => number;
+  /** The journal up to the newest batch, to go on behind the record `seq`; by default, the last one that it knows. */
+  readonly folded: (seq?: number) => Folded;
+  /** What was in flight is durable without the journal: appends behind the record `seq`. */
+  readonly continueBehind: (seq: number) => void;
+  readonly appendBeat: () => void;
+  /** A snapshot of the state is durable. */
+  readonly saved: (manifest: Manifest) => void;
+  /** Turns go on. */
+  readonly resume: () => void;
+  /** Puts on record from which batch on the journal is whole. */
+  readonly trimAudit: (firstIdx: BatchIndex, reason: TrimReason) => void;
+  /** Another batch stands where one of its own was acknowledged. */
+  readonly forked: (error: JournalDamagedError) => void;
+  /** The term cannot go on. */
+  readonly broke: (cause: unknown) => void;
+}
 
 export class Rescue {
   readonly #deps: RescueDeps;
-  readonly #snapshots: SnapshotStore | undefined;
-  #phase: Phase = "none";
-  #reason: LossReason = "hole";
-  #untold: (() => void)[] = [];
-  readonly #onSaved: (manifest: Manifest) => void;
-  #isOver = false;
+  readonly #embargo: Embargo;
+  readonly #leader: RescuedLeader;
+  readonly #readBack: ReadBack;
+  /** Bumped when a rescue takes the place of another. */
+  #round = 0;
+  /** Records were found to be lost while a rescue was under way, which it takes in: what is appended behind what it
+   *  saves is looked for before it is over. */
+  #hasLostMore = false;
+  /** Called after each commit, for whoever waits for rest. */
+  #onCommitted: () => void = () => undefined;
 
-  /** @param snapshots absent where there are none: then nothing can be rescued
-   *  @param onSaved called with each snapshot that is durable */
-  constructor(deps: RescueDeps, snapshots: SnapshotStore | undefined, onSaved: (manifest: Manifest) => void) {
+  constructor(deps: RescueDeps, embargo: Embargo, leader: RescuedLeader) {
     this.#deps = deps;
-    this.#snapshots = snapshots;
-    this.#onSaved = onSaved;
+    this.#embargo = embargo;
+    this.#leader = leader;
+    const hooks = {
+      onDoubt: () => this.#embargo.doubt(),
+      onFound: () => this.#dispel(),
+      onUnreadable: (error: JournalDamagedError) => this.#sawUnreadable(error),
+      onDamaged: (error: JournalDamagedError) => this.#leader.forked(error),
+    };
+    this.#readBack = new ReadBack({ ...deps, committedSeq: leader.committedSeq }, hooks);
   }
 
-  get phase(): Phase {
-    return this.#phase;
+  /** Puts on record where the journal is whole, should records be missing: who began from a snapshot that another saved
+   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. To be called
+   *  when the term begins. */
+  async trimBehindHoles(): Promise<void> {
+    const { journal, logger } = this.#deps;
+    const folded = this.#leader.folded();
+    try {
+      const { firstSeq, missing } = await journal.position();
+      if (missing === 0) return;
+      const { state, places, position } = folded;
+      const auditSeq = places.seqOf(state.auditFirstIdx) ?? firstSeq;
+      const lowestSeq = position.seq - limits.holeScanRecordsMax;
+      const holes = { fromSeq: Math.max(auditSeq, lowestSeq), lastSeq: position.seq };
+      const wholeSeq = await firstSeqBehindHoles(holes, this.#deps);
+      if (wholeSeq !== undefined && !this.#leader.isOver())
+        this.#leader.trimAudit(firstIdxFrom(wholeSeq, folded), "hole");
+    } catch (cause) {
+      logger.warn({ err: cause }, unreadableHoles);
+    }
   }
 
-  get reason(): LossReason {
-    return this.#reason;
+  /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
+  look(): void {
+    this.#readBack.look();
   }
 
-  /** Whether there is anywhere to save to. */
-  get canSave(): boolean {
-    return this.#snapshots !== undefined;
+  /** The server may have lost something: the next look asks, however young the last answer is. */
+  lookSoon(): void {
+    this.#readBack.lookSoon();
   }
 
-  /** Whether the state must not change. */
-  get holdsTurns(): boolean {
-    return this.#phase === "saving" || this.#phase === "proving";
+  /** To be called after each commit. */
+  committed(): void {
+    this.#onCommitted();
   }
 
-  /** Whether a beat does no harm meanwhile, and shows that the leader lives. */
-  get takesBeats(): boolean {
-    return this.#phase === "saving" && (this.#reason === "hole" || this.#reason === "snapshots-lost");
+  /** What a restart would read is lost: saves the state once nothing is in flight. */
+  saveAtRest(reason: LossReason, lost: JournalDamagedError): void {
+    if (this.#leader.isOver()) return;
+    if (this.#embargo.holdsTurns) {
+      this.#hasLostMore ||= reason !== "snapshots-lost";
+      return;
+    }
+    try {
+      this.#begin(reason, lost);
+    } catch (cause) {
+      return this.#leader.broke(cause);
+    }
+    this.#hasLostMore = false;
+    void this.#run(reason, () => this.#foldedAtRest());
   }
 
-  /** The journal may have lost what it acknowledged: nothing is told until that is known. */
-  doubt(): void {
-    if (this.#phase === "none") this.#phase = "doubting";
+  /** The journal ends at `lastSeq`: what is in flight finds no place, and is saved with the rest.
+   *  @throws JournalDamagedError where there is nowhere to save to */
+  saveLostTail(lastSeq: number, lost: JournalDamagedError): void {
+    this.#begin("tail-lost", lost);
+    void this.#run("tail-lost", async () => this.#leader.folded(lastSeq));
   }
 
-  /** It has not: tells what was held back, if it was doubted. */
-  dispel(): void {
-    if (this.#phase === "doubting") this.#release();
+  stop(): void {
+    this.#readBack.stop();
+  }
+
+  #dispel(): void {
+    try {
+      this.#embargo.dispel();
+    } catch (cause) {
+      this.#leader.broke(cause);
+    }
+  }
+
+  /** Where there is nothing to save to, it is waited for. */
+  #sawUnreadable(error: JournalDamagedError): void {
+    if (this.#deps.snapshots !== undefined) this.saveAtRest("unreadable", error);
+    else this.#deps.logger.error({ err: error }, "the journal does not keep what it acknowledges");
   }
 
   /** @throws JournalDamagedError where there is nowhere to save to */
-  begin(reason: LossReason, lost: JournalDamagedError): void {
-    if (this.#snapshots === undefined) throw lost;
+  #begin(reason: LossReason, lost: JournalDamagedError): void {
+    if (this.#deps.snapshots === undefined) throw lost;
     this.#deps.logger.error(
       { err: lost },
       `${whatIsLost[reason]}: the state is saved as a snapshot, and nothing is answered until it is`,
     );
-    this.#phase = "saving";
-    this.#reason = reason;
+    this.#embargo.impose({ mayBeat: reason === "hole" || reason === "snapshots-lost" });
   }
 
-  /** Tells now, or once all is safe. */
-  tell(run: () => void): void {
-    if (this.#phase === "none") run();
-    else this.#untold.push(run);
+  /** Saves the state, behind which the journal goes on; what is in flight is durable with it. Over once the journal
+   *  keeps what is appended behind it. */
+  async #run(reason: LossReason, fold: () => Promise<Folded>): Promise<void> {
+    this.#round += 1;
+    const round = this.#round;
+    const isCurrent = () => !this.#leader.isOver() && round === this.#round;
+    let mayPurge = true;
+    try {
+      let folded = await this.#save(fold);
+      if (!isCurrent()) return;
+      if (reason === "tail-lost") this.#leader.continueBehind(folded.position.seq);
+      while (!(await this.#isKeptBehind(folded))) {
+        if (!isCurrent()) return;
+        this.#begin("unreadable", unreadableError(folded.position.seq + 1));
+        this.#hasLostMore = true;
+        folded = await this.#save(() => this.#foldedAtRest());
+        if (!isCurrent()) return;
+        if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
+          mayPurge = false; // what it did not help once it will not help again
+          continue;
+        }
+        this.#deps.logger.error(
+          { idx: folded.position.idx },
+          "the state is saved, and the journal still does not keep what it acknowledges: purge its stream (`nats stream purge`), which the snapshot stands for, or replace the server",
+        );
+        await pause(this.#deps.clock, limits.rescueProbeMs);
+        if (!isCurrent()) return;
+      }
+      if (!isCurrent()) return;
+      this.#readBack.forgive();
+      this.#deps.logger.warn("the state is saved: answers go on");
+      this.#embargo.lift();
+      this.#leader.resume();
+      await this.#trimAudit(folded, reason);
+    } catch (cause) {
+      this.#leader.broke(cause);
+    }
   }
 
   /** Resolves when the state is durable, however often that fails, with what was saved.
    *  @param fold gives the state at rest, anew for each try: beats went on since the last one
    *  @throws whatever no further try would mend */
-  async save(fold: () => Promise<Folded>): Promise<Folded> {
-    const { clock, logger } = this.#deps;
-    const snapshots = this.#snapshots;
+  async #save(fold: () => Promise<Folded>): Promise<Folded> {
+    const { snapshots, clock, logger } = this.#deps;
     for (;;) {
       const folded = await fold();
-      if (snapshots === undefined || this.#isOver) return folded;
+      if (snapshots === undefined || this.#leader.isOver()) return folded;
       try {
-        this.#onSaved(await snapshotNow(folded, { store: snapshots, clock, logger }));
-        this.#phase = "proving";
+        this.#leader.saved(await snapshotNow(folded, { store: snapshots, clock, logger }));
+        this.#embargo.saved();
         return folded;
       } catch (cause) {
         if (!(cause instanceof WaggleError) || cause instanceof InvariantError) throw cause;
@@ -126,19 +240,38 @@ export class Rescue {
     }
   }
 
-  /** All is safe: tells what was held back. */
-  end(): void {
-    this.#deps.logger.warn("the state is saved: answers go on");
-    this.#release();
+  /** Appends a beat: stored, it proves that nobody else went on there, and found, that the journal keeps it. */
+  async #isKeptBehind({ position }: Folded): Promise<boolean> {
+    this.#leader.appendBeat();
+    await this.#atRest();
+    return !this.#leader.isOver() && this.#readBack.areKept(position.seq + 1);
   }
 
-  stop(): void {
-    this.#isOver = true;
+  async #foldedAtRest(): Promise<Folded> {
+    await this.#atRest();
+    return this.#leader.folded();
   }
 
-  #release(): void {
-    this.#phase = "none";
-    for (const run of this.#untold.splice(0)) run();
+  /** Once nothing is in flight. */
+  async #atRest(): Promise<void> {
+    while (!this.#leader.isSettled() && !this.#leader.isOver())
+      await new Promise<void>((resolve) => {
+        this.#onCommitted = resolve;
+      });
+  }
+
+  /** Where only snapshots were lost, the record is as it was. */
+  async #trimAudit(folded: Folded, loss: LossReason): Promise<void> {
+    if (loss === "snapshots-lost" && !this.#hasLostMore) return;
+    const lastSeq = folded.position.seq;
+    if (loss === "tail-lost") return this.#leader.trimAudit(firstIdxFrom(lastSeq + 1, folded), "tail-lost");
+    const fromSeq = Math.max(1, lastSeq - limits.holeScanRecordsMax);
+    try {
+      const wholeSeq = await firstSeqBehindHoles({ fromSeq, lastSeq }, this.#deps);
+      this.#leader.trimAudit(firstIdxFrom(wholeSeq ?? fromSeq, folded), "hole");
+    } catch (cause) {
+      this.#deps.logger.warn({ err: cause }, unreadableHoles);
+    }
   }
 }
 
@@ -150,3 +283,9 @@ const whatIsLost: Readonly<Record<LossReason, string>> = {
   unreadable: lostRecords,
   "snapshots-lost": "no snapshot can be read of what was purged from the journal",
 };
+
+const unreadableHoles = "it could not be read where the journal is whole again";
+
+function firstIdxFrom(seq: number, { places, position }: Folded): BatchIndex {
+  return places.firstFrom(seq) ?? batchIndex(position.idx + 1);
+}

@@ -17,7 +17,7 @@
 //
 // "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning, the record at the
 // journal's end is compared with the one we read there: a log that went on differently is damage, and whoever sees it
-// halts.
+// halts, or begins anew where that loses nothing (begin-anew.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
@@ -63,8 +63,8 @@ export interface StandbyHooks {
   readonly onEndLost: (lastSeq: number, error: JournalDamagedError) => void;
   /** It is time to campaign. The last call. */
   readonly onTime: () => void;
-  /** The journal cannot be led on. The last call. */
-  readonly onHalted: (cause: unknown) => void;
+  /** The journal cannot be read on, or went on differently. The last call. */
+  readonly onUnreadable: (cause: unknown) => void;
 }
 
 export class Standby {
@@ -113,7 +113,7 @@ export class Standby {
         if (verdict.kind === "applied" && this.#isOurTurn(verdict.batch)) return this.#finish();
       }
     } catch (cause) {
-      if (!signal.aborted) this.#halt(cause);
+      if (!signal.aborted) this.#cannotReadOn(cause);
     }
   }
 
@@ -166,7 +166,7 @@ export class Standby {
       await requireSameEnd(journal, recent, seq);
       if (this.#isLed() && (await this.#isLeftRoom())) return false;
     } catch (cause) {
-      if (cause instanceof JournalDamagedError) this.#halt(cause);
+      if (cause instanceof JournalDamagedError) this.#cannotReadOn(cause);
       else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
       this.#endLostMonotonicMs = undefined; // out of reach, nobody puts anything back
       return false;
@@ -250,9 +250,9 @@ export class Standby {
     this.#hooks.onTime();
   }
 
-  #halt(cause: unknown): void {
+  #cannotReadOn(cause: unknown): void {
     if (this.#reading.signal.aborted) return;
     this.end();
-    this.#hooks.onHalted(cause);
+    this.#hooks.onUnreadable(cause);
   }
 }
