@@ -9,6 +9,9 @@ import { Endurance } from "../endurance.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 
+/** What nats-server 2.9 says of a stream that it is just making, for another who asked first: Go's zero time. */
+const NOT_YET = "0001-01-01T00:00:00Z";
+
 export class StreamIdentity {
   readonly #stream: string;
   /** As the server tells it; undefined until it did. */
@@ -19,7 +22,7 @@ export class StreamIdentity {
    *  counts */
   constructor(stream: string, created: string | undefined, clock: Clock) {
     this.#stream = stream;
-    this.#created = created;
+    if (created !== NOT_YET) this.#created = created;
     this.#absence = new Endurance(clock, limits.streamMissingMs);
   }
 
@@ -30,6 +33,7 @@ export class StreamIdentity {
 
   /** It says when it was created. @throws JournalDamagedError when that is another stream */
   described(created: string): void {
+    if (created === NOT_YET) return;
     this.#created ??= created;
     if (created === this.#created) return;
     throw new JournalDamagedError(

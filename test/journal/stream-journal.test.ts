@@ -267,6 +267,20 @@ describe("a stream that is another one", () => {
     await expect(follower.ended).rejects.toBeInstanceOf(JournalDamagedError);
   });
 
+  it("is none that its server was just making, and says no time of yet", async () => {
+    const { stream, journal } = aStream(3);
+    const { created } = stream;
+    const notYet = "0001-01-01T00:00:00Z";
+    stream.created = notYet;
+    await journal.position();
+    stream.created = created;
+    expect(await journal.position()).toMatchObject({ lastSeq: 3 });
+    stream.created = notYet;
+    expect(await journal.position()).toMatchObject({ lastSeq: 3 });
+    stream.created = "2026-11-21T21:00:00Z";
+    await expect(journal.position()).rejects.toThrow(/made again/);
+  });
+
   it("is gone only when that was said for long enough, without a word to the contrary", async () => {
     const { stream, clock, timed } = aStream(3);
     await timed.position();
