@@ -8,8 +8,8 @@
 import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { decodeBatch } from "../journal/batch.ts";
-import { forkError, unreadableError } from "../journal/faults.ts";
 import type { Journal } from "../journal/journal.ts";
+import { forkError, unreadableError } from "../journal/journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";

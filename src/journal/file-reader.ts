@@ -4,11 +4,11 @@
 // with an error, if that had not come so far.
 
 import { JournalDamagedError } from "../errors.ts";
-import { closedError } from "./faults.ts";
 import { openJournalFile } from "./file-handle.ts";
 import { listSegments } from "./file-segment.ts";
 import { FileSegments } from "./file-segments.ts";
 import type { JournalPosition, JournalReader, JournalRecord } from "./journal.ts";
+import { closedError } from "./journal-errors.ts";
 
 export interface FileReaderOptions {
   /** As the writer's. */

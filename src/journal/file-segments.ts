@@ -4,12 +4,12 @@
 import { assert } from "../assert.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { purgedError } from "./faults.ts";
 import { FileCursor } from "./file-cursor.ts";
 import type { JournalFile, OpenJournalFile } from "./file-handle.ts";
 import { FileIndex } from "./file-index.ts";
 import { removeSegment, type SegmentPlan } from "./file-segment.ts";
 import type { JournalRecord } from "./journal.ts";
+import { purgedError } from "./journal-errors.ts";
 
 /** A segment that is read. */
 interface Segment {

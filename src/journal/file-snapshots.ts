@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { assert } from "../assert.ts";
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { snapshotsClosedError, snapshotsFullError } from "./faults.ts";
 import { isNoSpace, syncFolder } from "./file-handle.ts";
 import type { JournalUsage } from "./journal.ts";
+import { snapshotsClosedError, snapshotsFullError } from "./journal-errors.ts";
 import type { SnapshotStore, StoredManifest } from "./snapshot-store.ts";
 
 type PartKind = "chunk" | "manifest";

@@ -13,7 +13,6 @@ import { mkdir } from "node:fs/promises";
 import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Bell } from "./bell.ts";
-import { closedError } from "./faults.ts";
 import { type Append, cutGroup, type Group } from "./file-group.ts";
 import { isNoSpace, type JournalFile, type OpenJournalFile, openJournalFile } from "./file-handle.ts";
 import { type OpenedSegments, openSegments, type Recovery } from "./file-opening.ts";
@@ -30,6 +29,7 @@ import type {
   JournalRecord,
   JournalUsage,
 } from "./journal.ts";
+import { closedError } from "./journal-errors.ts";
 
 export interface FileJournalOptions {
   /** Created if missing. Holds the segments (file-segment.ts) and, while open, `lock.json`. */

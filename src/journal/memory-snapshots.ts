@@ -5,8 +5,8 @@
 import { assert } from "../assert.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { snapshotsClosedError, snapshotsFullError } from "./faults.ts";
 import type { JournalUsage } from "./journal.ts";
+import { snapshotsClosedError, snapshotsFullError } from "./journal-errors.ts";
 import type { SnapshotStore, StoredManifest } from "./snapshot-store.ts";
 
 export type SnapshotPartKind = "chunk" | "manifest";

@@ -8,7 +8,6 @@
 import { assert } from "../assert.ts";
 import { JournalDamagedError, UnreachableError } from "../errors.ts";
 import { Bell } from "./bell.ts";
-import { closedError, holeError, purgedError, rewrittenError, shrunkError } from "./faults.ts";
 import type {
   AppendOutcome,
   Durability,
@@ -17,6 +16,7 @@ import type {
   JournalRecord,
   JournalUsage,
 } from "./journal.ts";
+import { closedError, holeError, purgedError, rewrittenError, shrunkError } from "./journal-errors.ts";
 
 export interface MemoryAppend {
   readonly bytes: Uint8Array;

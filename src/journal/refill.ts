@@ -7,8 +7,8 @@
 // by whoever holds as much as anybody: a leader that had not met them may have written in their place, and others have
 // read that.
 
-import { forkError, refusedTailError } from "./faults.ts";
 import type { Journal } from "./journal.ts";
+import { forkError, refusedTailError } from "./journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 
 export type Refilled =

@@ -4,7 +4,6 @@ import { Aborts } from "../abort.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { closedError } from "./faults.ts";
 import type {
   AppendOutcome,
   Durability,
@@ -13,6 +12,7 @@ import type {
   JournalRecord,
   JournalUsage,
 } from "./journal.ts";
+import { closedError } from "./journal-errors.ts";
 import { StreamApi, unansweredError } from "./stream-api.ts";
 import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-append.ts";
 import { StreamIdentity } from "./stream-identity.ts";

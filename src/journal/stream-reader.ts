@@ -13,8 +13,8 @@
 import { Endurance } from "../endurance.ts";
 import { UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { holeError, purgedError, rewrittenError, shrunkError } from "./faults.ts";
 import type { JournalRecord } from "./journal.ts";
+import { holeError, purgedError, rewrittenError, shrunkError } from "./journal-errors.ts";
 import { Retry } from "./retry.ts";
 import { type StreamAccess, StreamPull } from "./stream-pull.ts";
 

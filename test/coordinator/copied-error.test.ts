@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { copyOf, errorOf } from "../../src/coordinator/copied-error.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError, WaggleError } from "../../src/errors.ts";
-import { holeError, snapshotsFullError, strayError } from "../../src/journal/faults.ts";
+import { holeError, snapshotsFullError, strayError } from "../../src/journal/journal-errors.ts";
 import { SnapshotsLostError } from "../../src/journal/snapshot/restore.ts";
 
 const afterCopy = (error: unknown) => errorOf(structuredClone(copyOf(error)));

@@ -3,7 +3,7 @@
 // (coordinator/snapshot-thread.ts), or beside the leader in tests and simulations.
 
 import type { BatchIndex, Instant } from "../../ids.ts";
-import { strayError } from "../faults.ts";
+import { strayError } from "../journal-errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, sizeOf } from "./manifest.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../../clock.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
 import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
-import { snapshotsFullError } from "../faults.ts";
+import { snapshotsFullError } from "../journal-errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, sizeOf } from "./manifest.ts";
