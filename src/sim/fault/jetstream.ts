@@ -24,7 +24,7 @@ export type PublishFate =
   /** JetStream is not enabled: said while servers fail over. */
   | "off"
   | "nobody"
-  /** Held so long on its way, and handled then. */
+  /** Held so long by the server, and handled then; gone where the server meanwhile loses what it had stored. */
   | { readonly lateMs: number };
 
 /** What becomes of a question. */
@@ -131,7 +131,10 @@ export class SimJetStream {
   #publish(stream: SimStream, message: Publish, reply: Reply): void {
     const fate = this.#fates.onPublish(stream.name);
     if (typeof fate === "object") {
-      this.#clock.after(fate.lateMs, () => reply(stream.publish(message)));
+      const { tailLosses } = stream;
+      this.#clock.after(fate.lateMs, () => {
+        if (stream.tailLosses === tailLosses) reply(stream.publish(message));
+      });
       return;
     }
     switch (fate) {
@@ -216,6 +219,7 @@ export class SimStream {
   #firstSeq = 1;
   #lastSeq = 0;
   #bytes = 0;
+  #tailLosses = 0;
 
   constructor(name: string, config: object, created: string) {
     this.name = name;
@@ -230,6 +234,11 @@ export class SimStream {
 
   get lastSeq(): number {
     return this.#lastSeq;
+  }
+
+  /** How often it lost its end. */
+  get tailLosses(): number {
+    return this.#tailLosses;
   }
 
   /** What stands at a position, whatever anybody is told. */
@@ -250,6 +259,7 @@ export class SimStream {
     const keptSeq = Math.max(this.#firstSeq - 1, this.#lastSeq - count);
     for (let seq = keptSeq + 1; seq <= this.#lastSeq; seq += 1) this.#drop(seq);
     this.#lastSeq = keptSeq;
+    this.#tailLosses += 1;
   }
 
   /** Records within are lost, and the stream goes on behind them. */

@@ -124,6 +124,20 @@ describe("the simulated JetStream's faults", () => {
     expect(follower.lines).toEqual(toldOf(1, 6));
   });
 
+  it("a server that loses its end has lost what it held and had not stored", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 3);
+    const lateMs = 100;
+    world.publishFates = [{ lateMs }, { lateMs: 2 * lateMs }];
+    const lost = journal.append(bytesOf("late"), 2);
+    await expect.poll(() => world.publishFates).toHaveLength(1);
+    world.stream.loseTail(1);
+    await journal.append(bytesOf("later"), 2);
+    expect(Buffer.from(world.stream.at(3) ?? []).toString()).toBe("later");
+    expect((await lost).kind).toBe("unknown");
+  });
+
   it("a hole is damage to whoever reads across it", async () => {
     const world = new World();
     const journal = world.open();
