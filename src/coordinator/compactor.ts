@@ -1,29 +1,24 @@
 // Keeps the journal of one term short: has snapshots made when they are due, and lets go what two of them stand behind.
 //
-//   due ── made off the loop (snapshotter.ts) ── AuditTrimmed committed ── journal purged
+//   due ── made off the loop (snapshotter.ts) ── AuditTrimmed committed ── journal purged (purge.ts)
 //
 // A journal that takes no batch has no room for that record either. There what snapshots stand for goes first, and is
 // put on record behind it (room-maker.ts, docs/adr/0015-a-full-journal-is-purged-first.md); as it is by a leader that
 // finds that the journal begins behind where the record says, for the one before did not come to it.
 //
 // A snapshot is due after so many events or bytes, after a day, or while the journal is short of room (limits.ts). What
-// may go is found by whoever made it. The rule: first it stands on the record that batches will be gone, then they go;
-// and they go only while a snapshot reaches as far.
+// may go is found by whoever made it.
 //
 // What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart
 // would find a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the
 // journal was purged, only the leader's own state is left, and is saved (rescue.ts).
 //
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
-// this. A leader that takes over begins the purge anew that the one before did not end. Nobody purges by a snapshot
-// that was not read in whole, by this coordinator when it started or by whoever made the next one for it: a manifest
-// that can be read says nothing of its chunks, and a storage may give back what was just written and not what is read
-// later. Only what stands before records that are lost goes by the snapshot that was saved for these.
+// this.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Command } from "../core/command.ts";
-import type { EventOf } from "../core/event.ts";
 import type { RecordedEvent } from "../core/step.ts";
 import { messageOf } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
@@ -38,6 +33,7 @@ import type { Retention } from "../journal/snapshot/trim.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import { Purge } from "./purge.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { RoomMaker } from "./room-maker.ts";
 import type { Snapshotter } from "./snapshotter.ts";
@@ -102,12 +98,7 @@ export class Compactor {
   /** The newest snapshot cannot be read: another is due. */
   #isNewestLost = false;
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
-  /** The first batch that is to be kept, while what stands before it is not purged yet. */
-  #purgeTo: BatchIndex | undefined;
-  /** What is purged leads nowhere, for the journal lost what stood behind it: the snapshot that was saved then
-   *  stands for it, though nobody has read it in whole yet. */
-  #isLoss = false;
-  #isPurging = false;
+  readonly #purge: Purge;
   /** The journal takes no batch. */
   #isFull = false;
   readonly #roomMaker: RoomMaker;
@@ -127,7 +118,16 @@ export class Compactor {
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
-    this.#purgeTo = state.auditFirstIdx > 1 ? state.auditFirstIdx : undefined;
+    const purgeDeps = {
+      ...deps,
+      places,
+      read: () => this.#found.read,
+      mayTry: () => this.#now >= this.#retryMonotonicMs,
+      onFailed: () => {
+        this.#retryMonotonicMs = this.#now + limits.snapshotRetryMs;
+      },
+    };
+    this.#purge = new Purge(purgeDeps, state.auditFirstIdx);
     this.#keptIdx = state.auditFirstIdx;
     void this.#begin(tail, position.idx);
   }
@@ -151,12 +151,12 @@ export class Compactor {
     this.#committedSeq = seq;
     this.#backlog.events += recorded.length;
     this.#backlog.bytes += bytes;
-    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#trimmed(event);
+    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#purge.trimmed(event);
   }
 
   /** Looks whether something is due. @param at journal time */
   look(at: Instant): void {
-    if (this.#purgeTo !== undefined) void this.#purge();
+    this.#purge.look();
     if (this.#isBusy) return;
     if (this.#isFull) {
       if (this.#now >= this.#roomMonotonicMs) void this.#makeRoom(at);
@@ -184,12 +184,6 @@ export class Compactor {
   /** The term is over: what is being made is given up. */
   end(): void {
     this.#ending.abort();
-  }
-
-  #trimmed({ firstIdx, reason }: EventOf<"AuditTrimmed">): void {
-    this.#purgeTo = firstIdx;
-    this.#isLoss = reason === "hole" || reason === "tail-lost";
-    void this.#purge();
   }
 
   get #now(): number {
@@ -363,30 +357,5 @@ export class Compactor {
     this.#retryMonotonicMs = this.#now + retryMs;
     this.#retryMs = Math.min(retryMs * 2, limits.snapshotRetryMsMax);
     return retryMs;
-  }
-
-  async #purge(): Promise<void> {
-    const firstIdx = this.#purgeTo;
-    const seq = firstIdx && this.#places.seqOf(firstIdx);
-    const readSeq = this.#found.read?.seq ?? 0;
-    if (seq === undefined || (readSeq < seq - 1 && !this.#isLoss)) return; // the next that is made reads one
-    if (this.#isPurging || this.#now < this.#retryMonotonicMs) return;
-    this.#isPurging = true;
-    const { journal, snapshots, logger, room } = this.#deps;
-    try {
-      const [stands] = (await readManifests(snapshots, logger)).filter(({ place, manifest }) =>
-        this.#isLoss ? manifest.position.seq >= seq - 1 : place === this.#found.read?.place,
-      );
-      if (stands === undefined) throw new Error("the snapshot that stands for what is purged is gone");
-      await journal.purgeBelow(seq);
-      logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
-      if (this.#purgeTo === firstIdx) this.#purgeTo = undefined;
-      room.lookAgain();
-    } catch (cause) {
-      this.#retryMonotonicMs = this.#now + limits.snapshotRetryMs;
-      logger.warn({ err: cause, firstIdx }, "the journal could not be purged: it is tried again");
-    } finally {
-      this.#isPurging = false;
-    }
   }
 }

@@ -1,0 +1,90 @@
+// Purges the journal of what the record says is gone, for the leader's compactor (compactor.ts).
+//
+// The rule: first it stands on the record that batches will be gone, then they go; and they go only while a snapshot
+// reaches as far. A leader that takes over begins the purge anew that the one before did not end.
+//
+// Nobody purges by a snapshot that was not read in whole, by this coordinator when it started or by whoever made the
+// next one for it: a manifest that can be read says nothing of its chunks, and a storage may give back what was just
+// written and not what is read later. Only what stands before records that are lost goes by the snapshot that was saved
+// for these.
+//
+// Not here: a journal that is full (room-maker.ts), and one that does not keep what it is given (purge-unkept.ts).
+
+import type { Logger } from "pino";
+import type { EventOf } from "../core/event.ts";
+import type { BatchIndex } from "../ids.ts";
+import type { BatchPlaces } from "../journal/batch-places.ts";
+import type { Journal } from "../journal/journal.ts";
+import { type PlacedManifest, readManifests } from "../journal/snapshot/manifests.ts";
+import type { ReadSnapshot } from "../journal/snapshot/restore.ts";
+import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import type { JournalRoom } from "./journal-room.ts";
+
+export interface PurgeDeps {
+  readonly journal: Journal;
+  readonly snapshots: SnapshotStore;
+  readonly room: JournalRoom;
+  readonly logger: Logger;
+  readonly places: BatchPlaces;
+  /** The snapshot that was read in whole when this was last looked for, if there was one. */
+  readonly read: () => ReadSnapshot | undefined;
+  /** Whether it is not too soon after something failed. */
+  readonly mayTry: () => boolean;
+  /** It could not be purged. */
+  readonly onFailed: () => void;
+}
+
+export class Purge {
+  readonly #deps: PurgeDeps;
+  /** The first batch that is to be kept, while what stands before it is not purged yet. */
+  #firstIdx: BatchIndex | undefined;
+  /** What is purged leads nowhere, for the journal lost what stood behind it: the snapshot that was saved then
+   *  stands for it, though nobody has read it in whole yet. */
+  #isLoss = false;
+  #isRunning = false;
+
+  /** @param auditFirstIdx from which batch on the journal is kept, by the record */
+  constructor(deps: PurgeDeps, auditFirstIdx: BatchIndex) {
+    this.#deps = deps;
+    this.#firstIdx = auditFirstIdx > 1 ? auditFirstIdx : undefined;
+  }
+
+  /** It stands on the record. */
+  trimmed({ firstIdx, reason }: EventOf<"AuditTrimmed">): void {
+    this.#firstIdx = firstIdx;
+    this.#isLoss = reason === "hole" || reason === "tail-lost";
+    this.look();
+  }
+
+  /** Purges what is not purged yet, where it may. */
+  look(): void {
+    if (this.#firstIdx !== undefined) void this.#run(this.#firstIdx);
+  }
+
+  async #run(firstIdx: BatchIndex): Promise<void> {
+    const { journal, snapshots, room, logger, places, read, mayTry, onFailed } = this.#deps;
+    const seq = places.seqOf(firstIdx);
+    const readSeq = read()?.seq ?? 0;
+    if (seq === undefined || (readSeq < seq - 1 && !this.#isLoss)) return; // the next that is made reads one
+    if (this.#isRunning || !mayTry()) return;
+    this.#isRunning = true;
+    try {
+      const placed = await readManifests(snapshots, logger);
+      if (!placed.some((each) => this.#standsFor(seq, each)))
+        throw new Error("the snapshot that stands for what is purged is gone");
+      await journal.purgeBelow(seq);
+      logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
+      if (this.#firstIdx === firstIdx) this.#firstIdx = undefined;
+      room.lookAgain();
+    } catch (cause) {
+      onFailed();
+      logger.warn({ err: cause, firstIdx }, "the journal could not be purged: it is tried again");
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #standsFor(seq: number, { place, manifest }: PlacedManifest): boolean {
+    return this.#isLoss ? manifest.position.seq >= seq - 1 : place === this.#deps.read()?.place;
+  }
+}
