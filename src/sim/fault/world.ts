@@ -1,10 +1,7 @@
-// A whole swarm in virtual time: its parties, what they do, and what happens to them. Runs one seed from its beginning
-// through its faults to the quiet after them, when everything accepted has to end.
+// A whole swarm in virtual time. Runs one seed from its beginning through its faults to the quiet after them, when
+// everything accepted has to end. What faults do to it, and what they spare, stands in victims.ts.
 
 import type { EventOf } from "../../core/event.ts";
-import type { OpenAttempt } from "../../core/state.ts";
-import { batchIndex } from "../../ids.ts";
-import { encodeBatch, hashOf } from "../../journal/batch.ts";
 import { limits } from "../../limits.ts";
 import { checkHistory } from "../history/check-history.ts";
 import { Random } from "../random.ts";
@@ -14,20 +11,11 @@ import { CoordinatorParty } from "./coordinator-party.ts";
 import type { Fault } from "./fault.ts";
 import { Habitat, type PartyLog } from "./habitat.ts";
 import { HandlerWatch } from "./handler-watch.ts";
-import type { JournalCondition } from "./journal-fates.ts";
 import { JournalTruth } from "./journal-truth.ts";
-import type { Life, MachineClock } from "./life.ts";
-import type { Link } from "./link.ts";
-import { journalOf, Nemesis, SERVER, type Victims } from "./nemesis.ts";
+import { Nemesis, SERVER } from "./nemesis.ts";
 import { Operator } from "./operator.ts";
+import { SwarmVictims } from "./victims.ts";
 import type { Workload } from "./workload.ts";
-
-interface Party {
-  readonly life: Life | undefined;
-  readonly machine: MachineClock;
-  start(): void;
-  crash(forMs: number): void;
-}
 
 export interface WorldOptions {
   readonly seed: number;
@@ -42,18 +30,12 @@ export interface WorldOptions {
 const LIVENESS_MS = 8 * 60_000;
 /** …and then everybody has heard of everything, ms. */
 const SETTLING_MS = 20_000;
-/** Clocks are wrong by days, and nothing is forgotten: the horizon of idempotency is in led time. */
-const SKEW_MS_MAX = 72 * 3_600_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
-/** Within so long a coordinator has begun and follows, ms. */
-const STARTING_MS = 3_000;
-/** A leader that ended with the journal's end is started again after so many T: another leads by then. */
-const RESTART_TIMEOUTS = 4;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
 const READING_MS = 15_000;
 
-export class World implements Victims {
+export class World {
   readonly habitat: Habitat;
   readonly truth: JournalTruth;
   readonly #options: WorldOptions;
@@ -61,11 +43,8 @@ export class World implements Victims {
   readonly #agents: readonly AgentParty[];
   readonly #clients: readonly ClientParty[];
   readonly #operator: Operator;
-  readonly #partyById: ReadonlyMap<string, Party>;
   readonly #nemesis: Nemesis;
   readonly #handlers: HandlerWatch;
-  /** A standby does not hold what the journal lost. */
-  #isOneBehind = false;
 
   constructor(options: WorldOptions) {
     const { seed, workload } = options;
@@ -89,16 +68,21 @@ export class World implements Victims {
     );
     this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
     this.#operator = new Operator(this.habitat, workload);
-    this.#nemesis = new Nemesis(this.habitat.engine, this);
-    const parties = [...this.#coordinators, ...this.#agents, ...this.#clients];
-    this.#partyById = new Map(parties.map((party) => [party.id, party]));
+    const victims = new SwarmVictims({
+      habitat: this.habitat,
+      truth: this.truth,
+      coordinators: this.#coordinators,
+      agents: this.#agents,
+      clients: this.#clients,
+    });
+    this.#nemesis = new Nemesis(this.habitat.engine, victims);
   }
 
   /** Runs the seed to its end; what was found stands in the habitat. @throws the reason of `signal` */
   async run(signal?: AbortSignal): Promise<void> {
     const { workload, schedule, untilMs } = this.#options;
     const { engine } = this.habitat;
-    for (const party of this.#partyById.values()) party.start();
+    for (const party of this.#parties()) party.start();
     for (const deed of workload.deeds)
       engine.after(deed.atMs, deed.does, () => this.#clients.find(({ id }) => id === deed.client)?.do(deed));
     this.#nemesis.follow(schedule);
@@ -117,167 +101,9 @@ export class World implements Victims {
     this.#judgeHistory();
   }
 
-  // --- what the nemesis does ------------------------------------------------------------------------
-
-  links(): Iterable<Link> {
-    return this.habitat.links();
+  #parties(): (CoordinatorParty | AgentParty | ClientParty)[] {
+    return [...this.#coordinators, ...this.#agents, ...this.#clients];
   }
-
-  leader(): string {
-    const { coordinators } = this.#options.workload;
-    return this.#coordinators.find(({ isLeading }) => isLeading)?.id ?? coordinators[0]?.id ?? "";
-  }
-
-  busiest(): string {
-    const { agentById, taskById, at } = this.truth.state;
-    const attempts = [...agentById.values()].flatMap(({ online, open }) =>
-      online ? [...open.values()] : [],
-    );
-    const leftMs = ({ task, assignedAt }: OpenAttempt) =>
-      assignedAt + (taskById.get(task)?.spec.timeoutMs ?? 0) - at;
-    const [longest] = attempts.toSorted((one, other) => leftMs(other) - leftMs(one));
-    return this.#agents.find(({ id }) => id === longest?.agent)?.id ?? this.#agents[0]?.id ?? "";
-  }
-
-  crash(party: string, forMs: number): void {
-    if (!this.#isNeeded(party)) this.#partyById.get(party)?.crash(forMs);
-  }
-
-  blackout(party: string, { forMs, ms }: { forMs: number; ms: number }): void {
-    if (!this.truth.isWhole) return;
-    this.jumpClock(party, ms);
-    for (const { id } of this.#coordinators) this.crash(id, id === party ? forMs : 2 * forMs);
-    this.habitat.occurrences.note("blackout");
-  }
-
-  stop(party: string, forMs: number): void {
-    if (!this.#isNeeded(party)) this.#coordinators.find(({ id }) => id === party)?.stop(forMs);
-  }
-
-  pause(party: string, forMs: number): void {
-    if (!this.#isNeeded(party)) this.#partyById.get(party)?.life?.pause(forMs);
-  }
-
-  setSlow(party: string, ms: number): void {
-    this.#partyById.get(party)?.life?.setSlow(ms);
-  }
-
-  jumpClock(party: string, ms: number): void {
-    const machine = this.#partyById.get(party)?.machine;
-    if (machine === undefined) return;
-    machine.wallSkewMs = Math.max(-SKEW_MS_MAX, Math.min(SKEW_MS_MAX, machine.wallSkewMs + ms));
-  }
-
-  startTwin(party: string): void {
-    this.#agents.find(({ id }) => id === party)?.startTwin();
-  }
-
-  disconnect(link: string): void {
-    this.habitat.disconnect(link);
-  }
-
-  setJournal(condition: JournalCondition | undefined): void {
-    this.habitat.fates.condition = condition;
-  }
-
-  /** The end of the journal is lost, as far as somebody who goes on still has it: what nobody has cannot come back. */
-  cutTail(count: number): void {
-    if (this.#isHeldByAll() && !this.#mayFork()) this.#loseTail(count, this.#coordinators);
-  }
-
-  /** @returns how many were lost: no more than `holders` have read since they began, or began anew at a snapshot, who
-   *  hold only the newest of what was there before, and take the rest for lost */
-  #loseTail(count: number, holders: readonly CoordinatorParty[]): number {
-    const { stream, jetStream, occurrences } = this.habitat;
-    if (!this.truth.isWhole) return 0;
-    const bornMs = Math.max(...holders.map(({ life }) => life?.bornMs ?? 0));
-    const held = this.truth.storedSince(bornMs + STARTING_MS);
-    const heldFromSeq = Math.max(stream.firstSeq, ...holders.map((holder) => holder.heldFromSeq));
-    const lost = Math.min(count, held, stream.lastSeq - heldFromSeq);
-    if (lost < 1) return 0;
-    jetStream.restart();
-    stream.loseTail(lost);
-    occurrences.note("tail-cut");
-    this.truth.lostTail(stream.lastSeq);
-    return lost;
-  }
-
-  /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not. */
-  loseMissed(link: string): void {
-    const behind = this.#coordinators.find(({ id }) => link === journalOf(id));
-    const leader = this.#coordinators.find(({ isLeading }) => isLeading);
-    const holder = this.#coordinators.find((each) => each !== behind && each !== leader);
-    if (leader === undefined || behind === leader || holder === undefined) return;
-    const { idx, leaderTimeoutMs } = this.truth.state;
-    const missed = idx - (behind?.knownIdx ?? idx);
-    if (missed < 1 || (holder.knownIdx ?? 0) < idx || this.#mayFork()) return;
-    if (this.#loseTail(missed, [holder]) < 1) return;
-    this.#isOneBehind = true;
-    this.habitat.occurrences.note("standby-left-behind");
-    leader.crash(RESTART_TIMEOUTS * leaderTimeoutMs);
-  }
-
-  get isDelicate(): boolean {
-    if (this.truth.isWhole) this.#isOneBehind = false;
-    return this.#isOneBehind;
-  }
-
-  isBystander(party: string): boolean {
-    return [...this.#agents, ...this.#clients].some(({ id }) => id === party);
-  }
-
-  /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
-  makeHole(count: number): void {
-    const { stream, jetStream, occurrences } = this.habitat;
-    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
-    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq) return;
-    jetStream.restart();
-    stream.loseMiddle(fromSeq, count);
-    occurrences.note("hole-made");
-    this.truth.lostMiddle(stream.lastSeq);
-  }
-
-  restartServer(): void {
-    this.habitat.jetStream.restart();
-  }
-
-  usurp(party: string, ms: number): void {
-    this.#agents.find(({ id }) => id === party)?.usurp(ms);
-  }
-
-  /** Not where a lost end is to come back: what it displaced would be lost for good. */
-  writeAlien(): void {
-    if (this.truth.isWhole) this.habitat.stream.intrude(Buffer.from("not a batch of ours"));
-  }
-
-  /** As a coordinator would that went on from a backup which lacks the last batch. */
-  writeOtherLine(): void {
-    const { journal, term, idx } = this.truth.position;
-    if (!this.truth.isWhole || idx === 0) return;
-    const prev = hashOf(Buffer.from("what stood there in the copy"));
-    const header = { journal, term, idx: batchIndex(idx + 1), prev, at: this.truth.state.at };
-    this.habitat.stream.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
-  }
-
-  /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
-  #isNeeded(party: string): boolean {
-    return !this.truth.isWhole && this.#coordinators.some(({ id }) => id === party);
-  }
-
-  /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in
-   *  the place of what both lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
-  #mayFork(): boolean {
-    const { leader } = this.truth.state;
-    return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
-  }
-
-  /** Whether every coordinator runs on and has the journal to its end, and it lacks nothing. */
-  #isHeldByAll(): boolean {
-    const known = this.#coordinators.map(({ knownIdx }) => knownIdx);
-    return this.truth.isWhole && known.every((idx) => idx !== undefined && idx >= this.truth.state.idx);
-  }
-
-  // --- the run --------------------------------------------------------------------------------------
 
   #runUntil(untilMs: number, isEnough: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const afterEvent = () => {
@@ -315,7 +141,7 @@ export class World implements Victims {
   }
 
   #judgeHistory(): void {
-    for (const { life } of this.#partyById.values()) life?.kill(); // what is open is recorded as unanswered
+    for (const { life } of this.#parties()) life?.kill(); // what is open is recorded as unanswered
     const { history: observations, readings } = this.habitat;
     const violations = checkHistory(
       { observations, readings, journal: this.truth.records },

@@ -1,0 +1,211 @@
+// What faults strike in a simulated swarm, and what they spare: what nobody could bring back is not lost, and whoever
+// alone could bring something back does not end. No swarm survives that, and none promises to.
+
+import type { OpenAttempt } from "../../core/state.ts";
+import { batchIndex } from "../../ids.ts";
+import { encodeBatch, hashOf } from "../../journal/batch.ts";
+import type { AgentParty } from "./agent-party.ts";
+import type { ClientParty } from "./client-party.ts";
+import type { CoordinatorParty } from "./coordinator-party.ts";
+import type { Habitat } from "./habitat.ts";
+import type { JournalCondition } from "./journal-fates.ts";
+import type { JournalTruth } from "./journal-truth.ts";
+import type { Link } from "./link.ts";
+import { journalOf, type Victims } from "./nemesis.ts";
+
+type Party = CoordinatorParty | AgentParty | ClientParty;
+
+interface VictimsDeps {
+  readonly habitat: Habitat;
+  readonly truth: JournalTruth;
+  readonly coordinators: readonly CoordinatorParty[];
+  readonly agents: readonly AgentParty[];
+  readonly clients: readonly ClientParty[];
+}
+
+/** Clocks are wrong by days, and nothing is forgotten: the horizon of idempotency is in led time. */
+const SKEW_MS_MAX = 72 * 3_600_000;
+/** Within so long a coordinator has begun and follows, ms. */
+const STARTING_MS = 3_000;
+/** A leader that ended with the journal's end is started again after so many T: another leads by then. */
+const RESTART_TIMEOUTS = 4;
+
+export class SwarmVictims implements Victims {
+  readonly #habitat: Habitat;
+  readonly #truth: JournalTruth;
+  readonly #coordinators: readonly CoordinatorParty[];
+  readonly #agents: readonly AgentParty[];
+  readonly #partyById: ReadonlyMap<string, Party>;
+  /** A standby does not hold what the journal lost. */
+  #isOneBehind = false;
+
+  constructor({ habitat, truth, coordinators, agents, clients }: VictimsDeps) {
+    this.#habitat = habitat;
+    this.#truth = truth;
+    this.#coordinators = coordinators;
+    this.#agents = agents;
+    const parties = [...coordinators, ...agents, ...clients];
+    this.#partyById = new Map(parties.map((party) => [party.id, party]));
+  }
+
+  links(): Iterable<Link> {
+    return this.#habitat.links();
+  }
+
+  leader(): string {
+    return (this.#coordinators.find(({ isLeading }) => isLeading) ?? this.#coordinators[0])?.id ?? "";
+  }
+
+  busiest(): string {
+    const { agentById, taskById, at } = this.#truth.state;
+    const attempts = [...agentById.values()].flatMap(({ online, open }) =>
+      online ? [...open.values()] : [],
+    );
+    const leftMs = ({ task, assignedAt }: OpenAttempt) =>
+      assignedAt + (taskById.get(task)?.spec.timeoutMs ?? 0) - at;
+    const [longest] = attempts.toSorted((one, other) => leftMs(other) - leftMs(one));
+    return this.#agents.find(({ id }) => id === longest?.agent)?.id ?? this.#agents[0]?.id ?? "";
+  }
+
+  crash(party: string, forMs: number): void {
+    if (!this.#isNeeded(party)) this.#partyById.get(party)?.crash(forMs);
+  }
+
+  blackout(party: string, { forMs, ms }: { forMs: number; ms: number }): void {
+    if (!this.#truth.isWhole) return;
+    this.jumpClock(party, ms);
+    for (const { id } of this.#coordinators) this.crash(id, id === party ? forMs : 2 * forMs);
+    this.#habitat.occurrences.note("blackout");
+  }
+
+  stop(party: string, forMs: number): void {
+    if (!this.#isNeeded(party)) this.#coordinators.find(({ id }) => id === party)?.stop(forMs);
+  }
+
+  pause(party: string, forMs: number): void {
+    if (!this.#isNeeded(party)) this.#partyById.get(party)?.life?.pause(forMs);
+  }
+
+  setSlow(party: string, ms: number): void {
+    this.#partyById.get(party)?.life?.setSlow(ms);
+  }
+
+  jumpClock(party: string, ms: number): void {
+    const machine = this.#partyById.get(party)?.machine;
+    if (machine === undefined) return;
+    machine.wallSkewMs = Math.max(-SKEW_MS_MAX, Math.min(SKEW_MS_MAX, machine.wallSkewMs + ms));
+  }
+
+  startTwin(party: string): void {
+    this.#agents.find(({ id }) => id === party)?.startTwin();
+  }
+
+  disconnect(link: string): void {
+    this.#habitat.disconnect(link);
+  }
+
+  setJournal(condition: JournalCondition | undefined): void {
+    this.#habitat.fates.condition = condition;
+  }
+
+  /** The end of the journal is lost, as far as somebody who goes on still has it: what nobody has cannot come back. */
+  cutTail(count: number): void {
+    if (this.#isHeldByAll() && !this.#mayFork()) this.#loseTail(count, this.#coordinators);
+  }
+
+  /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not. */
+  loseMissed(link: string): void {
+    const behind = this.#coordinators.find(({ id }) => link === journalOf(id));
+    const leader = this.#coordinators.find(({ isLeading }) => isLeading);
+    const holder = this.#coordinators.find((each) => each !== behind && each !== leader);
+    if (leader === undefined || behind === leader || holder === undefined) return;
+    const { idx, leaderTimeoutMs } = this.#truth.state;
+    const missed = idx - (behind?.knownIdx ?? idx);
+    if (missed < 1 || (holder.knownIdx ?? 0) < idx || this.#mayFork()) return;
+    if (this.#loseTail(missed, [holder]) < 1) return;
+    this.#isOneBehind = true;
+    this.#habitat.occurrences.note("standby-left-behind");
+    leader.crash(RESTART_TIMEOUTS * leaderTimeoutMs);
+  }
+
+  get isDelicate(): boolean {
+    if (this.#truth.isWhole) this.#isOneBehind = false;
+    return this.#isOneBehind;
+  }
+
+  isBystander(party: string): boolean {
+    return this.#partyById.has(party) && !this.#isCoordinator(party);
+  }
+
+  /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
+  makeHole(count: number): void {
+    const { stream, jetStream, occurrences } = this.#habitat;
+    const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
+    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq) return;
+    jetStream.restart();
+    stream.loseMiddle(fromSeq, count);
+    occurrences.note("hole-made");
+    this.#truth.lostMiddle(stream.lastSeq);
+  }
+
+  restartServer(): void {
+    this.#habitat.jetStream.restart();
+  }
+
+  usurp(party: string, ms: number): void {
+    this.#agents.find(({ id }) => id === party)?.usurp(ms);
+  }
+
+  /** Not where a lost end is to come back: what it displaced would be lost for good. */
+  writeAlien(): void {
+    if (this.#truth.isWhole) this.#habitat.stream.intrude(Buffer.from("not a batch of ours"));
+  }
+
+  /** As a coordinator would that went on from a backup which lacks the last batch. */
+  writeOtherLine(): void {
+    const { journal, term, idx } = this.#truth.position;
+    if (!this.#truth.isWhole || idx === 0) return;
+    const prev = hashOf(Buffer.from("what stood there in the copy"));
+    const header = { journal, term, idx: batchIndex(idx + 1), prev, at: this.#truth.state.at };
+    this.#habitat.stream.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
+  }
+
+  /** @returns how many were lost: no more than `holders` have read since they began, or began anew at a snapshot, who
+   *  hold only the newest of what was there before, and take the rest for lost */
+  #loseTail(count: number, holders: readonly CoordinatorParty[]): number {
+    const { stream, jetStream, occurrences } = this.#habitat;
+    if (!this.#truth.isWhole) return 0;
+    const bornMs = Math.max(...holders.map(({ life }) => life?.bornMs ?? 0));
+    const held = this.#truth.storedSince(bornMs + STARTING_MS);
+    const heldFromSeq = Math.max(stream.firstSeq, ...holders.map((holder) => holder.heldFromSeq));
+    const lost = Math.min(count, held, stream.lastSeq - heldFromSeq);
+    if (lost < 1) return 0;
+    jetStream.restart();
+    stream.loseTail(lost);
+    occurrences.note("tail-cut");
+    this.#truth.lostTail(stream.lastSeq);
+    return lost;
+  }
+
+  /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
+  #isNeeded(party: string): boolean {
+    return !this.#truth.isWhole && this.#isCoordinator(party);
+  }
+
+  /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in
+   *  the place of what both lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
+  #mayFork(): boolean {
+    const { leader } = this.#truth.state;
+    return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
+  }
+
+  /** Whether every coordinator runs on and has the journal to its end, and it lacks nothing. */
+  #isHeldByAll(): boolean {
+    const known = this.#coordinators.map(({ knownIdx }) => knownIdx);
+    return this.#truth.isWhole && known.every((idx) => idx !== undefined && idx >= this.#truth.state.idx);
+  }
+
+  #isCoordinator(party: string): boolean {
+    return this.#coordinators.some(({ id }) => id === party);
+  }
+}
