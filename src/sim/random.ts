@@ -3,7 +3,7 @@
 // One stream a purpose: what one part draws does not shift what another gets, so that two rules under the same
 // seed meet the same arrivals whatever they decide.
 
-export class Random {
+export class SeededRandom {
   readonly #name: string;
   #a: number;
   #b: number;
@@ -19,8 +19,8 @@ export class Random {
   }
 
   /** A stream of its own for one purpose, the same however much of this one was used. */
-  split(purpose: string): Random {
-    return new Random(`${this.#name}/${purpose}`);
+  split(purpose: string): SeededRandom {
+    return new SeededRandom(`${this.#name}/${purpose}`);
   }
 
   /** [0, 1), 53 bits. */

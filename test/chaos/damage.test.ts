@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Random } from "../../src/sim/random.ts";
+import { SeededRandom } from "../../src/sim/random.ts";
 import { natsServersFor, startNatsServer } from "../support/nats-server.ts";
 import { blocksOf, type Damage, damageStream } from "./damage.ts";
 
@@ -47,7 +47,7 @@ describe("damage to a store", () => {
 
   it("is undone to the byte", () => {
     for (const what of ["truncate", "flip"] as const)
-      damageStream(store, "WAGGLE_s", what, new Random(what)).undo();
+      damageStream(store, "WAGGLE_s", what, new SeededRandom(what)).undo();
     for (const file of blocksOf(store, "WAGGLE_s")) expect(readFileSync(file)).toEqual(whole);
   });
 
@@ -67,7 +67,7 @@ it.each(natsServersFor("store damage"))(
       for (let n = 0; n < 20; n += 1) await connection.request("s", "x".repeat(200));
       await connection.close();
       await server.kill("SIGKILL");
-      const { sentence } = damageStream(server.storeDir, "S", "truncate", new Random("1"));
+      const { sentence } = damageStream(server.storeDir, "S", "truncate", new SeededRandom("1"));
       expect(sentence).toContain("off the end of");
       await server.restart();
       const again = await connect({ servers: server.url });
@@ -81,7 +81,7 @@ it.each(natsServersFor("store damage"))(
 );
 
 function damage(what: Damage): string {
-  return damageStream(store, "WAGGLE_s", what, new Random("seed")).sentence;
+  return damageStream(store, "WAGGLE_s", what, new SeededRandom("seed")).sentence;
 }
 
 function ones(byte: number): number {

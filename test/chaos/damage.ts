@@ -14,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Random } from "../../src/sim/random.ts";
+import type { SeededRandom } from "../../src/sim/random.ts";
 
 const TRUNCATED_BYTES_MAX = 64 * 1024;
 
@@ -28,7 +28,12 @@ export interface Done {
 }
 
 /** @throws Error when the stream has no messages there */
-export function damageStream(storeFolder: string, stream: string, damage: Damage, random: Random): Done {
+export function damageStream(
+  storeFolder: string,
+  stream: string,
+  damage: Damage,
+  random: SeededRandom,
+): Done {
   const blocks = blocksOf(storeFolder, stream);
   const last = blocks.at(-1);
   if (last === undefined) throw new Error(`${storeFolder} has no messages of ${stream}`);
@@ -39,7 +44,7 @@ export function damageStream(storeFolder: string, stream: string, damage: Damage
   return { sentence, undo: () => writeFileSync(file, before) };
 }
 
-function damageFile(file: string, damage: Damage, random: Random): string {
+function damageFile(file: string, damage: Damage, random: SeededRandom): string {
   switch (damage) {
     case "truncate": {
       const { size } = statSync(file);
@@ -71,7 +76,7 @@ function dropIndices(storeFolder: string, stream: string): void {
 }
 
 /** @returns the byte's offset */
-function flipBit(file: string, random: Random): number {
+function flipBit(file: string, random: SeededRandom): number {
   const { size } = statSync(file);
   if (size === 0) throw new Error(`${file} is empty`);
   const offset = random.below(size);

@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import { connect } from "../../src/client/connect.ts";
 import { swarmId } from "../../src/ids.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
-import { Random } from "../../src/sim/random.ts";
+import { SeededRandom } from "../../src/sim/random.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { committedLine } from "./committed-line.ts";
@@ -55,7 +55,7 @@ export interface FieldPlan {
 
 export class Field {
   readonly plan: FieldPlan;
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly processes: SwarmProcesses;
   readonly admin: StreamAdmin;
   readonly faults: Fault[] = [];
@@ -74,7 +74,7 @@ export class Field {
     proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>,
   ) {
     this.plan = plan;
-    this.random = new Random(plan.seed);
+    this.random = new SeededRandom(plan.seed);
     this.#transport = transport;
     this.#proxiesByParty = proxiesByParty;
     this.admin = new StreamAdmin(transport, swarmId(plan.swarm));

@@ -2,34 +2,34 @@
 
 import { describe, expect, it } from "vitest";
 import { meanOf } from "../../src/sim/policy/statistics.ts";
-import { Random } from "../../src/sim/random.ts";
+import { SeededRandom } from "../../src/sim/random.ts";
 
 const draws = (count: number, draw: () => number) => Array.from({ length: count }, draw);
 
 describe("a seed", () => {
   it("gives the same draws, and another seed others", () => {
-    const [first, again, other] = ["1", "1", "2"].map((seed) => new Random(seed));
-    const row = draws(100, () => (first as Random).fraction());
-    expect(draws(100, () => (again as Random).fraction())).toEqual(row);
-    expect(draws(100, () => (other as Random).fraction())).not.toEqual(row);
+    const [first, again, other] = ["1", "1", "2"].map((seed) => new SeededRandom(seed));
+    const row = draws(100, () => (first as SeededRandom).fraction());
+    expect(draws(100, () => (again as SeededRandom).fraction())).toEqual(row);
+    expect(draws(100, () => (other as SeededRandom).fraction())).not.toEqual(row);
   });
 
   it("gives a purpose the same stream however much was drawn before", () => {
-    const fresh = new Random("1");
-    const used = new Random("1");
+    const fresh = new SeededRandom("1");
+    const used = new SeededRandom("1");
     draws(57, () => used.fraction());
     expect(used.split("arrivals").fraction()).toBe(fresh.split("arrivals").fraction());
     expect(fresh.split("arrivals").fraction()).not.toBe(fresh.split("sizes").fraction());
   });
 
   it("is known: what it draws may not change without new figures in docs/results.md", () => {
-    const random = new Random("loco-overload/0");
+    const random = new SeededRandom("loco-overload/0");
     expect(draws(3, () => random.below(1_000_000))).toEqual([559_061, 934_442, 26_763]);
   });
 });
 
 describe("draws", () => {
-  const random = new Random("distributions");
+  const random = new SeededRandom("distributions");
   const COUNT = 40_000;
 
   it("are uniform in [0, 1)", () => {

@@ -11,7 +11,7 @@ import type { Dispatcher, SimTask } from "../../src/sim/policy/dispatcher.ts";
 import { contendedJain } from "../../src/sim/policy/figures.ts";
 import { Production } from "../../src/sim/policy/production.ts";
 import { type AttemptPlan, runTasks, type Workload } from "../../src/sim/policy/run-tasks.ts";
-import { Random } from "../../src/sim/random.ts";
+import { SeededRandom } from "../../src/sim/random.ts";
 
 function tasks(...arrivals: readonly (readonly [at: number, user: string])[]): SimTask[] {
   return arrivals.map(([arrivesAt, user], index) => ({
@@ -43,7 +43,7 @@ const binding = ({ agents, attemptsMax }: Workload) => ({ agents, attemptsMax, c
 const dispatchers: readonly (readonly [string, (of: Workload) => Dispatcher])[] = [
   ["late binding", (of) => new LateBinding(binding(of))],
   ["early binding", (of) => new EarlyBinding({ ...binding(of), choose: leastInFlight })],
-  ["production", (of) => new Production({ ...of, jitter: new Random("jitter") })],
+  ["production", (of) => new Production({ ...of, jitter: new SeededRandom("jitter") })],
 ];
 
 describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
@@ -86,7 +86,7 @@ it("an agent that dies takes its attempts with it, and they run elsewhere", () =
   });
   const [agent] = load.agents;
   const deaths = agent === undefined ? [] : [{ at: 4, agent }];
-  const log = runTasks({ ...load, deaths }, new Production({ ...load, jitter: new Random("jitter") }));
+  const log = runTasks({ ...load, deaths }, new Production({ ...load, jitter: new SeededRandom("jitter") }));
   expect(log.lost).toBe(1);
   expect(log.tasks.map(({ succeeded, attempts, endedAt }) => [succeeded, attempts, endedAt])).toEqual(
     expect.arrayContaining([
@@ -102,7 +102,7 @@ it("the production state keeps every invariant while it is driven", () => {
     attemptsMax: 2,
     attemptOf: ({ task }, attempt) => ({ ms: 7, succeeds: task.index % 5 !== 0 || attempt === 2 }),
   });
-  const production = new Production({ ...load, jitter: new Random("jitter") });
+  const production = new Production({ ...load, jitter: new SeededRandom("jitter") });
   let turns = 0;
   runTasks(load, {
     ended: (end) => production.ended(end),
@@ -131,7 +131,7 @@ describe("a simulated swarm does not stand still while time alone may move it", 
     const budget = { tokens: 100, windowMs: 60_000, mode: "reject" } as const;
     const settings = { ...defaultProjectSettings, budget };
     const configured = { type: "ProjectConfigured", project: projectId("p"), settings } as const;
-    const jitter = new Random("jitter");
+    const jitter = new SeededRandom("jitter");
     const log = runTasks(load, new Production({ ...load, jitter, settings: [configured] }));
     expect(log.tasks.map(({ succeeded }) => succeeded)).toEqual([true, true]);
     const [, second] = log.tasks;
@@ -150,7 +150,7 @@ describe("a simulated swarm does not stand still while time alone may move it", 
           : { ms: at < 200 ? 10 : 1e12, succeeds: true },
       untilMs: 1e9,
     });
-    const production = new Production({ ...load, jitter: new Random("jitter") });
+    const production = new Production({ ...load, jitter: new SeededRandom("jitter") });
     const log = runTasks(load, production);
     const [probe, ...others] = log.attempts.filter(
       ({ agent, startedAt }) => agent.index === 0 && startedAt > 1_000,

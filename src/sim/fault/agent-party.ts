@@ -12,7 +12,7 @@ import {
 import { WaggleError } from "../../errors.ts";
 import type { Incarnation } from "../../ids.ts";
 import { pause } from "../../pause.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
 import type { HandlerWatch } from "./handler-watch.ts";
 import type { Life, MachineClock } from "./life.ts";
@@ -31,7 +31,7 @@ export class AgentParty {
   readonly machine: MachineClock;
   readonly #character: Character;
   readonly #habitat: Habitat;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #watch: HandlerWatch;
   readonly #lives = new Set<Life>();
   /** Handlers that listen to nobody: freed when all is well. */
@@ -39,7 +39,7 @@ export class AgentParty {
   /** Until when two processes ran under its id, virtual ms. */
   #twinsUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(character: Character, deps: { habitat: Habitat; watch: HandlerWatch; random: Random }) {
+  constructor(character: Character, deps: { habitat: Habitat; watch: HandlerWatch; random: SeededRandom }) {
     const { habitat, watch, random } = deps;
     this.id = character.id;
     this.#watch = watch;

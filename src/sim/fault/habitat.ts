@@ -9,7 +9,7 @@ import { limits } from "../../limits.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Observation, Reading } from "../history/observation.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
 import { SimJetStream, type SimStream } from "./jetstream.ts";
@@ -67,7 +67,7 @@ export class Habitat {
   readonly fates: JournalFates;
   readonly jetStream: SimJetStream;
   readonly #logger: Logger;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #linkByName = new Map<string, Link>();
   readonly #connectionsByLink = new Map<string, Set<{ lose(): void }>>();
   #livesEver = 0;
@@ -75,7 +75,7 @@ export class Habitat {
   hasHealed = false;
 
   /** @param log default: nobody hears what the parties log */
-  constructor(random: Random, log: PartyLog = { level: "silent", write: () => undefined }) {
+  constructor(random: SeededRandom, log: PartyLog = { level: "silent", write: () => undefined }) {
     this.#random = random;
     const mixin = () => ({ atMs: Math.round(this.engine.nowMs) });
     this.#logger = pino({ level: log.level, base: null, timestamp: false, mixin }, log);

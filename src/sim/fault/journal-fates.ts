@@ -1,6 +1,6 @@
 // What the faults in effect make of each append and each question to the simulated JetStream.
 
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { PublishFate, QuestionFate, StreamFates } from "./jetstream.ts";
 import type { Occurrences } from "./occurrences.ts";
 
@@ -23,10 +23,10 @@ const STALE_RECORDS = 8;
 
 export class JournalFates implements StreamFates {
   condition: JournalCondition | undefined;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #occurrences: Occurrences;
 
-  constructor(random: Random, occurrences: Occurrences) {
+  constructor(random: SeededRandom, occurrences: Occurrences) {
     this.#random = random;
     this.#occurrences = occurrences;
   }

@@ -1,9 +1,9 @@
 // One life of a simulated process: its clock, its chance, and what may be done to it. Whatever the process waits for
 // comes to it as an event of its life, so that once it has ended nothing of it ever runs again, as after a kill.
 
-import type { Random as Chance, Clock } from "../../clock.ts";
+import type { Clock, Random } from "../../clock.ts";
 import type { Incarnation } from "../../ids.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { Engine, Owner } from "./engine.ts";
 
 /** The clocks of one machine: they outlive its processes, and faults set them. */
@@ -26,7 +26,7 @@ export class Life implements Owner {
   /** When it began, virtual ms. */
   readonly bornMs: number;
   readonly clock: Clock;
-  readonly random: Chance;
+  readonly random: Random;
   /** As which life of an agent it last asked to join, if it did. */
   incarnation: Incarnation | undefined;
   readonly #engine: Engine;
@@ -37,7 +37,7 @@ export class Life implements Owner {
   readonly #onEnd: (() => void)[] = [];
 
   /** @param random of this life alone */
-  constructor(name: string, engine: Engine, machine: MachineClock, random: Random) {
+  constructor(name: string, engine: Engine, machine: MachineClock, random: SeededRandom) {
     this.name = name;
     this.bornMs = engine.nowMs;
     this.#engine = engine;

@@ -2,7 +2,7 @@
 // order, soon. Faults (nemesis.ts) change that for as long as they last.
 
 import { limits } from "../../limits.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { Engine, Owner } from "./engine.ts";
 
 export type Direction = "up" | "down";
@@ -34,7 +34,7 @@ const COPY_MS = 120_000;
 export class Link {
   readonly name: string;
   readonly #engine: Engine;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #condition: { up: Condition | undefined; down: Condition | undefined } = {
     up: undefined,
     down: undefined,
@@ -46,7 +46,7 @@ export class Link {
   /** What coordinators tell each other does not pass. */
   isAlone = false;
 
-  constructor(name: string, engine: Engine, random: Random) {
+  constructor(name: string, engine: Engine, random: SeededRandom) {
     this.name = name;
     this.#engine = engine;
     this.#random = random;

@@ -1,7 +1,7 @@
 // One seed, from its number to what was found: draws the workload and the faults, runs the world, reports. A run is a
 // value in and a value out, so that it can be done here or in a thread, again, and with less of it.
 
-import { Random } from "../random.ts";
+import { SeededRandom } from "../random.ts";
 import type { Fault, FaultKind } from "./fault.ts";
 import type { Finding, PartyLog } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
@@ -41,7 +41,7 @@ export function planOf({ seed, forMs, without, schedule, deeds }: SeedRequest): 
   readonly workload: Workload;
   readonly schedule: readonly Fault[];
 } {
-  const random = new Random(`torture/${seed}`);
+  const random = new SeededRandom(`torture/${seed}`);
   const drawn = drawWorkload(random.split("workload"), forMs);
   const workload = deeds === undefined ? drawn : { ...drawn, deeds };
   const parties = partiesOf(workload);

@@ -2,7 +2,7 @@
 // of one thing: a fault that is always masked by another finds nothing.
 
 import { limits } from "../../limits.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import { BUSY, type Fault, type FaultKind, faultKinds, LEADER } from "./fault.ts";
 
 /** Who there is for faults to happen to. */
@@ -36,7 +36,7 @@ const FRESH_MS = 5_000;
 
 /** In order of beginning; all end by `untilMs`. */
 export function drawSchedule(
-  random: Random,
+  random: SeededRandom,
   { parties, untilMs, without }: { parties: Parties; untilMs: number; without: ReadonlySet<FaultKind> },
 ): Fault[] {
   const isMet = (kind: FaultKind) => random.split(`kind/${kind}`).chance(0.5) && !without.has(kind);
@@ -69,7 +69,7 @@ function inOrder(schedule: readonly Fault[]): Fault[] {
 }
 
 function drawBeside(
-  random: Random,
+  random: SeededRandom,
   kind: BesideFault,
   { parties, untilMs }: { parties: Parties; untilMs: number },
 ): Fault[] {
@@ -83,7 +83,11 @@ function drawBeside(
   }
 }
 
-function drawFaultBeside(random: Random, kind: BesideFault, { agents, coordinators }: Parties): Undated {
+function drawFaultBeside(
+  random: SeededRandom,
+  kind: BesideFault,
+  { agents, coordinators }: Parties,
+): Undated {
   switch (kind) {
     case "alone":
       return {
@@ -119,7 +123,7 @@ function isBeside(kind: FaultKind): kind is BesideFault {
 type AnyonesFault = Exclude<FaultKind, BesideFault>;
 type Undated = Omit<Fault, "atMs">;
 
-function drawFault(random: Random, kind: AnyonesFault, parties: Parties): Undated {
+function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): Undated {
   const forMs = 200 + random.exponential(4_000);
   switch (kind) {
     case "delay":
@@ -179,26 +183,26 @@ function drawFault(random: Random, kind: AnyonesFault, parties: Parties): Undate
 }
 
 /** Coordinators are few and matter most, so they are hit as often as all agents together, and leaders most of all. */
-function anyParty(random: Random, { coordinators, agents, clients }: Parties): string {
+function anyParty(random: SeededRandom, { coordinators, agents, clients }: Parties): string {
   const roll = random.fraction();
   if (roll < 0.25) return LEADER;
   if (roll < 0.45) return random.pick(coordinators);
   return random.pick(roll < 0.85 ? agents : clients);
 }
 
-function anyLink(random: Random, parties: Parties): string {
+function anyLink(random: SeededRandom, parties: Parties): string {
   const party = anyParty(random, parties);
   const isJournal = (party === LEADER || parties.coordinators.includes(party)) && random.chance(0.5);
   return isJournal ? `${party}/journal` : party;
 }
 
-function aShare(random: Random): number {
+function aShare(random: SeededRandom): number {
   return random.chance(0.3) ? 1 : 0.05 + 0.9 * random.fraction();
 }
 
 const HOUR_MS = 3_600_000;
 const jumps = [HOUR_MS, 23 * HOUR_MS, 49 * HOUR_MS, 7_000].flatMap((ms) => [ms, -ms]);
 
-function aJump(random: Random): number {
+function aJump(random: SeededRandom): number {
   return random.pick(jumps);
 }

@@ -5,7 +5,7 @@ import type { TaskRequest } from "../../client/task-request.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
 import { kind } from "../../ids.ts";
 import type { Retention } from "../../journal/snapshot/trim.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import { WALL_START_MS } from "./life.ts";
 import { type Orders, payloadOf } from "./payload.ts";
 import type { Parties } from "./schedule.ts";
@@ -77,7 +77,7 @@ export function partiesOf({ coordinators, agents, clients }: Workload): Parties 
 }
 
 /** Everything happens before `untilMs`. */
-export function drawWorkload(random: Random, untilMs: number): Workload {
+export function drawWorkload(random: SeededRandom, untilMs: number): Workload {
   const shape = random.split("shape");
   const coordinators = names("c", 2 + shape.below(2)).map((id) => drawCoordinator(random.split(id), id));
   const clients = names("k", 1 + shape.below(3)).map((id) => drawClient(random.split(id), id));
@@ -94,7 +94,7 @@ function idsOf(parties: readonly { readonly id: string }[]): string[] {
   return parties.map(({ id }) => id);
 }
 
-function drawCoordinator(random: Random, id: string): CoordinatorCharacter {
+function drawCoordinator(random: SeededRandom, id: string): CoordinatorCharacter {
   return {
     id,
     leaderTimeoutMs: random.pick([1_000, 2_000, 3_000]),
@@ -103,11 +103,11 @@ function drawCoordinator(random: Random, id: string): CoordinatorCharacter {
   };
 }
 
-function drawClient(random: Random, id: string): ClientCharacter {
+function drawClient(random: SeededRandom, id: string): ClientCharacter {
   return { id, project: random.pick(projects), user: random.pick(users), remembers: random.chance(0.7) };
 }
 
-function drawAgent(random: Random, id: string): Character {
+function drawAgent(random: SeededRandom, id: string): Character {
   const isMaid = id === MAID;
   return {
     id,
@@ -131,13 +131,13 @@ const WATCH_GAP_MS = 500;
 const FIRST_DEED_MS = 300;
 
 class DeedDrawer {
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
   readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
 
   constructor(
-    random: Random,
+    random: SeededRandom,
     { clients, agents }: { clients: readonly ClientCharacter[]; agents: readonly Character[] },
   ) {
     this.#random = random;

@@ -4,7 +4,7 @@
 import type { EventOf } from "../../core/event.ts";
 import { limits } from "../../limits.ts";
 import { checkHistory } from "../history/check-history.ts";
-import { Random } from "../random.ts";
+import { SeededRandom } from "../random.ts";
 import { AgentParty } from "./agent-party.ts";
 import { ClientParty } from "./client-party.ts";
 import { CoordinatorParty } from "./coordinator-party.ts";
@@ -48,7 +48,7 @@ export class World {
 
   constructor(options: WorldOptions) {
     const { seed, workload } = options;
-    const random = new Random(`torture/${seed}/world`);
+    const random = new SeededRandom(`torture/${seed}/world`);
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"), options.log);
     this.truth = new JournalTruth(this.habitat);

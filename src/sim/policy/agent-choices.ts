@@ -2,7 +2,7 @@
 // attempts it holds and how many succeeded. Not here: our own rule (production.ts).
 
 import { assignTaskToBestAgent } from "../../scheduling/exact/vapora.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { SimAgent } from "./dispatcher.ts";
 
 export interface AgentView {
@@ -19,7 +19,7 @@ export type AgentChoice = (candidates: readonly AgentView[]) => AgentView;
 /** The first in order of joining. */
 export const firstAgent: AgentChoice = (candidates) => candidates[0] as AgentView;
 
-export function randomAgent(random: Random): AgentChoice {
+export function randomAgent(random: SeededRandom): AgentChoice {
   return (candidates) => random.pick(candidates);
 }
 
@@ -37,7 +37,7 @@ export const leastInFlight: AgentChoice = (candidates) =>
   candidates.reduce((least, view) => (view.inFlight < least.inFlight ? view : least));
 
 /** The less loaded of two drawn by lot (Mitzenmacher's power of two choices). */
-export function twoChoices(random: Random): AgentChoice {
+export function twoChoices(random: SeededRandom): AgentChoice {
   return (candidates) => {
     const first = random.pick(candidates);
     const second = random.pick(candidates);

@@ -1,6 +1,6 @@
 // A Poisson stream of tasks of one user, for scenarios in which agents differ and users do not.
 
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { SimTask } from "./dispatcher.ts";
 
 export interface TaskStream {
@@ -8,7 +8,7 @@ export interface TaskStream {
   /** Mean time from one arrival to the next, ms. */
   readonly everyMs: number;
   /** Split for arrivals and sizes. */
-  readonly random: Random;
+  readonly random: SeededRandom;
   /** Asked once a task, in order. */
   readonly kindOf: () => string;
 }

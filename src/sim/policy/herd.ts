@@ -2,7 +2,7 @@
 // against one that counts its own. An assignment above capacity waits in an agent's own queue while another agent
 // may be free.
 
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import { leastInFlight } from "./agent-choices.ts";
 import { EarlyBinding } from "./binding.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
@@ -31,7 +31,7 @@ interface Change {
 /** Deciders that know what every agent held a while ago. Each task goes to one of them, by lot. */
 class StaleDeciders implements Dispatcher {
   readonly #agents: readonly SimAgent[];
-  readonly #lot: Random;
+  readonly #lot: SeededRandom;
   readonly #countsOwn: boolean;
   /** In flight by agent, as reported. */
   readonly #reported: number[];
@@ -39,7 +39,7 @@ class StaleDeciders implements Dispatcher {
   #unreported: Change[] = [];
   #bound: Assignment[] = [];
 
-  constructor(agents: readonly SimAgent[], lot: Random, options: { readonly countsOwn: boolean }) {
+  constructor(agents: readonly SimAgent[], lot: SeededRandom, options: { readonly countsOwn: boolean }) {
     this.#agents = agents;
     this.#lot = lot;
     this.#countsOwn = options.countsOwn;

@@ -1,7 +1,7 @@
 // LOCO's five scenarios: clients that share one slot, one task served a tick. Every task takes exactly a tick, so
 // that ticks and units of work completed are the same.
 
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { SimTask } from "./dispatcher.ts";
 import { servedByUser, waitsMsOf } from "./figures.ts";
 import { type Log, runTasks, type Workload } from "./run-tasks.ts";
@@ -34,7 +34,7 @@ interface LocoInit {
   readonly tasks: number;
   /** Tick. */
   readonly focusAt?: number;
-  draw(random: Random): Clients;
+  draw(random: SeededRandom): Clients;
   figures(log: Log, clients: Clients): Metrics;
 }
 

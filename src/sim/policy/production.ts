@@ -26,7 +26,7 @@ import { limits } from "../../limits.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { defaultPolicy, type Policy } from "../../scheduling/policy.ts";
 import { Wake } from "../../scheduling/wake.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { Assignment, AttemptEnd, Dispatcher, SimAgent, SimTask } from "./dispatcher.ts";
 
 export interface ProductionOptions {
@@ -36,7 +36,7 @@ export interface ProductionOptions {
   /** What an operator set before the first task. */
   readonly settings?: readonly Event[];
   /** Spreads retries; nothing else is drawn. */
-  readonly jitter: Random;
+  readonly jitter: SeededRandom;
 }
 
 interface OpenAssignment extends Assignment {

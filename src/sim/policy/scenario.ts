@@ -1,7 +1,7 @@
 // What a scenario is: a workload drawn from a seed, the rules that may meet it, and the figures that come out.
 // Not here: the list of them (scenarios.ts).
 
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { Timeline } from "./timeline.ts";
 import type { TraceRequest } from "./trace-rows.ts";
 
@@ -11,7 +11,7 @@ export interface RunInit {
   /** α of LOCO's load function, [0, 1]. */
   readonly alpha: number;
   /** Of this scenario and seed; split by purpose. */
-  readonly random: Random;
+  readonly random: SeededRandom;
   /** Whether the timeline is wanted too. */
   readonly wantsTimeline: boolean;
   /** Of the scenario's tasks, (0, 1]: the large scenarios can be run smaller. */

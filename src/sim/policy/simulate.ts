@@ -2,7 +2,7 @@
 // here or in a thread (seed-threads.ts) with the same result.
 
 import { assert } from "../../assert.ts";
-import { Random } from "../random.ts";
+import { SeededRandom } from "../random.ts";
 import type { RunResult, Scenario } from "./scenario.ts";
 import { scenarioNamed } from "./scenarios.ts";
 import { type Estimate, estimateOf } from "./statistics.ts";
@@ -54,7 +54,7 @@ export function runOnce(request: RunRequest, trace?: readonly TraceRequest[]): R
   const { rule, alpha, seed, wantsTimeline, share = 1 } = request;
   const scenario = scenarioNamed(request.scenario);
   assert(scenario !== undefined && Object.hasOwn(scenario.rules, rule), `${rule} runs ${request.scenario}`);
-  const random = new Random(`${scenario.name}/${seed}`);
+  const random = new SeededRandom(`${scenario.name}/${seed}`);
   return scenario.run({
     rule,
     alpha,

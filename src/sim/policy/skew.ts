@@ -1,7 +1,7 @@
 // One queue of equal tasks, agents that differ (skew16) or do not (equal4): what the choice of an agent and the
 // moment of the choice are worth. Figures are of the time in system, from arrival to end.
 
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import { agentDispatcherOf, agentRules } from "./agent-rules.ts";
 import { drawTasks } from "./draw-tasks.ts";
 import { sojournsMsOf } from "./figures.ts";
@@ -20,7 +20,7 @@ interface Station {
   readonly tasks: number;
 }
 
-function workloadOf({ means, load, tasks: count }: Station, random: Random): Workload {
+function workloadOf({ means, load, tasks: count }: Station, random: SeededRandom): Workload {
   const capacity = means.reduce((sum, mean) => sum + 1 / mean, 0);
   const tasks = drawTasks({ count, everyMs: SECOND_MS / (load * capacity), random, kindOf: () => "call" });
   return {
@@ -43,7 +43,7 @@ function timesOf(station: Station, init: RunInit): { readonly p50: number; reado
 }
 
 /** In the order of joining: a rule that breaks ties by that order must not meet the fastest agent first. */
-function shuffled(means: number[], random: Random): number[] {
+function shuffled(means: number[], random: SeededRandom): number[] {
   for (let at = means.length - 1; at > 0; at -= 1) {
     const other = random.below(at + 1);
     [means[at], means[other]] = [means[other] as number, means[at] as number];

@@ -2,7 +2,7 @@
 // Not here: our own rule (that is the production planner, production.ts), and who does the task (agent-choices.ts).
 
 import { loadOf, maximaOf, type Queue } from "../../scheduling/load.ts";
-import type { Random } from "../random.ts";
+import type { SeededRandom } from "../random.ts";
 import type { SimTask } from "./dispatcher.ts";
 
 /** Orders what waits. */
@@ -121,9 +121,9 @@ export class RoundRobinTurns extends UserTurns {
 
 /** Any user that waits, by lot. */
 export class RandomTurns extends UserTurns {
-  readonly #random: Random;
+  readonly #random: SeededRandom;
 
-  constructor(random: Random) {
+  constructor(random: SeededRandom) {
     super();
     this.#random = random;
   }
@@ -136,11 +136,11 @@ export class RandomTurns extends UserTurns {
 /** LOCO's load function over the users' queues, scored at each grant; exact ties by seeded lot. */
 export class LocoTurns extends UserTurns {
   readonly #alpha: number;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #queuedTick = new WeakMap<SimTask, number>();
   #tick = 0;
 
-  constructor(options: { readonly alpha: number; readonly random: Random }) {
+  constructor(options: { readonly alpha: number; readonly random: SeededRandom }) {
     super();
     this.#alpha = options.alpha;
     this.#random = options.random;

@@ -6,7 +6,7 @@ import { startAgent } from "../../../src/agent/agent.ts";
 import { InfrastructureError } from "../../../src/agent/handler.ts";
 import { swarmId } from "../../../src/ids.ts";
 import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 import { connectNats } from "../../../src/transport/nats.ts";
 import { HistoryWriter } from "../history-file.ts";
 import { monotonicMs } from "../monotonic.ts";
@@ -19,7 +19,7 @@ const shares = { refused: 0.01, failed: 0.01 } as const;
 
 const start = JSON.parse(process.argv[2] ?? "{}") as ProcessStart;
 const writer = new HistoryWriter(start.historyFile, start.recordsEvery);
-const random = new Random(`${start.seed}/${start.party}/${process.pid}`);
+const random = new SeededRandom(`${start.seed}/${start.party}/${process.pid}`);
 const inner = await connectNats({ urls: start.urls, name: start.party });
 const transport = new RecordingTransport(inner, {
   party: start.party,

@@ -8,7 +8,7 @@ import { NO_PROJECT, swarmId } from "../../../src/ids.ts";
 import { encode } from "../../../src/protocol/codec.ts";
 import { subjectsOf } from "../../../src/protocol/subjects.ts";
 import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 import { connectNats } from "../../../src/transport/nats.ts";
 import { HistoryWriter } from "../history-file.ts";
 import { monotonicMs } from "../monotonic.ts";
@@ -22,7 +22,7 @@ const shares = { asked: 0.1, cancelled: 0.03, repeated: 0.03, conflicting: 0.01 
 class Load {
   readonly #swarm: Swarm;
   readonly #start: ProcessStart;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly counts = { accepted: 0, ended: 0, unknown: 0, refused: 0 };
   readonly #open = new Set<Promise<void>>();
   #sequence = 0;
@@ -32,7 +32,7 @@ class Load {
   constructor(swarm: Swarm, start: ProcessStart) {
     this.#swarm = swarm;
     this.#start = start;
-    this.#random = new Random(`${start.seed}/${start.party}`);
+    this.#random = new SeededRandom(`${start.seed}/${start.party}`);
   }
 
   get open(): number {

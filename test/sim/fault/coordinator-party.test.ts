@@ -5,7 +5,7 @@ import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import type { Condition } from "../../../src/sim/fault/link.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 
 const lost: Condition = {
   lossShare: 1,
@@ -17,7 +17,7 @@ const lost: Condition = {
 };
 
 it("a leader counts as having the journal, also one that was deposed and has not heard of it", async () => {
-  const habitat = new Habitat(new Random("test"));
+  const habitat = new Habitat(new SeededRandom("test"));
   const truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
   const parties = ["c1", "c2"].map(

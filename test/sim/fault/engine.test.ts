@@ -3,12 +3,12 @@
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../src/sim/fault/engine.ts";
 import { Life } from "../../../src/sim/fault/life.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 
 const never = () => false;
 
 function aLife(engine: Engine, name = "p.1"): Life {
-  return new Life(name, engine, { wallSkewMs: 0, rate: 1 }, new Random(name));
+  return new Life(name, engine, { wallSkewMs: 0, rate: 1 }, new SeededRandom(name));
 }
 
 describe("the engine", () => {
@@ -99,7 +99,7 @@ describe("a life", () => {
   it("keeps its monotonic clock when the wall clock jumps", async () => {
     const engine = new Engine();
     const machine = { wallSkewMs: 0, rate: 1 };
-    const { clock } = new Life("p.1", engine, machine, new Random("p"));
+    const { clock } = new Life("p.1", engine, machine, new SeededRandom("p"));
     await engine.run(1_000, never);
     const before = { wall: clock.now(), monotonic: clock.monotonicMs() };
     machine.wallSkewMs -= 3_600_000;

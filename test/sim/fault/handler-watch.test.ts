@@ -4,7 +4,7 @@ import { beforeEach, expect, it } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { HandlerWatch } from "../../../src/sim/fault/handler-watch.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 
 const limitMs = 18_000;
 const task = "t1";
@@ -14,7 +14,7 @@ let watch: HandlerWatch;
 let running: AbortController;
 
 beforeEach(async () => {
-  habitat = new Habitat(new Random("handler-watch"));
+  habitat = new Habitat(new SeededRandom("handler-watch"));
   watch = new HandlerWatch(habitat);
   running = new AbortController();
   await until(limits.leaseTtlMs);

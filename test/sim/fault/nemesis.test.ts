@@ -5,7 +5,7 @@ import { Engine } from "../../../src/sim/fault/engine.ts";
 import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
 import { type Condition, type Direction, Link } from "../../../src/sim/fault/link.ts";
 import { Nemesis, type Victims } from "../../../src/sim/fault/nemesis.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 
 /** Whose links there are. */
 const names = ["c1", "c1/journal", "a1"];
@@ -21,7 +21,7 @@ class WatchedLink extends Link {
   readonly #seen: string[];
 
   constructor(name: string, engine: Engine, seen: string[]) {
-    super(name, engine, new Random(name));
+    super(name, engine, new SeededRandom(name));
     this.#seen = seen;
   }
 

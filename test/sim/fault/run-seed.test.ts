@@ -11,7 +11,7 @@ import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
 import type { Deed } from "../../../src/sim/fault/workload.ts";
-import { Random } from "../../../src/sim/random.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
 
 const everything = Object.keys(faultKinds) as FaultKind[];
 
@@ -167,7 +167,7 @@ describe("a plan", () => {
 
 describe("the truth of a run", () => {
   it("finds a batch that does not fit what stands before it", () => {
-    const habitat = new Habitat(new Random("test"));
+    const habitat = new Habitat(new SeededRandom("test"));
     const truth = new JournalTruth(habitat);
     const header = { journal: "j", term: 1, idx: 1, prev: "", at: 1_000 };
     const started = JSON.stringify({ type: "TermStarted", term: 1, leader: "c1", timeoutMs: 3_000 });
