@@ -21,6 +21,8 @@ export function describeObstacle(
   timeText: TimeText = inUtc,
 ): string {
   switch (obstacle.reason) {
+    case "journal-tight":
+      return journalText(obstacle);
     case "swarm-paused":
       return "The swarm is paused: nothing is assigned until `waggle resume`";
     case "project-paused":
@@ -55,6 +57,15 @@ export function describeObstacle(
     default:
       return unreachable(obstacle);
   }
+}
+
+function journalText({
+  bytes,
+  bytesMax,
+  remedy = "`waggle doctor` says what to do",
+}: Extract<TaskObstacle, { reason: "journal-tight" }>): string {
+  const share = Math.floor((100 * bytes) / bytesMax);
+  return `The journal is ${share} % full: nothing is assigned until it has room, so that results of what runs fit; it is cut behind snapshots, as a rule within a minute; if it stays so, ${remedy}`;
 }
 
 type KindObstacle = Extract<TaskObstacle, { reason: "nobody-serves-kind" }>;

@@ -7,6 +7,7 @@ import { isFull } from "../coordinator/journal-room.ts";
 import type { StreamCluster } from "../journal/stream-api.ts";
 import { adviceOnLostStream } from "../journal/stream-identity.ts";
 import type { FoundStream, StreamsInspection } from "../journal/stream-inspection.ts";
+import { twiceTheRoom } from "../journal/stream-room.ts";
 import { missingStreamAdvice } from "../journal/stream-settings.ts";
 import { limits } from "../limits.ts";
 import type { Check } from "./doctor-check.ts";
@@ -125,7 +126,7 @@ function* checkRoom({ stream, report }: PresentStream, purpose: Purpose): Genera
   if (typeof bytesMax !== "number" || bytesMax <= 0) return; // said among the settings
   const size = `${stream} has ${formatBytes(bytes)} of ${formatBytes(bytesMax)}`;
   const share = formatShare(bytes / bytesMax);
-  const advice = `give it more: \`nats stream edit ${stream} --max-bytes ${2 * bytesMax}\`, which is ${formatBytes(2 * bytesMax)}; JetStream needs that much room`;
+  const advice = `give it more: \`${twiceTheRoom(stream, bytesMax)}\`, which is ${formatBytes(2 * bytesMax)}; JetStream needs that much room`;
   const { short, full } = consequences[purpose];
   if (isStreamFull({ bytes, bytesMax }, purpose))
     yield { name, status: "fail", found: `${size}, it is full: ${full}`, advice };

@@ -4,15 +4,24 @@ import type { SwarmState } from "../core/state.ts";
 import { type Instant, instant, type TaskId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { ExplainResponse, TaskObstacle } from "../protocol/explain-schemas.ts";
-import { explainWait, type Obstacle } from "../scheduling/explain.ts";
+import { explainWait, type JournalFacts, type Obstacle } from "../scheduling/explain.ts";
 import { rowsWithin } from "./fitting.ts";
 import { taskStatusOf } from "./status.ts";
 
-/** @param moment.now for what time alone changes; on a standby its own · @param moment.bytesMax of the answer */
+export interface Moment {
+  /** For what time alone changes; on a standby its own. */
+  readonly now: Instant;
+  readonly isStale: boolean;
+  /** Of the answer. */
+  readonly bytesMax: number;
+  /** While the journal has too little room to assign anything. */
+  readonly tightJournal?: JournalFacts | undefined;
+}
+
 export function explanationOf(
   state: SwarmState,
   task: TaskId,
-  { now, isStale, bytesMax }: { readonly now: Instant; readonly isStale: boolean; readonly bytesMax: number },
+  { now, isStale, bytesMax, tightJournal }: Moment,
 ): ExplainResponse {
   const status = taskStatusOf(state, task, isStale);
   const row = state.taskById.get(task);
@@ -22,7 +31,7 @@ export function explanationOf(
   if (row.state !== "queued" && row.state !== "delayed") return head;
 
   const at = instant(Math.max(state.at, now));
-  const { obstacles, agents, ...rest } = explainWait(state, row, at);
+  const { obstacles, agents, ...rest } = explainWait(state, row, { at, tightJournal });
   const { rows } = rowsWithin(agents, Math.min(limits.explainedAgentsBytesMax, bytesMax / 2));
   const omitted = agents.length - rows.length;
   return {

@@ -14,6 +14,8 @@ export function isFull({ bytes, bytesMax }: JournalUsage): boolean {
   return bytesMax - bytes < Math.min(batchBytesMax, bytesMax * (1 - limits.journalFullShare));
 }
 
+export type BoundedUsage = JournalUsage & { readonly bytesMax: number };
+
 export class JournalRoom {
   readonly #journal: Journal;
   readonly #logger: Logger;
@@ -45,7 +47,13 @@ export class JournalRoom {
 
   /** Above `limits.journalUnassignedShare` of its bound: nothing is assigned, so that the results of what runs fit. */
   get isTight(): boolean {
-    return isAbove(this.#usage, limits.journalUnassignedShare);
+    return this.tightUsage !== undefined;
+  }
+
+  /** Undefined unless it is tight. */
+  get tightUsage(): BoundedUsage | undefined {
+    const usage = this.#usage;
+    return isAbove(usage, limits.journalUnassignedShare) ? usage : undefined;
   }
 
   /** A record of so many bytes was stored. */
@@ -93,6 +101,7 @@ export function roomFields({ bytes, bytesMax, remedy }: JournalUsage): object {
   return { bytes, bytesMax, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-function isAbove({ bytes, bytesMax }: JournalUsage, share: number): boolean {
+function isAbove(usage: JournalUsage, share: number): usage is BoundedUsage {
+  const { bytes, bytesMax } = usage;
   return bytesMax !== undefined && bytes > bytesMax * share;
 }

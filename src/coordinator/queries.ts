@@ -76,6 +76,7 @@ export class Queries {
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
     if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
     this.#waiting += 1;
+    this.#deps.room.look(); // as a rule it is known when the answer is due
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
       this.#waiting -= 1;
       if (this.#deps.leader() === undefined)
@@ -167,7 +168,6 @@ export class Queries {
     const { durability } = this.#deps.journal;
     const { usage } = this.#deps.room;
     const replay = this.#deps.replay();
-    this.#deps.room.look();
     const { newest, failure } = leader?.compaction ?? {};
     return {
       id: leader?.journalId ?? replay.position.journal,
@@ -192,7 +192,8 @@ export class Queries {
     if (!query.ok) return encode(query);
     const now = this.#now();
     const bytesMax = this.#deps.transport.maxPayloadBytes;
-    return encode(explanationOf(state, query.value.task, { now, isStale, bytesMax }));
+    const { tightUsage: tightJournal } = this.#deps.room;
+    return encode(explanationOf(state, query.value.task, { now, isStale, bytesMax, tightJournal }));
   }
 
   #settings(message: Message, { state, isStale }: View): Uint8Array {

@@ -22,9 +22,13 @@ export function fullText(stream: string, answer: string, usage?: JournalUsage): 
   return `there is no room in the stream ${stream}${has} (${answer})`;
 }
 
-/** Twice as much as it has. */
+/** A command. */
+export function twiceTheRoom(stream: string, bytesMax: number): string {
+  return `nats stream edit ${stream} --max-bytes ${2 * bytesMax}`;
+}
+
 function remedyOf(stream: string, bytesMax: number): string {
-  return `give it more room, where the server has it: \`nats stream edit ${stream} --max-bytes ${2 * bytesMax}\``;
+  return `give it more room, where the server has it: \`${twiceTheRoom(stream, bytesMax)}\``;
 }
 
 function inMiB(bytes: number): string {

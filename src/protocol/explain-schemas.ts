@@ -45,6 +45,12 @@ const budgetFacts = {
 
 /** What keeps a task from having an agent. */
 export const obstacleSchema = z.discriminatedUnion("reason", [
+  z.object({
+    reason: z.literal("journal-tight"),
+    bytes: z.int(),
+    bytesMax: z.int(),
+    remedy: z.string().optional(),
+  }),
   z.object({ reason: z.literal("swarm-paused") }),
   z.object({ reason: z.literal("project-paused"), project: z.string() }),
   z.object({ reason: z.literal("not-before"), until: z.number(), isRetry: z.boolean() }),

@@ -19,12 +19,14 @@ import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
 import { firstTask } from "./service-order.ts";
 
-/** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and `not-before`: it is not due ·
+/** Why a live task has no agent. A closed set: the gates of core/receipt.ts, and `journal-tight`: the journal has too
+ *  little room for anything to be assigned · `not-before`: it is not due ·
  *  `nobody-serves-kind`, `nobody-has-role`, `nobody-of-type`: no agent that is online and not draining · `all-full`:
  *  every one that serves it · `rate-limited`: they are of a type that has used up its rate · `none-eligible`: each
  *  of them fails some filter · `room-kept`: what is left of a budget is kept for a task past the ceiling ·
  *  `later-turn`: somebody may have it, when its turn comes. */
 export const obstacleReasons = [
+  "journal-tight",
   ...waitingReasons,
   "not-before",
   "nobody-serves-kind",
@@ -43,6 +45,7 @@ type Simple<Reason extends ObstacleReason, Facts extends object> = {
 } & Readonly<Facts>;
 
 export type Obstacle =
+  | Simple<"journal-tight", JournalFacts>
   | Simple<"swarm-paused", object>
   | Simple<"project-paused", { project: ProjectId }>
   /** `isRetry`: it pauses after a failed attempt; else its submitter said so. */
@@ -106,6 +109,14 @@ export type Obstacle =
   | Simple<"room-kept", { task: TaskId; project: ProjectId; user: UserId }>
   | Simple<"later-turn", { feasible: number }>;
 
+/** How full the journal is that holds what is decided. */
+export interface JournalFacts {
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** What gives it more room: a clause. */
+  readonly remedy?: string;
+}
+
 /** Tokens of a budget's window that rejects. */
 export interface BudgetFacts {
   /** Absent: the swarm's. */
@@ -137,16 +148,24 @@ export interface WaitExplanation {
   readonly position?: Position;
 }
 
-/** @param row of a task that is queued or delayed
- *  @param at not before the newest event of the state */
-export function explainWait(state: SwarmState, row: TaskRow, at: Instant): WaitExplanation {
-  return new WaitingTask(state, row, at).explanation();
+/** What the state does not say. */
+export interface WaitMoment {
+  /** Not before the newest event of the state. */
+  readonly at: Instant;
+  /** While it has too little room for anything to be assigned. */
+  readonly tightJournal?: JournalFacts | undefined;
+}
+
+/** @param row of a task that is queued or delayed */
+export function explainWait(state: SwarmState, row: TaskRow, moment: WaitMoment): WaitExplanation {
+  return new WaitingTask(state, row, moment).explanation();
 }
 
 class WaitingTask {
   readonly #state: SwarmState;
   readonly #row: TaskRow;
   readonly #at: Instant;
+  readonly #tightJournal: JournalFacts | undefined;
   readonly #verdict: BudgetVerdict;
   readonly #agents: readonly AgentVerdict[];
   /** Of those, whoever serves its kind. */
@@ -155,10 +174,11 @@ class WaitingTask {
   readonly #wanting: Wanting;
   #looked = 0;
 
-  constructor(state: SwarmState, row: TaskRow, at: Instant) {
+  constructor(state: SwarmState, row: TaskRow, { at, tightJournal }: WaitMoment) {
     this.#state = state;
     this.#row = row;
     this.#at = at;
+    this.#tightJournal = tightJournal;
     this.#verdict = budgetVerdict(state, row.projectRow, row.spec, at);
     const wanted = {
       kind: this.#kind,
@@ -190,12 +210,12 @@ class WaitingTask {
   #untilDue(): Obstacle[] {
     const { releaseTimer, attempt } = this.#row;
     const until = releaseTimer?.dueAt ?? this.#at;
-    return [{ reason: "not-before", until, isRetry: attempt > 0 }, ...this.#paused(), ...this.#unserved];
+    return [{ reason: "not-before", until, isRetry: attempt > 0 }, ...this.#heldBack(), ...this.#unserved];
   }
 
   #untilAssigned(): Obstacle[] {
     const obstacles = [
-      ...this.#paused(),
+      ...this.#heldBack(),
       ...this.#unserved,
       ...this.#overBudget(),
       ...this.#overLimit(),
@@ -204,10 +224,14 @@ class WaitingTask {
     return obstacles.length > 0 ? obstacles : [this.#laterTurn()];
   }
 
-  #paused(): Obstacle[] {
+  /** With all of the swarm or of its project. */
+  #heldBack(): Obstacle[] {
     const { project, isPaused } = this.#row.projectRow;
-    const swarm: Obstacle[] = this.#state.isPaused ? [{ reason: "swarm-paused" }] : [];
-    return isPaused ? [...swarm, { reason: "project-paused", project }] : swarm;
+    const found: Obstacle[] = [];
+    if (this.#tightJournal !== undefined) found.push({ reason: "journal-tight", ...this.#tightJournal });
+    if (this.#state.isPaused) found.push({ reason: "swarm-paused" });
+    if (isPaused) found.push({ reason: "project-paused", project });
+    return found;
   }
 
   #obstaclesOfKind(): Obstacle[] {

@@ -26,6 +26,14 @@ it("a rate that is used up: whose, how much of what, until when, and what raises
   );
 });
 
+it("a journal with little room: how full it is, and what gives it more", () => {
+  const tight = { reason: "journal-tight", bytes: 939, bytesMax: 1_000 } as const;
+  expect(describeObstacle({ ...tight, remedy: "buy a disk" }, { agents: [] })).toMatch(
+    /^The journal is 93 % full: nothing is assigned until it has room, .*; if it stays so, buy a disk$/,
+  );
+  expect(describeObstacle(tight, { agents: [] })).toMatch(/if it stays so, `waggle doctor` says what to do$/);
+});
+
 it("a limit on open attempts: one must end, or a command allows more", () => {
   const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
     describeObstacle(obstacle, { agents: [] }, noon);

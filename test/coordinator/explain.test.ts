@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { explanationOf } from "../../src/coordinator/explanation.ts";
 import { taskId } from "../../src/ids.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { explainResponseSchema, obstacleSchema } from "../../src/protocol/explain-schemas.ts";
@@ -102,6 +103,41 @@ describe("why a task waits", () => {
     expect(first).toMatchObject({ waiting: { obstacles: [{ reason: "nobody-serves-kind" }] } });
     expect(first).not.toHaveProperty("stale");
     expect(second).toMatchObject({ stale: true, waiting: { obstacles: [{ reason: "nobody-serves-kind" }] } });
+  });
+
+  it("a journal with too little room is the first answer, by leader and standby, until it has more", async () => {
+    await swarm.stop();
+    const bytesMax = 1_000_000;
+    const usage = { bytes: 0, bytesMax, remedy: "buy a disk" };
+    const journalOf = (store: MemoryJournalStore) =>
+      Object.assign(store.open(), { usage: async () => ({ ...usage }) });
+    const store = new MemoryJournalStore();
+    swarm = await startTestSwarm({ clock, store, journal: journalOf(store) });
+    swarm.watched.mayHoldBack = true;
+    await swarm.client.submit([{ id: "t1", kind: "k" }]);
+    await swarm.startAnother("c2", journalOf(store));
+    usage.bytes = bytesMax * limits.journalUnassignedShare + 1;
+    await clock.advance(limits.journalUsageMs + limits.pulseMs);
+    const agent = await swarm.agent("a1", { kinds: ["k"] });
+    const tight = { reason: "journal-tight", bytesMax, remedy: "buy a disk" };
+    expect((await explained("t1")).waiting?.obstacles).toEqual([{ ...tight, bytes: expect.any(Number) }]);
+
+    const answers = swarm.client.listen<{ stale?: true }>("_INBOX.all");
+    const question = Buffer.from('{"task":"t1"}');
+    swarm.client.transport.publish(subjects.query("_", "explain"), question, "_INBOX.all");
+    await clock.advance(limits.standbyAnswerMs);
+    expect(answers.all).toHaveLength(2);
+    expect(answers.all[1]).toMatchObject({
+      stale: true,
+      waiting: { obstacles: [{ ...tight, bytes: usage.bytes }] },
+    });
+
+    usage.bytes = 0;
+    for (let passed = 0; passed < limits.journalUsageMs; passed += limits.heartbeatMs) {
+      await agent.beat([], 0);
+      await clock.advance(limits.heartbeatMs);
+    }
+    expect(await explained("t1")).toMatchObject({ state: "assigned" });
   });
 
   it("names as many agents as fit, those that serve the kind first, and counts the others", () => {

@@ -17,7 +17,7 @@ import type { SwarmFixture } from "./swarm-fixture.ts";
 
 class Explained extends Turns {
   explain(id: string) {
-    return explainWait(this.state, this.task(id), this.at);
+    return explainWait(this.state, this.task(id), this);
   }
 
   /** What keeps it; the first is the answer. */
@@ -52,6 +52,24 @@ class Explained extends Turns {
 const budget = (tokens: number) => ({ tokens, windowMs: 60_000, mode: "reject" as const });
 
 describe("what keeps a task", () => {
+  it("a journal with too little room, before all but the time it is due", () => {
+    const swarm = new Explained();
+    const tightJournal = { bytes: 93, bytesMax: 100, remedy: "buy a disk" };
+    const why = (id: string) =>
+      explainWait(swarm.state, swarm.task(id), { at: swarm.at, tightJournal }).obstacles;
+    swarm.submit("t1");
+    swarm.submit("later", { notBefore: instant(swarm.at + 1_000) });
+    expect(why("t1")).toEqual([
+      { reason: "journal-tight", ...tightJournal },
+      expect.objectContaining({ reason: "nobody-serves-kind" }),
+    ]);
+    expect(why("later").map(({ reason }) => reason)).toEqual([
+      "not-before",
+      "journal-tight",
+      "nobody-serves-kind",
+    ]);
+  });
+
   it("nobody serves its kind: names what is served and spelled alike", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { kinds: [kind("translate")] }));
@@ -390,7 +408,7 @@ describe("explaining", () => {
 
 function explainAll({ state, at }: SwarmFixture) {
   const queued = [...state.taskById.values()].filter((row) => row.state === "queued");
-  return new Map(queued.map((row) => [row.spec.id, explainWait(state, row, at)]));
+  return new Map(queued.map((row) => [row.spec.id, explainWait(state, row, { at })]));
 }
 
 describe("a large swarm", () => {

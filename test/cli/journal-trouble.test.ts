@@ -1,0 +1,29 @@
+// What a verb that was not answered says of the journal, beside what it was told.
+
+import { expect, it } from "vitest";
+import type { Check } from "../../src/cli/doctor-check.ts";
+import { untoldTrouble } from "../../src/cli/journal-trouble.ts";
+
+const full = (stream: string): Check => ({
+  name: "room",
+  status: "fail",
+  found: `${stream} is full`,
+  advice: `give it more: \`nats stream edit ${stream} --max-bytes 2\`, which is 2 B`,
+});
+const fine: Check = { name: "room", status: "ok", found: "S has 1 B of 9 B" };
+
+it("says what is wrong, and what to do", () => {
+  expect(untoldTrouble([fine, full("J")], "no answer came in time")).toBe(
+    "J is full; give it more: `nats stream edit J --max-bytes 2`, which is 2 B",
+  );
+  expect(untoldTrouble([fine], "no answer came in time")).toBeUndefined();
+  expect(untoldTrouble([{ name: "stream", status: "fail", found: "J is not there" }], "")).toBe(
+    "J is not there",
+  );
+});
+
+it("does not repeat what the leader advised, and says what else is wrong", () => {
+  const told = "the journal is full; give it more room: `nats stream edit J --max-bytes 2`";
+  expect(untoldTrouble([full("J")], told)).toBeUndefined();
+  expect(untoldTrouble([full("J"), full("S")], told)).toMatch(/^S is full/);
+});
