@@ -12,7 +12,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
-import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
+import { InvariantError, type JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import { unreadableError } from "../journal/journal-errors.ts";
@@ -95,21 +95,16 @@ export class Rescue {
    *  for their loss is not told of it by the journal, where that one's term ended before it could say so. To be called
    *  when the term begins. */
   async trimBehindHoles(): Promise<void> {
-    const { journal, logger } = this.#deps;
     const folded = this.#leader.folded();
-    try {
-      const { firstSeq, missing } = await journal.position();
-      if (missing === 0) return;
+    await this.#trimWhere(folded, async () => {
+      const { firstSeq, missing } = await this.#deps.journal.position();
+      if (missing === 0) return undefined;
       const { state, places, position } = folded;
       const auditSeq = places.seqOf(state.auditFirstIdx) ?? firstSeq;
       const lowestSeq = position.seq - limits.holeScanRecordsMax;
       const holes = { fromSeq: Math.max(auditSeq, lowestSeq), lastSeq: position.seq };
-      const wholeSeq = await firstSeqBehindHoles(holes, this.#deps);
-      if (wholeSeq !== undefined && !this.#leader.isOver())
-        this.#leader.trimAudit(firstIdxFrom(wholeSeq, folded), "hole");
-    } catch (cause) {
-      logger.warn({ err: cause }, unreadableHoles);
-    }
+      return await firstSeqBehindHoles(holes, this.#deps);
+    });
   }
 
   /** Asks, when the last answer is old, whether the journal keeps what it acknowledged. */
@@ -266,11 +261,24 @@ export class Rescue {
     const lastSeq = folded.position.seq;
     if (loss === "tail-lost") return this.#leader.trimAudit(firstIdxFrom(lastSeq + 1, folded), "tail-lost");
     const fromSeq = Math.max(1, lastSeq - limits.holeScanRecordsMax);
-    try {
-      const wholeSeq = await firstSeqBehindHoles({ fromSeq, lastSeq }, this.#deps);
-      this.#leader.trimAudit(firstIdxFrom(wholeSeq ?? fromSeq, folded), "hole");
-    } catch (cause) {
-      this.#deps.logger.warn({ err: cause }, unreadableHoles);
+    await this.#trimWhere(folded, async () => {
+      return (await firstSeqBehindHoles({ fromSeq, lastSeq }, this.#deps)) ?? fromSeq;
+    });
+  }
+
+  /** …at the record that is looked for, as often as nobody answers; nowhere where none is found. */
+  async #trimWhere(folded: Folded, look: () => Promise<number | undefined>): Promise<void> {
+    const { clock, logger } = this.#deps;
+    while (!this.#leader.isOver()) {
+      try {
+        const wholeSeq = await look();
+        if (wholeSeq === undefined || this.#leader.isOver()) return;
+        return this.#leader.trimAudit(firstIdxFrom(wholeSeq, folded), "hole");
+      } catch (cause) {
+        logger.warn({ err: cause }, "it could not be read where the journal is whole again");
+        if (!(cause instanceof UnreachableError)) return;
+        await pause(clock, limits.rescueRetryMs);
+      }
     }
   }
 }
@@ -283,8 +291,6 @@ const whatIsLost: Readonly<Record<LossReason, string>> = {
   unreadable: lostRecords,
   "snapshots-lost": "no snapshot can be read of what was purged from the journal",
 };
-
-const unreadableHoles = "it could not be read where the journal is whole again";
 
 function firstIdxFrom(seq: number, { places, position }: Folded): BatchIndex {
   return places.firstFrom(seq) ?? batchIndex(position.idx + 1);

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
 import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
+import { UnreachableError } from "../../src/errors.ts";
 import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
 import { type AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
@@ -84,6 +85,8 @@ function roleOf(coordinator: Coordinator): Role {
 /** May not find what is there. */
 class HidingJournal extends MemoryJournal {
   isHiding = false;
+  /** How often nobody answers who is asked for a record that is not there. */
+  silences = 0;
 
   override async purgeThrough(seq: number): Promise<boolean> {
     swarm.watched.settled();
@@ -93,7 +96,10 @@ class HidingJournal extends MemoryJournal {
   }
 
   override async read(seq: number): Promise<JournalRecord | undefined> {
-    return this.isHiding ? undefined : super.read(seq);
+    const found = this.isHiding ? undefined : await super.read(seq);
+    if (found !== undefined || this.silences === 0) return found;
+    this.silences -= 1;
+    throw new UnreachableError("nobody answers");
   }
 }
 
@@ -131,6 +137,16 @@ describe("a hole under an unchanged end", () => {
     await submit("t4");
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(4);
     expect(await tasksAfterRestart()).toBe(4);
+  });
+
+  it("is put on record though nobody answers at first who is asked how far it goes", async () => {
+    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    loseRecord(3);
+    first.silences = 2;
+    await looked();
+    await clock.advance(3 * limits.rescueRetryMs);
+    expect(first.silences).toBe(0);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(4);
   });
 
   it("whose leader is gone once it saved its state is put on record by who comes after", async () => {
