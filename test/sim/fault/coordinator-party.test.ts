@@ -1,6 +1,9 @@
-// What a simulated machine says of its coordinator: faults that would lose what nobody has ask it.
+// What a simulated machine says of its coordinator, for faults that would lose what nobody has ask it; and what it
+// finds of it.
 
 import { expect, it } from "vitest";
+import { batchIndex } from "../../../src/ids.ts";
+import { encodeBatch } from "../../../src/journal/batch.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
@@ -16,29 +19,81 @@ const lost: Condition = {
   heldUntilMs: 0,
 };
 
-it("a leader counts as having the journal, also one that was deposed and has not heard of it", async () => {
-  const habitat = new Habitat(new SeededRandom("test"));
-  const truth = new JournalTruth(habitat);
+let habitat: Habitat;
+let truth: JournalTruth;
+let parties: readonly CoordinatorParty[];
+
+/** @param isBlind whoever asks reads the journal of the first term, and nothing behind it */
+function setUp({ isBlind = false } = {}): void {
+  habitat = new Habitat(new SeededRandom("test"));
+  truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
-  const parties = ["c1", "c2"].map(
+  const first = { readOn: () => ({ term: 1 }), isWhole: true } as unknown as JournalTruth;
+  parties = ["c1", "c2"].map(
     (id) =>
-      new CoordinatorParty({ id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention }, habitat, truth),
+      new CoordinatorParty(
+        { id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention },
+        habitat,
+        isBlind ? first : truth,
+      ),
   );
-  const run = (ms: number, isEnough = () => false) =>
-    habitat.engine.run(habitat.engine.nowMs + ms, () => {
-      truth.readOn();
-      return isEnough();
-    });
+}
+
+const run = (ms: number, isEnough = () => false) =>
+  habitat.engine.run(habitat.engine.nowMs + ms, () => {
+    truth.readOn();
+    return isEnough();
+  });
+
+/** Who leads the first term. */
+async function elect(): Promise<CoordinatorParty> {
   for (const party of parties) party.start();
   await run(10_000, () => parties.some(({ isLeading }) => isLeading));
   await run(500);
-  const deposed = parties.find(({ isLeading }) => isLeading);
-  expect(deposed?.knownIdx).toBe(Number.POSITIVE_INFINITY);
-  expect(parties.find((party) => party !== deposed)?.knownIdx).toBe(truth.state.idx);
-  const link = habitat.linkOf(`${deposed?.id}/journal`);
+  return parties.find(({ isLeading }) => isLeading) as CoordinatorParty;
+}
+
+/** Another leads the second term, and the leader of the first does not hear of it. */
+async function depose({ id }: CoordinatorParty): Promise<void> {
+  const link = habitat.linkOf(`${id}/journal`);
   for (const direction of ["up", "down"] as const) link.set(direction, lost);
   await run(20_000, () => truth.state.term === 2);
-  expect(deposed?.isLeading).toBe(true);
-  expect(deposed?.knownIdx).toBe(Number.POSITIVE_INFINITY);
+}
+
+it("a leader counts as having the journal, also one that was deposed and has not heard of it", async () => {
+  setUp();
+  const deposed = await elect();
+  expect(deposed.knownIdx).toBe(Number.POSITIVE_INFINITY);
+  expect(parties.find((party) => party !== deposed)?.knownIdx).toBe(truth.state.idx);
+  await depose(deposed);
+  expect(deposed.isLeading).toBe(true);
+  expect(deposed.knownIdx).toBe(Number.POSITIVE_INFINITY);
   expect(habitat.findings).toEqual([]);
+});
+
+it.each([
+  ["is not found where another has begun", false, []],
+  ["is found where no other has begun", true, ["leaders-lead-on"]],
+])("a leader that gives up its term %s", async (_, isBlind, findings) => {
+  setUp({ isBlind });
+  const deposed = await elect();
+  await depose(deposed);
+  for (const direction of ["up", "down"] as const)
+    habitat.linkOf(`${deposed.id}/journal`).set(direction, undefined);
+  await run(20_000, () => !deposed.isLeading);
+  expect(deposed.isLeading).toBe(false);
+  expect(habitat.findings.map(({ check }) => check)).toEqual(findings);
+});
+
+it("one that halts is found", async () => {
+  setUp();
+  await elect();
+  const { journal, term, idx, hash } = truth.position;
+  const header = { journal, term, idx: batchIndex(idx + 1), prev: hash, at: truth.state.at };
+  habitat.stream.intrude(
+    encodeBatch(header, [JSON.stringify({ type: "TaskReleased", task: "never-submitted" })]),
+  );
+  const isFound = () => habitat.findings.some(({ check }) => check === "coordinators-go-on");
+  await run(10_000, isFound);
+  expect(isFound()).toBe(true);
 });

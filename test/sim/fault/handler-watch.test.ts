@@ -1,9 +1,10 @@
-// Which handlers of one task may run beside each other, and which are found.
+// Which handlers may run in one life and which of one task beside each other, and which are found.
 
 import { beforeEach, expect, it } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { HandlerWatch } from "../../../src/sim/fault/handler-watch.ts";
+import type { Life } from "../../../src/sim/fault/life.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 
 const limitMs = 18_000;
@@ -24,18 +25,49 @@ beforeEach(async () => {
 /** Virtual ms. */
 const until = (ms: number) => habitat.engine.run(ms, () => false);
 
-function begin(attempt: number): void {
-  const life = habitat.newLife(`a${attempt}`, habitat.newMachine(`a${attempt}`));
+const aLife = (agent: string) => habitat.newLife(agent, habitat.newMachine(agent));
+
+const checks = () => habitat.findings.map(({ check }) => check);
+
+/** Returns what to call when the handler has ended. */
+function startIn(life: Life, start: { task: string; attempt?: number }, { places }: { places: number }) {
+  const { attempt = 1 } = start;
   const signal = attempt === 1 ? running.signal : new AbortController().signal;
-  watch.started({ task, attempt, life, signal, isSuperseded: () => false, limitMs }, 1);
+  return watch.started(
+    { task: start.task, attempt, life, signal, isSuperseded: () => false, limitMs },
+    places,
+  );
+}
+
+function begin(attempt: number): void {
+  startIn(aLife(`a${attempt}`), { task, attempt }, { places: 1 });
 }
 
 /** Another attempt begins so many ms after the first. */
 async function beginAgain(ms: number): Promise<readonly string[]> {
   await until(limits.leaseTtlMs + ms);
   begin(2);
-  return habitat.findings.map(({ check }) => check);
+  return checks();
 }
+
+it("an attempt that begins twice in one life is found", () => {
+  const life = aLife("a3");
+  startIn(life, { task: "t3" }, { places: 2 })();
+  expect(checks()).toEqual([]);
+  startIn(life, { task: "t3" }, { places: 2 });
+  expect(checks()).toEqual(["attempts-start-once"]);
+});
+
+it("a handler beyond its agent's places is found; one that has ended gives its place back", () => {
+  const life = aLife("a3");
+  const ended = startIn(life, { task: "t3" }, { places: 2 });
+  startIn(life, { task: "t4" }, { places: 2 });
+  ended();
+  startIn(life, { task: "t5" }, { places: 2 });
+  expect(checks()).toEqual([]);
+  startIn(life, { task: "t6" }, { places: 2 });
+  expect(checks()).toEqual(["handlers-fit-places"]);
+});
 
 it("an attempt that runs while nobody told the one before to end is found, however long that one has run", async () => {
   expect(await beginAgain(2 * limitMs)).toEqual(["one-handler-a-task"]);

@@ -2,16 +2,12 @@
 // broken is found.
 
 import { describe, expect, it } from "vitest";
-import { encodeBatch } from "../../../src/journal/batch.ts";
 import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
-import { Habitat } from "../../../src/sim/fault/habitat.ts";
-import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { WALL_START_MS } from "../../../src/sim/fault/life.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-seed.ts";
 import type { Deed } from "../../../src/sim/fault/workload.ts";
-import { SeededRandom } from "../../../src/sim/random.ts";
 
 const everything = Object.keys(faultKinds) as FaultKind[];
 
@@ -123,6 +119,14 @@ describe("a seed", () => {
     expect(occurrences[occurrence]).toBeGreaterThan(0);
   });
 
+  it("finds what an event throws", async () => {
+    const fault = { kind: "unheard-of", atMs: 3_000, forMs: 0 } as unknown as Fault;
+    const { findings } = await runSeed(aRequest({ schedule: [fault] }));
+    expect(findings).toMatchObject([
+      { check: "nothing-escapes", sentence: expect.stringContaining("an event: ") },
+    ]);
+  });
+
   it("ends with the reason of the signal", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(runSeed(aRequest({ forMs: 60_000 }), { signal })).rejects.toThrow("enough");
@@ -162,18 +166,5 @@ describe("a plan", () => {
   it("ends every fault before all heals", () => {
     const { schedule } = planOf(aRequest({ seed: 9, forMs: 60_000 }));
     for (const { atMs, forMs } of schedule) expect(atMs + forMs).toBeLessThanOrEqual(60_000);
-  });
-});
-
-describe("the truth of a run", () => {
-  it("finds a batch that does not fit what stands before it", () => {
-    const habitat = new Habitat(new SeededRandom("test"));
-    const truth = new JournalTruth(habitat);
-    const header = { journal: "j", term: 1, idx: 1, prev: "", at: 1_000 };
-    const started = JSON.stringify({ type: "TermStarted", term: 1, leader: "c1", timeoutMs: 3_000 });
-    const released = JSON.stringify({ type: "TaskReleased", task: "never-submitted" });
-    habitat.stream.intrude(encodeBatch(header as never, [started, released]));
-    truth.readOn();
-    expect(habitat.findings.map(({ check }) => check)).toEqual(["the-journal-folds"]);
   });
 });

@@ -1,0 +1,66 @@
+// What is found in a journal as it is written, batch by batch.
+
+import { beforeEach, expect, it } from "vitest";
+import type { Instant } from "../../../src/ids.ts";
+import { encodeBatch } from "../../../src/journal/batch.ts";
+import { Habitat } from "../../../src/sim/fault/habitat.ts";
+import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
+import { aTask } from "../../support/turns.ts";
+
+let habitat: Habitat;
+let truth: JournalTruth;
+
+beforeEach(() => {
+  habitat = new Habitat(new SeededRandom("journal-truth"));
+  truth = new JournalTruth(habitat);
+});
+
+/** The next batch is stored, sent now. Returns what has been found so far. */
+function stored(at: number, ...events: readonly object[]): readonly string[] {
+  const { idx, hash } = truth.position;
+  const header = { journal: "j", term: 1, idx: idx + 1, prev: hash, at };
+  const bytes = encodeBatch(
+    header as never,
+    events.map((event) => JSON.stringify(event)),
+  );
+  habitat.pace.sent(bytes, habitat.engine.nowMs);
+  habitat.stream.intrude(bytes);
+  truth.readOn();
+  return habitat.findings.map(({ check }) => check);
+}
+
+const began = { type: "TermStarted", term: 1, leader: "c1", timeoutMs: 3_000 };
+const renewed = { type: "TermRenewed" };
+const joined = { type: "AgentJoined", agent: "a1", incarnation: "x", kinds: ["count"], maxConcurrent: 1 };
+
+it("a batch that does not fit what stands before it is found", () => {
+  expect(stored(1_000, began, { type: "TaskReleased", task: "never-submitted" })).toEqual([
+    "the-journal-folds",
+  ]);
+});
+
+it("what breaks an invariant of a state is found after the batch that does", () => {
+  const task = aTask({ deadline: 2_000 as Instant });
+  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
+  expect(stored(2_000, joined)).toEqual(["invariant 14 nothing-is-overdue"]);
+});
+
+it("a deadline may have passed where a term only goes on: that is no turn", () => {
+  const task = aTask({ deadline: 2_000 as Instant });
+  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
+  expect(stored(2_000, renewed)).toEqual([]);
+});
+
+it("what never may change from one state to the next is found", () => {
+  expect(stored(1_000, began, joined)).toEqual([]);
+  const agent = truth.state.agentById.get("a1" as never) as { confirmedNumber: number };
+  agent.confirmedNumber -= 1;
+  expect(stored(1_100, renewed)).toContain("invariant 18 never-back");
+});
+
+it("journal time that runs ahead of true time is found", () => {
+  expect(stored(1_000, began)).toEqual([]);
+  expect(stored(6_000, renewed)).toEqual([]);
+  expect(stored(12_000, renewed)).toEqual(["journal-time-keeps-pace"]);
+});

@@ -1,0 +1,185 @@
+// What is found when a seed is over, in worlds in which something is broken for good.
+
+import { describe, expect, it } from "vitest";
+import { startAgent } from "../../../src/agent/agent.ts";
+import type { Handler } from "../../../src/agent/handler.ts";
+import type { TaskRequest } from "../../../src/client/task-request.ts";
+import type { Fault } from "../../../src/sim/fault/fault.ts";
+import type { Habitat } from "../../../src/sim/fault/habitat.ts";
+import { payloadOf } from "../../../src/sim/fault/payload.ts";
+import { planOf } from "../../../src/sim/fault/run-seed.ts";
+import type { Workload } from "../../../src/sim/fault/workload.ts";
+import { World } from "../../../src/sim/fault/world.ts";
+
+const request = { seed: 8, forMs: 15_000, without: [] };
+const FOR_EVER_MS = 3_600_000;
+
+interface Course {
+  readonly deeds?: Workload["deeds"];
+  readonly schedule?: readonly Fault[];
+  readonly change?: (workload: Workload) => Workload;
+  /** Before it runs. */
+  readonly prepare?: (world: World) => void;
+}
+
+async function worldAfter({ deeds = [], schedule = [], change, prepare }: Course): Promise<World> {
+  const { workload } = planOf({ ...request, deeds });
+  const untilMs = request.forMs;
+  const world = new World({ ...request, workload: change?.(workload) ?? workload, schedule, untilMs });
+  prepare?.(world);
+  await world.run();
+  return world;
+}
+
+const findingsOf = async (course: Course) => (await worldAfter(course)).habitat.findings;
+
+function submits(task: Partial<TaskRequest>): Workload["deeds"] {
+  const payload = payloadOf({ does: "complete", ms: 4_000, limitMs: 20_000 });
+  const tasks = [{ id: "t1", kind: "count", project: "acme", payload, timeoutMs: 20_000, ...task }];
+  return [{ atMs: 6_000, client: "k1", does: "submit", tasks }];
+}
+
+/** An agent beside those of the world: no fault frees its handlers. */
+function joinBeside(habitat: Habitat, kind: string, handler: Handler): void {
+  const life = habitat.newLife("x1", habitat.newMachine("x1"));
+  const transport = habitat.newConnection("x1", life);
+  const { clock, random } = life;
+  const { swarm } = habitat;
+  const deps = { swarm, connection: { kind: "transport", transport }, clock, random } as const;
+  void startAgent({ id: "x1", kinds: [kind], handler }, deps);
+}
+
+it("nothing is found where nothing is broken, and there is something to judge", async () => {
+  const { habitat } = await worldAfter({ deeds: submits({}) });
+  expect(habitat.findings).toEqual([]);
+  expect(new Set(habitat.readings.map(({ reader }) => reader.split(" ")[0]))).toEqual(
+    new Set(["leader", "standby"]),
+  );
+  const seen = habitat.history.map(({ kind }) => kind);
+  expect(seen).toEqual(expect.arrayContaining(["call", "submit", "assigned", "result", "told"]));
+});
+
+it("a task that nobody can do is found", async () => {
+  expect(await findingsOf({ deeds: submits({ kind: "unheard-of" }) })).toMatchObject([
+    {
+      check: "everything-accepted-ends",
+      sentence: expect.stringContaining("1 tasks have not ended: t1 queued#0"),
+    },
+  ]);
+});
+
+it("an operator that gets no answer is found", async () => {
+  const prepare = ({ habitat }: World) => {
+    for (const direction of ["up", "down"] as const)
+      habitat.linkOf("operator").set(direction, {
+        ...{ lossShare: 1, duplicateShare: 0, reorderShare: 0, lateShare: 0, lateMs: 0, heldUntilMs: 0 },
+      });
+  };
+  expect(await findingsOf({ prepare })).toMatchObject([
+    {
+      check: "everything-accepted-ends",
+      sentence: expect.stringContaining("the operator got no answer to: resume"),
+    },
+  ]);
+});
+
+it("a client that is never told how its task ended is found", async () => {
+  const schedule: Fault[] = [{ kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", direction: "down" }];
+  expect(await findingsOf({ deeds: submits({}), schedule })).toMatchObject([
+    { check: "endings-are-told", sentence: "k1 still waits for t1, which has ended" },
+  ]);
+});
+
+it("a place that is not given back is found", async () => {
+  const deeds = submits({ kind: "stubborn", timeoutMs: 3_000, maxAttempts: 1 });
+  const neverEnds = () => new Promise<never>(() => undefined);
+  const prepare = ({ habitat }: World) => joinBeside(habitat, "stubborn", neverEnds);
+  expect(await findingsOf({ deeds, prepare })).toMatchObject([
+    {
+      check: "places-are-given-back",
+      sentence: expect.stringContaining("attempt 1 of t1, which has ended, takes a place of x1"),
+    },
+  ]);
+});
+
+it("a task that was accepted and is lost is found by who waits for it", async () => {
+  const lostMs = 8_000;
+  const schedule = ["c1", "c2", "c3"].map(
+    (of): Fault => ({ kind: "crash", atMs: lostMs - 1, forMs: 1_000, of }),
+  );
+  const prepare = ({ habitat, truth }: World) => {
+    habitat.engine.after(lostMs, "lost", () => {
+      habitat.stream.loseTail(truth.storedSince(5_900));
+      truth.lostTail(habitat.stream.lastSeq);
+    });
+  };
+  expect(await findingsOf({ deeds: submits({}), schedule, prepare })).toMatchObject([
+    { check: "accepted-tasks-end", sentence: expect.stringContaining("k1 waits for t1 and is told:") },
+  ]);
+});
+
+it("an agent that ends of itself is found", async () => {
+  const change = (workload: Workload) => ({
+    ...workload,
+    agents: workload.agents.map((agent) => (agent.id === "a2" ? { ...agent, maxConcurrent: 0 } : agent)),
+  });
+  expect(await findingsOf({ change })).toMatchObject([
+    { check: "agents-go-on", sentence: expect.stringContaining("a2 ended: ") },
+  ]);
+});
+
+describe("what escapes is found:", () => {
+  const escaped = (party: string) => [
+    { check: "nothing-escapes", sentence: expect.stringMatching(`^${party}: `) },
+  ];
+
+  it("of an agent", async () => {
+    const get = (): never => {
+      throw new TypeError("as ordered");
+    };
+    const change = (workload: Workload) => ({
+      ...workload,
+      agents: workload.agents.map((each) =>
+        each.id === "a2" ? { ...each, kinds: new Proxy(each.kinds, { get }) } : each,
+      ),
+    });
+    expect(await findingsOf({ change })).toMatchObject(escaped("a2"));
+  });
+
+  it("of a client", async () => {
+    const change = (workload: Workload) => ({
+      ...workload,
+      clients: workload.clients.map((each) => (each.id === "k1" ? { ...each, user: "" } : each)),
+    });
+    expect(await findingsOf({ change })).toMatchObject(escaped("k1"));
+  });
+
+  it("of the operator", async () => {
+    let agents: unknown[] = [];
+    const change = (workload: Workload) => {
+      agents = [...workload.agents];
+      return { ...workload, agents: agents as unknown as Workload["agents"] };
+    };
+    const prepare = () => void agents.push(undefined); // whom it cannot undrain
+    expect(await findingsOf({ change, prepare })).toMatchObject(escaped("operator"));
+  });
+});
+
+it("two states for one place of the journal are found", async () => {
+  const prepare = ({ habitat }: World) =>
+    void habitat.readings.push({ reader: "standby c9", idx: 1, state: "another" });
+  expect(await findingsOf({ prepare })).toMatchObject([
+    { check: "P13 fold", sentence: expect.stringContaining("standby c9 had another state after batch 1") },
+  ]);
+});
+
+it("what a party was told and the journal does not say is found", async () => {
+  const told = { kind: "cancel", party: "k9", project: "acme", task: "t9", sentMs: 1, heardMs: 2 } as const;
+  const prepare = ({ habitat }: World) => void habitat.history.push({ ...told, answer: "cancelled" });
+  expect(await findingsOf({ prepare })).toMatchObject([
+    {
+      check: "P5 answers",
+      sentence: expect.stringContaining("k9: cancel t9, sent at 1.0 ms, is answered cancelled"),
+    },
+  ]);
+});
