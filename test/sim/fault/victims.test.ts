@@ -1,0 +1,128 @@
+// What faults spare, so that no seed loses what nobody could bring back: and that they spare it no longer than that.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
+import { Habitat } from "../../../src/sim/fault/habitat.ts";
+import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
+import { SwarmVictims } from "../../../src/sim/fault/victims.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
+
+const lost = { lossShare: 1, duplicateShare: 0, reorderShare: 0, lateShare: 0, lateMs: 0, heldUntilMs: 0 };
+
+let habitat: Habitat;
+let truth: JournalTruth;
+let parties: readonly CoordinatorParty[];
+let victims: SwarmVictims;
+
+const run = (ms: number, isEnough = () => false) =>
+  habitat.engine.run(habitat.engine.nowMs + ms, () => {
+    truth.readOn();
+    return isEnough();
+  });
+const lives = () => parties.map(({ life }) => life?.name);
+const lastSeq = () => habitat.stream.lastSeq;
+
+function setReach(party: string, condition: typeof lost | undefined): void {
+  for (const direction of ["up", "down"] as const)
+    habitat.linkOf(`${party}/journal`).set(direction, condition);
+}
+
+beforeEach(async () => {
+  habitat = new Habitat(new SeededRandom("victims"));
+  truth = new JournalTruth(habitat);
+  const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
+  parties = ["c1", "c2"].map(
+    (id) =>
+      new CoordinatorParty({ id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention }, habitat, truth),
+  );
+  victims = new SwarmVictims({ habitat, truth, coordinators: parties, agents: [], clients: [] });
+  for (const party of parties) party.start();
+  await run(10_000);
+});
+
+describe("the end of the journal", () => {
+  it("is lost where all hold it, and comes back", async () => {
+    const before = lastSeq();
+    victims.cutTail(2);
+    expect(lastSeq()).toBe(before - 2);
+    expect(truth.isWhole).toBe(false);
+    await run(10_000, () => truth.isWhole);
+    expect(truth.isWhole).toBe(true);
+  });
+
+  it("is lost only as far back as they have read it", () => {
+    const held = truth.storedSince(3_000);
+    const before = lastSeq();
+    expect(held).toBeGreaterThan(0);
+    expect(held).toBeLessThan(before);
+    victims.cutTail(before);
+    expect(lastSeq()).toBe(before - held);
+  });
+
+  it.each<readonly [string, (party: string) => void]>([
+    ["does not run", (party) => victims.crash(party, 500)],
+    ["was asked to end", (party) => victims.stop(party, 500)],
+  ])("is not lost while one %s", (_, strike) => {
+    const before = lastSeq();
+    strike(parties.find(({ isLeading }) => !isLeading)?.id ?? "");
+    victims.cutTail(2);
+    victims.makeHole(2);
+    expect(habitat.occurrences.counts()).not.toHaveProperty("hole-made");
+    expect(lastSeq()).toBe(before);
+  });
+
+  it("is not lost while a leader that was deposed has not heard of it", async () => {
+    const deposed = victims.leader();
+    setReach(deposed, lost);
+    await run(20_000, () => truth.state.leader !== deposed);
+    await run(1_000);
+    const before = lastSeq();
+    victims.cutTail(2);
+    expect(lastSeq()).toBe(before);
+    setReach(deposed, undefined);
+    await run(10_000);
+    const later = lastSeq();
+    victims.cutTail(2);
+    expect(lastSeq()).toBe(later - 2);
+  });
+});
+
+describe("while the end of the journal is lost", () => {
+  let before: readonly (string | undefined)[];
+  let cutAt: number;
+
+  beforeEach(() => {
+    victims.cutTail(2);
+    before = lives();
+    cutAt = lastSeq();
+  });
+
+  const strikes: readonly (readonly [string, () => void])[] = [
+    ["crash", () => victims.crash("c1", 500)],
+    ["blackout", () => victims.blackout("c1", { forMs: 500, ms: 1 })],
+    ["stop", () => victims.stop(victims.leader(), 500)],
+    ["pause", () => victims.pause("c1", 500)],
+    ["alien", () => victims.writeAlien()],
+    ["other line", () => victims.writeOtherLine()],
+    ["cut", () => victims.cutTail(1)],
+    ["hole", () => victims.makeHole(1)],
+  ];
+
+  it.each(strikes)("%s spares who holds it, and its place", async (_, strike) => {
+    const noted = habitat.occurrences.counts();
+    strike();
+    expect(lastSeq()).toBe(cutAt);
+    expect(habitat.occurrences.counts()).toEqual(noted);
+    expect(parties.every(({ life }) => (life?.freeAtMs ?? 0) <= habitat.engine.nowMs)).toBe(true);
+    await run(10_000);
+    expect(truth.isWhole).toBe(true);
+    expect(lives()).toEqual(before);
+    expect(habitat.findings).toEqual([]);
+  });
+
+  it("nobody is spared once it is back", async () => {
+    await run(10_000, () => truth.isWhole);
+    victims.crash("c1", 500);
+    expect(lives()[0]).toBeUndefined();
+  });
+});
