@@ -26,10 +26,18 @@ interface Wait {
   countedMonotonicMs: number;
 }
 
-interface Heard {
+interface Said {
   readonly beat: CoordinatorBeat;
   readonly monotonicMs: number;
 }
+
+interface Heard extends Said {
+  /** With the most of the journal, of what it said lately: a message that comes late takes nothing back. */
+  readonly furthest: Said;
+}
+
+/** Longer than any announcement counts. */
+const SAID_MS = limits.announcementTimeouts * limits.leaderTimeoutMsMax;
 
 export class Announcements {
   /** Longest not heard first. */
@@ -37,8 +45,12 @@ export class Announcements {
   #wait: Wait | undefined;
 
   note(beat: CoordinatorBeat, monotonicMs: number): void {
+    const said = { beat, monotonicMs };
+    const before = this.#heardById.get(beat.id)?.furthest;
+    const isLess = before !== undefined && isFurther(before.beat, beat);
+    const furthest = isLess && monotonicMs - before.monotonicMs <= SAID_MS ? before : said;
     this.#heardById.delete(beat.id);
-    this.#heardById.set(beat.id, { beat, monotonicMs });
+    this.#heardById.set(beat.id, { ...said, furthest });
     const [oldest] = this.#heardById.keys();
     if (this.#heardById.size > limits.announcersMax && oldest !== undefined) this.#heardById.delete(oldest);
   }
@@ -59,8 +71,9 @@ export class Announcements {
 
   #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorBeat | undefined {
     let most: CoordinatorBeat | undefined;
-    for (const { beat, monotonicMs } of this.#heardById.values())
-      if (monotonicMs >= sinceMonotonicMs && isFurther(beat, most ?? own)) most = beat;
+    for (const { furthest, ...newest } of this.#heardById.values())
+      for (const { beat, monotonicMs } of [furthest, newest])
+        if (monotonicMs >= sinceMonotonicMs && isFurther(beat, most ?? own)) most = beat;
     return most;
   }
 

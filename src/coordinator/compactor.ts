@@ -218,7 +218,8 @@ export class Compactor {
    *  purged but lost, which is another's to find. */
   async #recordPurge(): Promise<void> {
     const { firstSeq } = await this.#deps.journal.position();
-    if (firstSeq > 1 && (this.#found.read?.seq ?? 0) >= firstSeq - 1) this.#recordFrom(firstSeq);
+    if (firstSeq <= 1 || (this.#places.firstFrom(firstSeq) ?? 0) <= this.#keptIdx) return;
+    if (await this.#deps.readable.has(({ seq }) => seq >= firstSeq - 1)) this.#recordFrom(firstSeq);
   }
 
   /** Has it put on record that there is nothing before a record. */

@@ -31,6 +31,23 @@ it("who holds more is waited for until 2·T after it said so, the one with most"
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
 });
 
+it("a message of before that comes late takes nothing back, nor makes anything count for longer", () => {
+  const announcements = new Announcements();
+  announcements.note(beat("c2", 3, 12), 0);
+  announcements.note(beat("c2", 3, 9), timeoutMs);
+  const until = limits.announcementTimeouts * timeoutMs;
+  expect(announcements.ahead(own, { now: until, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
+  expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
+});
+
+it("what somebody holds again who held less counts anew", () => {
+  const announcements = new Announcements();
+  announcements.note(beat("c2", 3, 14), 0);
+  const later = 10 * timeoutMs;
+  announcements.note(beat("c2", 3, 12), later);
+  expect(announcements.ahead(own, { now: later, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
+});
+
 it("who never puts it back is no longer believed, whatever it calls itself", () => {
   const times = asked(new Announcements(), limits.announcementWaitsMax + 2);
   expect(times).toEqual([...Array(limits.announcementWaitsMax).fill(true), false, false]);

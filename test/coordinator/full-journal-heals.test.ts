@@ -113,6 +113,23 @@ describe("a full journal", () => {
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
   });
 
+  it("…also where the next followed all along, and never read a snapshot", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    const { swarm, journal, snapshots } = compacted;
+    const next = await swarm.startAnother("c2");
+    await load(compacted, 10);
+    const [older = 0] = snapshots.places("manifest");
+    const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
+    swarm.watched.settled();
+    journal.purgeBelow(position.seq + 1);
+    await swarm.coordinator.stop();
+    await next.whenLeading();
+    await passWatched(compacted, limits.pulseMs * 3);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
+  });
+
   it("tells who asks why nothing is answered, and nothing definite", async () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 1_000_000;
