@@ -22,8 +22,8 @@ export class StreamIdentity {
    *  counts */
   constructor(stream: string, created: string | undefined, clock: Clock) {
     this.#stream = stream;
-    if (created !== NOT_YET) this.#created = created;
     this.#absence = new Endurance(clock, limits.streamMissingMs);
+    if (created !== undefined) this.described(created);
   }
 
   /** The server knows the stream. */

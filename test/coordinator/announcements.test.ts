@@ -43,7 +43,7 @@ it("a message of before that comes late takes nothing back, nor makes anything c
 it("what somebody holds again who held less counts anew", () => {
   const announcements = new Announcements();
   announcements.note(beat("c2", 3, 14), 0);
-  const later = 10 * timeoutMs;
+  const later = 3 * timeoutMs; // by when the furthest counts no more
   announcements.note(beat("c2", 3, 12), later);
   expect(announcements.ahead(own, { now: later, timeoutMs })).toMatchObject({ beat: { idx: 12 } });
 });
