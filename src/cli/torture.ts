@@ -38,11 +38,11 @@ export function tortureCommand(program: Program): Command {
         "with faults drawn from a seed, and checks every invariant after every batch and what everybody was told at " +
         "the end. The same seed takes the same course on every machine.",
     )
-    .option("--seed <n>", "run one seed", wholeNumber(0, limits.tortureSeedMax))
+    .option("--seed <n>", "run one seed; with --minutes, begin at it", wholeNumber(0, limits.tortureSeedMax))
     .option("--seeds <seeds>", "how many, from 0, or a range like 100..299; default 20", seedRange)
     .option(
       "--minutes <m>",
-      "go on with new seeds for so long",
+      "run seeds for so long, from 0 or --seed on",
       numberBetween(limits.tortureMinutesMin, limits.tortureMinutesMax),
     )
     .option(
@@ -76,7 +76,8 @@ Examples:
   $ waggle torture --seed 11 --shrink                the few faults that it takes
   $ waggle torture --seed 11 --log-level warn        with what its parties log; of one seed at a time
   $ waggle torture --seeds 0..1999 --for 10m --state torture.ndjson
-  $ waggle torture --minutes 30 --without pause,slow`;
+  $ waggle torture --minutes 30 --without pause,slow
+  $ waggle torture --seed 5000 --minutes 30          other seeds each day: 5000, 5001, … for half an hour`;
 
 async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitCode> {
   const { shell, output } = context;

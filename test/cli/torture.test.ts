@@ -201,7 +201,8 @@ describe("a seed that fails", () => {
 
 describe("what makes no sense", () => {
   it.each([
-    [["--seed", "1", "--seeds", "5"], "give one of the three"],
+    [["--seed", "1", "--seeds", "5"], "--seeds says which seeds"],
+    [["--minutes", "1", "--seeds", "5"], "--seeds says which seeds"],
     [["--schedule", "x.json", "--seed", "1"], "--schedule says which seed"],
     [["--schedule", "missing.json"], "cannot use missing.json"],
     [["--without", "rain"], "there is no fault 'rain'"],

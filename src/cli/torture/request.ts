@@ -78,9 +78,9 @@ export function requestsOf(
   terms: SeedTerms,
   known: ReadonlySet<number>,
 ): Iterable<SeedRequest> {
-  if ([flags.seed, flags.seeds, flags.minutes].filter((given) => given !== undefined).length > 1)
+  if (flags.seeds !== undefined && (flags.seed !== undefined || flags.minutes !== undefined))
     throw new UsageError(
-      "--seed runs one seed, --seeds several, --minutes as many as fit: give one of the three",
+      "--seeds says which seeds: leave it out, or --seed, which runs one, and --minutes, which runs as many as fit",
     );
   return untilTime(flags, terms, known);
 }
@@ -98,14 +98,15 @@ function* untilTime(
   }
 }
 
+/** One seed, several, or with `--minutes` all from `--seed` on. */
 function seedsOf({ seed, seeds, minutes }: TortureFlags): Iterable<number> {
+  if (minutes !== undefined) return everySeed(seed);
   if (seed !== undefined) return [seed];
-  if (minutes !== undefined) return everySeed();
   return seeds ?? Array.from({ length: SEEDS_DEFAULT }, (_, at) => at);
 }
 
-function* everySeed(): Generator<number> {
-  for (let seed = 0; seed <= limits.tortureSeedMax; seed += 1) yield seed;
+function* everySeed(from = 0): Generator<number> {
+  for (let seed = from; seed <= limits.tortureSeedMax; seed += 1) yield seed;
 }
 
 /** A seed with the faults and deeds of a file that `--shrink` wrote. @throws UsageError */

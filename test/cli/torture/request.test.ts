@@ -1,0 +1,29 @@
+// Which seeds a command runs, and in which order.
+
+import { expect, it } from "vitest";
+import { requestsOf, type TortureFlags } from "../../../src/cli/torture/request.ts";
+
+const terms = { forMs: 60_000, without: [] };
+
+function firstSeeds(flags: TortureFlags, known: readonly number[] = []): number[] {
+  const seeds: number[] = [];
+  for (const { seed } of requestsOf(flags, terms, new Set(known))) {
+    seeds.push(seed);
+    if (seeds.length === 3) break;
+  }
+  return seeds;
+}
+
+it.each<[TortureFlags, readonly number[]]>([
+  [{}, [0, 1, 2]],
+  [{ seed: 7 }, [7]],
+  [{ seeds: [4, 5] }, [4, 5]],
+  [{ minutes: 1 }, [0, 1, 2]],
+  [{ minutes: 1, seed: 5_000 }, [5_000, 5_001, 5_002]],
+])("of %j are %j", (flags, seeds) => {
+  expect(firstSeeds(flags)).toEqual(seeds);
+});
+
+it("leave out those that are known", () => {
+  expect(firstSeeds({ minutes: 1, seed: 5_000 }, [5_000, 5_002])).toEqual([5_001, 5_003, 5_004]);
+});
