@@ -164,6 +164,19 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: "answers-stale-when-deposed",
+    breaks:
+      "A deposed leader calls the results stale that it could not record: their agents throw them away.",
+    file: "src/coordinator/commits.ts",
+    edits: [
+      {
+        find: "      onDeposed: () => this.#hooks.onDeposed(),\n",
+        replace:
+          '      onDeposed: () => {\n        this.#hooks.onDeposed();\n        for (let held; (held = this.#inFlight.take(this.committed)) !== undefined; ) {\n          const reports = held.entries.filter(({ commands }) => commands.some(({ type }) => type === "ReportResult"));\n          for (const { commands, replies } of reports) replies.splice(0, replies.length, ...commands.map(() => ({ kind: "stale" as const })));\n          this.#hooks.answer(reports);\n        }\n      },\n',
+      },
+    ],
+  },
+  {
     name: "trusts-itself-for-ever",
     breaks: "A leader that was cut off for long answers from what it last knew.",
     file: "src/coordinator/trust.ts",
@@ -267,6 +280,19 @@ export const mutants: readonly Mutant[] = [
       {
         find: "const revoked = hasEnded ? {} : ({ revoked: true } as const);",
         replace: "const revoked: { revoked?: true } = {};\n  void hasEnded;",
+      },
+    ],
+  },
+  {
+    name: "frees-a-place-twice",
+    breaks:
+      "A place is free when its attempt times out, and free once more when the late result confirms that.",
+    file: "src/core/agent-rows.ts",
+    edits: [
+      {
+        find: 'if (isRevoked) attempt.state = "revoked";',
+        replace:
+          'if (isRevoked) {\n    attempt.state = "revoked";\n    agent.maxConcurrent += 1;\n    for (const row of agent.kindRows) row.tick += 1;\n  }',
       },
     ],
   },
