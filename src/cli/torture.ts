@@ -15,6 +15,7 @@ import { seedRange } from "./simulate/request.ts";
 import { codeVersion } from "./torture/code-version.ts";
 import { commandOf, failureText, interruptedText, summaryOf, summaryText } from "./torture/report-text.ts";
 import {
+  asksFor,
   countOf,
   faultList,
   requestsOf,
@@ -67,8 +68,8 @@ ${Object.entries(faultKinds)
   .map(([kind, what]) => `  ${kind.padEnd(15)} ${what}`)
   .join("\n")}
 
-With --json: one object a seed, {seed, findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences},
-then one for the run, with {interrupted: true} when Ctrl-C ended it. Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
+With --json: one object a seed, first those that were run before and stand in --state,
+{seed, findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences}, then one for the run, with {interrupted: true} when Ctrl-C ended it. Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
 
 Examples:
   $ waggle torture                                   20 seeds of 2 virtual minutes
@@ -97,7 +98,9 @@ async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitC
     flags.state === undefined
       ? undefined
       : new StateFile(resolve(shell.cwd, flags.state), flags.state, { terms, version });
-  const { reports: before, leftOut } = state?.read() ?? { reports: [], leftOut: 0 };
+  const { reports: noted, leftOut } = state?.read() ?? { reports: [], leftOut: 0 };
+  const isAsked = asksFor(flags);
+  const before = noted.filter(({ seed }) => isAsked(seed));
   if (before.length > 0) output.note(`${counted(before.length, "seed")} of ${flags.state} are not run again`);
   if (leftOut > 0)
     output.note(
@@ -114,7 +117,7 @@ interface Run {
   /** Of `requests`; undefined: for as long as there is time. */
   readonly count: number | undefined;
   readonly terms: SeedTerms & Partial<SeedRequest>;
-  /** Seeds of earlier runs, which count. */
+  /** Seeds of earlier runs that were asked for: they count, and how they failed is said again. */
   readonly before: readonly SeedReport[];
   /** Where each is noted. */
   readonly state: StateFile | undefined;
@@ -129,15 +132,21 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
     const done = reports.length - run.before.length;
     progress.at(done, count ?? done + 1);
   };
+  const tell = (report: SeedReport) => {
+    if (!output.json && report.findings.length === 0) return;
+    const command =
+      flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
+    output.datum(report, () => {
+      const { schedule } = planOf({ ...terms, seed: report.seed });
+      return failureText(report, { schedule, command, view: output });
+    });
+  };
+  for (const report of run.before) tell(report);
   show();
   const onDone = (report: SeedReport) => {
     reports.push(report);
     run.state?.note(report);
-    const command =
-      flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
-    const { schedule } = planOf({ ...terms, seed: report.seed });
-    if (output.json || report.findings.length > 0)
-      output.datum(report, () => failureText(report, { schedule, command, view: output }));
+    tell(report);
     show();
   };
   const threads = threadsOf(flags, count);

@@ -16,6 +16,8 @@ const records = (stdout: string) =>
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
+const aFinding = { check: "invariant 13", sentence: "a lane waits", atMs: 1_500 };
+
 /** A seed in which a client's own program is broken: what it throws must be found. */
 function aFailingSeed(folder: string): string {
   const request = { seed: 3, forMs: 5_000, without: [] };
@@ -86,7 +88,11 @@ describe("seeds of another version of the code, in the state file", () => {
     await torture(folder, "--seeds", "0..2", ...argv);
     const [first, second, third] = records(readFileSync(path, "utf8"));
     const older = { version: "0.0.1+0" };
-    const lines = [first, { ...second, ...older, findings: [{}] }, { ...third, ...older, forMs: 9_000 }];
+    const lines = [
+      first,
+      { ...second, ...older, findings: [aFinding] },
+      { ...third, ...older, forMs: 9_000 },
+    ];
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     const { code, stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
     expect(code).toBe(0);
@@ -109,6 +115,47 @@ describe("a state file", () => {
     expect(code).toBe(0);
     expect(stderr).toContain("1 seed of state.ndjson are not run again");
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1]);
+  });
+
+  /** Seeds 0 to 2, of which the last two failed. */
+  async function aFileWithFailures() {
+    const folder = aFolder();
+    const path = join(folder, "state.ndjson");
+    await torture(folder, "--seeds", "0..2", ...argv);
+    const lines = records(readFileSync(path, "utf8")).map((line) =>
+      line["seed"] === 0 ? line : { ...line, findings: [aFinding] },
+    );
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    return folder;
+  }
+
+  it("shows again what failed before", async () => {
+    const folder = await aFileWithFailures();
+    const { code, stdout } = await torture(folder, "--seeds", "0..2", ...argv);
+    expect(code).toBe(1);
+    for (const seed of [1, 2]) expect(stdout).toContain(`seed ${seed} failed after`);
+    expect(stdout).not.toContain("seed 0 failed");
+    expect(stdout).toContain("invariant 13: a lane waits");
+    expect(stdout).toContain("again    waggle torture --seed 2 --for 4s");
+    expect(stdout).toContain("3 seeds, 2 failed: 1, 2");
+    const json = records((await torture(folder, "--seeds", "0..2", ...argv, "--json")).stdout);
+    expect(json.map(({ seed, findings }) => [seed, findings])).toEqual([
+      [0, []],
+      [1, [aFinding]],
+      [2, [aFinding]],
+      [undefined, undefined],
+    ]);
+    expect(json[0]).not.toHaveProperty("version");
+  });
+
+  it("counts only the seeds that are asked for", async () => {
+    const folder = await aFileWithFailures();
+    const { code, stdout, stderr } = await torture(folder, "--seeds", "3..3", ...argv);
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining("not run again")]);
+    expect(stdout).toContain("1 seed, none failed");
+    const one = await torture(folder, "--seed", "2", ...argv);
+    expect(one.stderr).toContain("1 seed of state.ndjson");
+    expect(one.stdout).toContain("1 seed, 1 failed: 2");
   });
 
   it.each([

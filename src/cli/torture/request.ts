@@ -72,6 +72,13 @@ export function countOf(flags: TortureFlags, known: ReadonlySet<number>): number
     : undefined;
 }
 
+/** Whether a seed is among those that were asked for. */
+export function asksFor(flags: TortureFlags): (seed: number) => boolean {
+  if (flags.minutes !== undefined) return (seed) => seed >= (flags.seed ?? 0);
+  const asked = new Set(seedsOf(flags));
+  return (seed) => asked.has(seed);
+}
+
 /** The seeds that are not known, in order, for as long as there is time. @throws UsageError where flags contradict */
 export function requestsOf(
   flags: TortureFlags,

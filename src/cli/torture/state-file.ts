@@ -15,8 +15,9 @@ const lineSchema = z.looseObject({
   forMs: z.number(),
   without: z.array(z.string()),
   seed: z.int(),
-  findings: z.array(z.unknown()),
+  findings: z.array(z.looseObject({ check: z.string(), sentence: z.string() })),
   trace: z.string(),
+  virtualMs: z.number(),
 });
 
 type Line = SeedTerms & SeedReport & { readonly version: string };
@@ -52,9 +53,9 @@ export class StateFile {
     const all = texts.map((text, at) => this.#line(text, at + 1));
     if (torn !== "") this.#wholeBytes = Buffer.byteLength(texts.map((text) => `${text}\n`).join(""));
     const { terms, version } = this.#own;
-    const reports = all.filter((line) => line.version === version);
-    const other = reports.find((line) => !isSame(line, terms));
-    if (other === undefined) return { reports, leftOut: all.length - reports.length };
+    const lines = all.filter((line) => line.version === version);
+    const other = lines.find((line) => !isSame(line, terms));
+    if (other === undefined) return { reports: lines.map(reportOf), leftOut: all.length - lines.length };
     const { forMs, without } = other;
     throw new UsageError(
       `${this.#name} holds seeds of ${forMs / 1_000} s${without.length === 0 ? "" : ` without ${without.join(",")}`}; ` +
@@ -99,6 +100,10 @@ function parsedOrNothing(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function reportOf({ version: _version, forMs: _forMs, without: _without, ...report }: Line): SeedReport {
+  return report;
 }
 
 function isSame(line: SeedTerms, terms: SeedTerms): boolean {

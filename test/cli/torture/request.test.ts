@@ -1,7 +1,7 @@
 // Which seeds a command runs, and in which order.
 
 import { expect, it } from "vitest";
-import { requestsOf, type TortureFlags } from "../../../src/cli/torture/request.ts";
+import { asksFor, requestsOf, type TortureFlags } from "../../../src/cli/torture/request.ts";
 
 const terms = { forMs: 60_000, without: [] };
 
@@ -26,4 +26,10 @@ it.each<[TortureFlags, readonly number[]]>([
 
 it("leave out those that are known", () => {
   expect(firstSeeds({ minutes: 1, seed: 5_000 }, [5_000, 5_002])).toEqual([5_001, 5_003, 5_004]);
+});
+
+it("of a run by the clock are all from where it begins", () => {
+  expect([0, 4, 5, 6].map(asksFor({ minutes: 1, seed: 5 }))).toEqual([false, false, true, true]);
+  expect([0, 1].map(asksFor({ minutes: 1 }))).toEqual([true, true]);
+  expect([0, 1, 20].map(asksFor({}))).toEqual([true, true, false]);
 });
