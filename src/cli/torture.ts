@@ -138,7 +138,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
       flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
     output.datum(report, () => {
       const { schedule } = planOf({ ...terms, seed: report.seed });
-      return failureText(report, { schedule, command, view: output });
+      return failureText(report, { schedule, deeds: terms.deeds, command, view: output });
     });
   };
   for (const report of run.before) tell(report);
@@ -195,7 +195,7 @@ async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: Ve
     [
       "",
       `shrunk to ${counted(schedule.length, "fault")} and ${counted(deeds.length, "deed")}`,
-      failureText(shrunk.report, { schedule, command, view: output }),
+      failureText(shrunk.report, { schedule, deeds, command, view: output }),
     ].join("\n"),
   );
 }

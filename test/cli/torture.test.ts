@@ -241,8 +241,21 @@ describe("a seed that fails", () => {
     expect(stdout).toContain("seed 3 failed after");
     expect(stdout).toContain("nothing-escapes: k1 submit");
     expect(stdout).toMatch(/ {4}at \d+\.\d{3} s for \d+\.\d{3} s: /);
+    expect(stdout).toContain("  deeds\n    at 0.");
+    expect(stdout).toContain("    at 2.000 s: k1 submit\n");
     expect(stdout).toContain("again    waggle torture --schedule");
     expect(stderr).toContain("written by another version of the code");
+  });
+});
+
+describe("a seed that is shrunk", () => {
+  it("says the deed that is left of it", async () => {
+    const folder = aFolder();
+    const { stdout } = await torture(folder, "--schedule", aFailingSeed(folder), "--shrink");
+    const [, shrunk = ""] = stdout.split("shrunk to 0 faults and 1 deed\n");
+    expect(shrunk).toMatch(/^seed 3 failed .*\n {2}nothing-escapes: k1 submit/);
+    expect(shrunk).toMatch(/\n {2}deeds\n {4}at 2\.000 s: k1 submit\n {2}again /);
+    expect(shrunk).not.toContain("  faults");
   });
 });
 

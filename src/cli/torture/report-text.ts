@@ -5,8 +5,10 @@ import { duration } from "../../audit/describe.ts";
 import { type Fault, faultText } from "../../sim/fault/fault.ts";
 import { type Occurrence, occurrenceNames, reachableWithout } from "../../sim/fault/occurrences.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
+import type { Deed } from "../../sim/fault/workload.ts";
 import { counted, formatCount } from "../format.ts";
 import type { Output } from "../output.ts";
+import { deedText } from "./deed-text.ts";
 import type { SeedTerms } from "./request.ts";
 
 type View = Pick<Output, "colors">;
@@ -60,10 +62,16 @@ export function commandOf(seed: number, { forMs, without }: SeedTerms): string {
   return `waggle torture --seed ${seed} --for ${forMs / 1_000}s${faults}`;
 }
 
-export function failureText(
-  report: SeedReport,
-  { schedule, command, view }: { schedule: readonly Fault[]; command: string; view: View },
-): string {
+export interface Failure {
+  readonly schedule: readonly Fault[];
+  /** What clients do: only where it is not all that the seed draws, for that is too much to read. */
+  readonly deeds?: readonly Deed[] | undefined;
+  /** Repeats it. */
+  readonly command: string;
+  readonly view: View;
+}
+
+export function failureText(report: SeedReport, { schedule, deeds = [], command, view }: Failure): string {
   const { colors } = view;
   const { seed, findings, virtualMs } = report;
   const more = findings.length - FINDINGS_SHOWN;
@@ -71,10 +79,14 @@ export function failureText(
     colors.red(`seed ${seed} failed after ${(virtualMs / 1_000).toFixed(3)} s of virtual time`),
     ...findings.slice(0, FINDINGS_SHOWN).map(({ check, sentence }) => `  ${colors.bold(check)}: ${sentence}`),
     ...(more > 0 ? [`  and ${counted(more, "finding")} more`] : []),
-    "  faults",
-    ...schedule.map((fault) => `    ${faultText(fault)}`),
+    ...listText("faults", schedule.map(faultText)),
+    ...listText("deeds", deeds.map(deedText)),
     `  again    ${command}`,
   ].join("\n");
+}
+
+function listText(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [`  ${title}`, ...lines.map((line) => `    ${line}`)];
 }
 
 export function summaryText(summary: RunSummary, { colors }: View): string {

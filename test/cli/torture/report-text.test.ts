@@ -1,9 +1,10 @@
 // A run as a whole: it is red when a seed failed, and when a long one never met what its faults bring about.
 
 import { describe, expect, it } from "vitest";
-import { summaryOf, summaryText } from "../../../src/cli/torture/report-text.ts";
+import { failureText, summaryOf, summaryText } from "../../../src/cli/torture/report-text.ts";
 import { type Occurrence, occurrenceNames } from "../../../src/sim/fault/occurrences.ts";
 import type { SeedReport } from "../../../src/sim/fault/run-seed.ts";
+import type { Deed } from "../../../src/sim/fault/workload.ts";
 
 const terms = { forMs: 120_000, without: [] };
 
@@ -15,6 +16,35 @@ function theReports(count: number, reached: readonly Occurrence[]): SeedReport[]
   }));
 }
 
+const view = { colors: { red: String, green: String, bold: String } as never };
+
+it("a failure shows the faults and deeds that are left of it", () => {
+  const [report] = theReports(1, []);
+  const found = {
+    ...(report as SeedReport),
+    findings: [{ check: "ends", sentence: "t1 does not", atMs: 9 }],
+  };
+  const task = { id: "t1", kind: "count", payload: '{"does":"hang"}', tokens: 5 };
+  const deeds: readonly Deed[] = [
+    { atMs: 300, client: "k1", does: "submit", tasks: [task, { id: "t2", kind: "embed", payload: "" }] },
+    { atMs: 1_500, client: "k2", does: "set-project", project: "acme", patch: { budget: null } },
+    { atMs: 2_000, client: "k2", does: "pause", project: undefined },
+  ];
+  const text = failureText(found, { schedule: [], deeds, command: "again!", view });
+  expect(text.split("\n").slice(1)).toEqual([
+    "  ends: t1 does not",
+    "  deeds",
+    '    at 0.300 s: k1 submit id=t1 kind=count payload={"does":"hang"} tokens=5, id=t2 kind=embed payload=',
+    "    at 1.500 s: k2 set-project acme budget=null",
+    "    at 2.000 s: k2 pause",
+    "  again    again!",
+  ]);
+  const schedule = [{ kind: "pause", atMs: 1_000, forMs: 500, of: "c1" }] as const;
+  expect(failureText(found, { schedule, command: "again!", view })).toMatch(
+    / {2}faults\n.*pause c1\n {2}again/,
+  );
+});
+
 describe("a long run", () => {
   it("that met everything is green", () => {
     expect(summaryOf(theReports(100, occurrenceNames), terms).neverReached).toEqual([]);
@@ -24,11 +54,9 @@ describe("a long run", () => {
     const reached = occurrenceNames.filter((name) => name !== "deposed" && name !== "tail-cut");
     const summary = summaryOf(theReports(100, reached), terms);
     expect(summary.neverReached).toEqual(["tail-cut", "deposed"]);
-    expect(
-      summaryText(summary, {
-        colors: { red: (text: string) => text, green: (text: string) => text } as never,
-      }),
-    ).toContain("never reached, though so many seeds should: tail-cut, deposed");
+    expect(summaryText(summary, view)).toContain(
+      "never reached, though so many seeds should: tail-cut, deposed",
+    );
   });
 
   it("need not meet what only a fault that is left out brings about, and all the rest", () => {

@@ -1,0 +1,23 @@
+// What a client does in a seed, on one line, as faults are said: `at 2.000 s: k1 set-project acme creditWeight=2`.
+
+import type { Deed } from "../../sim/fault/workload.ts";
+
+/** All that is asked with it, whatever that is: a file of deeds may hold any. */
+export function deedText({ atMs, client, does, ...asked }: Deed): string {
+  const words = Object.values(asked)
+    .filter((value) => value !== undefined)
+    .map(wordsOf);
+  return `at ${(atMs / 1_000).toFixed(3)} s: ${[client, does, ...words].join(" ")}`;
+}
+
+function wordsOf(value: unknown): string {
+  if (Array.isArray(value)) return value.map(wordsOf).join(", ");
+  if (typeof value !== "object" || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, part]) => `${name}=${isPlain(part) ? String(part) : JSON.stringify(part)}`)
+    .join(" ");
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}
