@@ -19,6 +19,7 @@ const faultSchema = z.strictObject({
   ms: z.number().optional(),
   direction: z.enum(["up", "down"]).optional(),
   count: z.int().min(1).optional(),
+  bytes: z.int().min(1).optional(),
 });
 
 const doings = {

@@ -28,6 +28,7 @@ export const faultKinds = {
   "false-duplicate": "appends are called duplicates and not stored",
   "stale-read": "the journal is read as it was some records ago: what it has is not found",
   full: "the journal has no room",
+  bound: "the journal's stream is bounded anew: to little more than it holds, or to plenty",
   "journal-away": "nobody answers for the journal",
   "tail-cut": "the journal loses its last records, which coordinators still hold",
   "left-behind": "a standby reads nothing, then the journal loses what it missed, and the leader crashes",
@@ -52,8 +53,12 @@ export interface Fault {
   readonly direction?: "up" | "down";
   /** Of records, ≥ 1. */
   readonly count?: number;
+  /** Of a stream, ≥ 1. */
+  readonly bytes?: number;
 }
 
+/** Of each stream, unless a fault bounds it: more than any seed fills. */
+export const STREAM_BYTES = 2 ** 30;
 /** Stands for whoever leads. */
 export const LEADER = "leader";
 /** Stands for the agent whose work may take longest. */
@@ -64,13 +69,14 @@ export function isFaultKind(name: string): name is FaultKind {
 }
 
 /** One line for people: `at 12.3 s for 4.0 s: pause c2`. */
-export function faultText({ kind, atMs, forMs, of, share, ms, direction, count }: Fault): string {
+export function faultText({ kind, atMs, forMs, of, share, ms, direction, count, bytes }: Fault): string {
   const details = [
     of ?? "",
     direction ?? "",
     share === undefined ? "" : `${Math.round(share * 100)} %`,
     ms === undefined ? "" : `${Math.round(ms)} ms`,
     count === undefined ? "" : `${count} records`,
+    bytes === undefined ? "" : `${bytes} bytes`,
   ].filter((detail) => detail !== "");
   return `at ${seconds(atMs)} for ${seconds(forMs)}: ${[kind, ...details].join(" ")}`;
 }

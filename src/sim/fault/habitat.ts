@@ -12,6 +12,7 @@ import type { Observation, Reading } from "../history/observation.ts";
 import type { SeededRandom } from "../random.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
+import { STREAM_BYTES } from "./fault.ts";
 import { SimJetStream, type SimStream } from "./jetstream.ts";
 import { SimStreamWire } from "./jetstream-wire.ts";
 import { JournalFates } from "./journal-fates.ts";
@@ -49,9 +50,6 @@ const LINGER_MS = 5_000;
 const DRIFT = 0.01;
 /** How far wall clocks differ to begin with, at most, ms. */
 const SKEW_MS = 3_000;
-
-/** Of each stream of a simulation: more than any seed fills. */
-const STREAM_BYTES = 2 ** 30;
 
 export class Habitat {
   readonly engine = new Engine();

@@ -211,7 +211,7 @@ type RecordQuestion =
 /** One stream and those who read it. */
 export class SimStream {
   readonly name: string;
-  readonly #config: object;
+  #config: { readonly max_bytes?: number };
   readonly #subjects: readonly string[];
   readonly #created: string;
   readonly #records = new Map<number, StoredRecord>();
@@ -230,6 +230,11 @@ export class SimStream {
 
   get firstSeq(): number {
     return this.#firstSeq;
+  }
+
+  /** Of its bound, in [0, 1]. */
+  get fullShare(): number {
+    return this.#bytes / (this.#config.max_bytes ?? Number.POSITIVE_INFINITY);
   }
 
   get lastSeq(): number {
@@ -272,6 +277,11 @@ export class SimStream {
     this.publish({ subject: this.#subjects[0] ?? "", bytes, expectedSeq: undefined });
   }
 
+  /** An operator bounds it anew: what it holds stays. */
+  bound(bytesMax: number): void {
+    this.#config = { ...this.#config, max_bytes: Math.max(bytesMax, this.#bytes) };
+  }
+
   // --- what the server does -------------------------------------------------------------------------
 
   publish({ subject, bytes, expectedSeq }: Publish, { isKept } = { isKept: true }): object {
@@ -279,7 +289,7 @@ export class SimStream {
       const description = `wrong last sequence: ${this.#lastSeq}`;
       return { error: { ...apiErrors.wrongLastSequence, description } };
     }
-    const { max_bytes = -1 } = this.#config as { max_bytes?: number };
+    const { max_bytes = -1 } = this.#config;
     if (max_bytes > 0 && this.#bytes + bytes.length > max_bytes) return { error: apiErrors.storeFailed };
     this.#lastSeq += 1;
     if (isKept) {

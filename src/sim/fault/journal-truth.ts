@@ -1,7 +1,7 @@
 // Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. The truth of a run: what is stored, whoever was told so.
 
-import type { Event, EventOf, EventType } from "../../core/event.ts";
+import type { Event, EventOf, EventType, TrimReason } from "../../core/event.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
@@ -20,6 +20,11 @@ interface Before {
   /** When the batch was decided, virtual ms. */
   readonly decidedMs: number;
 }
+
+/** Of a stream: a leader counts what it stored since it asked, and rather too much. */
+const CROWDED_SHARE = 0.5;
+/** A leader knows by then that there is room, however long the journal was away, ms. */
+const ROOM_KNOWN_MS = 60_000;
 
 export class JournalTruth {
   readonly #habitat: Habitat;
@@ -40,6 +45,10 @@ export class JournalTruth {
   /** Behind a hole that nobody has rescued yet. */
   #unrescuedSeq: number | undefined;
   #isBroken = false;
+  /** Where the journal began when it was read last. */
+  #firstSeq = 1;
+  /** When there was last so little room in it that a leader may have taken it for tight, virtual ms. */
+  #crowdedMs = Number.NEGATIVE_INFINITY;
 
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
@@ -84,6 +93,8 @@ export class JournalTruth {
     const { stream } = this.#habitat;
     if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
     if (stream.firstSeq >= (this.#unrescuedSeq ?? Number.POSITIVE_INFINITY)) this.#unrescuedSeq = undefined;
+    this.#notePurged(stream.firstSeq);
+    if (stream.fullShare > CROWDED_SHARE) this.#crowdedMs = this.#habitat.engine.nowMs;
     for (let seq = this.#records.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
       if (bytes === undefined) break;
@@ -92,6 +103,14 @@ export class JournalTruth {
       this.#take(seq, bytes);
     }
     return this.state;
+  }
+
+  /** A journal that takes no batch is purged before that is on record. */
+  #notePurged(firstSeq: number): void {
+    if (firstSeq <= this.#firstSeq) return;
+    this.#firstSeq = firstSeq;
+    const recordedSeq = this.#replay.places.seqOf(this.state.auditFirstIdx) ?? 1;
+    if (firstSeq > recordedSeq) this.#habitat.occurrences.note("purged-when-full");
   }
 
   /** What is stored again must be what stood there; where it is not, what stood there never counted. */
@@ -125,12 +144,13 @@ export class JournalTruth {
     const batch = this.#fold(seq, bytes);
     if (batch === undefined) return;
     const { state } = this.#replay;
-    // A turn may leave something undone only when it was full; what starts a term is none, nor is a beat, which a
-    // leader that saves its state appends while turns wait.
+    // A turn may leave something undone only when it was full, or the journal nearly is; what starts a term is none,
+    // nor is a beat, which a leader that saves its state appends while turns wait.
     const [first, second] = batch.events;
     const isBeat = first?.type === "TermRenewed" && second === undefined;
     const isTurn = first?.type !== "TermStarted" && !isBeat;
-    const hadRoom = isTurn && bytes.length < limits.turnBytesMax;
+    const isRoomy = this.#habitat.engine.nowMs - this.#crowdedMs > ROOM_KNOWN_MS;
+    const hadRoom = isTurn && isRoomy && bytes.length < limits.turnBytesMax;
     const violations = [
       ...(hadRoom ? checkAfterTurn(state, this.#roll) : checkInvariants(state, this.#roll)),
       ...this.#succession.check(state),
@@ -197,14 +217,19 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   AgentSuspended: "agent-suspended",
   TaskExpired: "task-expired",
   TaskCancelled: "task-cancelled",
-  AuditTrimmed: "journal-purged",
   SlotAwaited: "slot-waited-for",
   BudgetExceeded: "budget-exceeded",
 };
 
+const occurrenceByTrim: Partial<Record<TrimReason, Occurrence>> = {
+  retention: "journal-purged",
+  "storage-short": "storage-short",
+  hole: "hole-rescued",
+};
+
 function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
-  if (event.type === "AuditTrimmed" && event.reason === "hole") return "hole-rescued";
+  if (event.type === "AuditTrimmed") return occurrenceByTrim[event.reason];
   if (event.type === "AttemptFailed" && event.failure.class === "timed-out") return "attempt-timed-out";
   if (event.type === "TaskDeadLettered" && event.failure.class === "lost") return "poison-dead-lettered";
   return occurrenceByType[event.type];

@@ -3,7 +3,7 @@
 
 import { limits } from "../../limits.ts";
 import type { SeededRandom } from "../random.ts";
-import { BUSY, type Fault, type FaultKind, faultKinds, LEADER } from "./fault.ts";
+import { BUSY, type Fault, type FaultKind, faultKinds, LEADER, STREAM_BYTES } from "./fault.ts";
 
 /** Who there is for faults to happen to. */
 export interface Parties {
@@ -25,12 +25,15 @@ const besides = {
   usurped: 40_000,
   "left-behind": 20_000,
   blackout: 60_000,
+  bound: 40_000,
 } as const;
 type BesideFault = keyof typeof besides;
 /** A leader is alone for longer than T, so that another one leads and it does not know. */
 const ALONE_MS_MIN = 2_000;
 /** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts). */
 const STALE_MS_MAX = 2_500;
+/** A stream with this much takes the largest batch of a seed several times, and not what a minute brings, bytes. */
+const SMALL_BYTES = 96 * 1024;
 /** …and then answers truly for as long as it takes to believe that, ms. */
 const FRESH_MS = 5_000;
 
@@ -76,9 +79,9 @@ function drawBeside(
   const schedule: Fault[] = [];
   for (let atMs = QUIET_MS; ; ) {
     atMs += random.exponential(besides[kind]);
+    if (atMs >= untilMs) return schedule;
     const fault = drawFaultBeside(random, kind, parties);
     const forMs = Math.min(fault.forMs, untilMs - atMs);
-    if (forMs <= 0) return schedule;
     schedule.push({ ...fault, atMs: Math.round(atMs), forMs: Math.floor(forMs) });
   }
 }
@@ -108,6 +111,10 @@ function drawFaultBeside(
     case "blackout": {
       const of = random.pick(coordinators);
       return { kind, forMs: 100 + random.exponential(2_000), of, ms: aJump(random) };
+    }
+    case "bound": {
+      const small = Math.round(SMALL_BYTES * (1 + 3 * random.fraction()));
+      return { kind, forMs: 0, bytes: random.chance(0.25) ? STREAM_BYTES : small };
     }
     // For less than T: it is silent to itself for longer than to whoever read on, and looks first.
     case "left-behind":

@@ -148,6 +148,10 @@ export class SwarmVictims implements Victims {
     this.#truth.lostMiddle(stream.lastSeq);
   }
 
+  boundJournal(bytes: number): void {
+    this.#habitat.stream.bound(bytes);
+  }
+
   restartServer(): void {
     this.#habitat.jetStream.restart();
   }

@@ -51,6 +51,13 @@ const endOf: Partial<Record<Event["type"], EndedTaskState>> = {
   TaskExpired: "expired",
 };
 
+/** That the audit begins at a later batch, as batch `idx` says. */
+interface Trim {
+  readonly idx: number;
+  readonly firstIdx: number;
+  readonly reason: TrimReason;
+}
+
 /** Why the audit begins later where nobody wanted it to. */
 const losses: ReadonlySet<TrimReason> = new Set(["hole", "tail-lost"]);
 
@@ -61,7 +68,7 @@ export class JournalLine {
   /** What no journal may hold: a task submitted twice, ended twice, assigned when it was not queued. */
   readonly faults: string[] = [];
   /** The first batch of the audit, as it was moved on, in order. */
-  readonly #trims: { readonly idx: number; readonly firstIdx: number; readonly wasLost: boolean }[] = [];
+  readonly #trims: Trim[] = [];
   /** Tasks whose newest attempt is not confirmed, by its agent. */
   readonly #unconfirmed = new Map<string, Set<string>>();
 
@@ -79,16 +86,19 @@ export class JournalLine {
     return this.batches[idx - 1];
   }
 
-  /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on;
-   *  that it is put on record comes after the swarm goes on. */
+  /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on, and
+   *  that it is put on record comes after the swarm goes on; what a full one is purged of is gone before that is put on
+   *  record next (docs/adr/0015-a-full-journal-is-purged-first.md). */
   firstKeptAt(idx: number): number {
-    return this.#trims.findLast((trim) => trim.idx <= idx || trim.wasLost)?.firstIdx ?? 1;
+    const nextShort = this.#trims.find((trim) => trim.idx > idx && trim.reason === "storage-short");
+    const isGone = (trim: Trim) => trim.idx <= idx || losses.has(trim.reason) || trim === nextShort;
+    return this.#trims.findLast(isGone)?.firstIdx ?? 1;
   }
 
   #take(event: Event, idx: number): void {
     switch (event.type) {
       case "AuditTrimmed":
-        this.#trims.push({ idx, firstIdx: event.firstIdx, wasLost: losses.has(event.reason) });
+        this.#trims.push({ idx, firstIdx: event.firstIdx, reason: event.reason });
         return;
       case "TaskSubmitted":
         return this.#submit(event, idx);

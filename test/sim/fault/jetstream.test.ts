@@ -173,6 +173,20 @@ describe("the simulated JetStream's faults", () => {
     expect(await tell(journal.replay(1))).toEqual(["1:alien"]);
   });
 
+  it("a stream that is bounded anew keeps what it holds, and takes more once it is purged", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 3);
+    world.stream.bound(1);
+    expect(world.stream.fullShare).toBe(1);
+    const { bytes, bytesMax } = await journal.usage();
+    expect(bytesMax).toBe(bytes);
+    expect((await journal.append(bytesOf("b"), 3)).kind).toBe("full");
+    world.stream.purge(3);
+    expect((await journal.append(bytesOf("b"), 3)).kind).toBe("stored");
+    expect(await tell(journal.replay(3))).toEqual([...toldOf(3, 3), "4:b"]);
+  });
+
   it("what is purged is gone, and reading begins behind it", async () => {
     const world = new World();
     const journal = world.open();

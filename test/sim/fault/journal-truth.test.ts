@@ -3,6 +3,7 @@
 import { beforeEach, expect, it } from "vitest";
 import type { Instant } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
+import { STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
@@ -63,4 +64,27 @@ it("journal time that runs ahead of true time is found", () => {
   expect(stored(1_000, began)).toEqual([]);
   expect(stored(6_000, renewed)).toEqual([]);
   expect(stored(12_000, renewed)).toEqual(["journal-time-keeps-pace"]);
+});
+
+it("a purge that is not on record yet is that of a full journal, and counted once", () => {
+  const occurrences = () => habitat.occurrences.counts();
+  expect(stored(1_000, began, joined)).toEqual([]);
+  expect(stored(1_100, renewed)).toEqual([]);
+  habitat.stream.purge(2);
+  expect(stored(1_200, { type: "AuditTrimmed", firstIdx: 2, reason: "storage-short" })).toEqual([]);
+  expect(occurrences()).toMatchObject({ "purged-when-full": 1, "storage-short": 1 });
+  habitat.stream.purge(2);
+  expect(stored(1_300, { type: "AuditTrimmed", firstIdx: 3, reason: "retention" })).toEqual([]);
+  habitat.stream.purge(3);
+  truth.readOn();
+  expect(occurrences()).toMatchObject({ "purged-when-full": 1, "journal-purged": 1 });
+});
+
+it("a turn may leave something undone where the journal was nearly full a while ago", () => {
+  const task = aTask({ deadline: 2_000 as Instant });
+  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
+  habitat.stream.bound(1);
+  truth.readOn();
+  habitat.stream.bound(STREAM_BYTES); // which its leader may not know yet
+  expect(stored(2_000, joined)).toEqual([]);
 });

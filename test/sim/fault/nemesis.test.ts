@@ -57,6 +57,7 @@ async function whatHappens(fault: Fault) {
     cutTail: tell("cutTail"),
     loseMissed: tell("loseMissed"),
     makeHole: tell("makeHole"),
+    boundJournal: tell("boundJournal"),
     restartServer: tell("restartServer"),
   };
   new Nemesis(engine, victims).follow([fault]);
@@ -90,6 +91,11 @@ describe("a fault", () => {
   it("of the leader is one of whoever leads when it begins", async () => {
     const { during } = await whatHappens({ kind: "pause", atMs: 10, forMs: 100, of: "leader" });
     expect(during).toEqual(["pause c1 100"]);
+  });
+
+  it("that bounds the journal says to how much", async () => {
+    const { during } = await whatHappens({ kind: "bound", atMs: 10, forMs: 0, bytes: 4_096 });
+    expect(during).toEqual(["boundJournal 4096"]);
   });
 
   it("of messages strikes both directions", async () => {

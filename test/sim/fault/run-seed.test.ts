@@ -112,6 +112,7 @@ describe("a seed", () => {
     [{ kind: "other-line", atMs: 6_000, forMs: 0 }, "dead-record"],
     [{ kind: "out-of-touch", atMs: 3_000, forMs: 12_000, of: "busy" }, "agent-lost"],
     [{ kind: "usurped", atMs: 4_000, forMs: 4_000, of: "a2" }, "agent-fenced"],
+    [{ kind: "bound", atMs: 4_000, forMs: 0, bytes: 24_000 }, "storage-short"],
     [{ kind: "blackout", atMs: 6_000, forMs: 500, of: "c1", ms: 49 * 3_600_000 }, "blackout"],
   ])("comes through %o", async (fault, occurrence) => {
     const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule: [fault] }));

@@ -193,6 +193,10 @@ describe("what is broken on purpose", () => {
     expect(names({ observations, journal: trimmed(endedIdx + 1, late) })).toContain("P5 answers");
     const lost = { ...late, reason: "hole" };
     expect(names({ observations, journal: trimmed(endedIdx + 1, lost) })).not.toContain("P5 answers");
+    // A full journal is purged before that is put on record next.
+    const short = { ...late, reason: "storage-short" };
+    expect(names({ observations, journal: trimmed(endedIdx + 1, short) })).not.toContain("P5 answers");
+    expect(names({ observations, journal: trimmed(endedIdx, short) })).toContain("P5 answers");
   });
 
   it("an attempt that the journal did not give", () => {
