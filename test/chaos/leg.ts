@@ -11,6 +11,7 @@ import { type Recoveries, recoveriesOf } from "./figures.ts";
 import { type MemoryRow, MemorySampler } from "./memory.ts";
 import type { Part } from "./parts.ts";
 import { longLived } from "./soak.ts";
+import { checkWaits } from "./waits.ts";
 import { within } from "./within.ts";
 
 const QUIET_MS = 90_000;
@@ -116,7 +117,7 @@ async function judge(
   { part }: LegOptions,
   { rounds, stuck, isWhole }: Awaited<ReturnType<typeof runRounds>>,
 ): Promise<Omit<LegResult, "memory" | "load">> {
-  const { accepted } = field.processes.counts;
+  const { counts } = field.processes;
   const troubles = [...field.processes.troubles];
   field.heal();
   await field.endParties();
@@ -127,11 +128,14 @@ async function judge(
   const history = { observations, readings, journal: line };
   return {
     rounds,
-    accepted,
+    accepted: counts.accepted,
     batches: line.length,
     observations: observations.length,
     recoveries: recoveriesOf(field.faults, observations, seen),
-    violations: checkHistory(history, { mustAllHaveEnded: isWhole }),
+    violations: [
+      ...checkHistory(history, { mustAllHaveEnded: isWhole }),
+      ...(isWhole ? checkWaits(counts) : []),
+    ],
     stuck,
     troubles,
   };
