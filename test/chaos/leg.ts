@@ -23,8 +23,9 @@ const SHOWN_MAX = 20;
 export interface LegResult {
   readonly rounds: number;
   readonly accepted: number;
-  readonly batches: number;
   readonly observations: number;
+  /** Of so many tasks one was recorded. */
+  readonly recordsEvery: number;
   readonly recoveries: Recoveries;
   readonly violations: readonly Violation[];
   /** Why the swarm did not come back, if so. */
@@ -129,8 +130,8 @@ async function judge(
   return {
     rounds,
     accepted: counts.accepted,
-    batches: line.length,
     observations: observations.length,
+    recordsEvery: field.plan.recordsEvery,
     recoveries: recoveriesOf(field.faults, observations, seen),
     violations: [
       ...checkHistory(history, { mustAllHaveEnded: isWhole }),

@@ -2,7 +2,7 @@
 // what they were told is recorded and judged against the journal. Not the simulator (src/sim/fault), which draws more
 // faults in less time, of what it knows; this one meets what the real things do. How it is called: `USAGE`.
 // Figures are kept in .chaos/, so a part that was stopped goes on where it was; --fresh begins it anew, --report
-// writes them into docs/reliability.md. Ends with 1 when anything was found.
+// adds them to docs/results/chaos.json and writes docs/reliability.md from that. Ends with 1 when anything was found.
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,16 +10,21 @@ import { parseArgs } from "node:util";
 import { durationIn } from "../../src/config/duration.ts";
 import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
 import { readFlags } from "../support/script-flags.ts";
+import { codeUnderTest } from "./code-under-test.ts";
 import { type FieldPlan, NotBegunError } from "./field.ts";
 import { runLeg, shownViolations } from "./leg.ts";
 import { type Part, parts } from "./parts.ts";
 import { Progress } from "./progress.ts";
+import { publish, rowsOf } from "./published.ts";
 import { Reaper } from "./reaper.ts";
 import { tablesOf, writeReport } from "./report.ts";
 import { type Servers, startReadyServers, startServers } from "./servers.ts";
-import { type PartTally, Tally } from "./tally.ts";
+import { type PartKey, Tally } from "./tally.ts";
 
 const ROOT = ".chaos";
+const LEGS = "legs.json";
+const SHORT_LEGS = "short.json";
+const PUBLISHED = "docs/results/chaos.json";
 const PAGE = "docs/reliability.md";
 
 const USAGE = `npm run chaos -- [--part NAME]… [--server VERSION] [--rounds N | --minutes N] [--short] [--list] [--report] …
@@ -35,7 +40,7 @@ const USAGE = `npm run chaos -- [--part NAME]… [--server VERSION] [--rounds N 
   --fresh           begin a part anew that was stopped
   --keep            leave the records of clean legs in .chaos/ too
   --list            the parts
-  --report          write the figures into docs/reliability.md
+  --report          write the figures, of chosen parts and servers, into docs/reliability.md; runs nothing
 
   $ npm run chaos -- --part leader-kills --server 2.10 --rounds 200
   $ npm run chaos -- --part stream-leader --leader-timeout 3s
@@ -99,44 +104,60 @@ function wholeNumber(flag: string, said: string): number {
 async function main(): Promise<number> {
   if (values.help) return help();
   if (values.list) return list();
-  const tally = new Tally(join(ROOT, values.short ? "short.json" : "tally.json"));
-  if (values.report) return report(tally);
-  const chosen = chosenParts().flatMap((part) => chosenServers(part).map((server) => ({ part, server })));
+  if (values.report) return report();
+  const commit = codeUnderTest();
+  const chosen = chosenParts().flatMap(runsOf); // before any server starts: a wrong flag is refused at once
+  if (values.short) rmSync(join(ROOT, SHORT_LEGS), { force: true });
+  const tally = new Tally(join(ROOT, values.short ? SHORT_LEGS : LEGS));
   const reaper = await Reaper.start();
   let found = 0;
-  for (const { part, server } of chosen) {
+  for (const run of chosen) {
     if (interrupted.signal.aborted) break;
-    found += await runPart(part, server, { tally, reaper });
+    found += await runPart({ ...run, tally, reaper, commit });
   }
-  console.log(`\n${tablesOf(tally.all)}`);
+  console.log(`\n${tablesOf(rowsOf(tally.all))}`);
   return found === 0 ? 0 : 1;
 }
 
-/** @returns how many legs found something */
-async function runPart(
-  part: Part,
-  server: NatsServerBinary,
-  { tally, reaper }: { readonly tally: Tally; readonly reaper: Reaper },
-): Promise<number> {
-  const key = { part: part.name, server: server.version, leaderTimeoutMs: leaderTimeout() };
-  if (values.fresh || values.short) tally.forget(tally.of(key));
-  const partTally = tally.of(key);
+/** What is asked of one part on one server. */
+interface Run {
+  readonly part: Part;
+  readonly server: NatsServerBinary;
+  readonly key: PartKey;
+  readonly rounds: number;
+  readonly ratePerSecond: number;
+}
+
+function runsOf(part: Part): Run[] {
+  const leaderTimeoutMs = leaderTimeout();
   const rounds = roundsOf(part);
-  const progress = new Progress(`${part.name} on ${server.version}`, rounds, partTally.rounds);
+  const ratePerSecond =
+    values.rate === undefined ? (part.ratePerSecond ?? 100) : wholeNumber("rate", values.rate);
+  return chosenServers(part).map((server) => {
+    const key = { part: part.name, server: server.version, leaderTimeoutMs };
+    return { part, server, key, rounds, ratePerSecond };
+  });
+}
+
+interface RunContext extends Run {
+  readonly tally: Tally;
+  readonly reaper: Reaper;
+  readonly commit: string;
+}
+
+/** @returns how many legs found something */
+async function runPart(run: RunContext): Promise<number> {
+  const { part, server, key, rounds, tally, reaper } = run;
+  if (values.fresh) tally.forget(key);
+  const progress = new Progress(`${part.name} on ${server.version}`, rounds, roundsDone(run));
   const servers =
     part.servers === 1
       ? await startServers(server.path, 1, reaper)
       : await startReadyServers(server.path, reaper);
   let found = 0;
   try {
-    while (partTally.rounds < rounds && !interrupted.signal.aborted) {
-      const { isClean, isHopeless } = await runOneLeg(part, servers, {
-        tally,
-        partTally,
-        rounds,
-        progress,
-        reaper,
-      });
+    while (roundsDone(run) < rounds && !interrupted.signal.aborted) {
+      const { isClean, isHopeless } = await runOneLeg(run, servers, progress);
       if (!isClean) found += 1;
       if (isHopeless) break;
     }
@@ -147,26 +168,24 @@ async function runPart(
   return found;
 }
 
-interface LegContext {
-  readonly tally: Tally;
-  readonly partTally: PartTally;
-  readonly rounds: number;
-  readonly progress: Progress;
-  readonly reaper: Reaper;
+function roundsDone({ tally, key }: RunContext): number {
+  return tally.of(key).reduce((sum, { rounds }) => sum + rounds, 0);
 }
 
 /** @returns whether it found nothing, and whether the next one would come no further */
 async function runOneLeg(
-  part: Part,
+  run: RunContext,
   servers: Servers,
-  { tally, partTally, rounds, progress, reaper }: LegContext,
+  progress: Progress,
 ): Promise<{ readonly isClean: boolean; readonly isHopeless: boolean }> {
-  const plan = planOf(part, servers, partTally, reaper);
+  const { part, key, rounds, tally, commit } = run;
+  const plan = planOf(run, servers);
+  const firstRound = roundsDone(run);
   const options = {
     part,
     plan,
-    firstRound: partTally.rounds,
-    rounds: Math.min(part.roundsPerLeg, rounds - partTally.rounds),
+    firstRound,
+    rounds: Math.min(part.roundsPerLeg, rounds - firstRound),
     onRound: (round: number) => progress.at(round),
     keepsEvidence: values.keep,
     signal: interrupted.signal,
@@ -177,7 +196,7 @@ async function runOneLeg(
     return undefined;
   });
   if (result === undefined) return { isClean: false, isHopeless: true };
-  tally.add(partTally, result);
+  tally.add(key, result, { commit, endedOn: new Date().toISOString().slice(0, "2026-11-22".length) });
   const shown = shownViolations(result);
   for (const sentence of result.troubles) progress.say(`  ${sentence}`);
   for (const sentence of shown) progress.say(`  ${sentence}`);
@@ -185,18 +204,18 @@ async function runOneLeg(
   return { isClean: shown.length === 0, isHopeless: result.stuck !== undefined && result.rounds === 0 };
 }
 
-function planOf(part: Part, servers: Servers, { server, legs }: PartTally, reaper: Reaper): FieldPlan {
-  const leg = legs + 1;
+function planOf({ part, key, ratePerSecond, tally, reaper }: RunContext, servers: Servers): FieldPlan {
+  const leg = tally.of(key).length + 1;
   return {
     swarm: `chaos-${process.pid}-${leg}`,
-    folder: join(ROOT, `${part.name}-${server}`, `leg-${leg}`),
+    folder: join(ROOT, `${part.name}-${key.server}`, `leg-${leg}`),
     seed: `${values.seed}/${part.name}/${leg}`,
     servers,
-    leaderTimeoutMs: leaderTimeout(),
+    leaderTimeoutMs: key.leaderTimeoutMs,
     coordinators: 3,
     agents: 3,
     clients: 2,
-    ratePerSecond: values.rate === undefined ? (part.ratePerSecond ?? 100) : wholeNumber("rate", values.rate),
+    ratePerSecond,
     payloadBytes: part.payloadBytes ?? 100,
     recordsEvery: part.recordsEvery ?? 1,
     hasProxies: part.hasProxies === true,
@@ -228,15 +247,21 @@ function chosenServers({ servers }: Part): readonly NatsServerBinary[] {
     a.version.localeCompare(b.version, "en", { numeric: true }),
   );
   const { server: wanted } = values;
-  const chosen =
-    wanted === undefined ? found : found.filter(({ version }) => `${version}.`.startsWith(`${wanted}.`));
+  const chosen = wanted === undefined ? found : found.filter(({ version }) => isOfVersion(version, wanted));
+  if (found.length === 0)
+    throw new UsageError("there is no nats-server on the PATH, and none is named in WAGGLE_NATS_SERVERS");
   if (chosen.length === 0) {
-    const there = found.map(({ version }) => version).join(", ") || "none";
+    const there = found.map(({ version }) => version).join(", ");
     throw new UsageError(
-      `no nats-server ${wanted ?? ""}: there is ${there}; name more in WAGGLE_NATS_SERVERS`,
+      `there is no nats-server ${wanted}, only ${there}; name more in WAGGLE_NATS_SERVERS`,
     );
   }
   return values.short ? chosen.slice(servers === 1 ? 0 : -1).slice(0, 1) : chosen;
+}
+
+/** @param wanted the whole of it or its beginning: `2.10` */
+function isOfVersion(version: string, wanted: string): boolean {
+  return `${version}.`.startsWith(`${wanted}.`);
 }
 
 function help(): number {
@@ -252,9 +277,25 @@ function list(): number {
   return 0;
 }
 
-function report(tally: Tally): number {
-  writeReport(PAGE, tally.all);
-  console.log(`${PAGE} holds the figures of ${tally.all.length} parts`);
+function report(): number {
+  if (values.short)
+    throw new UsageError("--report: the few rounds of --short are not for the page; leave out --short");
+  const file = join(ROOT, LEGS);
+  const isChosen = ({ part, server }: PartKey) =>
+    (values.part?.includes(part) ?? true) &&
+    (values.server === undefined || isOfVersion(server, values.server));
+  const rows = rowsOf(new Tally(file).all.filter(isChosen));
+  if (rows.length === 0)
+    throw new UsageError(
+      `--report: ${file} has no figures of these parts, so ${PAGE} is left as it is; run a part first, ` +
+        "like npm run chaos -- --part leader-kills",
+    );
+  const { all, replaced } = publish(PUBLISHED, rows);
+  writeReport(PAGE, all);
+  console.log(
+    `${PUBLISHED} and ${PAGE} have ${all.length} rows: ${rows.length} new, of which ${replaced} in place of older ones ` +
+      "of the same code",
+  );
   return 0;
 }
 
@@ -262,7 +303,6 @@ function names(): string {
   return parts.map(({ name }) => name).join(", ");
 }
 
-if (values.short) rmSync(join(ROOT, "short.json"), { force: true });
 try {
   process.exit(await main());
 } catch (error) {

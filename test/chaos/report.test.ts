@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { LegResult } from "./leg.ts";
+import { publish, readPublished, rowsOf } from "./published.ts";
 import { tablesOf, writeReport } from "./report.ts";
 import { Tally } from "./tally.ts";
 
@@ -15,58 +16,94 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const key = { part: "leader-kills", server: "2.9.10", leaderTimeoutMs: 1_000 };
+const PAGE = "docs/reliability.md";
+const PUBLISHED = "docs/results/chaos.json";
 
-it("adds legs up and goes on after a stop", () => {
-  const before = aTally();
-  before.add(
-    before.of(key),
-    aLeg({ rounds: 2, recoveries: { "leader killed → next accept": [900, 1_200] } }),
-  );
-  const after = aTally();
-  after.add(after.of(key), aLeg({ rounds: 3, recoveries: { "leader killed → next accept": [2_000] } }));
-  expect(aTally().of(key)).toMatchObject({
-    rounds: 5,
-    legs: 2,
-    accepted: 200,
-    recoveries: { "leader killed → next accept": [900, 1_200, 2_000] },
-  });
+it("keeps legs over a stop, each with the code and the day, and adds them up", () => {
+  add(aTally(), { rounds: 2, recoveries: { "leader killed → next accept": [900, 1_200] } });
+  add(aTally(), { rounds: 3, recoveries: { "leader killed → next accept": [2_100] } }, { on: "2026-11-23" });
+  expect(aTally().of(key)).toMatchObject([
+    { rounds: 2, commit: "1111111", endedOn: "2026-11-22" },
+    { rounds: 3, commit: "1111111", endedOn: "2026-11-23" },
+  ]);
+  expect(rowsOf(aTally().all)).toMatchObject([
+    {
+      rounds: 5,
+      accepted: 200,
+      from: "2026-11-22",
+      to: "2026-11-23",
+      recoveries: [{ times: 3, over: 1, p50Ms: 1_200, p95Ms: 2_100, maxMs: 2_100 }],
+    },
+  ]);
+});
+
+it("keeps figures of one state of the code apart from those of another", () => {
+  add(aTally(), { rounds: 2 });
+  add(aTally(), { rounds: 3 }, { commit: "2222222+" });
+  const [, , one, other] = tablesOf(rowsOf(aTally().all)).split("\n");
+  expect(one).toContain("| leader-kills | 2.9.10 | 1 s | 1111111 | 2026-11-22 | 2 |");
+  expect(other).toContain("| leader-kills | 2.9.10 | 1 s | 2222222+ | 2026-11-22 | 3 |");
 });
 
 it("counts what was found by what it breaks, and says never of what did not come", () => {
-  const tally = aTally();
   const violations = (["P1", "P2", "P5", "P12", "P7"] as const).map((promise) => ({
     promise,
     checker: "c",
     sentence: "s",
   }));
   const recoveries = { "agent killed → reassigned": [Number.POSITIVE_INFINITY] };
-  tally.add(tally.of(key), aLeg({ violations, stuck: "why", recoveries }));
-  const [, , row] = tablesOf(tally.all).split("\n");
-  expect(row).toBe("| leader-kills | 2.9.10 | 1 s | 1 | 100 | 400 | 1 | 1 | 2 | 1 | 1 | 2 |");
-  expect(tablesOf(tally.all)).toContain("| never | never |");
+  add(aTally(), { violations, stuck: "why", recoveries });
+  const tables = tablesOf(rowsOf(aTally().all));
+  expect(tables.split("\n")[2]).toContain("| 1 | 100 | 400 | 1 | 1 | 2 | 1 | 1 | 2 |");
+  expect(tables).toContain("| agent killed → reassigned | 1 | 12 s | 1 | never | never | never |");
+});
+
+it("says of how many tasks one was judged, and what is required", () => {
+  const recoveries = { "leader killed → next accept": [1_000, 2_500], "healed → next accept": [20] };
+  add(aTally(), { recordsEvery: 10, recoveries });
+  const tables = tablesOf(rowsOf(aTally().all));
+  expect(tables).toContain("| 400, of 1 task in 10 |");
+  expect(tables).toContain("| leader killed → next accept | 2 | 2 s | 1 | 2.50 s | 2.50 s | 2.50 s |");
+  expect(tables).toContain("| healed → next accept | 1 |  |  | 0.02 s | 0.02 s | 0.02 s |");
+});
+
+it("says what was not kept, and that the code was a commit or one before", () => {
+  add(aTally(), {});
+  const recovery = { figure: "leader killed → next accept", times: 40, p50Ms: 1_300 } as const;
+  const rows = rowsOf(aTally().all).map(({ from: _, ...row }) => ({
+    ...row,
+    isOrBefore: true as const,
+    load: { max: 10 },
+    recoveries: [recovery],
+  }));
+  const tables = tablesOf(rows);
+  expect(tables).toContain("| at or before 1111111 | by 2026-11-22 |");
+  expect(tables).toContain("| ? to 10 |");
+  expect(tables).toContain("| 40 | 2 s | not kept | 1.30 s | not kept | not kept |");
 });
 
 it("begins a part anew when it is forgotten", () => {
   const tally = aTally();
-  tally.add(tally.of(key), aLeg({}));
-  tally.forget(tally.of(key));
-  expect(aTally().of(key).rounds).toBe(0);
+  add(tally, {});
+  add(tally, {}, { part: "network" });
+  tally.forget(key);
+  expect(aTally().all.map(({ part }) => part)).toEqual(["network"]);
 });
 
 it("leaves what another run has saved meanwhile", () => {
   const one = aTally();
   const other = aTally();
-  other.add(other.of({ ...key, part: "network" }), aLeg({}));
-  one.add(one.of(key), aLeg({}));
+  add(other, {}, { part: "network" });
+  add(one, {});
   expect(aTally().all.map(({ part }) => part)).toEqual(["network", "leader-kills"]);
 });
 
 it("shows parts by name and servers by age, whatever was run first, and how busy the machine was", () => {
   const tally = aTally();
-  for (const server of ["2.15.1", "2.9.10"]) tally.add(tally.of({ ...key, server }), aLeg({ load: 3 }));
-  tally.add(tally.of(key), aLeg({ load: 8 }));
-  tally.add(tally.of({ ...key, part: "agent-kills" }), aLeg({}));
-  const rows = tablesOf(tally.all).split("\n").slice(2, 5);
+  for (const server of ["2.15.1", "2.9.10"]) add(tally, { load: 3 }, { server });
+  add(tally, { load: 8 });
+  add(tally, {}, { part: "agent-kills" });
+  const rows = tablesOf(rowsOf(tally.all)).split("\n").slice(2, 5);
   expect(rows.map((row) => row.split(" | ").slice(0, 2).join(" "))).toEqual([
     "| agent-kills 2.9.10",
     "| leader-kills 2.9.10",
@@ -76,44 +113,69 @@ it("shows parts by name and servers by age, whatever was run first, and how busy
 });
 
 it("shows memory where it was sampled", () => {
-  const tally = aTally();
   const row = { process: "coordinator1", before: 100 * 1024 * 1024, after: 104 * 1024 * 1024 };
-  tally.add(
-    tally.of(key),
-    aLeg({
-      memory: [
-        { ...row, measure: "in use" },
-        { ...row, measure: "resident" },
-      ],
-    }),
-  );
-  expect(tablesOf(tally.all)).toContain("| coordinator1 | in use | 100 | 104 | 4.0 % |");
-  expect(tablesOf(tally.all)).toContain("| coordinator1 | resident | 100 | 104 | 4.0 % |");
+  const memory = (["in use", "resident"] as const).map((measure) => ({ ...row, measure }));
+  add(aTally(), { memory });
+  expect(tablesOf(rowsOf(aTally().all))).toContain("| coordinator1 | in use | 100 | 104 | 4.0 % |");
+  expect(tablesOf(rowsOf(aTally().all))).toContain("| coordinator1 | resident | 100 | 104 | 4.0 % |");
+});
+
+it("publishes a row in the place of the one of the same code, and leaves all others", () => {
+  const file = join(folder, "published.json");
+  writeFileSync(file, "[]");
+  add(aTally(), {}, { part: "network" });
+  add(aTally(), {}, { commit: "0000000" });
+  add(aTally(), {});
+  publish(file, rowsOf(aTally().all));
+  const again = rowsOf(aTally().all.slice(2)).map((row) => ({ ...row, rounds: 9 }));
+  expect(publish(file, again).replaced).toBe(1);
+  expect(readPublished(file).map(({ part, commit, rounds }) => `${part} ${commit} ${rounds}`)).toEqual([
+    "leader-kills 0000000 1",
+    "leader-kills 1111111 9",
+    "network 1111111 1",
+  ]);
 });
 
 it("writes between the marks and leaves the rest", () => {
   const page = join(folder, "page.md");
-  const marks = readFileSync("docs/reliability.md", "utf8").match(/<!-- \/?chaos.*-->/g) ?? [];
+  const marks = readFileSync(PAGE, "utf8").match(/<!-- \/?chaos.*-->/g) ?? [];
   writeFileSync(page, `before\n${marks[0]}\nold\n${marks[1]}\nafter\n`);
-  const tally = aTally();
-  tally.add(tally.of(key), aLeg({}));
-  writeReport(page, tally.all);
-  writeReport(page, tally.all);
+  add(aTally(), {});
+  writeReport(page, rowsOf(aTally().all));
+  writeReport(page, rowsOf(aTally().all));
   const text = readFileSync(page, "utf8");
   expect(text).toMatch(/^before\n/);
   expect(text).toMatch(/\nafter\n$/);
   expect(text).not.toContain("old");
   expect(text.match(/leader-kills/g)).toHaveLength(1);
   writeFileSync(page, "no marks");
-  expect(() => writeReport(page, tally.all)).toThrow("lacks the marks");
+  expect(() => writeReport(page, [])).toThrow("lacks the marks");
+});
+
+it("the page holds what is published, to the letter", () => {
+  const page = join(folder, "page.md");
+  writeFileSync(page, readFileSync(PAGE));
+  writeReport(page, readPublished(PUBLISHED));
+  expect(readFileSync(page, "utf8")).toBe(readFileSync(PAGE, "utf8"));
 });
 
 function aTally(): Tally {
-  return new Tally(join(folder, "tally.json"));
+  return new Tally(join(folder, "legs.json"));
 }
 
-function aLeg(of: Partial<LegResult>): LegResult {
-  const counts = { rounds: 1, accepted: 100, batches: 50, observations: 400 };
+interface Leg {
+  readonly part?: string;
+  readonly server?: string;
+  readonly commit?: string;
+  readonly on?: string;
+}
+
+function add(
+  tally: Tally,
+  of: Partial<LegResult>,
+  { commit = "1111111", on = "2026-11-22", ...other }: Leg = {},
+): void {
+  const counts = { rounds: 1, accepted: 100, observations: 400, recordsEvery: 1 };
   const found = { recoveries: {}, violations: [], stuck: undefined, troubles: [], memory: [], load: 2 };
-  return { ...counts, ...found, ...of };
+  tally.add({ ...key, ...other }, { ...counts, ...found, ...of }, { commit, endedOn: on });
 }

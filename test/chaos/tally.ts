@@ -1,104 +1,102 @@
-// What was found so far, part by part and server by server: kept in a file, so that a part may be stopped and gone on
-// with, and the report be written from all of them.
+// The legs that were judged so far: kept in a file, so that a part may be stopped and gone on with, and be published.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { PromiseNumber } from "../../src/sim/history/violation.ts";
-import type { Figure } from "./figures.ts";
+import type { Figure, Recoveries } from "./figures.ts";
 import type { LegResult } from "./leg.ts";
 import type { MemoryRow } from "./memory.ts";
 
 /** JSON has no infinity: an hour stands for never. */
 export const NEVER_MS = 3_600_000;
 
-export interface PartTally {
+export interface PartKey {
   readonly part: string;
   /** Version of the nats-server. */
   readonly server: string;
   readonly leaderTimeoutMs: number;
-  rounds: number;
-  legs: number;
-  accepted: number;
-  batches: number;
-  observations: number;
-  stuck: number;
-  violationsByPromise: Partial<Record<PromiseNumber, number>>;
-  /** ms. */
-  recoveries: Partial<Record<Figure, number[]>>;
-  /** Of the last leg that sampled it. */
-  memory: readonly MemoryRow[];
-  /** Load average of the machine, lowest and highest of a leg; absent before the first. */
-  load?: { readonly min: number; readonly max: number };
 }
 
-type PartKey = Pick<PartTally, "part" | "server" | "leaderTimeoutMs">;
+export interface TalliedLeg extends PartKey {
+  /** Of the code that was struck, as `codeUnderTest` says it. */
+  readonly commit: string;
+  /** `2026-11-22`, UTC. */
+  readonly endedOn: string;
+  readonly rounds: number;
+  readonly accepted: number;
+  readonly observations: number;
+  /** Of so many tasks one was recorded. */
+  readonly recordsEvery: number;
+  readonly isStuck: boolean;
+  readonly violationsByPromise: Partial<Record<PromiseNumber, number>>;
+  /** ms; `NEVER_MS` for never. */
+  readonly recoveries: Recoveries;
+  /** Empty where the part does not sample it. */
+  readonly memory: readonly MemoryRow[];
+  readonly load: number;
+}
 
 export class Tally {
   readonly #file: string;
-  readonly #parts: PartTally[];
 
   constructor(file: string) {
     this.#file = file;
-    this.#parts = read(file);
   }
 
-  get all(): readonly PartTally[] {
-    return this.#parts;
+  /** In the order in which they ended. */
+  get all(): readonly TalliedLeg[] {
+    return read(this.#file);
   }
 
-  /** That of one part on one server; begun where there is none. */
-  of(key: PartKey): PartTally {
-    const found = this.#parts.find((tally) => keyOf(tally) === keyOf(key));
-    if (found !== undefined) return found;
-    const counts = { rounds: 0, legs: 0, accepted: 0, batches: 0, observations: 0, stuck: 0 };
-    const begun: PartTally = { ...key, ...counts, violationsByPromise: {}, recoveries: {}, memory: [] };
-    this.#parts.push(begun);
-    return begun;
+  /** Those of one part on one server. */
+  of(key: PartKey): readonly TalliedLeg[] {
+    return this.all.filter((leg) => isOf(leg, key));
   }
 
-  forget(tally: PartTally): void {
-    this.#parts.splice(this.#parts.indexOf(tally), 1);
-    this.#save(tally);
+  forget(key: PartKey): void {
+    this.#save(this.all.filter((leg) => !isOf(leg, key)));
   }
 
-  add(tally: PartTally, leg: LegResult): void {
-    tally.rounds += leg.rounds;
-    tally.legs += 1;
-    tally.accepted += leg.accepted;
-    tally.batches += leg.batches;
-    tally.observations += leg.observations;
-    tally.stuck += leg.stuck === undefined ? 0 : 1;
-    for (const { promise } of leg.violations)
-      tally.violationsByPromise[promise] = (tally.violationsByPromise[promise] ?? 0) + 1;
+  /** Behind whatever others, who run at the same time, have added. */
+  add(key: PartKey, leg: LegResult, on: Pick<TalliedLeg, "commit" | "endedOn">): void {
+    const { rounds, accepted, observations, recordsEvery, memory, load, stuck, violations } = leg;
+    const violationsByPromise: TalliedLeg["violationsByPromise"] = {};
+    for (const { promise } of violations)
+      violationsByPromise[promise] = (violationsByPromise[promise] ?? 0) + 1;
+    const recoveries: Recoveries = {};
     for (const [figure, times] of Object.entries(leg.recoveries) as [Figure, number[]][])
-      tally.recoveries[figure] = [...(tally.recoveries[figure] ?? []), ...times.map(finite)];
-    if (leg.memory.length > 0) tally.memory = leg.memory;
-    const { min, max } = tally.load ?? { min: leg.load, max: leg.load };
-    tally.load = { min: Math.min(min, leg.load), max: Math.max(max, leg.load) };
-    this.#save(tally);
+      recoveries[figure] = times.map(finite);
+    const counts = { rounds, accepted, observations, recordsEvery, isStuck: stuck !== undefined };
+    this.#save([...this.all, { ...key, ...on, ...counts, violationsByPromise, recoveries, memory, load }]);
   }
 
-  /** Of what others have saved meanwhile nothing is lost but what is of the same part. */
-  #save(changed: PartTally): void {
-    const others = read(this.#file).filter((tally) => keyOf(tally) !== keyOf(changed));
-    const own = this.#parts.filter((tally) => tally === changed);
+  #save(legs: readonly TalliedLeg[]): void {
     mkdirSync(dirname(this.#file), { recursive: true });
-    writeFileSync(`${this.#file}.new`, JSON.stringify([...others, ...own], undefined, 1));
+    writeFileSync(`${this.#file}.new`, JSON.stringify(legs, undefined, 1));
     renameSync(`${this.#file}.new`, this.#file);
   }
 }
 
-function keyOf({ part, server, leaderTimeoutMs }: PartKey): string {
-  return `${part} ${server} ${leaderTimeoutMs}`;
+/** Of all legs together. */
+export function recoveriesIn(legs: readonly TalliedLeg[]): Recoveries {
+  const all: Recoveries = {};
+  for (const { recoveries } of legs)
+    for (const [figure, times] of Object.entries(recoveries) as [Figure, number[]][])
+      all[figure] = [...(all[figure] ?? []), ...times];
+  return all;
+}
+
+function isOf(leg: PartKey, { part, server, leaderTimeoutMs }: PartKey): boolean {
+  return leg.part === part && leg.server === server && leg.leaderTimeoutMs === leaderTimeoutMs;
 }
 
 function finite(ms: number): number {
   return Number.isFinite(ms) ? Math.round(ms) : NEVER_MS;
 }
 
-function read(file: string): PartTally[] {
+function read(file: string): TalliedLeg[] {
   try {
-    return JSON.parse(readFileSync(file, "utf8")) as PartTally[];
+    return JSON.parse(readFileSync(file, "utf8")) as TalliedLeg[];
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;

@@ -1,0 +1,151 @@
+// The figures as they are published, docs/results/chaos.json: a row for each part, server, T and state of the code,
+// added up over its legs. The tables of docs/reliability.md are written from it, and from nothing else.
+// Not here: how they look (report.ts).
+
+import { readFileSync, writeFileSync } from "node:fs";
+import type { PromiseNumber } from "../../src/sim/history/violation.ts";
+import { type Figure, quantile } from "./figures.ts";
+import type { MemoryMeasure, MemoryRow } from "./memory.ts";
+import { requiredMsOf } from "./required.ts";
+import { type PartKey, recoveriesIn, type TalliedLeg } from "./tally.ts";
+
+const MIB = 1024 * 1024;
+
+/** What is absent was not kept. */
+export interface PublishedRow extends PartKey {
+  readonly commit: string;
+  /** The row entered the page with that commit; what was struck is it or one before. */
+  readonly isOrBefore?: true;
+  /** First and last day, `2026-11-22`. */
+  readonly from?: string;
+  readonly to: string;
+  readonly rounds: number;
+  readonly accepted: number;
+  readonly observations: number;
+  /** Of so many tasks one was recorded, and its answers judged. */
+  readonly recordsEvery: number;
+  /** Legs in which the swarm did not come back. */
+  readonly stuck: number;
+  readonly violationsByPromise: Partial<Record<PromiseNumber, number>>;
+  /** Load average of the machine at the end of legs, lowest and highest. */
+  readonly load: { readonly min?: number; readonly max?: number };
+  readonly recoveries: readonly RecoveryRow[];
+  /** Of the last leg that sampled it. */
+  readonly memory: readonly PublishedMemory[];
+}
+
+export interface RecoveryRow {
+  readonly figure: Figure;
+  readonly times: number;
+  /** How many took longer than is required, where something is. */
+  readonly over?: number;
+  readonly p50Ms: number;
+  readonly p95Ms?: number;
+  readonly maxMs?: number;
+}
+
+interface PublishedMemory {
+  readonly process: string;
+  readonly measure: MemoryMeasure;
+  readonly beforeMib: number;
+  readonly afterMib: number;
+  readonly growthPercent: number;
+}
+
+/** Added up by part, server, T and commit. */
+export function rowsOf(legs: readonly TalliedLeg[]): PublishedRow[] {
+  const legsByKey = new Map<string, TalliedLeg[]>();
+  for (const leg of legs) legsByKey.set(keyOf(leg), [...(legsByKey.get(keyOf(leg)) ?? []), leg]);
+  return [...legsByKey.values()].map(rowOf);
+}
+
+function rowOf(legs: readonly TalliedLeg[]): PublishedRow {
+  const [first, last] = [legs[0], legs.at(-1)];
+  if (first === undefined || last === undefined) throw new Error("a row is of a leg at least");
+  const { part, server, leaderTimeoutMs, commit, recordsEvery } = first;
+  const loads = legs.map(({ load }) => load);
+  return {
+    part,
+    server,
+    leaderTimeoutMs,
+    commit,
+    from: first.endedOn,
+    to: last.endedOn,
+    rounds: sum(legs, ({ rounds }) => rounds),
+    accepted: sum(legs, ({ accepted }) => accepted),
+    observations: sum(legs, ({ observations }) => observations),
+    recordsEvery,
+    stuck: legs.filter(({ isStuck }) => isStuck).length,
+    violationsByPromise: violationsIn(legs),
+    load: { min: Math.min(...loads), max: Math.max(...loads) },
+    recoveries: recoveryRows(legs, leaderTimeoutMs),
+    memory: (legs.findLast(({ memory }) => memory.length > 0)?.memory ?? []).map(published),
+  };
+}
+
+/** Those of one state of the code on one server take the place of older ones; all others stay.
+ *  @returns all that is published then, and how many of the new ones took a place */
+export function publish(file: string, rows: readonly PublishedRow[]) {
+  const before = readPublished(file);
+  const keys = new Set(rows.map(keyOf));
+  const all = sorted([...before.filter((row) => !keys.has(keyOf(row))), ...rows]);
+  writeFileSync(file, `${JSON.stringify(all, undefined, 2)}\n`);
+  return { all, replaced: before.length + rows.length - all.length };
+}
+
+export function readPublished(file: string): PublishedRow[] {
+  return JSON.parse(readFileSync(file, "utf8")) as PublishedRow[];
+}
+
+/** By part, then by server, oldest first. */
+export function sorted(rows: readonly PublishedRow[]): PublishedRow[] {
+  return [...rows].sort(
+    (a, b) =>
+      a.part.localeCompare(b.part, "en") ||
+      a.server.localeCompare(b.server, "en", { numeric: true }) ||
+      a.leaderTimeoutMs - b.leaderTimeoutMs ||
+      a.to.localeCompare(b.to, "en"),
+  );
+}
+
+function keyOf({ part, server, leaderTimeoutMs, commit }: PartKey & { readonly commit: string }): string {
+  return `${part} ${server} ${leaderTimeoutMs} ${commit}`;
+}
+
+function recoveryRows(legs: readonly TalliedLeg[], leaderTimeoutMs: number): RecoveryRow[] {
+  return (Object.entries(recoveriesIn(legs)) as [Figure, number[]][])
+    .filter(([, times]) => times.length > 0)
+    .map(([figure, times]) => {
+      const requiredMs = requiredMsOf(figure, leaderTimeoutMs);
+      return {
+        figure,
+        times: times.length,
+        ...(requiredMs === undefined ? {} : { over: times.filter((ms) => ms > requiredMs).length }),
+        p50Ms: quantile(times, 0.5),
+        p95Ms: quantile(times, 0.95),
+        maxMs: Math.max(...times),
+      };
+    });
+}
+
+function violationsIn(legs: readonly TalliedLeg[]): PublishedRow["violationsByPromise"] {
+  const all: PublishedRow["violationsByPromise"] = {};
+  for (const { violationsByPromise } of legs)
+    for (const [promise, count] of Object.entries(violationsByPromise) as [PromiseNumber, number][])
+      all[promise] = (all[promise] ?? 0) + count;
+  return all;
+}
+
+function published({ process, measure, before, after }: MemoryRow): PublishedMemory {
+  const mib = (bytes: number) => toTenth(bytes / MIB);
+  const growthPercent = toTenth((after / before - 1) * 100);
+  return { process, measure, beforeMib: mib(before), afterMib: mib(after), growthPercent };
+}
+
+function toTenth(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+function sum(legs: readonly TalliedLeg[], of: (leg: TalliedLeg) => number): number {
+  return legs.reduce((all, leg) => all + of(leg), 0);
+}
