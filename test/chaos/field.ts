@@ -163,8 +163,8 @@ export class Field {
     }
   }
 
-  /** Servers start again while no coordinator runs, until the witness hears them: what is sent first and lost for good
-   *  would be on no record. */
+  /** Servers start again while all coordinators are stopped (SIGSTOP: they keep what they know), until the witness
+   *  hears the servers: what is sent first and lost for good would be on no record. */
   async restarted(restart: () => Promise<void>): Promise<void> {
     for (const member of this.processes.coordinators) member.signal("SIGSTOP");
     try {

@@ -17,9 +17,21 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("a wrong flag is refused at once", () => {
-  it.each([[["--short", "--report"], "leave out --short"]])("%j", (flags, sentence) => {
+  it.each([
+    [["--leader-timeout", "0s"], "--leader-timeout: must be a duration from 500 ms to 10 s, like 1s"],
+    [["--part", "leader-kills", "--minutes", "5"], "--minutes: leader-kills goes by rounds; say --rounds"],
+    [["--minutes", "5"], "goes by rounds"],
+    [["--part", "soak", "--minutes", "0"], "--minutes: must be a whole number, at least 1"],
+    [["--short", "--report"], "leave out --short"],
+  ])("%j", (flags, sentence) => {
     const { status, stderr } = chaos(flags);
     expect(stderr).toContain(sentence);
+    expect(status).toBe(2);
+  });
+
+  it("where there is no server", () => {
+    const { status, stderr } = chaos(["--part", "leader-kills"]);
+    expect(stderr).toContain("there is no nats-server on the PATH, and none is named in WAGGLE_NATS_SERVERS");
     expect(status).toBe(2);
   });
 });

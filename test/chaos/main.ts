@@ -8,6 +8,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { durationIn } from "../../src/config/duration.ts";
+import { limits } from "../../src/limits.ts";
 import { findNatsServers, type NatsServerBinary } from "../support/nats-server.ts";
 import { readFlags } from "../support/script-flags.ts";
 import { codeUnderTest } from "./code-under-test.ts";
@@ -33,7 +34,7 @@ const USAGE = `npm run chaos -- [--part NAME]… [--server VERSION] [--rounds N 
   --part            this part, or several; without it all
   --server          nats-server of this version, like 2.10; without it each that is there
   --rounds          so many of each part
-  --minutes         so long, of parts that go by time
+  --minutes         so long, of parts that go by time: soak
   --rate            tasks a second
   --leader-timeout  T (default 1s)
   --seed            of what is drawn (default 1)
@@ -89,9 +90,12 @@ const shortRounds: Readonly<Record<string, number>> = {
 /** What is asked for is not there, or cannot be meant. */
 class UsageError extends Error {}
 
+/** As `waggle up` takes it. */
 function leaderTimeout(): number {
   const ms = durationIn(values["leader-timeout"]);
-  if (ms === undefined) throw new UsageError("--leader-timeout: must be a duration, like 1s");
+  const { leaderTimeoutMsMin: min, leaderTimeoutMsMax: max } = limits;
+  if (ms === undefined || ms < min || ms > max)
+    throw new UsageError(`--leader-timeout: must be a duration from ${min} ms to ${max / 1_000} s, like 1s`);
   return ms;
 }
 
@@ -239,9 +243,12 @@ function chosenParts(): readonly Part[] {
 }
 
 function roundsOf(part: Part): number {
-  if (values.rounds !== undefined) return wholeNumber("rounds", values.rounds);
-  if (values.minutes !== undefined) return wholeNumber("minutes", values.minutes);
-  return values.short ? (shortRounds[part.name] ?? 1) : part.rounds;
+  const { rounds, minutes, short: isShort } = values;
+  if (minutes !== undefined && part.isTimed === true) return wholeNumber("minutes", minutes);
+  if (rounds !== undefined) return wholeNumber("rounds", rounds);
+  if (minutes !== undefined)
+    throw new UsageError(`--minutes: ${part.name} goes by rounds; say --rounds, or choose --part soak`);
+  return isShort ? (shortRounds[part.name] ?? 1) : part.rounds;
 }
 
 /** In the short form one: the oldest alone, the newest of three. */

@@ -18,6 +18,8 @@ export interface Part {
   /** All in all, and on one swarm before its history is judged and another begins. */
   readonly rounds: number;
   readonly roundsPerLeg: number;
+  /** A round is a minute. */
+  readonly isTimed?: true;
   readonly hasProxies?: true;
   readonly bytesMax?: number;
   /** Tasks a second; default 100. */
@@ -99,7 +101,7 @@ export const parts: readonly Part[] = [
   {
     name: "store-damage",
     about:
-      "the server killed, its store cut short or a bit in it flipped, and started again, coordinators alive",
+      "the server killed, its store cut short or a bit in it flipped, and started again; coordinators live on",
     servers: 1,
     rounds: 50,
     roundsPerLeg: 5,
@@ -122,6 +124,7 @@ export const parts: readonly Part[] = [
     name: "soak",
     about: "200 tasks a second with a fault a minute; a round is a minute; memory is sampled",
     servers: 1,
+    isTimed: true,
     rounds: 60,
     roundsPerLeg: Number.POSITIVE_INFINITY,
     hasProxies: true,
