@@ -122,7 +122,7 @@ describe("a standby", () => {
     first.journal.setCutOff(true);
     await clock.advance(silenceMs);
     expect(roleOf(coordinator)).toBe("standing-by");
-    await clock.advance(silenceMs / 2);
+    await clock.advance(silenceMs * limits.electionJitterShare + limits.pulseMs);
     expect(roleOf(coordinator)).toBe("leading");
     expect(await coordinator.whenLeading()).toBe(2);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });

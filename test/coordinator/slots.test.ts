@@ -219,7 +219,34 @@ describe("who dies", () => {
     expect(await gpu()).toMatchObject({ inUse: 1, waiting: 0 });
   });
 
-  it("while waiting is passed over", async () => {
+  it("while waiting is passed over after 3 s of silence", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    await acquire(a3, "h3");
+    for (let silentMs = 0; silentMs <= limits.unresponsiveSilenceMs; silentMs += limits.heartbeatMs) {
+      await beat(a1, ["h1"]);
+      await beat(a3, [], ["h3"]);
+      await clock.advance(limits.heartbeatMs);
+    }
+    await release(a1, "h1");
+    expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
+    expect(await gpu()).toMatchObject({ inUse: 1, waiting: 1 });
+  });
+
+  it("while waiting, and is granted before that is noticed, gives the slot to the next after H", async () => {
+    await acquire(a1, "h1");
+    await acquire(a2, "h2");
+    await acquire(a3, "h3");
+    await release(a1, "h1");
+    expect(await gpu()).toMatchObject({ holders: [{ agent: "a2", handle: "h2" }] });
+    for (let silentMs = 0; silentMs <= limits.agentLostMs; silentMs += limits.heartbeatMs) {
+      await beat(a3, [], ["h3"]);
+      await clock.advance(limits.heartbeatMs);
+    }
+    expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
+  });
+
+  it("while waiting, and is back as another life, waits no more", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await acquire(a3, "h3");

@@ -2,7 +2,7 @@
 // happens to a put, the place that it returns holds what was put.
 
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import { swarmId } from "../../src/ids.ts";
 import { streamConfigOf, streamNameOf } from "../../src/journal/stream-settings.ts";
 import { StreamSnapshotStore } from "../../src/journal/stream-snapshots.ts";
@@ -15,6 +15,7 @@ import {
   type SimStream,
 } from "../../src/sim/fault/jetstream.ts";
 import { SimStreamWire } from "../../src/sim/fault/jetstream-wire.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { bytesOf } from "./records.ts";
 import { describeSnapshotStore } from "./snapshot-conformance.ts";
 
@@ -24,12 +25,15 @@ const name = streamNameOf(wanted);
 class World {
   publishFates: PublishFate[] = [];
   questionFates: QuestionFate[] = [];
-  readonly #server = new SimJetStream(systemClock, {
-    onPublish: () => this.publishFates.shift() ?? "store",
-    onQuestion: () => this.questionFates.shift() ?? "answer",
-  });
+  readonly #clock: Clock;
+  readonly #server: SimJetStream;
 
-  constructor() {
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+    this.#server = new SimJetStream(clock, {
+      onPublish: () => this.publishFates.shift() ?? "store",
+      onQuestion: () => this.questionFates.shift() ?? "answer",
+    });
     const config = new TextEncoder().encode(JSON.stringify(streamConfigOf(wanted)));
     this.#server.handle(`$JS.API.STREAM.CREATE.${name}`, config, {}, () => undefined);
   }
@@ -43,13 +47,14 @@ class World {
       server: this.#server,
       line: {
         status: "connected",
-        carry: (_, arrive) => setImmediate(arrive),
+        carry: (_, arrive) => this.#clock.soon(arrive),
         onStatus: () => () => undefined,
       },
-      clock: systemClock,
+      clock: this.#clock,
       maxPayloadBytes,
     });
-    return new StreamSnapshotStore({ wire, stream: name, subjects: subjectsOf(wanted.swarm) });
+    const subjects = subjectsOf(wanted.swarm);
+    return new StreamSnapshotStore({ wire, stream: name, subjects, clock: this.#clock });
   }
 }
 
@@ -73,6 +78,27 @@ describe("snapshots in a stream, under faults", () => {
     expect(await store.chunk(place)).toEqual(bytesOf("chunk"));
     expect(world.stream.lastSeq).toBe(copies);
     expect(place).toBe(copies);
+  });
+
+  it("give a part up that nobody acknowledges for 30 s, and not before", async () => {
+    const clock = new ManualClock();
+    const world = new World(clock);
+    world.publishFates = Array.from({ length: 1_000 }, () => "nobody" as const);
+    let failure: unknown;
+    void world
+      .open()
+      .putChunk(bytesOf("a"))
+      .catch((error: unknown) => {
+        failure = error;
+      });
+    await clock.advance(limits.journalSilenceMsMax - 1);
+    expect(failure).toBeUndefined();
+    await clock.advance(limits.journalRetryMsMax + 1);
+    expect(failure).toMatchObject({
+      code: "WAGGLE_UNREACHABLE",
+      message: expect.stringContaining("a part of a snapshot is not known to be stored"),
+    });
+    expect(world.stream.lastSeq).toBe(0);
   });
 
   it("do not put a part again that finds no room", async () => {

@@ -15,6 +15,9 @@ import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const AGENTS = 200;
 const PROCESSES = 4;
+/** On a quiet machine the first takes 0.2 s and the second one. */
+const JOIN_MS_MAX = 3_000;
+const RECONNECT_MS_MAX = 6_000;
 const [binary] = natsServersFor("a herd of agents");
 const agentsFile = fileURLToPath(new URL("./herd-agents.mjs", import.meta.url));
 
@@ -85,7 +88,7 @@ async function allBeat(): Promise<void> {
 }
 
 describe.skipIf(binary === undefined)(`${AGENTS} agents`, () => {
-  it("join in one second, and reconnect after the server was killed, without one false death", async () => {
+  it("join in one moment, and reconnect after the server was killed, without one false death", async () => {
     const joinMs = await join();
     const at = (await journaled("AgentJoined")).map(({ at: joinedAt }) => joinedAt);
     const spanMs = Math.max(...at) - Math.min(...at);
@@ -101,6 +104,8 @@ describe.skipIf(binary === undefined)(`${AGENTS} agents`, () => {
       `${AGENTS} agents joined within ${Math.round(spanMs)} ms (all knew after ${Math.round(joinMs)} ms); ` +
         `after a restart of the server all were heard again within ${Math.round(reconnectMs)} ms`,
     );
+    expect(spanMs).toBeLessThan(JOIN_MS_MAX);
+    expect(reconnectMs).toBeLessThan(RECONNECT_MS_MAX);
     expect(outcomes.filter(({ state, attempts }) => state === "completed" && attempts === 1)).toHaveLength(
       AGENTS,
     );

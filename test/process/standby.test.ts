@@ -1,0 +1,52 @@
+// kill -9 of the leader of two coordinators on JetStream: the standby leads, soon, and slots that are held and waited
+// for are held and waited for as before.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { natsServersFor } from "../support/nats-server.ts";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const [server] = natsServersFor("a standby");
+const T = 1_000;
+/** Twice T is what is asked of a quiet machine (docs/reliability.md has the figures); this one may be busy. */
+const NEXT_ACCEPT_MS_MAX = 5 * T;
+
+describe.skipIf(server === undefined)("a standby", () => {
+  let workplace: Workplace;
+  let leader: RunningWaggle;
+  let swarm: Swarm;
+
+  beforeEach(async () => {
+    workplace = await Workplace.make(server?.path);
+    leader = workplace.start("up", "--leader-timeout", `${T}ms`);
+    await leader.says("leading");
+    await workplace.start("up", "--leader-timeout", `${T}ms`).says("standing by");
+    swarm = await connect({ dataFolder: workplace.dataFolder });
+  });
+  afterEach(async () => {
+    await swarm.close();
+    await workplace.clear();
+  });
+
+  it("leads soon after its leader was killed, and says every grant again", async () => {
+    await workplace.run("resource", "set", "gpu", "--slots", "1");
+    await swarm.submit({ id: "before", kind: "none" });
+    const slot = await swarm.acquire("gpu");
+    const waiting = swarm.acquire("gpu");
+    await expect.poll(async () => (await swarm.status()).resources[0]?.waiting).toBe(1);
+    const killedAt = performance.now();
+    await leader.kill("SIGKILL");
+    await swarm.submit({ id: "after", kind: "none" });
+    const acceptedMs = performance.now() - killedAt;
+    await slot.release();
+    const next = await waiting;
+    const grantedMs = performance.now() - killedAt;
+    console.log(`accepted after ${Math.round(acceptedMs)} ms, granted after ${Math.round(grantedMs)} ms`);
+    expect(acceptedMs).toBeLessThan(NEXT_ACCEPT_MS_MAX);
+    expect(grantedMs).toBeLessThan(NEXT_ACCEPT_MS_MAX);
+    expect([slot.signal.aborted, next.signal.aborted]).toEqual([false, false]);
+    await next.release();
+    expect(await swarm.status()).toMatchObject({ term: 2, tasks: { queued: 2 } });
+  });
+});
