@@ -183,6 +183,24 @@ describe("a batch is committed", () => {
     expect(writer.store.lastSeq).toBe(2);
   });
 
+  it("when it was refused for a record that no majority ever had: nothing stands there, so it is sent again", async () => {
+    const writer = new Writer();
+    vi.spyOn(writer.journal, "append").mockResolvedValueOnce({ kind: "refused" });
+    writer.append();
+    writer.append();
+    expect(await writer.play()).toEqual([]);
+    expect(await writer.play(10 * limits.appendRetryMs)).toEqual(["committed 1@1", "committed 2@2"]);
+    expect(writer.store.lastSeq).toBe(2);
+  });
+
+  it("once, where a reader that lags does not find it at first: that proves nothing", async () => {
+    const writer = new Writer({ onAnswer: firstFates("lose") });
+    vi.spyOn(writer.journal, "read").mockResolvedValueOnce(undefined).mockResolvedValueOnce(undefined);
+    writer.append();
+    expect(await writer.play(10 * limits.appendRetryMs)).toEqual(["committed 1@1"]);
+    expect(writer.store.lastSeq).toBe(1);
+  });
+
   it("once, when its first request was late and arrives after, or before, it was sent again", async () => {
     for (const isBefore of [true, false]) {
       const gate = aGate();
