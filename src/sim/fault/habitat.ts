@@ -10,6 +10,7 @@ import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Observation, Reading } from "../history/observation.ts";
 import type { SeededRandom } from "../random.ts";
+import { Candidates } from "./candidates.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
 import { STREAM_BYTES } from "./fault.ts";
@@ -56,9 +57,12 @@ export class Habitat {
   readonly server = new Server();
   readonly occurrences = new Occurrences();
   readonly pace = new TermPace();
+  readonly #candidates = new Candidates(this.occurrences);
   readonly findings: Finding[] = [];
   /** What parties asked and were told. */
   readonly history: Observation[] = [];
+  /** Told of all that is added to the history. */
+  onObserved: (observation: Observation) => void = () => undefined;
   /** What coordinators made of the journal. */
   readonly readings: Reading[] = [];
   readonly swarm: SwarmId = swarmId("torture");
@@ -150,7 +154,12 @@ export class Habitat {
       new SimStreamWire({ server, line, clock, maxPayloadBytes: limits.maxPayloadBytesDefault });
     const journal = new SimJournal({
       ...{ wire: newWire(), stream: stream.name, subject: subjects.journal, replicas: 3, clock, random },
-      ...{ stored: stream, occurrences, onSend: (bytes) => this.pace.sent(bytes, this.engine.nowMs) },
+      ...{ stored: stream, occurrences },
+      onSend: (bytes, expectedSeq) => {
+        const { nowMs } = this.engine;
+        this.pace.sent(bytes, nowMs);
+        this.#candidates.sent(party, bytes, { expectedSeq, nowMs });
+      },
     });
     const { name: snapshotStream } = this.#streamOf("snapshots");
     const snapshots = new StreamSnapshotStore({ wire: newWire(), stream: snapshotStream, subjects, clock });
@@ -185,8 +194,7 @@ export class Habitat {
 
   #observed(observation: Observation): void {
     this.history.push(observation);
-    if (observation.kind === "result" && observation.answer === "stale")
-      this.occurrences.note("stale-result");
+    this.onObserved(observation);
   }
 
   #keep(link: string, connection: { lose(): void }, life: Life): void {

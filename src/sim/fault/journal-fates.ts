@@ -44,7 +44,10 @@ export class JournalFates implements StreamFates {
       this.#occurrences.note("refused-with-an-uncommitted-number");
       return "refuse-uncommitted";
     }
-    if (this.#random.chance(condition.falseDuplicateShare)) return "false-duplicate";
+    if (this.#random.chance(condition.falseDuplicateShare)) {
+      this.#occurrences.note("called-a-duplicate-and-not-stored");
+      return "false-duplicate";
+    }
     if (this.#random.chance(condition.lateShare))
       return { lateMs: this.#random.exponential(condition.lateMs) };
     return this.#random.chance(condition.ackLostShare) ? "store-unheard" : "store";

@@ -6,10 +6,12 @@ import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
 import { Succession } from "../../core/succession.ts";
+import { taskId } from "../../ids.ts";
 import type { Batch } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainPosition, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
+import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
 import type { Occurrence } from "./occurrences.ts";
 
@@ -76,6 +78,15 @@ export class JournalTruth {
   storedSince(ms: number): number {
     const first = this.#readMs.findIndex((readMs) => readMs > ms);
     return first === -1 ? 0 : this.#readMs.length - first;
+  }
+
+  /** Notes a result that comes when its task is with another agent already, or was. */
+  noteObserved(observation: Observation): void {
+    if (observation.kind !== "result" || observation.answer !== "stale") return;
+    const { task, attempt, outcome } = observation;
+    const newest = this.state.taskById.get(taskId(task))?.attempt ?? 0;
+    if (outcome !== "revoked" && newest > attempt)
+      this.#habitat.occurrences.note("result-after-a-new-attempt");
   }
 
   /** The journal ends at `lastSeq` now: what stood behind it may come back. */

@@ -15,13 +15,13 @@ interface SimJournalOptions extends StreamJournalOptions {
   readonly stored: SimStream;
   readonly occurrences: Occurrences;
   /** Told of every record that is sent. */
-  readonly onSend: (bytes: Uint8Array) => void;
+  readonly onSend: (bytes: Uint8Array, expectedSeq: number) => void;
 }
 
 export class SimJournal extends StreamJournal {
   readonly #stored: SimStream;
   readonly #occurrences: Occurrences;
-  readonly #onSend: (bytes: Uint8Array) => void;
+  readonly #onSend: SimJournalOptions["onSend"];
   #inFlight = 0;
 
   constructor(options: SimJournalOptions) {
@@ -38,7 +38,7 @@ export class SimJournal extends StreamJournal {
 
   override async append(bytes: Uint8Array, expectedSeq: number): Promise<AppendOutcome> {
     this.#inFlight += 1;
-    this.#onSend(bytes);
+    this.#onSend(bytes, expectedSeq);
     const outcome = await super.append(bytes, expectedSeq);
     this.#inFlight -= 1;
     if (outcome.kind === "unknown") this.#noteAmbiguity(bytes, expectedSeq);

@@ -52,6 +52,7 @@ export class World {
     this.#options = options;
     this.habitat = new Habitat(random.split("habitat"), options.log);
     this.truth = new JournalTruth(this.habitat);
+    this.habitat.onObserved = (observation) => this.truth.noteObserved(observation);
     this.truth.onLapsed = (lapsed, decidedMs) => this.#requireLost(lapsed, decidedMs);
     this.#handlers = new HandlerWatch(this.habitat);
     this.truth.onLimitReached = (closed) => this.#handlers.limitReached(closed);

@@ -88,3 +88,19 @@ it("a turn may leave something undone where the journal was nearly full a while 
   habitat.stream.bound(STREAM_BYTES); // which its leader may not know yet
   expect(stored(2_000, joined)).toEqual([]);
 });
+
+it("a stale result is counted that comes when its task is tried again", () => {
+  const task = aTask();
+  stored(1_000, began, { type: "TaskSubmitted", task, hash: "" });
+  const row = truth.state.taskById.get(task.id) as { attempt: number };
+  const result = { kind: "result", agent: "a1", incarnation: "x", task: task.id, token: "" } as const;
+  const hear = (attempt: number, answer: "ok" | "stale", outcome: "completed" | "revoked" = "completed") =>
+    truth.noteObserved({ ...result, attempt, answer, outcome, party: "a1", sentMs: 1, heardMs: 2 });
+  row.attempt = 2;
+  hear(2, "stale");
+  hear(1, "ok");
+  hear(1, "stale", "revoked");
+  expect(habitat.occurrences.counts()).toEqual({});
+  hear(1, "stale");
+  expect(habitat.occurrences.counts()).toEqual({ "result-after-a-new-attempt": 1 });
+});
