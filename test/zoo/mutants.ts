@@ -222,6 +222,17 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: "campaigns-too-late",
+    breaks: "A standby lets a dead leader be silent for fifteen times T before it campaigns.",
+    file: "src/coordinator/standby.ts",
+    edits: [
+      {
+        find: "this.#silenceMs = timeoutMs + (",
+        replace: "this.#silenceMs = 15 * timeoutMs + (",
+      },
+    ],
+  },
+  {
     name: "forgets-by-a-false-clock",
     breaks: "A coordinator that starts with a wall clock a day ahead forgets which tasks have ended.",
     file: "src/core/journal-time.ts",
@@ -257,6 +268,17 @@ export const mutants: readonly Mutant[] = [
       {
         find: "if (silentMs > limits.agentLostMs) {",
         replace: "if (silentMs > limits.unresponsiveSilenceMs) {",
+      },
+    ],
+  },
+  {
+    name: "loses-agents-too-late",
+    breaks: "A dead agent keeps what it ran for six times H.",
+    file: "src/coordinator/presence.ts",
+    edits: [
+      {
+        find: "if (silentMs > limits.agentLostMs) {",
+        replace: "if (silentMs > 6 * limits.agentLostMs) {",
       },
     ],
   },

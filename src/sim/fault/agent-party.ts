@@ -21,7 +21,7 @@ import type { Character } from "./workload.ts";
 
 /** How long it takes to be started again after it ended of its own accord, ms. */
 const RESTART_MS = 1_000;
-/** What a handler takes once all is well, ms. */
+/** What a handler takes once all is well, unless its orders say otherwise, ms. */
 const HEALED_MS = 10;
 /** Longest that a handler waits for slots, ms. */
 const ACQUIRE_MS = 20_000;
@@ -142,7 +142,7 @@ export class AgentParty {
   async #run(orders: Orders, task: HandlerTask, context: HandlerContext, life: Life): Promise<string> {
     if (orders.tokens !== undefined) context.reportTokens(orders.tokens);
     if (this.#habitat.hasHealed) {
-      await pause(life.clock, HEALED_MS, context.signal);
+      await pause(life.clock, orders.healedMs ?? HEALED_MS, context.signal);
       return `done ${task.id}`;
     }
     if (orders.acquires === undefined) return await this.#obey(orders, task, context, life);

@@ -41,6 +41,7 @@ export class Link {
   };
   /** When the last message that kept its order arrives. */
   readonly #arrivedMs = { up: 0, down: 0 };
+  #lastArrivalMs = 0;
   /** No connection can be made over it. */
   isDown = false;
   /** What coordinators tell each other does not pass. */
@@ -50,6 +51,11 @@ export class Link {
     this.name = name;
     this.#engine = engine;
     this.#random = random;
+  }
+
+  /** When the last of what was sent over it so far arrives, virtual ms. */
+  get lastArrivalMs(): number {
+    return this.#lastArrivalMs;
   }
 
   /** A new connection is made over it, which does not wait for what the one before carries. */
@@ -109,6 +115,7 @@ export class Link {
   }
 
   #arrive(direction: Direction, ms: number, arrive: () => void, owner: Owner | undefined): void {
+    this.#lastArrivalMs = Math.max(this.#lastArrivalMs, this.#engine.nowMs + ms);
     this.#engine.after(ms, direction, arrive, owner);
   }
 }

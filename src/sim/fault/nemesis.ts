@@ -92,6 +92,11 @@ export class Nemesis {
     return Math.max(Number.NEGATIVE_INFINITY, ...touching.map((fault) => Math.min(endOf(fault), untilMs)));
   }
 
+  /** When the last fault so far was over, or will be, virtual ms. */
+  get calmSinceMs(): number {
+    return Math.max(Number.NEGATIVE_INFINITY, ...this.#begun.map(endOf));
+  }
+
   /** A fault of the leader's is that of who leads when it begins. */
   #aimed(fault: Fault): Fault {
     const { of } = fault;

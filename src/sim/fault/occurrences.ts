@@ -43,8 +43,18 @@ export const occurrenceNames = [
   "budget-exceeded",
   "submit-repeated-and-known",
   "submit-unknown",
+  "term-begun-in-calm",
+  "term-handed-over-in-calm",
+  "agent-lost-in-calm",
 ] as const;
 export type Occurrence = (typeof occurrenceNames)[number];
+
+/** What the last that a seed does (probe.ts) brings about each time. */
+const ofTheProbe: ReadonlySet<Occurrence> = new Set<Occurrence>([
+  "term-begun-in-calm",
+  "term-handed-over-in-calm",
+  "agent-lost-in-calm",
+]);
 
 /** What brings an occurrence about, where without it no run has to reach it. */
 const faultsBehind: Partial<Record<Occurrence, readonly FaultKind[]>> = {
@@ -79,6 +89,9 @@ const faultsBehind: Partial<Record<Occurrence, readonly FaultKind[]>> = {
   "agent-fenced": ["twin"],
   "submit-repeated-and-known": ["crash", "loss", "cut"],
   "submit-unknown": ["crash", "full"],
+  "term-begun-in-calm": ["crash"],
+  "term-handed-over-in-calm": ["transfer"],
+  "agent-lost-in-calm": ["crash"],
 };
 
 /** What a long run must have reached: whatever faults were left out can do no more. */
@@ -90,8 +103,11 @@ export function reachableWithout(without: readonly FaultKind[]): Occurrence[] {
 
 export class Occurrences {
   readonly #countByName = new Map<Occurrence, number>();
+  /** Whether nothing else counts any more: it has to come of the faults of a seed. */
+  isProbing = false;
 
   note(name: Occurrence): void {
+    if (this.isProbing && !ofTheProbe.has(name)) return;
     this.#countByName.set(name, (this.#countByName.get(name) ?? 0) + 1);
   }
 

@@ -14,6 +14,8 @@ export interface Orders {
   /** Slots it works under. */
   readonly acquires?: readonly string[];
   readonly reportsProgress?: true;
+  /** What it takes once all is well, ms; default: hardly anything. */
+  readonly healedMs?: number;
 }
 
 export function payloadOf(orders: Orders): string {

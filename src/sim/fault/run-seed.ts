@@ -58,7 +58,8 @@ export interface SeedWatch {
 export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch = {}): Promise<SeedReport> {
   const startedMs = performance.now();
   const { workload, schedule } = planOf(request);
-  const world = new World({ seed: request.seed, workload, schedule, untilMs: request.forMs, log });
+  const { seed, without, forMs: untilMs } = request;
+  const world = new World({ seed, workload, schedule, without, untilMs, log });
   const { habitat, truth } = world;
   try {
     await world.run(signal);
@@ -69,7 +70,7 @@ export async function runSeed(request: SeedRequest, { signal, log }: SeedWatch =
   const { trace, events, nowMs } = habitat.engine;
   trace.addText(truth.position.hash);
   return {
-    seed: request.seed,
+    seed,
     findings: habitat.findings,
     trace: trace.digest(),
     events,

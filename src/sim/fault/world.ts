@@ -8,12 +8,14 @@ import { SeededRandom } from "../random.ts";
 import { AgentParty } from "./agent-party.ts";
 import { ClientParty } from "./client-party.ts";
 import { CoordinatorParty } from "./coordinator-party.ts";
-import type { Fault } from "./fault.ts";
+import type { Fault, FaultKind } from "./fault.ts";
 import { Habitat, type PartyLog } from "./habitat.ts";
 import { HandlerWatch } from "./handler-watch.ts";
 import { JournalTruth } from "./journal-truth.ts";
 import { Nemesis, SERVER } from "./nemesis.ts";
 import { Operator } from "./operator.ts";
+import { Probe } from "./probe.ts";
+import { Recovery } from "./recovery.ts";
 import { SwarmVictims } from "./victims.ts";
 import type { Workload } from "./workload.ts";
 
@@ -21,6 +23,8 @@ export interface WorldOptions {
   readonly seed: number;
   readonly workload: Workload;
   readonly schedule: readonly Fault[];
+  /** What the end of the seed does not bring about either. */
+  readonly without: readonly FaultKind[];
   /** When everything heals, virtual ms. */
   readonly untilMs: number;
   readonly log?: PartyLog | undefined;
@@ -45,15 +49,24 @@ export class World {
   readonly #operator: Operator;
   readonly #nemesis: Nemesis;
   readonly #handlers: HandlerWatch;
+  readonly #recovery: Recovery;
+  readonly #random: SeededRandom;
 
   constructor(options: WorldOptions) {
     const { seed, workload } = options;
     const random = new SeededRandom(`torture/${seed}/world`);
     this.#options = options;
+    this.#random = random;
     this.habitat = new Habitat(random.split("habitat"), options.log);
     this.truth = new JournalTruth(this.habitat);
     this.habitat.onObserved = (observation) => this.truth.noteObserved(observation);
     this.truth.onLapsed = (lapsed, decidedMs) => this.#requireLost(lapsed, decidedMs);
+    this.#recovery = new Recovery({
+      engine: this.habitat.engine,
+      state: () => this.truth.state,
+      found: (check, sentence) => this.habitat.found(check, sentence),
+      note: (occurrence) => this.habitat.occurrences.note(occurrence),
+    });
     this.#handlers = new HandlerWatch(this.habitat);
     this.truth.onLimitReached = (closed) => this.#handlers.limitReached(closed);
     this.#coordinators = workload.coordinators.map(
@@ -94,6 +107,8 @@ export class World {
     await this.#runUntil(untilMs + LIVENESS_MS, () => this.#isDone(), signal);
     if (this.#hasFound()) return;
     if (!this.#isDone()) return this.#noteUndone();
+    await this.#probe(signal);
+    if (this.#hasFound()) return;
     await this.#runUntil(engine.nowMs + SETTLING_MS, () => false, signal);
     if (this.#hasFound()) return;
     this.#noteUntold();
@@ -109,6 +124,7 @@ export class World {
   #runUntil(untilMs: number, isEnough: () => boolean, signal: AbortSignal | undefined): Promise<void> {
     const afterEvent = () => {
       this.truth.readOn();
+      this.#recovery.check();
       return this.#hasFound() || isEnough();
     };
     return this.habitat.engine.run(untilMs, afterEvent, signal);
@@ -156,6 +172,31 @@ export class World {
     this.habitat.hasHealed = true;
     for (const agent of this.#agents) agent.heal();
     this.#operator.start();
+  }
+
+  /** Whether the swarm recovers in time from what ends, where nothing else goes wrong. */
+  async #probe(signal: AbortSignal | undefined): Promise<void> {
+    const { nowMs } = this.habitat.engine;
+    const { calmSinceMs } = this.#nemesis;
+    if (calmSinceMs > nowMs) return; // by a schedule of somebody's own
+    const probe = new Probe({
+      habitat: this.habitat,
+      truth: this.truth,
+      coordinators: this.#coordinators,
+      agents: this.#agents,
+      recovery: this.#recovery,
+      random: this.#random.split("probe"),
+      without: this.#options.without,
+      calmSinceMs,
+    });
+    this.habitat.occurrences.isProbing = true;
+    probe.start();
+    await this.#runUntil(nowMs + LIVENESS_MS, () => probe.isOver, signal);
+    if (!probe.isOver && !this.#hasFound())
+      this.habitat.found(
+        "recovery-is-bounded",
+        `${LIVENESS_MS / 1_000} s after all had ended, nobody saw ${probe.waitsFor}`,
+      );
   }
 
   /** Not while a client asks again for tasks that nobody accepted yet: they may wait for longer than settling takes. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { startAgent } from "../../../src/agent/agent.ts";
 import type { Handler } from "../../../src/agent/handler.ts";
 import type { TaskRequest } from "../../../src/client/task-request.ts";
-import type { Fault } from "../../../src/sim/fault/fault.ts";
+import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf } from "../../../src/sim/fault/run-seed.ts";
@@ -13,19 +13,22 @@ import { World } from "../../../src/sim/fault/world.ts";
 
 const request = { seed: 8, forMs: 15_000, without: [] };
 const FOR_EVER_MS = 3_600_000;
+const lost = { lossShare: 1, duplicateShare: 0, reorderShare: 0, lateShare: 0, lateMs: 0, heldUntilMs: 0 };
 
 interface Course {
   readonly deeds?: Workload["deeds"];
   readonly schedule?: readonly Fault[];
   readonly change?: (workload: Workload) => Workload;
+  readonly without?: readonly FaultKind[];
   /** Before it runs. */
   readonly prepare?: (world: World) => void;
 }
 
-async function worldAfter({ deeds = [], schedule = [], change, prepare }: Course): Promise<World> {
-  const { workload } = planOf({ ...request, deeds });
-  const untilMs = request.forMs;
-  const world = new World({ ...request, workload: change?.(workload) ?? workload, schedule, untilMs });
+async function worldAfter(course: Course): Promise<World> {
+  const { deeds = [], schedule = [], without = [], change, prepare } = course;
+  const { workload: drawn } = planOf({ ...request, deeds });
+  const workload = change?.(drawn) ?? drawn;
+  const world = new World({ ...request, workload, schedule, without, untilMs: request.forMs });
   prepare?.(world);
   await world.run();
   return world;
@@ -70,10 +73,7 @@ it("a task that nobody can do is found", async () => {
 
 it("an operator that gets no answer is found", async () => {
   const prepare = ({ habitat }: World) => {
-    for (const direction of ["up", "down"] as const)
-      habitat.linkOf("operator").set(direction, {
-        ...{ lossShare: 1, duplicateShare: 0, reorderShare: 0, lateShare: 0, lateMs: 0, heldUntilMs: 0 },
-      });
+    for (const direction of ["up", "down"] as const) habitat.linkOf("operator").set(direction, lost);
   };
   expect(await findingsOf({ prepare })).toMatchObject([
     {
@@ -162,6 +162,84 @@ describe("what escapes is found:", () => {
     };
     const prepare = () => void agents.push(undefined); // whom it cannot undrain
     expect(await findingsOf({ change, prepare })).toMatchObject(escaped("operator"));
+  });
+});
+
+describe("once all has ended, nothing goes wrong, and", () => {
+  /** From when all has healed, the journal has no room for a batch with such an event. */
+  const refuses = (event: string) => (world: World) => {
+    const { habitat } = world;
+    const publish = habitat.stream.publish.bind(habitat.stream);
+    habitat.stream.publish = (message, kept) =>
+      habitat.hasHealed && Buffer.from(message.bytes).includes(event)
+        ? { error: { err_code: 10077, description: "maximum bytes exceeded" } }
+        : publish(message, kept);
+  };
+
+  it("a crashed leader and a crashed agent are got over, and a leader's stop", async () => {
+    const { habitat } = await worldAfter({});
+    expect(habitat.findings).toEqual([]);
+    expect(habitat.occurrences.counts()).toMatchObject({
+      "term-begun-in-calm": 1,
+      "agent-lost-in-calm": 1,
+      "term-handed-over-in-calm": 1,
+    });
+  });
+
+  it("nobody leads in time after a leader that crashed", async () => {
+    expect(await findingsOf({ prepare: refuses("TermStarted") })).toMatchObject([
+      { check: "recovery-is-bounded", sentence: expect.stringMatching(/a new term after the crash of c\d/) },
+    ]);
+  });
+
+  it("nobody leads in time after a leader that was told to stop", async () => {
+    expect(await findingsOf({ prepare: refuses("TermEnded") })).toMatchObject([
+      { check: "recovery-is-bounded", sentence: expect.stringContaining("was told to stop") },
+    ]);
+  });
+
+  it("an agent that crashed is not lost in time", async () => {
+    // Somebody sends on in its name.
+    const prepare = ({ habitat }: World) => {
+      const route = habitat.server.route.bind(habitat.server);
+      habitat.server.route = (message) => {
+        if (habitat.hasHealed && message.subject.endsWith(".heartbeat"))
+          for (let s = 1; s < 20; s += 1) habitat.engine.after(s * 1_000, "ghost", () => void route(message));
+        return route(message);
+      };
+    };
+    expect(await findingsOf({ prepare })).toMatchObject([
+      {
+        check: "recovery-is-bounded",
+        sentence: expect.stringMatching(/a\d+ is lost, which crashed, and probe run elsewhere/),
+      },
+    ]);
+  });
+
+  it("a standby does not follow", async () => {
+    const prepare = ({ habitat }: World) => {
+      habitat.engine.after(request.forMs, "cut", () => {
+        for (const coordinator of ["c1", "c2"]) habitat.linkOf(`${coordinator}/journal`).set("down", lost);
+      });
+    };
+    expect(await findingsOf({ prepare })).toMatchObject([
+      {
+        check: "recovery-is-bounded",
+        sentence: expect.stringContaining("nobody saw one leader, and standbys that follow it"),
+      },
+    ]);
+  });
+
+  it("nobody crashes or is told to stop where a seed leaves that out, or where faults go on", async () => {
+    const names = ["term-begun-in-calm", "agent-lost-in-calm", "term-handed-over-in-calm"];
+    const left = await worldAfter({ without: ["crash", "transfer"] });
+    const going = await worldAfter({
+      schedule: [{ kind: "slow", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", ms: 1 }],
+    });
+    for (const { habitat } of [left, going]) {
+      expect(habitat.findings).toEqual([]);
+      expect(Object.keys(habitat.occurrences.counts()).filter((name) => names.includes(name))).toEqual([]);
+    }
   });
 });
 

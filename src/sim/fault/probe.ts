@@ -1,0 +1,177 @@
+// The last that a seed does, once all has healed and ended: the leader crashes, then an agent with work, then the next
+// leader is told to stop, one after the other and nothing beside it. How soon the swarm must be over each is judged in
+// recovery.ts. While faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
+
+import { connect } from "../../client/connect.ts";
+import { WaggleError } from "../../errors.ts";
+import { type AgentId, type TaskId, taskId } from "../../ids.ts";
+import type { SeededRandom } from "../random.ts";
+import type { AgentParty } from "./agent-party.ts";
+import type { CoordinatorParty } from "./coordinator-party.ts";
+import { type FaultKind, STREAM_BYTES } from "./fault.ts";
+import type { Habitat } from "./habitat.ts";
+import type { JournalTruth } from "./journal-truth.ts";
+import { payloadOf } from "./payload.ts";
+import { lostWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
+import { kinds } from "./workload.ts";
+
+export interface ProbeDeps {
+  readonly habitat: Habitat;
+  readonly truth: JournalTruth;
+  readonly coordinators: readonly CoordinatorParty[];
+  readonly agents: readonly AgentParty[];
+  readonly recovery: Recovery;
+  readonly random: SeededRandom;
+  /** Since when nothing goes wrong, virtual ms. */
+  readonly calmSinceMs: number;
+  readonly without: readonly FaultKind[];
+}
+
+/** Nothing went wrong for so long, and everybody ran, before anything is judged: longer than what anybody said before
+ *  counts, and than a message is late, ms. */
+const CALM_MS = 10_000;
+/** A journal with less room, as a share of its bound, is given more: where it is full a standby waits once more, for
+ *  who leads to find room. */
+const ROOM_SHARE_MIN = 0.5;
+/** Between two looks, ms. */
+const LOOK_MS = 100;
+/** A task that an agent dies of takes so long, ms: most are confirmed as running by then. */
+const TASK_MS = 3_000;
+const TASK_TIMEOUT_MS = 20_000;
+/** Whoever ended is away for so long longer than the swarm may take to be over it, ms. */
+const AWAY_MS = 1_000;
+/** Pause before a task that was refused is submitted again, ms. */
+const AGAIN_MS = 500;
+
+export class Probe {
+  readonly #deps: ProbeDeps;
+  #calmSinceMs: number;
+  #isOver = false;
+  #waitsFor = "calm";
+
+  constructor(deps: ProbeDeps) {
+    this.#deps = deps;
+    this.#calmSinceMs = deps.calmSinceMs;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get waitsFor(): string {
+    return this.#waitsFor;
+  }
+
+  start(): void {
+    this.#run().then(
+      () => {
+        this.#isOver = true;
+      },
+      (error: unknown) => this.#deps.habitat.escaped("probe", error),
+    );
+  }
+
+  async #run(): Promise<void> {
+    const { without, habitat } = this.#deps;
+    if (habitat.stream.fullShare > 1 - ROOM_SHARE_MIN) {
+      habitat.stream.bound(STREAM_BYTES);
+      this.#calmSinceMs = habitat.engine.nowMs;
+    }
+    if (!without.includes("crash")) {
+      await this.#crashLeader();
+      await this.#crashAgent();
+    }
+    if (!without.includes("transfer")) await this.#stopLeader();
+  }
+
+  async #crashLeader(): Promise<void> {
+    const { recovery, truth } = this.#deps;
+    const leader = await this.#leaderAtRest();
+    recovery.leaderCrashed();
+    leader.crash(newTermWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
+    await this.#until("a new term", () => recovery.isOver);
+  }
+
+  async #stopLeader(): Promise<void> {
+    const { recovery } = this.#deps;
+    const leader = await this.#leaderAtRest();
+    recovery.leaderStopped();
+    leader.stop(AWAY_MS);
+    await this.#until("a new term", () => recovery.isOver);
+  }
+
+  async #crashAgent(): Promise<void> {
+    const { truth, recovery, random, agents } = this.#deps;
+    const task = await this.#submit();
+    const victimOf = () => truth.state.taskById.get(task)?.open;
+    await this.#until(`${task} to be assigned`, () => victimOf() !== undefined);
+    await this.#wait((TASK_MS / 2) * random.fraction());
+    const open = victimOf();
+    const party = agents.find(({ id }) => id === open?.agent);
+    if (open === undefined || party === undefined) throw new Error(`${task} is with nobody`);
+    recovery.agentCrashed({ id: open.agent, incarnation: open.incarnation }, this.#heardMs(open.agent));
+    party.crash(lostWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
+    await this.#until(`${open.agent} to be lost`, () => recovery.isOver);
+    await this.#until(`the end of ${task}`, () => truth.state.taskById.size === 0);
+  }
+
+  /** When the last of what an agent sent arrives: copies of what it sent while all was not well may be on their way. */
+  #heardMs(agent: AgentId): number {
+    const links = [...this.#deps.habitat.links()].filter(
+      ({ name }) => name === agent || name.startsWith(`${agent}/`),
+    );
+    return Math.max(...links.map(({ lastArrivalMs }) => lastArrivalMs));
+  }
+
+  /** Who leads, once nothing has gone wrong for long, and everybody runs and knows all that stands in the journal. */
+  async #leaderAtRest(): Promise<CoordinatorParty> {
+    const { coordinators, truth, habitat } = this.#deps;
+    const leaders = () => coordinators.filter(({ isLeading }) => isLeading);
+    await this.#until("one leader, and standbys that follow it", () => {
+      const calmMs = habitat.engine.nowMs - CALM_MS;
+      const { idx, leader } = truth.state;
+      const follows = ({ knownIdx = 0, life }: CoordinatorParty) =>
+        knownIdx >= idx && (life?.bornMs ?? calmMs) < calmMs;
+      const [first, second] = leaders();
+      const isLed = first?.id === leader && second === undefined;
+      return this.#calmSinceMs < calmMs && truth.isWhole && isLed && coordinators.every(follows);
+    });
+    const [leader] = leaders();
+    if (leader === undefined) throw new Error("nobody leads");
+    return leader;
+  }
+
+  /** @returns its id, once it is accepted */
+  async #submit(): Promise<TaskId> {
+    const { habitat } = this.#deps;
+    const life = habitat.newLife("probe", habitat.newMachine("probe"));
+    const transport = habitat.newConnection("probe", life);
+    const { clock, random } = life;
+    const { swarm } = habitat;
+    const logger = habitat.loggerOf("probe");
+    const options = { transport, swarm, project: "ops", user: "probe", clock, random, logger };
+    const connected = await connect(options);
+    const orders = { does: "complete", ms: TASK_MS, healedMs: TASK_MS, limitMs: TASK_TIMEOUT_MS } as const;
+    const payload = payloadOf(orders);
+    for (;;) {
+      this.#waitsFor = "a task to be accepted";
+      try {
+        const [kind = ""] = kinds;
+        const { id } = await connected.submit({ id: "probe", kind, payload, timeoutMs: TASK_TIMEOUT_MS });
+        return taskId(id);
+      } catch (error) {
+        if (!(error instanceof WaggleError)) throw error;
+        await this.#wait(AGAIN_MS);
+      }
+    }
+  }
+
+  async #until(what: string, isSo: () => boolean): Promise<void> {
+    this.#waitsFor = what;
+    while (!isSo()) await this.#wait(LOOK_MS);
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#deps.habitat.engine.after(ms, "probe", resolve));
+  }
+}

@@ -1,0 +1,150 @@
+// P10, bounded recovery: what has to stand in the journal how long after a party ended, where nothing else goes wrong.
+// Judges by the journal alone. Not here: who ends, and that nothing else goes wrong meanwhile (probe.ts).
+//
+// The bounds, in true time, from the protocol (design sections 6 and 8, standby.ts, presence.ts). T is that of the term
+// that ends, and a pulse at most T/12.
+//
+//   a leader crashed      the standby's silence, T to 1⅓ T since the last record that it read, and a pulse until it
+//   → TermStarted         looks; then it reads where the journal ends and appends. Nobody is waited for: the dead
+//                         leader announced nothing that the journal lacks; of two elections one is taken. A journal
+//                         that is full takes a second silence, and is not judged.
+//   a leader was stopped  it appends TermEnded, and whoever reads that campaigns at once: 200 ms
+//   → TermStarted         (docs/failure-modes.md)
+//   an agent crashed      H since its last message, and a pulse until the leader looks. Its attempts are closed in the
+//   → AgentLeft, and its  same turn, their tasks are queued again at once, and go to whoever has a place for them.
+//     tasks tried again
+//
+// Timers of a clock that is slow by 1 % last longer, and there are some ways of less than 1 ms to the server and back.
+
+import { timingOf } from "../../coordinator/timing.ts";
+import type { SwarmState, TaskRow } from "../../core/state.ts";
+import type { AgentId, Incarnation } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { Engine } from "./engine.ts";
+import type { Occurrence } from "./occurrences.ts";
+
+/** What a timer lasts at most by a slow clock (habitat.ts), rounded up. */
+const SLOW_MAX = 1.02;
+/** Ways to the server and back, and the turn of whoever is there, ms: far less, unless something waits for a timer. */
+const WAYS_MS = 100;
+/** From the word to stop until another leads, ms. */
+const HAND_OVER_MS = 200;
+
+/** From a leader's crash until the next term stands in the journal, at most, ms. @param timeoutMs T */
+export function newTermWithinMs(timeoutMs: number): number {
+  const { silenceMsMax, pulseMs } = timingOf(timeoutMs);
+  return (silenceMsMax + pulseMs) * SLOW_MAX + WAYS_MS;
+}
+
+/** From an agent's last message until the journal counts it as lost, its attempts are closed and others opened, at
+ *  most, ms. @param timeoutMs T */
+export function lostWithinMs(timeoutMs: number): number {
+  return (limits.agentLostMs + timingOf(timeoutMs).pulseMs) * SLOW_MAX + WAYS_MS;
+}
+
+/** What the journal has to show. */
+interface Debt {
+  readonly what: string;
+  readonly sinceMs: number;
+  readonly dueMs: number;
+  readonly isPaid: (state: SwarmState) => boolean;
+  readonly occurrence: Occurrence;
+}
+
+export interface RecoveryDeps {
+  readonly engine: Engine;
+  /** As the journal is now. */
+  readonly state: () => SwarmState;
+  readonly found: (check: string, sentence: string) => void;
+  readonly note: (occurrence: Occurrence) => void;
+}
+
+export class Recovery {
+  readonly #deps: RecoveryDeps;
+  #debts: readonly Debt[] = [];
+
+  constructor(deps: RecoveryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether everything stands in the journal that has to. */
+  get isOver(): boolean {
+    return this.#debts.length === 0;
+  }
+
+  /** The leader's process ended where it stood. A standby must follow. */
+  leaderCrashed(): void {
+    const { term, leader, leaderTimeoutMs } = this.#deps.state();
+    this.#expect({
+      what: `a new term after the crash of ${leader}, which led term ${term}`,
+      withinMs: newTermWithinMs(leaderTimeoutMs),
+      isPaid: (state) => state.term > term,
+      occurrence: "term-begun-in-calm",
+    });
+  }
+
+  /** The leader was told to stop. A standby must follow. */
+  leaderStopped(): void {
+    const { term, leader } = this.#deps.state();
+    this.#expect({
+      what: `a new term after ${leader}, which led term ${term}, was told to stop`,
+      withinMs: HAND_OVER_MS,
+      isPaid: (state) => state.term > term,
+      occurrence: "term-handed-over-in-calm",
+    });
+  }
+
+  /** An agent's process ended where it stood. Somebody must lead, and another agent be free for what it ran.
+   *  @param heardMs when the last of what it sent arrives, virtual ms */
+  agentCrashed({ id, incarnation }: Lived, heardMs: number): void {
+    const state = this.#deps.state();
+    const lost = tasksOf(state, { id, incarnation }).map((task) => [task.spec.id, task.attempt] as const);
+    const isGone = ({ agentById }: SwarmState) => {
+      const row = agentById.get(id);
+      return row?.online !== true || row.incarnation !== incarnation;
+    };
+    const isTriedAgain = ({ taskById }: SwarmState) =>
+      lost.every(([task, attempt]) => (taskById.get(task)?.attempt ?? Number.POSITIVE_INFINITY) > attempt);
+    this.#expect({
+      what: `that ${id} is lost, which crashed, and ${lost.map(([task]) => task).join(", ")} run elsewhere`,
+      withinMs: Math.max(0, heardMs - this.#deps.engine.nowMs) + lostWithinMs(state.leaderTimeoutMs),
+      isPaid: (now) => isGone(now) && isTriedAgain(now),
+      occurrence: "agent-lost-in-calm",
+    });
+  }
+
+  /** To be called after every event. */
+  check(): void {
+    if (this.#debts.length === 0) return;
+    const { engine, note, found } = this.#deps;
+    const state = this.#deps.state();
+    for (const debt of this.#debts) {
+      const isPaid = debt.isPaid(state);
+      if (isPaid) note(debt.occurrence);
+      else if (engine.nowMs <= debt.dueMs) continue;
+      else found("recovery-is-bounded", `waited in vain, with nothing wrong, for ${textOf(debt)}`);
+      this.#debts = this.#debts.filter((each) => each !== debt);
+    }
+  }
+
+  #expect({ withinMs, ...debt }: Omit<Debt, "sinceMs" | "dueMs"> & { readonly withinMs: number }): void {
+    const { engine } = this.#deps;
+    const sinceMs = engine.nowMs;
+    this.#debts = [...this.#debts, { ...debt, sinceMs, dueMs: sinceMs + withinMs }];
+    engine.after(withinMs + 1, "due", () => undefined); // something happens then
+  }
+}
+
+/** One life of an agent. */
+interface Lived {
+  readonly id: AgentId;
+  readonly incarnation: Incarnation;
+}
+
+function tasksOf({ taskById }: SwarmState, { id, incarnation }: Lived): TaskRow[] {
+  return [...taskById.values()].filter(({ open }) => open?.agent === id && open.incarnation === incarnation);
+}
+
+function textOf({ what, sinceMs, dueMs }: Debt): string {
+  return `${what}: it was due after ${Math.round(dueMs - sinceMs)} ms`;
+}
