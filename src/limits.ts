@@ -143,6 +143,8 @@ export const limits = {
   /** A standby waits for T and up to this share of it more, so that of several one is first; that two campaign at
    *  once is harmless, since the journal takes one of them. */
   electionJitterShare: 1 / 3,
+  /** …and before it campaigns it asks the others for how far they hold the journal, and listens for this share of T. */
+  campaignAskShare: 1 / 20,
   /** The leader appends at least once per T / this, so that two losses do not depose it. */
   leaderBeatsPerTimeout: 3,
   /** How often the leader looks at what only time brings: silent agents, its own beat, refusals to sum up. */
@@ -704,6 +706,10 @@ assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse ra
 assert(
   limits.journalHeartbeatMs * limits.journalHeartbeatsMissedMax < limits.leaderTimeoutMs,
   "a standby reads again before it would campaign",
+);
+assert(
+  limits.campaignAskShare < limits.electionJitterShare,
+  "of several standbys that ask before they campaign one is still first",
 );
 assert(
   1 / limits.leaderBeatsPerTimeout + 1 / limits.pulsesPerTimeout < limits.leaderTrustShare,

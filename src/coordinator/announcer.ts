@@ -2,8 +2,9 @@
 // how far it holds the journal, for the others and for clients that watch for a new term; and answers who asks with its
 // own. Not here: what is made of what the others say (announcements.ts).
 
-import type { Clock } from "../clock.ts";
+import type { Clock, Random } from "../clock.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { type CoordinatorBeat, coordinatorBeatSchema } from "../protocol/schemas.ts";
@@ -11,12 +12,16 @@ import { isInbox, type Subjects } from "../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
 
+/** Of an inbox's name, in characters: no two are alike. */
+const INBOX_LENGTH = 12;
+
 export interface AnnouncerDeps {
   /** Of this coordinator. */
   readonly id: string;
   readonly subjects: Subjects;
   readonly transport: Transport;
   readonly clock: Clock;
+  readonly random: Random;
   /** Where what is heard is noted. */
   readonly announcements: Announcements;
   /** Up to where it holds the journal; where it leads, committed. */
@@ -45,6 +50,16 @@ export class Announcer {
     if (answer.kind !== "answered") return undefined;
     const beat = decode(answer.data, coordinatorBeatSchema);
     return beat.ok ? beat.value : { term: 0, idx: 0 }; // somebody is there, whatever that one means
+  }
+
+  /** Has all others say how far each holds the journal, and notes what they say within `ms`, unless `signal` aborts. */
+  async ask(ms: number, signal: AbortSignal): Promise<void> {
+    const { transport, subjects, random, clock } = this.#deps;
+    const inbox = `${transport.inboxPrefix}.${random.id(INBOX_LENGTH)}`;
+    const answers = transport.subscribe(inbox, (message) => this.#note(message));
+    transport.publish(subjects.coordinator, this.#announcement(), inbox);
+    await pause(clock, ms, signal);
+    answers.unsubscribe();
   }
 
   /** Notes what others say. */

@@ -41,7 +41,7 @@ export interface FollowerDeps {
   readonly snapshots: SnapshotStore | undefined;
   readonly readable: ReadableSnapshots;
   readonly transport: Transport;
-  readonly announcer: Pick<Announcer, "listen">;
+  readonly announcer: Pick<Announcer, "listen" | "ask">;
   readonly announcements: Announcements;
   readonly clock: Clock;
   readonly random: Random;
@@ -124,7 +124,7 @@ export class Follower {
   /** Reads on, until it is time. */
   standBy(): void {
     if (this.#isOver) return;
-    const { id, journal, clock, random, logger, transport, announcements } = this.#deps;
+    const { id, journal, clock, random, logger, transport, announcer, announcements } = this.#deps;
     const { onSilence, onHeard, onShort, onTime } = this.#hooks;
     this.#standby = new Standby(
       {
@@ -134,6 +134,7 @@ export class Follower {
         random,
         logger,
         announcements,
+        askOthers: (signal) => announcer.ask(this.timing.askMs, signal),
         recent: this.#recent,
         isConnected: () => transport.status() === "connected",
         position: () => this.#replay.position,

@@ -15,9 +15,10 @@
 //           ├ another coordinator holds more than we do  → wait: it will put that back; not for ever (announcements.ts)
 //           └ it ends where we stand                     → campaign
 //
-// "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning, the record at the
-// journal's end is compared with the one we read there: a log that went on differently is damage, and whoever sees it
-// halts, or begins anew where that loses nothing (begin-anew.ts).
+// Whoever holds more may have read it since it last said so, and then the leader died and the journal lost its end: so
+// they are asked first. "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning, the
+// record at the journal's end is compared with the one we read there: a log that went on differently is damage, and
+// whoever sees it halts, or begins anew where that loses nothing (begin-anew.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
@@ -39,6 +40,8 @@ export interface StandbyDeps {
   readonly journal: Journal;
   readonly recent: RecentRecords;
   readonly announcements: Announcements;
+  /** Has the others say how far they hold the journal. */
+  readonly askOthers: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -156,8 +159,9 @@ export class Standby {
 
   /** Whether the journal ends where we stand, and nobody holds more. */
   async #isTime(): Promise<boolean> {
-    const { journal, recent, position, logger } = this.#deps;
+    const { journal, recent, askOthers, position, logger } = this.#deps;
     const { seq } = position();
+    await askOthers(this.#reading.signal);
     try {
       const { lastSeq } = await journal.position();
       if (lastSeq > seq || position().seq !== seq) return false;

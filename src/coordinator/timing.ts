@@ -9,6 +9,8 @@ export interface Timing {
   readonly timeoutMs: number;
   /** T and the longest jitter: after that much silence somebody campaigns. */
   readonly silenceMsMax: number;
+  /** …once it has listened for so long to what the others say when asked. */
+  readonly askMs: number;
   /** A leader appends, and a coordinator says who it is, at least so often. */
   readonly beatMs: number;
   /** For so long after an append was *sent* that was acknowledged, nobody else can have been elected. */
@@ -23,6 +25,7 @@ export function timingOf(timeoutMs: number): Timing {
   return {
     timeoutMs,
     silenceMsMax: timeoutMs * (1 + limits.electionJitterShare),
+    askMs: timeoutMs * limits.campaignAskShare,
     beatMs: timeoutMs / limits.leaderBeatsPerTimeout,
     trustMs: timeoutMs * limits.leaderTrustShare,
     pulseMs: Math.min(limits.pulseMs, timeoutMs / limits.pulsesPerTimeout),

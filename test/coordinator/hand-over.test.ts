@@ -121,7 +121,7 @@ describe("a leader that hands over", () => {
     await transfer({ to: "c2" });
     await clock.advance(timeoutMs - limits.pulseMs);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
-    await clock.advance(2 * limits.pulseMs);
+    await clock.advance(2 * limits.pulseMs + limits.campaignAskShare * timeoutMs);
     expect(roleOf(swarm.coordinator)).toBe("leading");
     expect(swarm.watched.settled().state).toMatchObject({ term: 2, leader: "c1" });
   });

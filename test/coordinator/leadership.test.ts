@@ -233,7 +233,7 @@ describe("a term's own time-out", () => {
     first.journal.setCutOff(true);
     await clock.advance(silenceMs - limits.pulseMs);
     expect(roleOf(quick)).toBe("standing-by");
-    await clock.advance(2 * limits.pulseMs);
+    await clock.advance(2 * limits.pulseMs + limits.campaignAskShare * silenceMs);
     expect(roleOf(quick)).toBe("leading");
     expect(swarm.watched.settled().state.leaderTimeoutMs).toBe(1_000);
 

@@ -219,6 +219,30 @@ describe("a standby whose journal lost its end", () => {
     expect(swarm.watched.settled().state.taskById.size).toBe(2);
   });
 
+  it("that holds less asks before it campaigns: another may hold more since it last said so", async () => {
+    const second = store.open();
+    const behind = await swarm.startAnother("c2", second);
+    await submit("t1");
+    first.setCutOff(true);
+    const betweenMs = timeoutMs / limits.leaderBeatsPerTimeout / 2;
+    await clock.advance(betweenMs);
+    const whole = await swarm.startAnother("c3"); // says what it holds between two words of the others
+    await clock.advance(0.93 * timeoutMs - betweenMs);
+    second.setCutOff(true);
+    first.setCutOff(false);
+    const { lastSeq } = store;
+    const answer = submit("t2");
+    await clock.advance(limits.appendRetryMs);
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+    first.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    store.loseTail(store.lastSeq - lastSeq);
+    second.setCutOff(false);
+    await clock.advance(2 * timeoutMs);
+    expect([roleOf(behind), roleOf(whole)]).toEqual(["standing-by", "leading"]);
+    expect([...swarm.watched.settled().state.taskById.keys()]).toEqual(["t1", "t2"]);
+  });
+
   it("that holds less waits 2·T for who holds more, and no longer", async () => {
     await swarm.startAnother("c2");
     await submit("t1");
