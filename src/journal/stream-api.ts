@@ -30,6 +30,7 @@ export const apiCodes = {
   noStorage: 10047,
   streamNameInUse: 10058,
   streamNotFound: 10059,
+  subjectsOverlap: 10065,
   off: 10076,
 } as const;
 

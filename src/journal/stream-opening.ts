@@ -127,10 +127,11 @@ async function createStream(
   const replicas = wanted.replicas ?? (await replicasOf(wire, wanted));
   for (;;) {
     const refusal = await createAsFits(api, { ...wanted, replicas });
-    if (refusal === undefined || refusal.errCode === apiCodes.streamNameInUse) {
+    if (refusal === undefined || madeMeanwhile.has(refusal.errCode)) {
       const info = await findStream(wire, api, wanted);
-      if (info === undefined) throw settingsError(wanted, [missingStreamCheck(wanted)]);
-      return { ...info, isNew: refusal === undefined };
+      if (info !== undefined) return { ...info, isNew: refusal === undefined };
+      if (refusal?.errCode === apiCodes.subjectsOverlap) throw createError({ ...wanted, replicas }, refusal);
+      throw settingsError(wanted, [missingStreamCheck(wanted)]);
     }
     const mayFit = lackOfRoom.has(refusal.errCode) && (await shrinkJournal(wire, wanted));
     if (!mayFit) throw createError({ ...wanted, replicas }, refusal);
@@ -169,6 +170,10 @@ async function shrinkJournal(wire: OpeningWire, wanted: OpeningOptions): Promise
   await api.update({ ...journal.config, max_bytes: bytesMax });
   return true;
 }
+
+/** Of a stream that somebody else has just made. 2.9.10 may say so of its subjects before it does of its name; or they
+ *  are another stream's. */
+const madeMeanwhile: ReadonlySet<number> = new Set([apiCodes.streamNameInUse, apiCodes.subjectsOverlap]);
 
 const lackOfRoom: ReadonlySet<number> = new Set([
   apiCodes.noStorage,

@@ -56,8 +56,35 @@ it("goes on with a journal whose first start died before there were snapshots", 
   expect(server.created).toEqual([snapshots]);
 });
 
+it.each([
+  ["its name is in use", 10058],
+  ["its subjects overlap with it", 10065],
+])("takes the journal that another makes at the same moment: %s", async (description, err_code) => {
+  const server = aServer([]);
+  server.refusal = { err_code, description };
+  await openStream(server.wire, opening);
+  expect(server.created).toEqual([journal]);
+});
+
+it("says so where another stream has the subjects", async () => {
+  const server = aServer([]);
+  server.refusal = { err_code: 10065, description: "subjects overlap with an existing stream" };
+  server.beforeLook(3, () => server.streams.clear());
+  await expect(openStream(server.wire, opening)).rejects.toThrow(/subjects overlap/);
+});
+
+interface Server {
+  readonly wire: OpeningWire;
+  readonly streams: Set<string>;
+  readonly created: string[];
+  /** What it answers to who would make a stream: another has just made it. */
+  refusal?: object;
+  /** @param look of all questions for a stream, from 1 */
+  readonly beforeLook: (look: number, act: () => void) => void;
+}
+
 /** @param existing names of the streams that it has */
-function aServer(existing: readonly string[]) {
+function aServer(existing: readonly string[]): Server {
   const streams = new Set(existing);
   const created: string[] = [];
   const befores = new Map<number, () => void>();
@@ -70,6 +97,7 @@ function aServer(existing: readonly string[]) {
     } else {
       created.push(stream);
       streams.add(stream);
+      if (server.refusal !== undefined) return { error: server.refusal };
     }
     if (!streams.has(stream)) return { error: { err_code: 10059, description: "stream not found" } };
     const purpose = stream === journal ? "journal" : "snapshots";
@@ -90,7 +118,7 @@ function aServer(existing: readonly string[]) {
     onStatus: () => () => undefined,
     close: async () => undefined,
   };
-  /** @param look of all questions for a stream, from 1 */
   const beforeLook = (look: number, act: () => void) => void befores.set(look, act);
-  return { wire, streams, created, beforeLook };
+  const server: Server = { wire, streams, created, beforeLook };
+  return server;
 }
