@@ -10,6 +10,9 @@
 //   nobody says anything                     → appends after 2·T; at once where nobody was heard for minutes, for then
 //                                              nobody is there
 //
+// Where the journal goes on meanwhile, that is read first, and it listens on: by records that everybody skips it would
+// else be kept from appending for as long as somebody writes them.
+//
 // Not here: what the journal says (committer.ts).
 
 import type { Clock } from "../clock.ts";
@@ -34,6 +37,8 @@ export interface RivalCheckDeps {
 export class RivalCheck {
   readonly #deps: RivalCheckDeps;
   #passedMonotonicMs = Number.NEGATIVE_INFINITY;
+  /** Since when it listens, to a journal that answers. */
+  #listeningMonotonicMs: number | undefined;
 
   constructor(deps: RivalCheckDeps) {
     this.#deps = deps;
@@ -41,27 +46,34 @@ export class RivalCheck {
 
   /** Whether another may have been elected since the journal was last heard of, and since this was last asked. */
   get isDue(): boolean {
-    const { journal, timing, provenMonotonicMs } = this.#deps;
-    const sureMonotonicMs = Math.max(provenMonotonicMs(), this.#passedMonotonicMs);
-    return journal.sharable && this.#now - sureMonotonicMs >= timing.timeoutMs;
+    const { journal, timing } = this.#deps;
+    return journal.sharable && this.#now - this.#sureMonotonicMs >= timing.timeoutMs;
   }
 
   /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read
-   *  first: then it stays due. */
+   *  first: then it stays due, and what was listened counts the next time. */
   async pass(lastSeq: number): Promise<void> {
     const { clock, timing, isOver } = this.#deps;
-    let sinceMonotonicMs: number | undefined;
+    if ((this.#listeningMonotonicMs ?? 0) <= this.#sureMonotonicMs) this.#listeningMonotonicMs = undefined;
+    let hasJustRead = this.#listeningMonotonicMs !== undefined;
     let mayBeRivalled = this.#hasHeard(this.#now - limits.recentRecordsMs);
     while (mayBeRivalled && !isOver()) {
-      await pause(clock, timing.beatMs);
+      if (!hasJustRead) await pause(clock, timing.beatMs);
+      hasJustRead = false;
       const endSeq = await this.#endOfJournal();
       // Out of reach, it may be the server that was, and nobody was heard.
-      sinceMonotonicMs = endSeq === undefined ? undefined : (sinceMonotonicMs ?? this.#now - timing.beatMs);
-      if (sinceMonotonicMs === undefined) continue;
+      if (endSeq === undefined) this.#listeningMonotonicMs = undefined;
+      else this.#listeningMonotonicMs ??= this.#now - timing.beatMs;
+      if (this.#listeningMonotonicMs === undefined) continue;
       if (endSeq !== lastSeq) return;
-      mayBeRivalled = this.#isRivalled(sinceMonotonicMs);
+      mayBeRivalled = this.#isRivalled(this.#listeningMonotonicMs);
     }
     this.#passedMonotonicMs = this.#now;
+  }
+
+  /** When it was last known that nobody else led. */
+  get #sureMonotonicMs(): number {
+    return Math.max(this.#deps.provenMonotonicMs(), this.#passedMonotonicMs);
   }
 
   /** To be asked when the journal was just found to end where it did. */

@@ -1,10 +1,12 @@
 // Standing by: reads the journal on as another writes it, and says when it is time to campaign.
 //
-// Silence is timed on our own monotonic clock, from the last record that was read, and starts anew when our own loop
-// stalled or the wire was away: a standby must not take its own deafness for the leader's. What ends it:
+// Silence is timed on our own monotonic clock, from the last record that was applied, and starts anew when our own
+// loop stalled or the wire was away: a standby must not take its own deafness for the leader's. A record that
+// everybody skips is no sign of life: whoever may write there could keep the swarm without a leader with it.
+// What ends it:
 //
 //   the term ended of its own accord                     → campaign at once, unless another is named to lead
-//   silence ─ the journal goes on                        → read on
+//   silence ─ the journal goes on                        → read on, and look again: only what is applied ends silence
 //           ├ it is shorter than what we hold            → put back what it lost, then campaign; where not all of it
 //           │                                              is held, and nobody else put it back for 2·T in which the
 //           │                                              journal answered, or 5·T while one says that it leads: go on
@@ -110,10 +112,11 @@ export class Standby {
     try {
       for await (const record of journal.follow(seq + 1, signal, recent.at(seq))) {
         if (signal.aborted) return;
-        this.#wasFull = false;
         const verdict = take(record);
+        if (verdict.kind === "dead") continue;
+        this.#wasFull = false;
         this.#heard();
-        if (verdict.kind === "applied" && this.#isOurTurn(verdict.batch)) return this.#finish();
+        if (this.#isOurTurn(verdict.batch)) return this.#finish();
       }
     } catch (cause) {
       if (!signal.aborted) this.#cannotReadOn(cause);
@@ -149,33 +152,37 @@ export class Standby {
 
   async #inspect(): Promise<void> {
     this.#hooks.onSilence();
-    const isTime = await this.#isTime();
+    const found = await this.#look();
     if (this.#reading.signal.aborted) return;
-    if (isTime) return this.#finish();
+    if (found === "time") return this.#finish();
     this.#hooks.onHeard();
-    this.#heard();
+    if (found === "wait") this.#heard();
     this.#watchSilence();
   }
 
-  /** Whether the journal ends where we stand, and nobody holds more. */
-  async #isTime(): Promise<boolean> {
+  /** Whether nobody leads, as far as the journal was read, and nobody holds more: then it is time. What was not read
+   *  yet may be a sign of life, or not. */
+  async #look(): Promise<"time" | "wait" | "read-on"> {
     const { journal, recent, askOthers, position, logger } = this.#deps;
-    const { seq } = position();
+    const { idx } = position();
     await askOthers(this.#reading.signal);
+    const { seq } = position();
+    const heldSeq = recent.lastSeq;
     try {
       const { lastSeq } = await journal.position();
-      if (lastSeq > seq || position().seq !== seq) return false;
-      if (lastSeq >= recent.lastSeq) this.#endLostMonotonicMs = undefined;
-      else if (!(await this.#heal())) return false;
+      if (lastSeq > position().seq) return "read-on";
+      if (lastSeq >= heldSeq) this.#endLostMonotonicMs = undefined;
+      else if (!(await this.#heal())) return "wait";
       await requireSameEnd(journal, recent, seq);
-      if (this.#isLed() && (await this.#isLeftRoom())) return false;
+      if (this.#isLed() && (await this.#isLeftRoom())) return "wait";
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#cannotReadOn(cause);
       else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
       this.#endLostMonotonicMs = undefined; // out of reach, nobody puts anything back
-      return false;
+      return "wait";
     }
-    return position().seq === seq && this.#isAhead();
+    if (position().idx !== idx) return "read-on"; // it was heard meanwhile
+    return this.#isAhead() ? "time" : "wait";
   }
 
   /** Whether the journal is full, or has room only since the last silence, so that its leader has yet to find out. */

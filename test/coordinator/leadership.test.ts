@@ -128,6 +128,23 @@ describe("a standby", () => {
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
   });
 
+  it.each([
+    [1, 1_000],
+    [20, 50],
+  ])("takes over though somebody else writes there, %i a second", async (_, everyMs) => {
+    const { coordinator } = await aStandby();
+    const scribble = () => {
+      store.insertRival(Buffer.from("no batch of ours"));
+      clock.after(everyMs, scribble);
+    };
+    scribble();
+    await clock.advance(2 * silenceMs);
+    expect(roleOf(coordinator)).toBe("standing-by"); // the leader goes on behind them
+    first.journal.setCutOff(true);
+    await clock.advance(1.5 * silenceMs);
+    expect(roleOf(coordinator)).toBe("leading");
+  });
+
   it("is kept off by the beats of an idle leader, and so is the journal from growing fast", async () => {
     const { coordinator } = await aStandby();
     const before = store.lastSeq;

@@ -15,6 +15,7 @@ import { type SwarmId, swarmId } from "../../src/ids.ts";
 import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
 import { streamConfigOf } from "../../src/journal/stream-settings.ts";
 import { limits } from "../../src/limits.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
@@ -211,6 +212,29 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       await client.submit({ id: "t5", kind: "none" });
       expect((await client.status()).tasks.queued).toBe(5);
     });
+
+    it.each([1, 100])(
+      "leads, and changes leaders, while somebody else writes there %i times a second",
+      async (rate) => {
+        await aLeader();
+        const [closeLeader] = closing;
+        const standby = await aCoordinator("c2");
+        const { journal } = subjectsOf(swarm);
+        const writing = setInterval(() => admin.publish(journal, "no batch"), 1_000 / rate);
+        try {
+          await client.submit({ id: "t4", kind: "none" });
+          await closeLeader?.(); // cut off from both
+          const cutMs = performance.now();
+          await standby.whenLeading();
+          const tookMs = performance.now() - cutMs;
+          await client.submit({ id: "t5", kind: "none" });
+          expect((await client.status()).tasks.queued).toBe(5);
+          expect(tookMs).toBeLessThan(2 * standby.silenceMsMax);
+        } finally {
+          clearInterval(writing);
+        }
+      },
+    );
 
     it(`hands over within ${handOverMsMax} ms, back and forth`, async () => {
       await aLeader();

@@ -19,6 +19,7 @@ let journal: ReturnType<MemoryJournalStore["open"]>;
 let announcements: Announcements;
 let check: RivalCheck;
 let hasPassed: boolean;
+let provenMs: number;
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -26,9 +27,10 @@ beforeEach(() => {
   journal = store.open();
   announcements = new Announcements();
   hasPassed = false;
+  provenMs = 0;
   check = new RivalCheck({
     ...{ journal, announcements, clock, timing, term: term(2) },
-    provenMonotonicMs: () => 0,
+    provenMonotonicMs: () => provenMs,
     isOver: () => false,
   });
 });
@@ -100,6 +102,37 @@ describe("a leader that was out of touch", () => {
     await clock.advance(heardMs - 1);
     expect(hasPassed).toBe(false);
     await clock.advance(beatMs);
+    expect(hasPassed).toBe(true);
+  });
+
+  it("goes on after 2·T, too, where the journal goes on each time by what nobody applies", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(timeoutMs);
+    const sinceMs = clock.monotonicMs();
+    while (check.isDue && clock.monotonicMs() < sinceMs + 3 * heardMs) {
+      await begin();
+      store.insertRival(Buffer.from("not a batch"));
+      await clock.advance(beatMs);
+    }
+    expect(check.isDue).toBe(false);
+    expect(clock.monotonicMs() - sinceMs).toBeGreaterThanOrEqual(heardMs);
+    expect(clock.monotonicMs() - sinceMs).toBeLessThanOrEqual(heardMs + 2 * beatMs);
+  });
+
+  it("listens anew where it was sure of itself since", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(timeoutMs);
+    await begin();
+    store.insertRival(Buffer.from("not a batch"));
+    await clock.advance(beatMs);
+    expect(hasPassed).toBe(true);
+    provenMs = clock.monotonicMs();
+    await clock.advance(2 * heardMs);
+    hasPassed = false;
+    await begin();
+    await clock.advance(heardMs - beatMs);
+    expect(hasPassed).toBe(false);
+    await clock.advance(2 * beatMs);
     expect(hasPassed).toBe(true);
   });
 

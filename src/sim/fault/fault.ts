@@ -33,7 +33,7 @@ export const faultKinds = {
   "tail-cut": "the journal loses its last records, which coordinators still hold",
   "left-behind": "a standby reads nothing, then the journal loses what it missed, and the leader crashes",
   hole: "the journal loses records within, which every coordinator has read",
-  alien: "somebody else writes into the journal",
+  alien: "somebody else writes into the journal, once or on and on",
   "other-line": "a copy of the swarm, made from a backup, writes its next batch into the journal",
 } as const;
 export type FaultKind = keyof typeof faultKinds;
@@ -48,7 +48,7 @@ export interface Fault {
   readonly of?: string;
   /** Of messages, appends or reads, in (0, 1]. */
   readonly share?: number;
-  /** How late, how slow, how far: ms. */
+  /** How late, how slow, how far, how often: ms. */
   readonly ms?: number;
   readonly direction?: "up" | "down";
   /** Of records, ≥ 1. */

@@ -46,6 +46,7 @@ export class JournalTruth {
   #doubtedSeq: number | undefined;
   /** Behind a hole that nobody has rescued yet. */
   #unrescuedSeq: number | undefined;
+  #aliensSinceBatch = 0;
   #isBroken = false;
   /** Where the journal began when it was read last. */
   #firstSeq = 1;
@@ -180,12 +181,14 @@ export class JournalTruth {
       const verdict = this.#replay.take({ seq, bytes });
       if (verdict.kind === "dead") {
         this.#habitat.occurrences.note("dead-record");
+        if (verdict.reason === "alien") this.#aliensSinceBatch += 1;
         return undefined;
       }
       const { pace, engine } = this.#habitat;
       const stamped = { ...verdict.batch, hash: this.#replay.position.hash };
       const decidedMs = pace.decidedMs(stamped) ?? engine.nowMs;
       for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term, decidedMs });
+      this.#aliensSinceBatch = 0;
       return verdict.batch;
     } catch (error) {
       this.#isBroken = true;
@@ -203,6 +206,7 @@ export class JournalTruth {
     if (event.type === "AuditTrimmed" && event.reason === "hole") this.#unrescuedSeq = undefined;
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
+    if (before.term > 0 && this.#aliensSinceBatch > 1) occurrences.note("term-begun-among-aliens");
     this.#noteFailOver();
   }
 

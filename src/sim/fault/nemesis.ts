@@ -127,7 +127,7 @@ export class Nemesis {
         this.#victims.usurp(of, forMs / 2);
         return this.#changeWeather(fault);
       case "alien":
-        return this.#victims.writeAlien();
+        return this.#intrude(fault);
       case "other-line":
         return this.#victims.writeOtherLine();
       case "slow":
@@ -163,6 +163,13 @@ export class Nemesis {
       default:
         return unreachable(kind);
     }
+  }
+
+  /** Once; with a time between two, on and on until the fault is over. */
+  #intrude(fault: Fault): void {
+    if (!this.#active.has(fault)) return;
+    this.#victims.writeAlien();
+    if (fault.ms !== undefined) this.#engine.after(fault.ms, fault.kind, () => this.#intrude(fault));
   }
 
   #end(fault: Fault): void {

@@ -181,6 +181,9 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
     case "journal-away":
       return { kind, forMs };
     case "alien":
+      return random.chance(0.5)
+        ? { kind, forMs: 0 }
+        : { kind, forMs: 2_000 + random.exponential(8_000), ms: 10 + random.exponential(400) };
     case "other-line":
       return { kind, forMs: 0 };
     case "hole":

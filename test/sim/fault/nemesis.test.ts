@@ -98,6 +98,14 @@ describe("a fault", () => {
     expect(during).toEqual(["boundJournal 4096"]);
   });
 
+  it("of a stray writer strikes once, or as often as it says", async () => {
+    const once = await whatHappens({ kind: "alien", atMs: 10, forMs: 100 });
+    expect([...once.during, ...once.after]).toEqual(["writeAlien "]);
+    const often = await whatHappens({ kind: "alien", atMs: 10, forMs: 100, ms: 30 });
+    expect(often.during).toEqual(Array(2).fill("writeAlien "));
+    expect(often.after).toEqual(Array(2).fill("writeAlien "));
+  });
+
   it("of messages strikes both directions", async () => {
     const { during } = await whatHappens({ kind: "loss", atMs: 10, forMs: 100, of: "a1", share: 0.25 });
     expect(during).toEqual([

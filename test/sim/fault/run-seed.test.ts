@@ -55,6 +55,16 @@ describe("a seed", () => {
     expect(occurrences).toMatchObject({ "term-begun-by-another": 1, deposed: 1 });
   });
 
+  it("comes through the end of its leader while somebody else writes into the journal on and on", async () => {
+    const schedule = [
+      { kind: "alien", atMs: 5_000, forMs: 25_000, ms: 200 },
+      { kind: "crash", atMs: 8_000, forMs: 20_000, of: "leader" },
+    ] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ forMs: 30_000, schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "term-begun-by-another": 1, "term-begun-among-aliens": 1 });
+  });
+
   it("comes through the loss of what one standby has not read: who holds it puts it back, and leads", async () => {
     const schedule = [{ kind: "left-behind", atMs: 6_000, forMs: 900, of: "c1/journal" }] as const;
     const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
