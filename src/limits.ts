@@ -158,6 +158,9 @@ export const limits = {
   standbyAnswerMs: 150,
   /** Queries that wait for that at once; more are left to the leader, or to be asked again. */
   standbyQueriesMax: 1_000,
+  /** A leader that has lost its connection to agents and clients for so long, and for T, and writes in the journal all
+   *  the while, lets another lead: longer than a server that is back is waited for. */
+  leaderDeafMs: 3_000,
   /** A leader that is asked to end and cannot write so ends all the same after this. */
   handOverMs: 5_000,
   /** Subjects of which the live stream remembers the last batch; a forgotten one begins anew at 0. */
@@ -646,6 +649,10 @@ assert(
 assert(
   limits.leaderTimeoutMsMax * (1 + limits.electionJitterShare) < limits.askTimeoutMs,
   "whoever asks outlasts a change of leaders, at the longest T there may be",
+);
+assert(
+  limits.reconnectMsMax < limits.leaderDeafMs,
+  "a leader whose server was away is back before it lets another lead",
 );
 assert(limits.heartbeatMs * 3 <= limits.agentLostMs, "two lost heartbeats must not lose an agent");
 assert(

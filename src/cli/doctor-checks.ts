@@ -230,7 +230,10 @@ async function* checkSwarm(
   try {
     const status = await swarm.status({ signal, timeoutMs: limits.leaderLookMs });
     const isStale = status.stale === true;
-    yield isStale ? await checkSilentLeader(lead, { isSound, context, standby: true }) : checkLeader(status);
+    const again = () => swarm.status({ signal, timeoutMs: limits.leaderLookMs });
+    yield isStale
+      ? await checkSilentLeader(lead, { isSound, context, byStandby: { status, again } })
+      : checkLeader(status);
     if (!isStale) yield checkClock(status, broker);
     yield checkDurability(status.journal);
     yield checkSnapshots(status);
@@ -238,7 +241,7 @@ async function* checkSwarm(
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
     if (error instanceof NoLeaderError) yield leaderless({ isSound, context });
-    else yield await checkSilentLeader(lead, { isSound, context, standby: false });
+    else yield await checkSilentLeader(lead, { isSound, context });
     return false;
   } finally {
     lead.stop();
@@ -262,11 +265,17 @@ function leaderless({ isSound, context }: Unled): Check {
   return { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
 }
 
-/** Coordinators are there, and none answers as the leader: whether one leads is what it says of itself.
- *  @param standby whether one that stands by answered */
+interface StandbyAnswer {
+  readonly status: StatusResponse;
+  /** Asks again. @throws WaggleError */
+  readonly again: () => Promise<StatusResponse>;
+}
+
+/** Coordinators are there, and none answers as the leader: whether one leads is what it says of itself, or writes.
+ *  @param byStandby where one that stands by answered */
 async function checkSilentLeader(
   lead: LeadHeard,
-  { isSound, context, standby }: Unled & { readonly standby: boolean },
+  { isSound, context, byStandby }: Unled & { readonly byStandby?: StandbyAnswer },
 ): Promise<Check> {
   const { swarm } = context.settings;
   const beat = await lead.heard(limits.leaderHeardMs, context.signal);
@@ -276,7 +285,18 @@ async function checkSilentLeader(
     const advice = isSound ? "look at its log" : `${mendFirst}; then it goes on by itself`;
     return { ...head, found, advice };
   }
-  if (!standby) return leaderless({ isSound, context });
+  if (byStandby === undefined) return leaderless({ isSound, context });
+  const { leader, term, idx } = byStandby.status;
+  const later = await byStandby.again().catch((error: unknown) => {
+    if (!(error instanceof WaggleError)) throw error;
+    return undefined; // nothing more is known of it
+  });
+  if (later !== undefined && later.stale !== true) return checkLeader(later);
+  if (later !== undefined && later.term === term && later.idx > idx) {
+    const found = `${leader} leads ${swarm}, term ${term}: it writes in the journal (batch ${idx}, then ${later.idx}) and cannot be reached`;
+    const advice = `look at its log why its connection \`waggle coordinator ${leader}\` does not come back; it lets a standby lead after some seconds of that, and where it does not, stop it`;
+    return { ...head, found, advice };
+  }
   const advice = isSound ? "a standby answered: wait until it leads, or look at its log" : mendFirst;
   return { ...head, found: "none answers at the moment", advice };
 }

@@ -10,7 +10,8 @@
 // else.
 //
 // Ends: deposed (another term stands in the journal), halted (an invariant broke, or the journal is damaged),
-// or ended of its own accord (`end`), which says so in the journal so that a standby need not wait.
+// or ended of its own accord (`end`), asked to or because nobody can reach it, which says so in the journal so that a
+// standby need not wait.
 //
 // Not here: how turns are committed, and what is done where the journal lost records (commits.ts).
 
@@ -21,6 +22,7 @@ import { type Effect, standingGrants, unconfirmedAssignments } from "../core/eff
 import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
+import { Endurance } from "../endurance.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -82,7 +84,7 @@ export interface LeaderDeps {
 
 export type LeaderEnd =
   | { readonly kind: "deposed" }
-  /** It stepped down for another; `folded` is the journal up to and with its `TermEnded`. */
+  /** It stepped down for another, and stands by; `folded` is the journal up to and with its `TermEnded`. */
   | { readonly kind: "handed-over"; readonly folded: Folded }
   | { readonly kind: "ended" }
   | { readonly kind: "halted"; readonly error: WaggleError };
@@ -129,6 +131,9 @@ export class Leader {
   #pulseMonotonicMs: number;
   /** What only time brings was not looked at since the last pulse. */
   #isLookDue = false;
+  /** Nobody can reach it, and it reaches the journal. */
+  readonly #deafness: Endurance;
+  #isSteppingDown = false;
   readonly #refusals: RefusalTally;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
@@ -147,6 +152,7 @@ export class Leader {
     this.#onEnd = onEnd;
     const now = clock.monotonicMs();
     this.#pulseMonotonicMs = now;
+    this.#deafness = new Endurance(clock, deps.timing.deafMs);
     this.#refusals = new RefusalTally(now);
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, deps.logger);
@@ -387,8 +393,8 @@ export class Leader {
 
   #hasEnded(): void {
     const transfer = this.#handOver.accepted;
-    if (transfer === undefined) return this.#finish({ kind: "ended" });
-    transfer.answer({ ok: true, ...this.committed });
+    if (transfer === undefined && !this.#isSteppingDown) return this.#finish({ kind: "ended" });
+    transfer?.answer({ ok: true, ...this.committed });
     this.#finish({ kind: "handed-over", folded: this.#commits.folded() });
   }
 
@@ -407,6 +413,7 @@ export class Leader {
     const { pulseMs, pulseLateMs } = this.#deps.timing;
     const isLate = now - this.#pulseMonotonicMs > pulseLateMs + pulseMs;
     const isConnected = this.#deps.transport.status() === "connected";
+    this.#lookWhoHears({ isLate, isConnected });
     if (isLate || !isConnected) this.presences.restart(this.#state);
     if (!isConnected) this.#commits.lookSoon(); // once it is: the server may have lost something
     this.#pulseMonotonicMs = now;
@@ -420,6 +427,22 @@ export class Leader {
     this.#commits.look();
     this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());
+  }
+
+  /** A leader whose connection to agents and clients is away for long, and which renews its term in the journal all the
+   *  while, keeps everybody who can be reached from leading: it steps down
+   *  (docs/adr/0017-a-leader-that-nobody-can-reach-steps-down.md). */
+  #lookWhoHears({ isLate, isConnected }: { readonly isLate: boolean; readonly isConnected: boolean }): void {
+    const { journal, logger, timing } = this.#deps;
+    const isDeaf = !isConnected && this.#commits.isTrusted && journal.sharable;
+    if (isLate || !isDeaf) return this.#deafness.renew();
+    if (this.#phase !== "leading" || !this.#deafness.isOver) return;
+    logger.error(
+      { term: this.term, deafMs: timing.deafMs },
+      "nobody can reach this coordinator, which reaches the journal: it ends its term, so that another may lead. Look why its connection to the server does not come back",
+    );
+    this.#isSteppingDown = true;
+    this.end();
   }
 
   /** Once a pulse, when a turn can decide what is found: by then, whoever was silent before may have been heard. */

@@ -5,7 +5,8 @@
 // everybody skips is no sign of life: whoever may write there could keep the swarm without a leader with it.
 // What ends it:
 //
-//   the term ended of its own accord                     → campaign at once, unless another is named to lead
+//   the term ended of its own accord                     → campaign at once, unless another is named to lead, or the
+//                                                          wire is away
 //   silence ─ the journal goes on                        → read on, and look again: only what is applied ends silence
 //           ├ it is shorter than what we hold            → put back what it lost, then campaign; where not all of it
 //           │                                              is held, and nobody else put it back for 2·T in which the
@@ -123,11 +124,12 @@ export class Standby {
     }
   }
 
-  /** Whether the leader stepped down in this batch, and we may follow. */
+  /** Whether the leader stepped down in this batch, and we may follow: where nobody can reach us, another is to. */
   #isOurTurn(batch: Batch): boolean {
+    const { id, isConnected } = this.#deps;
     const last = batch.events.at(-1);
-    const isForUs = last?.type === "TermEnded" && (last.to === undefined || last.to === this.#deps.id);
-    return isForUs && this.#isAhead();
+    const isForUs = last?.type === "TermEnded" && (last.to === undefined || last.to === id);
+    return isForUs && isConnected() && this.#isAhead();
   }
 
   #heard(): void {

@@ -15,6 +15,8 @@ export interface Timing {
   readonly beatMs: number;
   /** For so long after an append was *sent* that was acknowledged, nobody else can have been elected. */
   readonly trustMs: number;
+  /** A leader that nobody can reach for so long, and that reaches the journal, lets another lead. */
+  readonly deafMs: number;
   /** How often a coordinator looks at what only time brings. */
   readonly pulseMs: number;
   /** A pulse that comes later than this says that the process stalled: silence is counted anew. */
@@ -28,6 +30,7 @@ export function timingOf(timeoutMs: number): Timing {
     askMs: timeoutMs * limits.campaignAskShare,
     beatMs: timeoutMs / limits.leaderBeatsPerTimeout,
     trustMs: timeoutMs * limits.leaderTrustShare,
+    deafMs: Math.max(timeoutMs, limits.leaderDeafMs),
     pulseMs: Math.min(limits.pulseMs, timeoutMs / limits.pulsesPerTimeout),
     pulseLateMs: Math.min(limits.pulseLateMs, timeoutMs / limits.leaderBeatsPerTimeout),
   };

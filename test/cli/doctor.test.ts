@@ -8,12 +8,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Check } from "../../src/cli/doctor-check.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
+import { startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
+import { openNatsJournal } from "../../src/journal/nats.ts";
 import { type StreamPurpose, streamConfigOf, streamNameOf } from "../../src/journal/stream-settings.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
+import { MemoryHub } from "../../src/transport/memory.ts";
+import { connectNats } from "../../src/transport/nats.ts";
+import type { Transport } from "../../src/transport/transport.ts";
 import { type Servers, startServers } from "../chaos/servers.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
+import { silentLogger } from "../support/swarm.ts";
 import { Workplace } from "../support/waggle-process.ts";
 import { aShell, runIn } from "./shell.ts";
 
@@ -157,6 +164,39 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
         `warn ${JOURNAL} has 7.0 MiB of 8.0 MiB, 88 %: no tasks are accepted; results and terms go on`,
       );
       expect(then.advice).toContain(`\`nats stream edit ${JOURNAL} --max-bytes ${16 * MEBIBYTE}\``);
+    });
+
+    it("knows a leader that writes in the journal and cannot be reached", async () => {
+      const closing: (() => Promise<unknown>)[] = [];
+      const start = async (id: string, transport: Transport) => {
+        const journal = await openNatsJournal({
+          connection: { urls: [server.url], name: id },
+          swarm,
+          bytesMax: 64 * MEBIBYTE,
+          create: true,
+        });
+        closing.unshift(() => Promise.all([journal.close(), transport.close()]));
+        const deps = { id, swarm, transport, journal, clock: systemClock, random: systemRandom };
+        const coordinator = await startCoordinator({ ...deps, logger: silentLogger });
+        closing.unshift(() => coordinator.stop());
+        return coordinator;
+      };
+      try {
+        const deaf = await start("c1", new MemoryHub({ clock: systemClock }).connect());
+        await deaf.whenLeading();
+        await start("c2", await connectNats({ urls: [server.url], name: "c2" }));
+        const { code, of, advice } = await doctor(server.url);
+        expect(code).toBe(3);
+        expect(of("leader")).toEqual([
+          expect.stringMatching(
+            /^fail c1 leads default, term 1: it writes in the journal \(batch \d+, then \d+\) and cannot be reached$/,
+          ),
+        ]);
+        expect(advice).toContain("`waggle coordinator c1`");
+        expect(advice).not.toContain("wait until it leads");
+      } finally {
+        for (const close of closing) await close();
+      }
     });
 
     it("knows a leader that its full journal keeps from answering", async () => {

@@ -1,18 +1,25 @@
-// A leader that reaches its journal and not its agents: what it cannot tell them is told as it is when they hear it.
+// A leader that reaches its journal and not its agents: what it cannot tell them is told as it is when they hear it;
+// and where others may lead, it lets them after a while.
 
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { timingOf } from "../../src/coordinator/timing.ts";
+import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
+const { deafMs, silenceMsMax } = timingOf(limits.leaderTimeoutMs);
 let clock: ManualClock;
+let journal: MemoryJournal;
 let swarm: TestSwarm;
 let agent: WireAgent;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  swarm = await startTestSwarm({ clock });
+  const store = new MemoryJournalStore();
+  journal = store.open();
+  swarm = await startTestSwarm({ clock, store, journal });
   agent = await swarm.agent("a1");
 });
 afterEach(() => swarm.stop());
@@ -32,6 +39,14 @@ async function assignedMeanwhile(forMs: number, more: object = {}): Promise<read
 
 const nameOf = ({ task, revoked }: Assignment) => (revoked === true ? `${task} revoked` : task);
 
+const termOf = () => swarm.watched.settled().state.term;
+
+function cutLeader(): () => void {
+  const leader = swarm.transportById.get("c1") ?? expect.fail("c1 has a connection");
+  swarm.hub.cut(leader);
+  return () => swarm.hub.heal(leader);
+}
+
 it("tells what it assigned meanwhile as soon as it is back", async () => {
   expect(await assignedMeanwhile(1_000)).toEqual(["assign t1"]);
 });
@@ -41,4 +56,72 @@ it("does not tell anybody to begin what it has taken back since", async () => {
   expect(swarm.watched.settled().state.taskById.size).toBe(0);
   expect(told).toContain("assign t1 revoked");
   expect(told).not.toContain("assign t1");
+});
+
+describe("beside others who may lead", () => {
+  it("ends its term after T, or 3 s, and stands by when it is back", async () => {
+    const standby = await swarm.startAnother("c2");
+    await swarm.client.submit([{ id: "t1", kind: "none" }]);
+    const heal = cutLeader();
+    await clock.advance(deafMs);
+    expect(termOf()).toBe(1);
+    await clock.advance(2 * limits.pulseMs);
+    expect(await standby.whenLeading()).toBe(2);
+    expect(await swarm.client.status()).toMatchObject({ leader: "c2", tasks: { queued: 1 } });
+    await clock.advance(3 * deafMs);
+    heal();
+    await clock.advance(3 * deafMs);
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2", standbys: ["c1"] });
+  });
+
+  it("leads on when it is back before", async () => {
+    await swarm.startAnother("c2");
+    for (let time = 0; time < 3; time += 1) {
+      const heal = cutLeader();
+      await clock.advance(deafMs - limits.pulseMs);
+      heal();
+      await clock.advance(limits.pulseMs);
+    }
+    expect(await swarm.client.status()).toMatchObject({ term: 1, leader: "c1" });
+  });
+
+  it("counts no time in which its own loop stood still", async () => {
+    await swarm.startAnother("c2");
+    cutLeader();
+    await clock.advance(deafMs - limits.pulseMs);
+    clock.stall(limits.pulseLateMs + limits.pulseMs + 50);
+    await clock.advance(2 * limits.pulseMs);
+    expect(termOf()).toBe(1);
+  });
+
+  it("is not followed by one whom nobody can reach either", async () => {
+    await swarm.startAnother("c2");
+    const other = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
+    swarm.hub.cut(other);
+    const heal = cutLeader();
+    await clock.advance(5 * deafMs);
+    expect(swarm.watched.settled()).toMatchObject({ lastEventType: "TermEnded", state: { term: 1 } });
+    heal();
+    await clock.advance(silenceMsMax + 2 * limits.pulseMs);
+    expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c1" });
+  });
+});
+
+it("whose server was away leads on, though the journal is back before its connection is", async () => {
+  const heal = cutLeader();
+  journal.setCutOff(true);
+  await clock.advance(5 * deafMs);
+  journal.setCutOff(false);
+  await clock.advance(limits.reconnectMsMax);
+  heal();
+  await clock.advance(deafMs);
+  expect(await swarm.client.status()).toMatchObject({ term: 1, leader: "c1" });
+});
+
+it("leads on where nobody else can", async () => {
+  Object.assign(journal, { sharable: false });
+  cutLeader();
+  await clock.advance(5 * deafMs);
+  expect(termOf()).toBe(1);
+  expect(swarm.watched.replay.lastEventType).not.toBe("TermEnded");
 });

@@ -2,6 +2,7 @@
 
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
 import { snapshotterHere } from "../../coordinator/snapshotter.ts";
+import { timingOf } from "../../coordinator/timing.ts";
 import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
@@ -12,6 +13,8 @@ import type { CoordinatorCharacter } from "./workload.ts";
 
 /** How long it takes to be started again after it ended of its own accord, ms. */
 const RESTART_MS = 1_000;
+/** A fast monotonic clock's share of true time, at least. */
+const FAST_SHARE = 0.98;
 
 export class CoordinatorParty {
   readonly id: string;
@@ -24,6 +27,10 @@ export class CoordinatorParty {
   #coordinator: Coordinator | undefined;
   #isLeading = false;
   #ledTerm = 0;
+  /** Since when its connection to agents and clients is away, virtual ms. */
+  #awayFromMs: number | undefined;
+  /** For how long it was at most, in the term that it leads. */
+  #awayMs = 0;
   #restartMs = RESTART_MS;
   #isEnding = false;
 
@@ -67,6 +74,8 @@ export class CoordinatorParty {
     this.#journal = journal;
     this.#restartMs = RESTART_MS;
     const transport = this.#habitat.newConnection(this.id, life);
+    this.#awayFromMs = undefined;
+    transport.onStatus((status) => this.#noteStatus(status === "connected"));
     const { clock, random } = life;
     const snapshotter = snapshotterHere({ journal, snapshots, clock, logger });
     const { everyEvents, retention, leaderTimeoutMs } = this.#character;
@@ -122,12 +131,26 @@ export class CoordinatorParty {
 
   #led(term: number): void {
     this.#ledTerm = term;
+    this.#awayMs = 0;
   }
 
-  /** Nobody gives up a term but to a higher one. */
+  #noteStatus(isConnected: boolean): void {
+    const { nowMs } = this.#habitat.engine;
+    if (this.#awayFromMs !== undefined) this.#awayMs = Math.max(this.#awayMs, nowMs - this.#awayFromMs);
+    this.#awayFromMs = isConnected ? undefined : (this.#awayFromMs ?? nowMs);
+  }
+
+  /** Nobody gives up a term but to a higher one; or, by its own last word in it, one whom nobody could reach for so
+   *  long. */
   #requireReason(): void {
     const { term } = this.#truth.readOn();
-    if (this.#truth.isWhole && term <= this.#ledTerm)
+    if (!this.#truth.isWhole || term > this.#ledTerm) return;
+    this.#noteStatus(this.#awayFromMs === undefined);
+    const { deafMs } = timingOf(this.#character.leaderTimeoutMs);
+    const wasDeaf = this.#awayMs >= deafMs * FAST_SHARE;
+    if (this.#truth.lastEventType === "TermEnded" && wasDeaf)
+      this.#habitat.occurrences.note("deaf-leader-stepped-down");
+    else
       this.#habitat.found(
         "leaders-lead-on",
         `${this.id} gave up term ${this.#ledTerm}, and no other has begun`,

@@ -61,6 +61,11 @@ export class JournalTruth {
     return this.#replay.state;
   }
 
+  /** Of the last batch. */
+  get lastEventType(): EventType | undefined {
+    return this.#replay.lastEventType;
+  }
+
   get position(): ChainPosition {
     return this.#replay.position;
   }

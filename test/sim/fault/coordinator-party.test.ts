@@ -23,12 +23,13 @@ let habitat: Habitat;
 let truth: JournalTruth;
 let parties: readonly CoordinatorParty[];
 
-/** @param isBlind whoever asks reads the journal of the first term, and nothing behind it */
-function setUp({ isBlind = false } = {}): void {
+/** @param isBlind whoever asks reads the journal of the first term, and nothing behind it
+ *  @param lastEventType …and that it ends so */
+function setUp({ isBlind = false, lastEventType = "TermRenewed" } = {}): void {
   habitat = new Habitat(new SeededRandom("test"));
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
-  const first = { readOn: () => ({ term: 1 }), isWhole: true } as unknown as JournalTruth;
+  const first = { readOn: () => ({ term: 1 }), isWhole: true, lastEventType } as unknown as JournalTruth;
   parties = ["c1", "c2"].map(
     (id) =>
       new CoordinatorParty(
@@ -83,6 +84,39 @@ it.each([
   await run(20_000, () => !deposed.isLeading);
   expect(deposed.isLeading).toBe(false);
   expect(habitat.findings.map(({ check }) => check)).toEqual(findings);
+});
+
+/** Its connection breaks, and its journal's does not. */
+async function disconnect({ id }: CoordinatorParty, forMs: number): Promise<void> {
+  const link = habitat.linkOf(id);
+  link.isDown = true;
+  habitat.disconnect(id);
+  await run(forMs);
+  link.isDown = false;
+}
+
+it("a leader that nobody could reach for long may end its term", async () => {
+  setUp();
+  const deaf = await elect();
+  await disconnect(deaf, 5_000);
+  expect([deaf.isLeading, truth.state.term]).toEqual([false, 2]);
+  expect(habitat.findings).toEqual([]);
+  expect(habitat.occurrences.counts()).toMatchObject({ "deaf-leader-stepped-down": 1 });
+});
+
+it.each([
+  ["was away for less", 2_000, "TermEnded"],
+  ["did not say so in the journal", 5_000, "TermRenewed"],
+])("a leader that gives up its term is found where it %s", async (_, awayMs, lastEventType) => {
+  setUp({ isBlind: true, lastEventType });
+  const leader = await elect();
+  await disconnect(leader, awayMs);
+  if (leader.isLeading) await run(3_000);
+  if (leader.isLeading) await depose(leader);
+  habitat.linkOf(`${leader.id}/journal`).set("up", undefined);
+  habitat.linkOf(`${leader.id}/journal`).set("down", undefined);
+  await run(20_000, () => !leader.isLeading);
+  expect(habitat.findings.map(({ check }) => check)).toEqual(["leaders-lead-on"]);
 });
 
 it("one that halts is found", async () => {
