@@ -170,7 +170,8 @@ function loadedState(tasks: number): SwarmState {
 async function writeSnapshotOf(state: SwarmState, seq: number, store: SnapshotStore): Promise<number> {
   const since = performance.now();
   const position = { idx: state.idx, term: state.term, hash: "bench", journal: journalId, seq };
-  const folded = { state, position, lastEventType: undefined, places: new BatchPlaces(), deadRecords: 0 };
+  const unmarked = { lastEventType: undefined, deadRecords: 0, alienRecords: undefined };
+  const folded = { state, position, places: new BatchPlaces(), ...unmarked };
   const { chunks } = await snapshotNow(folded, { store, clock: systemClock, logger });
   console.log(`  written and read back in ${((performance.now() - since) / 1_000).toFixed(2)} s`);
   return chunks.reduce((sum, [, size]) => sum + size, 0);

@@ -513,6 +513,11 @@ export const limits = {
   /** A server that keeps a stream beats each second; one that its leader has not heard for so long is told as away. The
    *  leader itself calls it so after 10 s, and gives up its lead after some more. */
   replicaSilentMs: 5_000,
+  /** Records that everybody skips are told of in the log so often, with how many there were. */
+  deadRecordsQuietMs: 60_000,
+  /** A record in the journal that no coordinator wrote is warned of for so long after it was met: by then somebody
+   *  has looked, and most likely knows who wrote it. */
+  alienRecordShownMs: 24 * 3_600_000,
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 

@@ -14,6 +14,7 @@ import { swarmId } from "../ids.ts";
 import { inspectNatsStreams, openNatsJournal } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import type { Check } from "./doctor-check.ts";
 import { checkJournalFolder } from "./doctor-journal.ts";
@@ -236,6 +237,7 @@ async function* checkSwarm(
       : checkLeader(status);
     if (!isStale) yield checkClock(status, broker);
     yield checkDurability(status.journal);
+    yield* checkWriters(status);
     yield checkSnapshots(status);
     return true;
   } catch (error) {
@@ -327,11 +329,25 @@ function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
   return { name: "snapshots", status: "ok", found: `${newest}; ${audit}` };
 }
 
+/** Who else wrote into the journal. Nothing where nobody did. */
+function* checkWriters({ at, swarm, journal: { alienRecords } }: StatusResponse): Generator<Check> {
+  if (alienRecords === undefined) return;
+  const name = "writers";
+  const { count, lastAt } = alienRecords;
+  const agoMs = Math.max(0, at - lastAt);
+  const found = `${counted(count, "record")} in the journal that no coordinator of it wrote, the last ${duration(agoMs)} ago; everybody skips them`;
+  if (agoMs > limits.alienRecordShownMs) return yield { name, status: "ok", found };
+  const { journal } = subjectsOf(swarmId(swarm));
+  const advice = `find out who publishes on \`${journal}\`, and let the server's permissions allow that to coordinators alone: many such records a second slow the swarm down, and take its journal's room`;
+  yield { name, status: "warn", found, advice };
+}
+
 function checkDurability(
-  journal: Pick<StatusResponse["journal"], "durability" | "sentence" | "deadRecords">,
+  journal: Pick<StatusResponse["journal"], "durability" | "sentence" | "deadRecords" | "alienRecords">,
 ): Check {
-  const { durability, sentence, deadRecords } = journal;
-  const dead = deadRecords === 0 ? "" : `; ${counted(deadRecords, "dead record")}`;
+  const { durability, sentence, deadRecords, alienRecords } = journal;
+  const leftBehind = deadRecords - (alienRecords?.count ?? 0);
+  const dead = leftBehind === 0 ? "" : `; ${counted(leftBehind, "dead record")}`;
   const found = `${durability}${dead}. ${sentence}`;
   if (durability !== "memory") return { name: "durability", status: "ok", found };
   return {

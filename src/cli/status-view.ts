@@ -59,7 +59,9 @@ function summary(
   { colors }: View,
 ): string {
   const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
-  const dead = journal.deadRecords === 0 ? "" : `, ${counted(journal.deadRecords, "dead record")}`;
+  const alienRecords = recentAliens(journal, at);
+  const leftBehind = journal.deadRecords - (alienRecords?.count ?? 0);
+  const dead = leftBehind === 0 ? "" : `, ${counted(leftBehind, "dead record")}`;
   const lines = [
     ["swarm", `${colors.bold(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`],
     ["leader", `${leader === "" ? colors.yellow("none") : printable(leader)}, term ${term}`],
@@ -72,6 +74,7 @@ function summary(
   const shortage = shortageText(journal);
   if (shortage !== undefined)
     lines.push(["", colors.yellow(`${shortage}: \`waggle doctor\` says what to do`)]);
+  if (alienRecords !== undefined) lines.push(["", colors.yellow(alienText(alienRecords))]);
   if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
   const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
   if (pausedProjects.length > 0)
@@ -88,6 +91,17 @@ function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStal
   if (snapshot === undefined) return isStale ? `kept ${from}` : `kept ${from}; no snapshot yet`;
   const { idx, at, bytes } = snapshot;
   return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTimeOfDay(at)}, ${formatBytes(bytes)}`;
+}
+
+/** Those of somebody who may well write more. */
+function recentAliens({ alienRecords }: StatusResponse["journal"], at: number) {
+  const isRecent = at - (alienRecords?.lastAt ?? 0) <= limits.alienRecordShownMs;
+  return isRecent ? alienRecords : undefined;
+}
+
+function alienText({ count, lastAt }: NonNullable<StatusResponse["journal"]["alienRecords"]>): string {
+  const records = `${counted(count, "record")} of somebody else`;
+  return `${records} in the journal, the last at ${formatTimeOfDay(lastAt)}: \`waggle doctor\` says what to do`;
 }
 
 /** What a journal that has little room left means for who asks. */

@@ -22,7 +22,7 @@ import type { Manifest } from "../journal/snapshot/manifest.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { Announcements } from "./announcements.ts";
 import { Committer, type PendingBatch, type Stored } from "./committer.ts";
-import { tellDead } from "./dead-records.ts";
+import type { DeadRecordLog } from "./dead-records.ts";
 import { Embargo } from "./embargo.ts";
 import { type Held, InFlight } from "./in-flight.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
@@ -46,6 +46,7 @@ export interface CommitsDeps {
   readonly announcements: Announcements;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly deadLog: DeadRecordLog;
 }
 
 /** What is asked of the leader whose turns are committed, and what it is told. */
@@ -247,8 +248,8 @@ export class Commits {
   }
 
   #sawDead(record: JournalRecord, reason: DeadReason): void {
-    this.#replay.deadRecords += 1;
-    tellDead(this.#deps.logger, record, reason);
+    this.#replay.countDead(reason);
+    this.#deps.deadLog.tell(record, reason);
   }
 
   /** Another batch stands where one of ours was acknowledged. Where nobody answers, the next look finds it again. */

@@ -29,6 +29,7 @@ import { Announcer } from "./announcer.ts";
 import { Campaign, type Victory } from "./campaign.ts";
 import { CampaignRoom } from "./campaign-room.ts";
 import type { Compaction } from "./compactor.ts";
+import { DeadRecordLog } from "./dead-records.ts";
 import { Follower } from "./follower.ts";
 import { JournalRoom } from "./journal-room.ts";
 import { JournalWatch } from "./journal-watch.ts";
@@ -102,6 +103,7 @@ class RunningCoordinator implements Coordinator {
   readonly #announcer: Announcer;
   readonly #readable: ReadableSnapshots;
   readonly #watch: JournalWatch;
+  readonly #deadLog: DeadRecordLog;
   readonly #follower: Follower;
   #campaign: Campaign | undefined;
   #campaignRoom: CampaignRoom | undefined;
@@ -128,9 +130,11 @@ class RunningCoordinator implements Coordinator {
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
     this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options.logger);
+    this.#deadLog = new DeadRecordLog(options);
     this.#follower = new Follower(
       {
         ...options,
+        deadLog: this.#deadLog,
         snapshots: options.compaction?.snapshots,
         readable: this.#readable,
         announcer: this.#announcer,
@@ -298,6 +302,7 @@ class RunningCoordinator implements Coordinator {
       recent,
       foundSnapshots,
       readable: this.#readable,
+      deadLog: this.#deadLog,
       announcements: this.#announcements,
       timing: this.#timing,
       standbys: () => this.#standbys,
@@ -394,6 +399,7 @@ class RunningCoordinator implements Coordinator {
     this.#campaign?.abandon();
     this.#endCampaign();
     this.#watch.stop();
+    this.#deadLog.stop();
     this.#cancelBeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     if (error === undefined) {

@@ -26,7 +26,7 @@ import type { Announcements } from "./announcements.ts";
 import type { Announcer } from "./announcer.ts";
 import { type BeginAnewDeps, isOvertaken, mayBeginAnew } from "./begin-anew.ts";
 import { catchUp } from "./catch-up.ts";
-import { tellDead } from "./dead-records.ts";
+import type { DeadRecordLog } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
 import { goOnBehind } from "./lost-end.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
@@ -46,6 +46,7 @@ export interface FollowerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly deadLog: DeadRecordLog;
   /** Of the terms that this coordinator leads. */
   readonly timing: Timing;
 }
@@ -159,7 +160,7 @@ export class Follower {
   take(record: JournalRecord): Verdict {
     const verdict = this.#fold(record);
     this.time.read(this.#replay.state.at, this.#deps.clock.monotonicMs());
-    if (verdict.kind === "dead") tellDead(this.#deps.logger, record, verdict.reason);
+    if (verdict.kind === "dead") this.#deps.deadLog.tell(record, verdict.reason);
     else
       for (const event of verdict.batch.events)
         if (event.type === "AuditTrimmed") this.#sawTrimmed(event.reason);

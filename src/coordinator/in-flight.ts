@@ -80,9 +80,9 @@ export class InFlight {
 
   /** The journal up to the newest batch, to go on behind the record `seq`. */
   folded(seq: number): Folded {
-    const { state, places, deadRecords } = this.#replay;
+    const { state, places, deadRecords, alienRecords } = this.#replay;
     const position = { ...this.#tail, seq };
-    return { state, position, lastEventType: this.#lastEventType, places, deadRecords };
+    return { state, position, lastEventType: this.#lastEventType, places, deadRecords, alienRecords };
   }
 }
 

@@ -42,6 +42,7 @@ import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
 import { Commits } from "./commits.ts";
 import { type Compaction, type CompactionStatus, Compactor } from "./compactor.ts";
+import type { DeadRecordLog } from "./dead-records.ts";
 import { DueTimer } from "./due-timer.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import { HandOver } from "./hand-over.ts";
@@ -76,6 +77,7 @@ export interface LeaderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly deadLog: DeadRecordLog;
   /** Of the other coordinators. */
   readonly announcements: Announcements;
   /** Ids of the coordinators that stand by, as far as they were heard lately. */

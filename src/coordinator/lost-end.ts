@@ -30,8 +30,9 @@ export async function goOnBehind(
   { journal, snapshots, clock, logger }: LostEndDeps,
 ): Promise<void> {
   if (snapshots === undefined || !(await isOnLine(journal, folded, lastSeq))) throw lost;
-  const { state, position, lastEventType, places, deadRecords } = folded;
-  const behind = { state, position: { ...position, seq: lastSeq }, lastEventType, places, deadRecords };
+  const { state, position, lastEventType, places, deadRecords, alienRecords } = folded;
+  const end = { ...position, seq: lastSeq };
+  const behind = { state, position: end, lastEventType, places, deadRecords, alienRecords };
   await snapshotNow(behind, { store: snapshots, clock, logger });
   logger.error(
     { err: lost, idx: position.idx, lastSeq },

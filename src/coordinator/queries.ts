@@ -176,6 +176,7 @@ export class Queries {
       bytes: usage.bytes,
       ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
       deadRecords: replay.deadRecords,
+      ...(replay.alienRecords === undefined ? {} : { alienRecords: replay.alienRecords }),
       auditFirstIdx: replay.state.auditFirstIdx,
       ...(newest === undefined ? {} : { snapshot: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
       ...(failure === undefined ? {} : { snapshotFailure: failure }),

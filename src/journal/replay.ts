@@ -13,7 +13,7 @@ import type { EventType } from "../core/event.ts";
 import { passTo } from "../core/journal-time.ts";
 import { emptyState, type SwarmState } from "../core/state.ts";
 import { JournalDamagedError } from "../errors.ts";
-import { type BatchIndex, batchIndex, type Term } from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { type Batch, decodeBatch, hashOf } from "./batch.ts";
 import { BatchPlaces } from "./batch-places.ts";
@@ -41,6 +41,18 @@ export type Verdict =
   | { readonly kind: "dead"; readonly reason: DeadReason };
 export type DeadReason = "alien" | "other-journal" | "broken-chain" | "lower-term" | "no-term-start";
 
+/** Records that no coordinator of this journal wrote: somebody else may. */
+export interface AlienRecords {
+  readonly count: number;
+  /** Journal time of the batch before the last of them. */
+  readonly lastAt: Instant;
+}
+
+/** Whether no coordinator of this journal wrote it; else a former leader left it behind. */
+export function isAlien(reason: DeadReason): boolean {
+  return reason === "alien" || reason === "other-journal";
+}
+
 /** Why a batch is not the one that follows `tail`, or undefined when it is. Everybody asks this one function. */
 export function deathOf(batch: Batch, tail: ChainTail): DeadReason | undefined {
   if (tail.journal !== "" && batch.journal !== tail.journal) return "other-journal";
@@ -60,6 +72,8 @@ export interface Folded {
   readonly places: BatchPlaces;
   /** Records ever found dead. */
   readonly deadRecords: number;
+  /** Those of them that are alien; undefined while there was none. */
+  readonly alienRecords: AlienRecords | undefined;
 }
 
 /** What was read since a replay began. */
@@ -76,6 +90,7 @@ export class Replay implements Folded {
   readonly places: BatchPlaces;
   lastEventType: EventType | undefined;
   deadRecords: number;
+  alienRecords: AlienRecords | undefined;
   /** Where a record was met that does not continue what was read, and is of a later term, whose first one always
    *  does, or further on than what a leader has in flight: the line went on behind batches that are missing here.
    *  Nobody leads from there. */
@@ -93,6 +108,7 @@ export class Replay implements Folded {
     this.places = from?.places ?? new BatchPlaces();
     this.lastEventType = from?.lastEventType;
     this.deadRecords = from?.deadRecords ?? 0;
+    this.alienRecords = from?.alienRecords;
     this.#fromIdx = this.state.idx;
     this.#seq = from?.position.seq ?? 0;
     this.#hash = from?.position.hash ?? "";
@@ -121,13 +137,20 @@ export class Replay implements Folded {
     const batch = decodeBatch(record.bytes);
     const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
     if (batch === undefined || dead !== undefined) {
-      this.deadRecords += 1;
+      this.countDead(dead ?? "alien");
       if (batch !== undefined && dead === "broken-chain" && this.#isBehindMore(batch))
         this.strayedAtSeq ??= record.seq;
       return { kind: "dead", reason: dead ?? "alien" };
     }
     this.#apply(batch, record);
     return { kind: "applied", batch };
+  }
+
+  /** Of a record that somebody else found dead. */
+  countDead(reason: DeadReason): void {
+    this.deadRecords += 1;
+    if (isAlien(reason))
+      this.alienRecords = { count: (this.alienRecords?.count ?? 0) + 1, lastAt: this.state.at };
   }
 
   #isBehindMore({ term, idx }: Batch): boolean {

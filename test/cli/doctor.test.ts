@@ -199,6 +199,30 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       }
     });
 
+    it("warns of who else writes into the journal, and says who may not", async () => {
+      const workplace = await Workplace.make();
+      try {
+        const up = workplace.start("up", "--nats", server.url);
+        await up.says("leading");
+        expect((await doctor(server.url)).of("writers")).toEqual([]);
+        for (let count = 0; count < 3; count += 1) connection.publish(subjectsOf(swarm).journal, "not ours");
+        const { code, of, advice } = await until(
+          () => doctor(server.url),
+          ({ of }) => of("writers").some((found) => found.includes("3 records")),
+        );
+        expect(code).toBe(0);
+        expect(of("writers")).toEqual([
+          expect.stringMatching(/^warn 3 records in the journal that no coordinator/),
+        ]);
+        expect(advice).toContain(`\`${subjectsOf(swarm).journal}\``);
+        expect(of("durability")[0]).not.toContain("dead record");
+        const status = await workplace.run("status", "--nats", server.url);
+        expect(status.stdout).toContain("3 records of somebody else in the journal");
+      } finally {
+        await workplace.clear();
+      }
+    });
+
     it("knows a leader that its full journal keeps from answering", async () => {
       const workplace = await Workplace.make();
       try {

@@ -6,6 +6,7 @@ import { Output } from "../../src/cli/output.ts";
 import { renderStatus } from "../../src/cli/status-view.ts";
 import { renderStory } from "../../src/cli/task-view.ts";
 import type { TaskExplanation, TaskStory } from "../../src/client/task-stories.ts";
+import { limits } from "../../src/limits.ts";
 import type { TaskWait } from "../../src/protocol/explain-schemas.ts";
 import type { StatusResponse } from "../../src/protocol/schemas.ts";
 import { aShell } from "./shell.ts";
@@ -68,6 +69,22 @@ const told = (story: TaskStory, wait?: TaskWait) => renderStory("t", { story, wa
 
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
+
+  it("says who else wrote into the journal, apart from what leaders left behind", () => {
+    const status = aStatus(agents);
+    const deadRecords = (count: number, alienRecords?: { count: number; lastAt: number }) => {
+      const journal = { ...status.journal, deadRecords: count, alienRecords };
+      const answer = { ...status, at: limits.alienRecordShownMs, journal } as StatusResponse;
+      return renderStatus(answer, { ...view, showsOffline: false });
+    };
+    expect(deadRecords(2)).toMatch(/journal .* 2 dead records/);
+    expect(deadRecords(2)).not.toContain("somebody else");
+    const both = deadRecords(1_005, { count: 1_004, lastAt: 0 });
+    expect(both).toMatch(/journal .* 1 dead record$/m);
+    expect(both).toMatch(/1,004 records of somebody else in the journal, the last at .*`waggle doctor`/);
+    expect(deadRecords(3, { count: 3, lastAt: 0 })).not.toContain("dead record");
+    expect(deadRecords(3, { count: 3, lastAt: -1 })).toMatch(/journal .* 3 dead records$/m);
+  });
 
   it("says what is wrong with snapshots", () => {
     const status = aStatus(agents);

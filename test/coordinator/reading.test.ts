@@ -134,7 +134,10 @@ describe("the journal", () => {
     const { batches, last } = await page({ from: 1 });
     expect(last).toBe(3);
     expect(batches.map(({ idx }: { idx: number }) => idx)).toEqual([1, 2, 3]);
-    expect((await swarm.client.status()).journal).toMatchObject({ deadRecords: 1 });
+    expect((await swarm.client.status()).journal).toMatchObject({
+      deadRecords: 1,
+      alienRecords: { count: 1, lastAt: expect.any(Number) },
+    });
     const outcome = await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t2"] });
     expect(outcome.answers).toMatchObject([{ ok: true }]);
     const awaited = await swarm.client.ask(subjects.project("default", "await"), {

@@ -27,7 +27,13 @@ function following(tail: Pick<ChainTail, "idx" | "hash">, of: number): Uint8Arra
 }
 
 function saved(position: Partial<ChainPosition>, runs: readonly Run[] = []): Manifest {
-  const rest = { at: instant(1), lastEventType: undefined, deadRecords: 0, chunks: [] };
+  const rest = {
+    at: instant(1),
+    lastEventType: undefined,
+    deadRecords: 0,
+    alienRecords: undefined,
+    chunks: [],
+  };
   return { ...rest, position: { ...own, seq: 1, ...position }, runs };
 }
 

@@ -8,7 +8,7 @@ import { snapshotVersion } from "../../core/snapshot/swarm.ts";
 import type { Instant } from "../../ids.ts";
 import { hashOf, isCount } from "../batch.ts";
 import type { Run } from "../batch-places.ts";
-import type { ChainPosition } from "../replay.ts";
+import type { AlienRecords, ChainPosition } from "../replay.ts";
 
 /** A part of the lines of a snapshot: `bytes` bytes at a place of the store, with their `hashOf`. */
 export type ChunkRef = readonly [place: number, bytes: number, hash: string];
@@ -24,6 +24,7 @@ export interface Manifest {
   /** Where batches stand (batch-places.ts). */
   readonly runs: readonly Run[];
   readonly deadRecords: number;
+  readonly alienRecords: AlienRecords | undefined;
   readonly chunks: readonly ChunkRef[];
 }
 
@@ -70,6 +71,10 @@ function readManifest(fields: Fields): Manifest {
     lastEventType: fields.optionalText<EventType>("lastEventType"),
     runs: fields.list("runs").map((run) => readTriple<Run>(run, isRun, "runs")),
     deadRecords: fields.whole("deadRecords"),
+    alienRecords: fields.optionalWithin("alienRecords", (of) => ({
+      count: of.whole("count", { min: 1 }),
+      lastAt: of.whole<Instant>("lastAt"),
+    })),
     chunks: fields.list("chunks").map((chunk) => readTriple<ChunkRef>(chunk, isChunkRef, "chunks")),
   };
   fields.end();

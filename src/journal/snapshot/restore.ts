@@ -159,7 +159,7 @@ async function readOrPassOver(manifest: Manifest, deps: ReadDeps): Promise<Repla
 }
 
 async function readSnapshot(manifest: Manifest, { snapshots, clock }: ReadDeps): Promise<Replay> {
-  const { position, at, lastEventType, runs, deadRecords, chunks } = manifest;
+  const { position, at, lastEventType, runs, deadRecords, alienRecords, chunks } = manifest;
   const slices = new Slices(clock, limits.snapshotSliceMs);
   const decoder = new StateDecoder();
   const lines = new LineReader();
@@ -175,7 +175,8 @@ async function readSnapshot(manifest: Manifest, { snapshots, clock }: ReadDeps):
     throw new JournalDamagedError(
       `the snapshot of batch ${position.idx} holds the state of batch ${state.idx}`,
     );
-  return new Replay({ state, position, lastEventType, places: new BatchPlaces(runs), deadRecords });
+  const places = new BatchPlaces(runs);
+  return new Replay({ state, position, lastEventType, places, deadRecords, alienRecords });
 }
 
 async function built(building: Generator<undefined, SwarmState>, slices: Slices): Promise<SwarmState> {

@@ -44,10 +44,10 @@ export async function writeSnapshot(
   deps: WriteDeps,
   instead: () => Promise<Manifest | undefined> = async () => undefined,
 ): Promise<Manifest> {
-  const { state, position, lastEventType, places, deadRecords } = folded;
+  const { state, position, lastEventType, places, deadRecords, alienRecords } = folded;
   assert(position.idx >= 1 && state.idx === position.idx, "a snapshot is of batches that were applied");
   // Beats may be applied while the lines are written: they change nothing but these.
-  const head = { position, at: state.at, lastEventType, runs: places.runs, deadRecords };
+  const head = { position, at: state.at, lastEventType, runs: places.runs, deadRecords, alienRecords };
   const chunks = await writeChunks(folded, deps);
   const other = await instead();
   if (other !== undefined) return other;

@@ -30,6 +30,7 @@ async function expectWhole(stored: StoredHistory): Promise<void> {
   expect(restarted.position).toEqual(whole.position);
   expect(restarted.lastEventType).toBe(whole.lastEventType);
   expect(restarted.deadRecords).toBe(whole.deadRecords);
+  expect(restarted.alienRecords).toEqual(whole.alienRecords);
   expect(restarted.places.runs).toEqual(whole.places.runs);
 }
 
