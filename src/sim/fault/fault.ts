@@ -33,6 +33,8 @@ export const faultKinds = {
   "tail-cut": "the journal loses its last records, which coordinators still hold",
   "left-behind": "a standby reads nothing, then the journal loses what it missed, and the leader crashes",
   hole: "the journal loses records within, which every coordinator has read",
+  "snapshot-rots":
+    "a chunk of the newest snapshot is no longer as it was written, and an older snapshot is whole",
   alien: "somebody else writes into the journal, once or on and on",
   "other-line": "a copy of the swarm, made from a backup, writes its next batch into the journal",
 } as const;

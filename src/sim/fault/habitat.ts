@@ -102,6 +102,10 @@ export class Habitat {
     return this.#streamOf("journal");
   }
 
+  get snapshotStream(): SimStream {
+    return this.#streamOf("snapshots");
+  }
+
   links(): Iterable<Link> {
     return this.#linkByName.values();
   }

@@ -251,6 +251,12 @@ export class SimStream {
     return this.#records.get(seq)?.bytes;
   }
 
+  /** What stands there under a subject, in order. */
+  under(subject: string): Uint8Array[] {
+    const records = [...this.#records.values()].filter((record) => record.subject === subject);
+    return records.map(({ bytes }) => bytes);
+  }
+
   takes(subject: string): boolean {
     return this.#subjects.some(
       (pattern) => pattern === subject || (pattern.endsWith(">") && subject.startsWith(pattern.slice(0, -1))),
@@ -270,6 +276,16 @@ export class SimStream {
   /** Records within are lost, and the stream goes on behind them. */
   loseMiddle(fromSeq: number, count: number): void {
     for (let seq = fromSeq; seq < fromSeq + count && seq < this.#lastSeq; seq += 1) this.#drop(seq);
+  }
+
+  /** A bit of a record flips. */
+  rot(seq: number): void {
+    const record = this.#records.get(seq);
+    if (record === undefined) return;
+    const bytes = record.bytes.slice();
+    const at = Math.floor(bytes.length / 2);
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    this.#records.set(seq, { ...record, bytes });
   }
 
   /** Somebody else's record: any client of a server without permissions can do that. */

@@ -43,6 +43,8 @@ export interface Victims {
   isBystander(party: string): boolean;
   /** Records before the last one are lost, up to so many. */
   makeHole(count: number): void;
+  /** The newest snapshot can no longer be read, where an older one can. */
+  rotSnapshot(): void;
   /** The journal's stream takes no more than so many bytes from now on, or than it holds. */
   boundJournal(bytes: number): void;
   /** Whoever reads must ask anew. */
@@ -136,6 +138,8 @@ export class Nemesis {
         return this.#victims.cutTail(fault.count ?? 1);
       case "hole":
         return this.#victims.makeHole(fault.count ?? 1);
+      case "snapshot-rots":
+        return this.#victims.rotSnapshot();
       case "bound":
         return this.#victims.boundJournal(fault.bytes ?? 1);
       case "server-restart":

@@ -5,9 +5,10 @@
 // that ends, and a pulse at most T/12.
 //
 //   a leader crashed      the standby's silence, T to 1⅓ T since the last record that it read, and a pulse until it
-//   → TermStarted         looks; then it reads where the journal ends and appends. Nobody is waited for: the dead
-//                         leader announced nothing that the journal lacks; of two elections one is taken. A journal
-//                         that is full takes a second silence, and is not judged.
+//   → TermStarted         looks; it listens for T/20 to what the others say when asked, reads where the journal
+//                         ends, and appends. Nobody else is waited for: the dead leader announced nothing that the
+//                         journal lacks; of two elections one is taken. A journal that is full takes a second
+//                         silence, and is not judged.
 //   a leader was stopped  it appends TermEnded, and whoever reads that campaigns at once: 200 ms
 //   → TermStarted         (docs/failure-modes.md)
 //   an agent crashed      H since its last message, and a pulse until the leader looks. Its attempts are closed in the
@@ -32,8 +33,8 @@ const HAND_OVER_MS = 200;
 
 /** From a leader's crash until the next term stands in the journal, at most, ms. @param timeoutMs T */
 export function newTermWithinMs(timeoutMs: number): number {
-  const { silenceMsMax, pulseMs } = timingOf(timeoutMs);
-  return (silenceMsMax + pulseMs) * SLOW_MAX + WAYS_MS;
+  const { silenceMsMax, pulseMs, askMs } = timingOf(timeoutMs);
+  return (silenceMsMax + pulseMs + askMs) * SLOW_MAX + WAYS_MS;
 }
 
 /** From an agent's last message until the journal counts it as lost, its attempts are closed and others opened, at

@@ -185,6 +185,7 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
         ? { kind, forMs: 0 }
         : { kind, forMs: 2_000 + random.exponential(8_000), ms: 10 + random.exponential(400) };
     case "other-line":
+    case "snapshot-rots":
       return { kind, forMs: 0 };
     case "hole":
     case "tail-cut":

@@ -4,6 +4,8 @@
 import type { OpenAttempt } from "../../core/state.ts";
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
+import { type ChunkRef, decodeManifest, type Manifest } from "../../journal/snapshot/manifest.ts";
+import { subjectsOf } from "../../protocol/subjects.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { ClientParty } from "./client-party.ts";
 import type { CoordinatorParty } from "./coordinator-party.ts";
@@ -29,6 +31,7 @@ const SKEW_MS_MAX = 72 * 3_600_000;
 const STARTING_MS = 3_000;
 /** A leader that ended with the journal's end is started again after so many T: another leads by then. */
 const RESTART_TIMEOUTS = 4;
+const NO_BYTES = new Uint8Array();
 
 export class SwarmVictims implements Victims {
   readonly #habitat: Habitat;
@@ -148,6 +151,18 @@ export class SwarmVictims implements Victims {
     this.#truth.lostMiddle(stream.lastSeq);
   }
 
+  /** Not the only one that can be read of those that stand for what was purged: what goes then is gone. */
+  rotSnapshot(): void {
+    const { stream, snapshotStream, occurrences } = this.#habitat;
+    const [newest, older] = this.#wholeSnapshots().filter(
+      ({ position }) => position.seq >= stream.firstSeq - 1 && position.idx <= this.#truth.state.idx,
+    );
+    const [place] = newest?.chunks.at(-1) ?? [];
+    if (older === undefined || place === undefined) return;
+    snapshotStream.rot(place);
+    occurrences.note("snapshot-rotten");
+  }
+
   boundJournal(bytes: number): void {
     this.#habitat.stream.bound(bytes);
   }
@@ -172,6 +187,17 @@ export class SwarmVictims implements Victims {
     const prev = hashOf(Buffer.from("what stood there in the copy"));
     const header = { journal, term, idx: batchIndex(idx + 1), prev, at: this.#truth.state.at };
     this.#habitat.stream.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
+  }
+
+  /** Those of which every part is as it was written, the one that reaches furthest first. */
+  #wholeSnapshots(): Manifest[] {
+    const { snapshotStream, swarm } = this.#habitat;
+    const isWhole = ([place, , hash]: ChunkRef) => hashOf(snapshotStream.at(place) ?? NO_BYTES) === hash;
+    return snapshotStream
+      .under(subjectsOf(swarm).snapshotManifest)
+      .map(decodeManifest)
+      .filter(({ chunks }) => chunks.every(isWhole))
+      .toSorted((one, other) => other.position.idx - one.position.idx);
   }
 
   /** @returns how many were lost: no more than `holders` have read since they began, or began anew at a snapshot, who

@@ -58,6 +58,7 @@ async function whatHappens(fault: Fault) {
     loseMissed: tell("loseMissed"),
     makeHole: tell("makeHole"),
     boundJournal: tell("boundJournal"),
+    rotSnapshot: tell("rotSnapshot"),
     restartServer: tell("restartServer"),
   };
   new Nemesis(engine, victims).follow([fault]);

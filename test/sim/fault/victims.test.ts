@@ -1,6 +1,8 @@
 // What faults spare, so that no seed loses what nobody could bring back: and that they spare it no longer than that.
 
 import { beforeEach, describe, expect, it } from "vitest";
+import { decodeManifest } from "../../../src/journal/snapshot/manifest.ts";
+import { subjectsOf } from "../../../src/protocol/subjects.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
@@ -27,18 +29,19 @@ function setReach(party: string, condition: typeof lost | undefined): void {
     habitat.linkOf(`${party}/journal`).set(direction, condition);
 }
 
-beforeEach(async () => {
+async function begin({ everyEvents }: { everyEvents: number }): Promise<void> {
   habitat = new Habitat(new SeededRandom("victims"));
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
   parties = ["c1", "c2"].map(
-    (id) =>
-      new CoordinatorParty({ id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention }, habitat, truth),
+    (id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, everyEvents, retention }, habitat, truth),
   );
   victims = new SwarmVictims({ habitat, truth, coordinators: parties, agents: [], clients: [] });
   for (const party of parties) party.start();
   await run(10_000);
-});
+}
+
+beforeEach(() => begin({ everyEvents: 1_000 }));
 
 describe("the end of the journal", () => {
   it("is lost where all hold it, and comes back", async () => {
@@ -124,5 +127,39 @@ describe("while the end of the journal is lost", () => {
     await run(10_000, () => truth.isWhole);
     victims.crash("c1", 500);
     expect(lives()[0]).toBeUndefined();
+  });
+});
+
+describe("the newest snapshot", () => {
+  beforeEach(() => begin({ everyEvents: 20 }));
+
+  const rotten = () => habitat.occurrences.counts()["snapshot-rotten"] ?? 0;
+
+  it("rots while an older one can be read, which whoever starts begins at", async () => {
+    await run(20_000);
+    const manifests = habitat.snapshotStream.under(subjectsOf(habitat.swarm).snapshotManifest);
+    const [older] = manifests.slice(-2).map((bytes) => decodeManifest(bytes).position.seq);
+    habitat.stream.purge(older === undefined ? 0 : older + 1);
+    victims.rotSnapshot();
+    expect(rotten()).toBe(1);
+    for (const { id } of parties) victims.crash(id, 500);
+    await run(10_000);
+    expect(parties.some(({ isLeading }) => isLeading)).toBe(true);
+    expect(habitat.stream.firstSeq).toBeGreaterThan(1);
+    expect(habitat.findings).toEqual([]);
+  });
+
+  it("does not rot while it is the only one that can be read", async () => {
+    await run(20_000);
+    victims.rotSnapshot();
+    victims.rotSnapshot();
+    expect(rotten()).toBe(1);
+  });
+
+  it("does not rot while the journal was purged of what the older one leads to", async () => {
+    await run(20_000);
+    habitat.stream.purge(habitat.stream.lastSeq);
+    victims.rotSnapshot();
+    expect(rotten()).toBe(0);
   });
 });
