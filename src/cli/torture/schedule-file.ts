@@ -15,6 +15,7 @@ const faultSchema = z.strictObject({
   atMs: ms,
   forMs: ms,
   of: z.string().optional(),
+  parties: z.array(z.string()).min(1).optional(),
   share: z.number().gt(0).max(1).optional(),
   ms: z.number().optional(),
   direction: z.enum(["up", "down"]).optional(),
@@ -96,10 +97,10 @@ function why({ issues }: z.ZodError): string {
 function requireParties(request: SeedRequest): void {
   const { coordinators, agents, clients } = partiesOf(planOf(request).workload);
   const parties = new Set([LEADER, BUSY, ...coordinators, ...agents, ...clients]);
-  for (const { of } of request.schedule ?? ([] as Fault[])) {
-    const party = of?.split("/")[0];
-    if (party !== undefined && !parties.has(party))
-      throw new Error(`seed ${request.seed} has no party ${party}`);
+  for (const { of, parties: several = [] } of request.schedule ?? ([] as Fault[])) {
+    const struck = [...several, ...(of === undefined ? [] : [of])].map((party) => party.split("/")[0] ?? "");
+    const unknown = struck.find((party) => !parties.has(party));
+    if (unknown !== undefined) throw new Error(`seed ${request.seed} has no party ${unknown}`);
   }
   for (const { client } of request.deeds ?? [])
     if (!clients.includes(client)) throw new Error(`seed ${request.seed} has no client ${client}`);

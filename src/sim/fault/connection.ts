@@ -126,6 +126,11 @@ export class Connection implements Transport {
     if (this.#status !== "closed") this.#break("closed");
   }
 
+  /** Of every partition. */
+  get side(): string {
+    return this.#deps.link.side;
+  }
+
   /** The connection breaks, and is made again as soon as the link allows. */
   lose(): void {
     if (this.#status !== "connected") return;
@@ -160,7 +165,7 @@ export class Connection implements Transport {
     link.carry("up", () => {
       copies += 1;
       if (copies > 1 && message.reply !== undefined) this.onCopy?.(message);
-      const isHeard = server.route(message);
+      const isHeard = server.route(message, link.side);
       if (!isHeard && onNobody !== undefined) link.carry("down", onNobody, life);
     });
   }
@@ -234,6 +239,10 @@ class LiveSubscription implements Subscriber {
     this.interest = { pattern, queue, subscriber: this };
     this.#connection = connection;
     this.#handler = handler;
+  }
+
+  get side(): string {
+    return this.#connection.side;
   }
 
   deliver(message: Message): void {

@@ -8,9 +8,11 @@ export const faultKinds = {
   duplicate: "messages of one party arrive twice, the second up to 2 min later",
   reorder: "messages of one party overtake each other",
   cut: "one party hears nothing, or is not heard, and is not told",
+  partition:
+    "some parties hear only each other, and the others only the others; the journal is with the others",
   alone: "a coordinator reaches neither the journal nor its like, and all others",
   "out-of-touch": "an agent neither hears nor is heard for longer than H, and is not told",
-  clog: "nothing of one party arrives, then all of it does",
+  clog: "nothing of one party arrives, or of many that clog one after another, then all of it does, in another order",
   disconnect: "one party's connection breaks and cannot be made again",
   "server-restart": "every connection breaks, and the journal is away",
   crash: "a process ends where it stands and is started again",
@@ -48,6 +50,8 @@ export interface Fault {
   /** The party it happens to, `c1/journal` for a coordinator's way to the journal, `leader` for whoever leads when it
    *  begins, `busy` for the agent whose work may take longest then; absent: the server. */
   readonly of?: string;
+  /** Those that are cut off with each other, ≥ 1. */
+  readonly parties?: readonly string[];
   /** Of messages, appends or reads, in (0, 1]. */
   readonly share?: number;
   /** How late, how slow, how far, how often: ms. */
@@ -71,9 +75,21 @@ export function isFaultKind(name: string): name is FaultKind {
 }
 
 /** One line for people: `at 12.3 s for 4.0 s: pause c2`. */
-export function faultText({ kind, atMs, forMs, of, share, ms, direction, count, bytes }: Fault): string {
+export function faultText({
+  kind,
+  atMs,
+  forMs,
+  of,
+  parties = [],
+  share,
+  ms,
+  direction,
+  count,
+  bytes,
+}: Fault): string {
   const details = [
     of ?? "",
+    parties.join(" "),
     direction ?? "",
     share === undefined ? "" : `${Math.round(share * 100)} %`,
     ms === undefined ? "" : `${Math.round(ms)} ms`,

@@ -44,6 +44,8 @@ export class Link {
   #lastArrivalMs = 0;
   /** No connection can be made over it. */
   isDown = false;
+  /** Nothing passes to or from who is on another side; but the journal has its own ways. */
+  side = "";
   /** What coordinators tell each other does not pass. */
   isAlone = false;
 

@@ -89,7 +89,7 @@ export class Nemesis {
    *  count. */
   touchedMs(party: string, untilMs: number): number {
     const touching = this.#begun.filter(
-      (fault) => fault.kind !== "crash" && whoOf(fault) === party && fault.atMs <= untilMs,
+      (fault) => fault.kind !== "crash" && isAbout(fault, party) && fault.atMs <= untilMs,
     );
     return Math.max(Number.NEGATIVE_INFINITY, ...touching.map((fault) => Math.min(endOf(fault), untilMs)));
   }
@@ -151,6 +151,7 @@ export class Nemesis {
       case "reorder":
       case "cut":
       case "alone":
+      case "partition":
       case "out-of-touch":
       case "clog":
       case "disconnect":
@@ -189,6 +190,7 @@ export class Nemesis {
       const faults = [...this.#active]
         .filter((fault) => touches(fault, link.name))
         .map((fault) => asSeenBy(link.name, fault));
+      link.side = sideOf(link.name, this.#active);
       link.isAlone = faults.some(({ kind }) => kind === "alone");
       link.isDown = faults.some(({ kind }) => kind === "disconnect" || kind === "server-restart");
       link.set("up", conditionOf(faults, "up"));
@@ -221,14 +223,30 @@ const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
 /** Nothing passes, in the directions that they touch. */
 const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "disconnect", "out-of-touch", "left-behind"]);
 
+/** Where there are two sides, everybody is cut off from somebody. */
+function isAbout(fault: Fault, party: string): boolean {
+  return fault.kind === "partition" || whoOf(fault) === party;
+}
+
+/** Those hear each other who are on the same side of every partition. */
+function sideOf(link: string, active: Iterable<Fault>): string {
+  const partitions = [...active].filter(({ kind }) => kind === "partition");
+  return partitions.map(({ parties = [] }) => (parties.includes(link) ? "1" : "0")).join("");
+}
+
 function touches({ kind, of }: Fault, link: string): boolean {
+  if (kind === "partition") return true;
   if (kind === "alone") return link === of || link === journalOf(of);
   return kind === "server-restart" || (linkKinds.has(kind) && of === link);
 }
 
-/** To its way to the journal, that a coordinator is alone is a cut. */
+/** To a coordinator's way to the journal, that it is alone, or on the other side, is a cut. */
 function asSeenBy(link: string, fault: Fault): Fault {
-  return fault.kind === "alone" && link === journalOf(fault.of) ? { ...fault, kind: "cut" } : fault;
+  const { kind, of, parties = [] } = fault;
+  const isCut =
+    (kind === "alone" && link === journalOf(of)) ||
+    (kind === "partition" && parties.some((party) => link === journalOf(party)));
+  return isCut ? { ...fault, kind: "cut" } : fault;
 }
 
 /** A coordinator's way to the journal. */

@@ -4,6 +4,7 @@
 import { limits } from "../../limits.ts";
 import type { SeededRandom } from "../random.ts";
 import { BUSY, type Fault, type FaultKind, faultKinds, LEADER, STREAM_BYTES } from "./fault.ts";
+import { journalOf } from "./nemesis.ts";
 
 /** Who there is for faults to happen to. */
 export interface Parties {
@@ -14,6 +15,10 @@ export interface Parties {
 
 /** Mean time between two faults, ms: several are in effect at once now and then, and not always. */
 const GAP_MS = 2_500;
+/** Mean time between two times at which many ways clog at once, ms… */
+const SWIZZLE_MS = 60_000;
+/** …within this, one after another. */
+const SWIZZLE_BEGINS_MS = 2_000;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
 /** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults
@@ -49,6 +54,7 @@ export function drawSchedule(
   const schedule = (Object.keys(besides) as BesideFault[])
     .filter(isMet)
     .flatMap((kind) => drawBeside(random.split(kind), kind, { parties, untilMs }));
+  if (isMet("clog")) schedule.push(...drawSwizzles(random.split("swizzle"), { parties, untilMs }));
   if (kinds.length === 0) return inOrder(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
   let freshFromMs = 0;
@@ -84,6 +90,28 @@ function drawBeside(
     const forMs = Math.min(fault.forMs, untilMs - atMs);
     schedule.push({ ...fault, atMs: Math.round(atMs), forMs: Math.floor(forMs) });
   }
+}
+
+/** Many ways clog one after another, and are free again in another order. */
+function drawSwizzles(
+  random: SeededRandom,
+  { parties, untilMs }: { parties: Parties; untilMs: number },
+): Fault[] {
+  const schedule: Fault[] = [];
+  for (let atMs = QUIET_MS + random.exponential(SWIZZLE_MS); ; atMs += random.exponential(SWIZZLE_MS)) {
+    const fromMs = atMs + SWIZZLE_BEGINS_MS;
+    const untilMsOfAll = fromMs + 500 + random.exponential(4_000);
+    if (untilMsOfAll >= untilMs) return schedule;
+    for (const of of allLinks(parties).filter(() => random.chance(0.5))) {
+      const beginMs = Math.round(atMs + (fromMs - atMs) * random.fraction());
+      const endMs = Math.round(fromMs + (untilMsOfAll - fromMs) * random.fraction());
+      schedule.push({ kind: "clog", atMs: beginMs, forMs: endMs - beginMs, of });
+    }
+  }
+}
+
+function allLinks({ coordinators, agents, clients }: Parties): string[] {
+  return [...coordinators, ...coordinators.map(journalOf), ...agents, ...clients];
 }
 
 function drawFaultBeside(
@@ -160,6 +188,8 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
       return { kind, forMs, of: anyParty(random, parties), ms: 0.5 + random.exponential(8) };
     case "clock-jump":
       return { kind, forMs: 0, of: anyParty(random, parties), ms: aJump(random) };
+    case "partition":
+      return { kind, forMs: 1_000 + random.exponential(8_000), parties: aSide(random, parties) };
     case "twin":
       return { kind, forMs: 0, of: random.pick(parties.agents) };
     case "transfer":
@@ -205,6 +235,12 @@ function anyLink(random: SeededRandom, parties: Parties): string {
   const party = anyParty(random, parties);
   const isJournal = (party === LEADER || parties.coordinators.includes(party)) && random.chance(0.5);
   return isJournal ? `${party}/journal` : party;
+}
+
+/** Some of each, at least one. */
+function aSide(random: SeededRandom, { coordinators, agents, clients }: Parties): string[] {
+  const side = [...coordinators, ...agents, ...clients].filter(() => random.chance(0.4));
+  return side.length > 0 ? side : [random.pick(coordinators)];
 }
 
 function aShare(random: SeededRandom): number {

@@ -6,6 +6,8 @@ import type { Message } from "../../transport/transport.ts";
 
 /** A subscription as the server sees it. */
 export interface Subscriber {
+  /** Who is on another side of a partition is not there. */
+  readonly side: string;
   /** A message for it leaves the server. */
   deliver(message: Message): void;
 }
@@ -21,18 +23,20 @@ export class Server {
     this.#index.remove(interest);
   }
 
-  /** @returns whether anybody is subscribed */
-  route(message: Message): boolean {
+  /** @param side of who sends @returns whether anybody is subscribed there */
+  route(message: Message, side: string): boolean {
     const { each, groups } = this.#index.match(message.subject);
-    for (const subscriber of each) subscriber.deliver(message);
-    for (const group of groups) nextMember(group).deliver(message);
-    return each.length + groups.length > 0;
+    const receivers = each.filter((subscriber) => subscriber.side === side);
+    for (const group of groups) receivers.push(...nextMember(group, side));
+    for (const subscriber of receivers) subscriber.deliver(message);
+    return receivers.length > 0;
   }
 }
 
-function nextMember(group: QueueGroup<Subscriber>): Subscriber {
-  const member = group.members[group.turn.next % group.members.length];
-  group.turn.next += 1;
-  if (member === undefined) throw new RangeError("a queue group has members");
-  return member;
+/** @returns whose turn it is, or nobody where none of the group is on that side */
+function nextMember({ members, turn }: QueueGroup<Subscriber>, side: string): readonly Subscriber[] {
+  const there = members.filter((member) => member.side === side);
+  const at = turn.next % Math.max(1, there.length);
+  turn.next += 1;
+  return there.slice(at, at + 1);
 }

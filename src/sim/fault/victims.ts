@@ -154,11 +154,13 @@ export class SwarmVictims implements Victims {
   /** Not the only one that can be read of those that stand for what was purged: what goes then is gone. */
   rotSnapshot(): void {
     const { stream, snapshotStream, occurrences } = this.#habitat;
-    const [newest, older] = this.#wholeSnapshots().filter(
+    const [newest, ...older] = this.#wholeSnapshots().filter(
       ({ position }) => position.seq >= stream.firstSeq - 1 && position.idx <= this.#truth.state.idx,
     );
     const [place] = newest?.chunks.at(-1) ?? [];
-    if (older === undefined || place === undefined) return;
+    // A manifest may be stored twice: its copy has the same chunks.
+    const isOther = ({ chunks }: Manifest) => chunks.every(([other]) => other !== place);
+    if (place === undefined || !older.some(isOther)) return;
     snapshotStream.rot(place);
     occurrences.note("snapshot-rotten");
   }

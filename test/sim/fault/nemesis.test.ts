@@ -63,7 +63,11 @@ async function whatHappens(fault: Fault) {
   };
   new Nemesis(engine, victims).follow([fault]);
   await engine.run(fault.atMs + fault.forMs / 2, () => false);
-  const during = [...seen, ...links.filter(({ isAlone }) => isAlone).map(({ name }) => `${name} alone`)];
+  const during = [
+    ...seen,
+    ...links.filter(({ isAlone }) => isAlone).map(({ name }) => `${name} alone`),
+    ...links.filter(({ side }) => side !== "").map(({ name, side }) => `${name} on side ${side}`),
+  ];
   const before = seen.length;
   await engine.run(fault.atMs + 2 * fault.forMs + 1, () => false);
   return { during, after: seen.slice(before), links };
@@ -79,6 +83,7 @@ describe("a fault", () => {
       atMs: 10,
       forMs: 100,
       of,
+      parties: ["c1"],
       share: 0.5,
       ms: 50,
       count: 2,
@@ -92,6 +97,18 @@ describe("a fault", () => {
   it("of the leader is one of whoever leads when it begins", async () => {
     const { during } = await whatHappens({ kind: "pause", atMs: 10, forMs: 100, of: "leader" });
     expect(during).toEqual(["pause c1 100"]);
+  });
+
+  it("that partitions leaves the journal with the others", async () => {
+    const { during, links } = await whatHappens({ kind: "partition", atMs: 10, forMs: 100, parties: ["c1"] });
+    expect(during).toEqual([
+      expect.stringContaining('c1/journal up {"lossShare":1'),
+      expect.stringContaining('c1/journal down {"lossShare":1'),
+      "c1 on side 1",
+      "c1/journal on side 0",
+      "a1 on side 0",
+    ]);
+    expect(links.map(({ side }) => side)).toEqual(["", "", ""]);
   });
 
   it("that bounds the journal says to how much", async () => {

@@ -122,6 +122,7 @@ describe("a seed", () => {
     [{ kind: "other-line", atMs: 6_000, forMs: 0 }, "dead-record"],
     [{ kind: "out-of-touch", atMs: 3_000, forMs: 12_000, of: "busy" }, "agent-lost"],
     [{ kind: "usurped", atMs: 4_000, forMs: 4_000, of: "a2" }, "agent-fenced"],
+    [{ kind: "partition", atMs: 4_000, forMs: 6_000, parties: ["c3", "a1", "k1"] }, "term-begun-by-another"],
     [{ kind: "bound", atMs: 4_000, forMs: 0, bytes: 24_000 }, "storage-short"],
     [{ kind: "blackout", atMs: 6_000, forMs: 500, of: "c1", ms: 49 * 3_600_000 }, "blackout"],
   ])("comes through %o", async (fault, occurrence) => {
@@ -165,6 +166,18 @@ describe("a plan", () => {
     expect(seeds.filter(isMet([])).length).toBeGreaterThan(4);
     expect(seeds.filter(isMet([])).length).toBeLessThan(16);
     expect(seeds.filter(isMet(["alone"]))).toEqual([]);
+  });
+
+  it("clogs many ways one after another in some seeds, and frees them in another order", () => {
+    const isSwizzled = (seed: number) => {
+      const clogs = planOf(aRequest({ seed, forMs: 120_000 })).schedule.filter(({ kind }) => kind === "clog");
+      const [first] = clogs;
+      const together = clogs.filter((clog) => first !== undefined && clog.atMs < first.atMs + first.forMs);
+      const ends = together.map(({ atMs, forMs }) => atMs + forMs);
+      return together.length > 4 && ends.some((end, at) => end < (ends[at - 1] ?? 0));
+    };
+    const seeds = Array.from({ length: 40 }, (_, seed) => seed).filter(isSwizzled);
+    expect(seeds.length).toBeGreaterThan(2);
   });
 
   it("draws a schedule in order of beginning", () => {

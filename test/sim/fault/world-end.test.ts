@@ -202,10 +202,11 @@ describe("once all has ended, nothing goes wrong, and", () => {
     // Somebody sends on in its name.
     const prepare = ({ habitat }: World) => {
       const route = habitat.server.route.bind(habitat.server);
-      habitat.server.route = (message) => {
+      habitat.server.route = (message, side) => {
         if (habitat.hasHealed && message.subject.endsWith(".heartbeat"))
-          for (let s = 1; s < 20; s += 1) habitat.engine.after(s * 1_000, "ghost", () => void route(message));
-        return route(message);
+          for (let s = 1; s < 20; s += 1)
+            habitat.engine.after(s * 1_000, "ghost", () => void route(message, side));
+        return route(message, side);
       };
     };
     expect(await findingsOf({ prepare })).toMatchObject([
