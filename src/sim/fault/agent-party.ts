@@ -15,7 +15,7 @@ import { pause } from "../../pause.ts";
 import type { SeededRandom } from "../random.ts";
 import type { Habitat } from "./habitat.ts";
 import type { HandlerWatch } from "./handler-watch.ts";
-import type { Life, MachineClock } from "./life.ts";
+import { type Life, type MachineClock, newMachine } from "./life.ts";
 import { type Orders, ordersOf } from "./payload.ts";
 import type { Character } from "./workload.ts";
 
@@ -46,7 +46,7 @@ export class AgentParty {
     this.#character = character;
     this.#habitat = habitat;
     this.#random = random;
-    this.machine = habitat.newMachine(character.id);
+    this.machine = newMachine();
   }
 
   /** The newest; undefined while none runs. */

@@ -8,7 +8,7 @@ import type { TaskHandle } from "../../client/task-handle.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
 import { WaggleError } from "../../errors.ts";
 import type { Habitat } from "./habitat.ts";
-import type { Life, MachineClock } from "./life.ts";
+import { type Life, type MachineClock, newMachine } from "./life.ts";
 import type { ClientCharacter, Deed } from "./workload.ts";
 
 /** Longest that it waits for slots, ms. */
@@ -31,7 +31,7 @@ export class ClientParty {
     this.id = character.id;
     this.#character = character;
     this.#habitat = habitat;
-    this.machine = habitat.newMachine(character.id);
+    this.machine = newMachine();
   }
 
   /** What it asks for and has not been told to be accepted or refused: it goes on asking. */

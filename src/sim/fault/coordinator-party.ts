@@ -7,7 +7,7 @@ import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
-import type { Life, MachineClock } from "./life.ts";
+import { type Life, type MachineClock, newMachine } from "./life.ts";
 import type { SimJournal } from "./sim-journal.ts";
 import type { CoordinatorCharacter } from "./workload.ts";
 
@@ -39,7 +39,7 @@ export class CoordinatorParty {
     this.#truth = truth;
     this.#character = character;
     this.#habitat = habitat;
-    this.machine = habitat.newMachine(character.id);
+    this.machine = newMachine();
   }
 
   /** Undefined while it does not run. */

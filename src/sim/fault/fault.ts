@@ -19,6 +19,7 @@ export const faultKinds = {
   blackout: "every coordinator crashes, and the first to start again has another wall clock",
   pause: "a process stands still and goes on",
   slow: "everything that a process does takes long",
+  skew: "wall clocks differ by seconds and monotonic ones drift apart, from the beginning",
   "clock-jump": "a wall clock jumps by seconds, an hour, nearly a day or two days",
   twin: "a second process starts under an agent's id",
   usurped: "an agent is started anew and hears nothing, and a second process starts under its id",

@@ -114,12 +114,11 @@ export class Habitat {
     return this.#logger.child({ party });
   }
 
-  newMachine(name: string): MachineClock {
+  /** Sets a machine's clocks wrong from the beginning, each in its own way. */
+  skew(name: string, machine: MachineClock): void {
     const random = this.#random.split(`machine/${name}`);
-    return {
-      wallSkewMs: Math.round(SKEW_MS * (2 * random.fraction() - 1)),
-      rate: 1 + DRIFT * (2 * random.fraction() - 1),
-    };
+    machine.wallSkewMs = Math.round(SKEW_MS * (2 * random.fraction() - 1));
+    machine.rate = 1 + DRIFT * (2 * random.fraction() - 1);
   }
 
   newLife(party: string, machine: MachineClock): Life {

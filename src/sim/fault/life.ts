@@ -10,8 +10,13 @@ import type { Engine, Owner } from "./engine.ts";
 export interface MachineClock {
   /** Added to the true wall clock, ms. */
   wallSkewMs: number;
-  /** Of the monotonic clock, per true ms; near 1. */
-  readonly rate: number;
+  /** Of the monotonic clock, per true ms; near 1. Set at virtual 0 or never: it may not jump. */
+  rate: number;
+}
+
+/** Its clocks are right. */
+export function newMachine(): MachineClock {
+  return { wallSkewMs: 0, rate: 1 };
 }
 
 /** What the wall clock shows at virtual 0: a day in 2027. */

@@ -23,6 +23,8 @@ export interface Victims {
   pause(party: string, forMs: number): void;
   setSlow(party: string, ms: number): void;
   jumpClock(party: string, ms: number): void;
+  /** All clocks are wrong, each in its own way: wall clocks differ, and monotonic ones drift apart. */
+  skewClocks(): void;
   startTwin(party: string): void;
   /** Its process is started anew, and another one under its id after `ms`. */
   usurp(party: string, ms: number): void;
@@ -123,6 +125,8 @@ export class Nemesis {
         return this.#victims.pause(of, forMs);
       case "clock-jump":
         return this.#victims.jumpClock(of, ms);
+      case "skew":
+        return this.#victims.skewClocks();
       case "twin":
         return this.#victims.startTwin(of);
       case "usurped":

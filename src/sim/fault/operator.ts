@@ -7,6 +7,7 @@ import type { Clock } from "../../clock.ts";
 import { WaggleError } from "../../errors.ts";
 import { pause } from "../../pause.ts";
 import type { Habitat } from "./habitat.ts";
+import { newMachine } from "./life.ts";
 import { projects, types, type Workload } from "./workload.ts";
 
 /** Pause before something refused is asked again, ms. */
@@ -35,7 +36,7 @@ export class Operator {
   }
 
   start(): void {
-    const machine = this.#habitat.newMachine("operator");
+    const machine = newMachine();
     const life = this.#habitat.newLife("operator", machine);
     const transport = this.#habitat.newConnection("operator", life);
     const { clock, random } = life;

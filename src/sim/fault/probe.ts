@@ -11,6 +11,7 @@ import type { CoordinatorParty } from "./coordinator-party.ts";
 import { type FaultKind, STREAM_BYTES } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
+import { newMachine } from "./life.ts";
 import { payloadOf } from "./payload.ts";
 import { lostWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
 import { kinds } from "./workload.ts";
@@ -144,7 +145,7 @@ export class Probe {
   /** @returns its id, once it is accepted */
   async #submit(): Promise<TaskId> {
     const { habitat } = this.#deps;
-    const life = habitat.newLife("probe", habitat.newMachine("probe"));
+    const life = habitat.newLife("probe", newMachine());
     const transport = habitat.newConnection("probe", life);
     const { clock, random } = life;
     const { swarm } = habitat;

@@ -49,11 +49,12 @@ export function drawSchedule(
 ): Fault[] {
   const isMet = (kind: FaultKind) => random.split(`kind/${kind}`).chance(0.5) && !without.has(kind);
   const kinds = (Object.keys(faultKinds) as FaultKind[]).filter(
-    (kind): kind is AnyonesFault => !isBeside(kind) && isMet(kind),
+    (kind): kind is AnyonesFault => !isBeside(kind) && kind !== "skew" && isMet(kind),
   );
   const schedule = (Object.keys(besides) as BesideFault[])
     .filter(isMet)
     .flatMap((kind) => drawBeside(random.split(kind), kind, { parties, untilMs }));
+  if (isMet("skew")) schedule.push({ kind: "skew", atMs: 0, forMs: 0 });
   if (isMet("clog")) schedule.push(...drawSwizzles(random.split("swizzle"), { parties, untilMs }));
   if (kinds.length === 0) return inOrder(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
@@ -155,7 +156,7 @@ function isBeside(kind: FaultKind): kind is BesideFault {
 }
 
 /** What may strike anybody at any time. */
-type AnyonesFault = Exclude<FaultKind, BesideFault>;
+type AnyonesFault = Exclude<FaultKind, BesideFault | "skew">;
 type Undated = Omit<Fault, "atMs">;
 
 function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): Undated {

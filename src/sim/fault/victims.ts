@@ -99,6 +99,10 @@ export class SwarmVictims implements Victims {
     machine.wallSkewMs = Math.max(-SKEW_MS_MAX, Math.min(SKEW_MS_MAX, machine.wallSkewMs + ms));
   }
 
+  skewClocks(): void {
+    for (const [id, { machine }] of this.#partyById) this.#habitat.skew(id, machine);
+  }
+
   startTwin(party: string): void {
     this.#agents.find(({ id }) => id === party)?.startTwin();
   }

@@ -4,7 +4,7 @@ import { beforeEach, expect, it } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { HandlerWatch } from "../../../src/sim/fault/handler-watch.ts";
-import type { Life } from "../../../src/sim/fault/life.ts";
+import { type Life, newMachine } from "../../../src/sim/fault/life.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
 
 const limitMs = 18_000;
@@ -25,7 +25,7 @@ beforeEach(async () => {
 /** Virtual ms. */
 const until = (ms: number) => habitat.engine.run(ms, () => false);
 
-const aLife = (agent: string) => habitat.newLife(agent, habitat.newMachine(agent));
+const aLife = (agent: string) => habitat.newLife(agent, newMachine());
 
 const checks = () => habitat.findings.map(({ check }) => check);
 

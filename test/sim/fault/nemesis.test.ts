@@ -59,6 +59,7 @@ async function whatHappens(fault: Fault) {
     makeHole: tell("makeHole"),
     boundJournal: tell("boundJournal"),
     rotSnapshot: tell("rotSnapshot"),
+    skewClocks: tell("skewClocks"),
     restartServer: tell("restartServer"),
   };
   new Nemesis(engine, victims).follow([fault]);

@@ -163,3 +163,17 @@ describe("the newest snapshot", () => {
     expect(rotten()).toBe(0);
   });
 });
+
+describe("clocks", () => {
+  it("are right until they are skewed, each in its own way", () => {
+    expect(parties.map(({ machine }) => machine)).toEqual(parties.map(() => ({ wallSkewMs: 0, rate: 1 })));
+    victims.skewClocks();
+    const [one, other] = parties.map(({ machine }) => machine);
+    expect(one).not.toEqual(other);
+    for (const { wallSkewMs, rate } of parties.map(({ machine }) => machine)) {
+      expect(Math.abs(wallSkewMs)).toBeLessThanOrEqual(3_000);
+      expect(Math.abs(rate - 1)).toBeLessThanOrEqual(0.01);
+      expect(rate).not.toBe(1);
+    }
+  });
+});

@@ -6,6 +6,7 @@ import type { Handler } from "../../../src/agent/handler.ts";
 import type { TaskRequest } from "../../../src/client/task-request.ts";
 import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
+import { newMachine } from "../../../src/sim/fault/life.ts";
 import { payloadOf } from "../../../src/sim/fault/payload.ts";
 import { planOf } from "../../../src/sim/fault/run-seed.ts";
 import type { Workload } from "../../../src/sim/fault/workload.ts";
@@ -44,7 +45,7 @@ function submits(task: Partial<TaskRequest>): Workload["deeds"] {
 
 /** An agent beside those of the world: no fault frees its handlers. */
 function joinBeside(habitat: Habitat, kind: string, handler: Handler): void {
-  const life = habitat.newLife("x1", habitat.newMachine("x1"));
+  const life = habitat.newLife("x1", newMachine());
   const transport = habitat.newConnection("x1", life);
   const { clock, random } = life;
   const { swarm } = habitat;
