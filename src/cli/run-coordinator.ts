@@ -9,6 +9,7 @@ import { keepBroker } from "../broker/broker-keeper.ts";
 import { type FoundBroker, findBroker, type LocalBroker } from "../broker/find-broker.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
+import { snapshotPace } from "../config/snapshot-pace.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
 import { type JournalPlace, ThreadSnapshotter } from "../coordinator/thread-snapshotter.ts";
 import { InvalidConfigError } from "../errors.ts";
@@ -46,6 +47,7 @@ export interface RunCoordinatorDeps {
  *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, WAGGLE_JOURNAL_SETTINGS */
 export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
   const { settings, logger, env, signal } = deps;
+  const pace = snapshotPace(env);
   const { dataFolder, nats, natsContext, credentials } = settings;
   const broker = await findBroker({ mode: "find-or-start", dataFolder, nats, natsContext, credentials, env });
   deps.onBroker?.(broker);
@@ -81,7 +83,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
         snapshots,
         snapshotter: new ThreadSnapshotter(place, logger),
         retention: settings.retention,
-        ...snapshotPace(env),
+        ...pace,
       },
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
     });
@@ -117,13 +119,6 @@ function coordinatorName(): string {
     .replace(/[^A-Za-z0-9_-]+/g, "-")
     .slice(0, 40);
   return `${host}-${systemRandom.id(4)}`;
-}
-
-/** For tests, which cannot wait for as many events as usual. */
-function snapshotPace({ WAGGLE_SNAPSHOT_EVENTS: events }: RunCoordinatorDeps["env"]): {
-  everyEvents?: number;
-} {
-  return events === undefined ? {} : { everyEvents: Number(events) };
 }
 
 interface OpenedJournal {

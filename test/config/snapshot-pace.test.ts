@@ -1,0 +1,17 @@
+// When snapshots are made, as variables say it.
+
+import { expect, it } from "vitest";
+import { snapshotPace } from "../../src/config/snapshot-pace.ts";
+
+it("comes from variables, and an empty one says nothing", () => {
+  expect(snapshotPace({})).toEqual({});
+  expect(snapshotPace({ WAGGLE_SNAPSHOT_EVENTS: "400" })).toEqual({ everyEvents: 400 });
+  expect(snapshotPace({ WAGGLE_SNAPSHOT_EVENTS: "" })).toEqual({});
+});
+
+it("is refused by the name of the variable where it is none", () => {
+  for (const wrong of ["abc", "0", "-1", "1.5", "NaN", "Infinity", "1e3"])
+    expect(() => snapshotPace({ WAGGLE_SNAPSHOT_EVENTS: wrong })).toThrow(
+      /^WAGGLE_SNAPSHOT_EVENTS: must be a number of events, from 1$/,
+    );
+});
