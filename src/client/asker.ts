@@ -176,7 +176,7 @@ export class Asker {
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
     if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
     if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt.why}`, options);
-    return noLeader(options);
+    return noLeader(options, kind);
   }
 }
 
@@ -188,11 +188,12 @@ function unreadableAnswer(why: string, options: { readonly cause?: unknown }): U
   );
 }
 
-export function noLeader(options: { readonly cause?: unknown } = {}): NoLeaderError {
-  return new NoLeaderError(
-    "No leader answers: is a coordinator running (`waggle up`)? Nothing was done",
-    options,
-  );
+export function noLeader(
+  options: { readonly cause?: unknown } = {},
+  asked: QuestionKind = "deed",
+): NoLeaderError {
+  const sentence = "No leader answers: is a coordinator running (`waggle up`)?";
+  return new NoLeaderError(asked === "deed" ? `${sentence} Nothing was done` : sentence, options);
 }
 
 export function outcomeUnknown(why: string, options: { readonly cause?: unknown } = {}): OutcomeUnknownError {

@@ -42,6 +42,16 @@ describe("a deed", () => {
     if (how === "full") expect(leader.asked.length).toBeLessThanOrEqual(longestMs / 900 + 1);
   });
 
+  it("that nobody was there to answer says of a deed that nothing was done, and of a reading nothing of deeds", async () => {
+    const { swarm, clock } = await aClient();
+    const drained = watch(swarm.drain("a1"));
+    const status = watch(swarm.status());
+    await clock.advance(longestMs);
+    const sentence = "No leader answers: is a coordinator running (`waggle up`)?";
+    expect(drained.error).toMatchObject({ message: `${sentence} Nothing was done` });
+    expect(status.error).toMatchObject({ message: sentence });
+  });
+
   it("that the leader leaves unanswered is asked for at once when another begins to lead", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
