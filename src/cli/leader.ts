@@ -1,6 +1,6 @@
 // `waggle leader transfer`: lets another coordinator lead, before maintenance of the machine that leads now.
 
-import { Argument, Command } from "commander";
+import { Command } from "commander";
 import { duration } from "../audit/describe.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
@@ -28,16 +28,19 @@ function transferCommand(program: Program): Command {
         "run twice for it. Refused where no other coordinator stands by.",
     )
     .option("--to <id>", "the coordinator that is to lead; without it any that stands by")
-    .addArgument(new Argument("[id]").argParser(refuseBareId))
-    .usage("[options]")
+    .allowExcessArguments()
     .addHelpText("after", examples)
-    .action((_: undefined, flags: TransferFlags, command: Command) =>
-      runVerb(program, command, (context) => transfer(context, flags)),
+    .action((flags: TransferFlags, command: Command) =>
+      runVerb(program, command, (context) => {
+        refuseBareId(command.args[0]);
+        return transfer(context, flags);
+      }),
     );
 }
 
-/** Said as other verbs take their ids. */
-function refuseBareId(id: string): never {
+/** Said as other verbs take their ids: an argument of the command would stand in the help of the one above. */
+function refuseBareId(id: string | undefined): void {
+  if (id === undefined) return;
   throw new UsageError(`name the coordinator that is to lead with --to: waggle leader transfer --to ${id}`);
 }
 

@@ -82,6 +82,12 @@ describe("help", () => {
   });
 });
 
+it("help of leader and of its transfer say alike what it takes", async () => {
+  const of = async (...words: string[]) => (await runIn(aShell(), ...words, "--help")).stdout;
+  expect(await of("leader")).toMatch(/^ {2}transfer \[options\] {2}/m);
+  expect(await of("leader", "transfer")).toMatch(/^Usage: waggle leader transfer \[options\]$/m);
+});
+
 it("--version is the package's", async () => {
   const { code, stdout } = await runIn(aShell(), "--version");
   expect(code).toBe(0);
