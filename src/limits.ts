@@ -547,9 +547,11 @@ export const limits = {
   snapshotMs: 24 * 3_600_000,
   /** While the journal is short of room, so often: each lets go what stands before the one before it. */
   snapshotShortMs: 30_000,
-  /** The newest snapshot alone stands for what is purged of a full journal when it was found whole for so long: until
-   *  then a server may not have synced it (by default it does every two minutes). */
+  /** A server that keeps streams in its page cache has synced what has stood for so long (by default it does every two
+   *  minutes): a power failure leaves it. */
   snapshotSyncMs: 120_000,
+  /** Snapshots of which it is known since when they stand: more than are ever kept at once. */
+  snapshotsKnownMax: 16,
   /** A snapshot that failed is tried again after so long; doubles. */
   snapshotRetryMs: 5_000,
   snapshotRetryMsMax: 300_000,

@@ -11,6 +11,7 @@ import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { Compaction } from "./compactor.ts";
 import { RoomMaker } from "./room-maker.ts";
+import { SyncedSnapshots } from "./synced-snapshots.ts";
 
 export interface CampaignRoomDeps {
   readonly journal: Journal;
@@ -26,12 +27,16 @@ export interface CampaignRoomDeps {
 export class CampaignRoom {
   readonly #deps: CampaignRoomDeps;
   readonly #ending = new AbortController();
+  readonly #synced: SyncedSnapshots;
   readonly #maker: RoomMaker;
 
   /** Begins at once. */
   constructor(deps: CampaignRoomDeps) {
     this.#deps = deps;
-    this.#maker = new RoomMaker({ ...deps, snapshots: deps.compaction.snapshots });
+    const { compaction, journal, clock, logger } = deps;
+    const { snapshots, snapshotSyncMs: syncMs } = compaction;
+    this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
+    this.#maker = new RoomMaker({ journal, snapshots, synced: this.#synced, logger });
     void this.#run();
   }
 
@@ -70,7 +75,8 @@ export class CampaignRoom {
     const { compaction, journal, replay, logger } = this.#deps;
     const { snapshotter, retention } = compaction;
     const { bytes: journalBytes } = await journal.usage();
-    const order = { untilSeq, retention, now: replay.state.at, journalBytes, isShort: true };
+    const synced = this.#synced.hashes;
+    const order = { untilSeq, synced, retention, now: replay.state.at, journalBytes, isShort: true };
     const { idx, bytes } = await snapshotter.make(order, this.#ending.signal);
     logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");
   }

@@ -6,8 +6,9 @@
 // put on record behind it (room-maker.ts, docs/adr/0015-a-full-journal-is-purged-first.md); as it is by a leader that
 // finds that the journal begins behind where the record says, for the one before did not come to it.
 //
-// A snapshot is due after so many events or bytes, after a day, or while the journal is short of room (limits.ts). What
-// may go is found by whoever made it.
+// A snapshot is due after so many events or bytes, after a day, or while the journal is short of room (limits.ts), but
+// not before the last one is synced (synced-snapshots.ts), so that two are enough. What may go is found by whoever made
+// it.
 //
 // What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart
 // would find a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the
@@ -26,7 +27,7 @@ import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay, Tail } from "../journal/replay.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
-import type { Manifest } from "../journal/snapshot/manifest.ts";
+import { type Manifest, nameOf } from "../journal/snapshot/manifest.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
 import { type FoundSnapshots, SnapshotsLostError } from "../journal/snapshot/restore.ts";
 import type { Retention } from "../journal/snapshot/trim.ts";
@@ -37,6 +38,7 @@ import { Purge } from "./purge.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { RoomMaker } from "./room-maker.ts";
 import type { Snapshotter } from "./snapshotter.ts";
+import { SyncedSnapshots } from "./synced-snapshots.ts";
 
 export interface Compaction {
   readonly snapshots: SnapshotStore;
@@ -44,6 +46,8 @@ export interface Compaction {
   readonly retention: Retention;
   /** After so many events a snapshot is due. Default `limits.snapshotEvents`. */
   readonly everyEvents?: number;
+  /** In which the server syncs what it stores. Default `limits.snapshotSyncMs`. */
+  readonly snapshotSyncMs?: number;
 }
 
 export interface CompactorDeps extends Compaction {
@@ -98,6 +102,7 @@ export class Compactor {
   /** The newest snapshot cannot be read: another is due. */
   #isNewestLost = false;
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
+  readonly #synced: SyncedSnapshots;
   readonly #purge: Purge;
   /** The journal takes no batch. */
   #isFull = false;
@@ -113,7 +118,9 @@ export class Compactor {
     this.#deps = deps;
     this.#places = places;
     this.#hooks = hooks;
-    this.#roomMaker = new RoomMaker(deps);
+    const { snapshotSyncMs: syncMs, journal, clock } = deps;
+    this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
+    this.#roomMaker = new RoomMaker({ ...deps, synced: this.#synced });
     this.#checkMonotonicMs = deps.clock.monotonicMs() + limits.snapshotCheckMs;
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
@@ -122,6 +129,7 @@ export class Compactor {
       ...deps,
       places,
       read: () => this.#found.read,
+      synced: this.#synced,
       mayTry: () => this.#now >= this.#retryMonotonicMs,
       onFailed: () => {
         this.#retryMonotonicMs = this.#now + limits.snapshotRetryMs;
@@ -169,11 +177,15 @@ export class Compactor {
 
   /** The server was away, and may have lost something: the next look asks whether the snapshots can be read. */
   checkSoon(): void {
+    this.#synced.forget();
     this.#checkMonotonicMs = this.#now;
   }
 
   /** The leader saved its own state. */
   saved(manifest: Manifest): void {
+    const name = nameOf(manifest);
+    this.#synced.stands(name);
+    this.#purge.saved(name);
     this.#newest = factsOf(manifest);
     this.#failure = undefined;
     this.#isNewestLost = false;
@@ -198,7 +210,10 @@ export class Compactor {
       const isUnreadable = (at: number) => unreadable.some(({ place }) => place === at);
       const isThere = (at: number) => manifests.some(({ place }) => place === at);
       const furthest = manifests.find(({ place }) => !isUnreadable(place));
-      if (furthest !== undefined) this.#newest = factsOf(furthest.manifest);
+      if (furthest !== undefined) {
+        this.#newest = factsOf(furthest.manifest);
+        this.#synced.stands(nameOf(furthest.manifest));
+      }
       this.#found = {
         read: read && isThere(read.place) ? read : undefined,
         unreadable: unreadable.filter(({ place }) => isThere(place)),
@@ -261,7 +276,7 @@ export class Compactor {
     const { room, everyEvents = limits.snapshotEvents } = this.#deps;
     const { events, bytes } = this.#backlog;
     if (this.#isNewestLost) return true;
-    if (events === 0) return false;
+    if (events === 0 || this.#synced.isAwaited) return false;
     const bytesMax = (room.usage.bytesMax ?? Number.POSITIVE_INFINITY) * limits.snapshotJournalShare;
     const isOld = at - (this.#newest?.at ?? this.#sinceAt) >= limits.snapshotMs;
     const isShort = room.isShort && this.#now - this.#shortMonotonicMs >= limits.snapshotShortMs;
@@ -288,7 +303,9 @@ export class Compactor {
 
   #sawFound(found: FoundSnapshots): void {
     this.#found = found;
-    if (found.read !== undefined) this.#deps.readable.wasRead(found.read);
+    if (found.read === undefined) return;
+    this.#synced.stands(found.read);
+    this.#deps.readable.wasRead(found.read);
   }
 
   #couldNotCheck(cause: unknown): void {
@@ -305,6 +322,7 @@ export class Compactor {
     const isShort = room.isShort || this.#isFull;
     const order = {
       untilSeq: this.#committedSeq,
+      synced: this.#synced.hashes,
       retention,
       now: at,
       journalBytes: room.usage.bytes,
@@ -325,9 +343,10 @@ export class Compactor {
     }
   }
 
-  #made({ trim, found, ...newest }: SnapshotMade, before: Backlog): void {
+  #made({ trim, found, name, ...newest }: SnapshotMade, before: Backlog): void {
     this.#newest = newest;
     this.#sawFound(found);
+    this.#synced.stands(name);
     this.#failure = undefined;
     this.#isNewestLost = false;
     this.#retryMs = limits.snapshotRetryMs;

@@ -6,7 +6,8 @@
 // Nobody purges by a snapshot that was not read in whole, by this coordinator when it started or by whoever made the
 // next one for it: a manifest that can be read says nothing of its chunks, and a storage may give back what was just
 // written and not what is read later. Only what stands before records that are lost goes by the snapshot that was saved
-// for these.
+// for these. Nor by one that a power failure could take: until it is synced (synced-snapshots.ts) the purge waits, and
+// more can be read than the record says.
 //
 // Not here: a journal that is full (room-maker.ts), and one that does not keep what it is given (purge-unkept.ts).
 
@@ -15,10 +16,12 @@ import type { EventOf } from "../core/event.ts";
 import type { BatchIndex } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
-import { type PlacedManifest, readManifests } from "../journal/snapshot/manifests.ts";
+import type { SnapshotName } from "../journal/snapshot/manifest.ts";
+import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { ReadSnapshot } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import type { SyncedSnapshots } from "./synced-snapshots.ts";
 
 export interface PurgeDeps {
   readonly journal: Journal;
@@ -28,6 +31,7 @@ export interface PurgeDeps {
   readonly places: BatchPlaces;
   /** The snapshot that was read in whole when this was last looked for, if there was one. */
   readonly read: () => ReadSnapshot | undefined;
+  readonly synced: SyncedSnapshots;
   /** Whether it is not too soon after something failed. */
   readonly mayTry: () => boolean;
   /** It could not be purged. */
@@ -41,6 +45,8 @@ export class Purge {
   /** What is purged leads nowhere, for the journal lost what stood behind it: the snapshot that was saved then
    *  stands for it, though nobody has read it in whole yet. */
   #isLoss = false;
+  /** What was saved, where that is what stands. */
+  #saved: SnapshotName | undefined;
   #isRunning = false;
 
   /** @param auditFirstIdx from which batch on the journal is kept, by the record */
@@ -56,21 +62,26 @@ export class Purge {
     this.look();
   }
 
+  /** Of the leader's own state. */
+  saved(snapshot: SnapshotName): void {
+    this.#saved = snapshot;
+  }
+
   /** Purges what is not purged yet, where it may. */
   look(): void {
     if (this.#firstIdx !== undefined) void this.#run(this.#firstIdx);
   }
 
   async #run(firstIdx: BatchIndex): Promise<void> {
-    const { journal, snapshots, room, logger, places, read, mayTry, onFailed } = this.#deps;
+    const { journal, snapshots, room, logger, places, mayTry, onFailed } = this.#deps;
     const seq = places.seqOf(firstIdx);
-    const readSeq = read()?.seq ?? 0;
-    if (seq === undefined || (readSeq < seq - 1 && !this.#isLoss)) return; // the next that is made reads one
+    const standing = seq === undefined ? undefined : this.#standingFor(seq);
+    if (seq === undefined || standing === undefined) return; // the next that is made reads one, or it is synced by then
     if (this.#isRunning || !mayTry()) return;
     this.#isRunning = true;
     try {
       const placed = await readManifests(snapshots, logger);
-      if (!placed.some((each) => this.#standsFor(seq, each)))
+      if (!placed.some(({ hash }) => hash === standing.hash))
         throw new Error("the snapshot that stands for what is purged is gone");
       await journal.purgeBelow(seq);
       logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
@@ -84,7 +95,9 @@ export class Purge {
     }
   }
 
-  #standsFor(seq: number, { place, manifest }: PlacedManifest): boolean {
-    return this.#isLoss ? manifest.position.seq >= seq - 1 : place === this.#deps.read()?.place;
+  #standingFor(seq: number): SnapshotName | undefined {
+    const { read, synced } = this.#deps;
+    const candidates = [read(), this.#isLoss ? this.#saved : undefined];
+    return candidates.find((each) => each !== undefined && each.seq >= seq - 1 && synced.isSynced(each));
   }
 }

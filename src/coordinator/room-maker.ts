@@ -8,28 +8,25 @@
 // - Records behind it stay, and always the newest batch, behind which everybody appends, with which standbys compare
 //   and which its leader reads back. Where the journal ends before the snapshot, it lost its end, and nothing goes.
 // - Where an older snapshot stands, only what that one reaches goes first, as ever: two stand for it then. Otherwise
-//   the newest alone stands for what goes; not before the server has had the time to sync it, for its purge may
-//   outlast a power failure that the snapshot does not.
+//   the newest alone stands for what goes. Either way only what a snapshot reaches that the server has synced
+//   (synced-snapshots.ts).
 // - However late the purge arrives, a later leader's records are behind.
 
-import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
-import { readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
+import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
 import type { ReadSnapshot } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
-import { limits } from "../limits.ts";
+import type { SyncedSnapshots } from "./synced-snapshots.ts";
 
 export interface RoomMakerDeps {
   readonly journal: Journal;
   readonly snapshots: SnapshotStore;
-  readonly clock: Clock;
+  readonly synced: SyncedSnapshots;
   readonly logger: SnapshotLog;
 }
 
 export class RoomMaker {
   readonly #deps: RoomMakerDeps;
-  /** The snapshot that was read last, and since when it was found whole each time. */
-  #read: (ReadSnapshot & { readonly sinceMonotonicMs: number }) | undefined;
 
   constructor(deps: RoomMakerDeps) {
     this.#deps = deps;
@@ -45,9 +42,8 @@ export class RoomMaker {
   ): Promise<number | undefined> {
     const { journal } = this.#deps;
     if (read === undefined) return undefined;
-    const isSynced = this.#isSynced(read);
     const { firstSeq, lastSeq } = await journal.position();
-    const reach = await this.#reach(read, { firstSeq, isSynced });
+    const reach = await this.#reach(read, firstSeq);
     const endSeq = Math.min(reach + 1, keptSeq, lastSeq);
     if (lastSeq < read.seq || endSeq <= firstSeq) return undefined;
     await journal.purgeBelow(endSeq);
@@ -55,28 +51,19 @@ export class RoomMaker {
   }
 
   /** The last record that may go; 0 where none may. */
-  async #reach(
-    read: ReadSnapshot,
-    { firstSeq, isSynced }: { readonly firstSeq: number; readonly isSynced: boolean },
-  ): Promise<number> {
-    const placed = await readManifests(this.#deps.snapshots, this.#deps.logger);
+  async #reach(read: ReadSnapshot, firstSeq: number): Promise<number> {
+    const { snapshots, synced, logger } = this.#deps;
+    const placed = await readManifests(snapshots, logger);
     const stands = placed.find(({ place, hash }) => place === read.place && hash === read.hash);
     if (stands === undefined) return 0; // somebody has just made another
     const { journal } = stands.manifest.position;
-    const older = placed
-      .map(({ manifest }) => manifest.position)
-      .filter((other) => other.journal === journal && other.seq < read.seq && other.seq >= firstSeq)
-      .map(({ seq }) => seq);
-    if (older.length > 0) return Math.max(...older);
-    return isSynced ? read.seq : 0;
-  }
-
-  #isSynced(read: ReadSnapshot): boolean {
-    const now = this.#deps.clock.monotonicMs();
-    const isSame = this.#read?.place === read.place && this.#read.hash === read.hash;
-    if (!isSame) this.#read = { ...read, sinceMonotonicMs: now };
-    const { class: durability } = this.#deps.journal.durability;
-    const mayBeUnsynced = durability === "page-cache" || durability === "replicated";
-    return !mayBeUnsynced || now - (this.#read?.sinceMonotonicMs ?? now) >= limits.snapshotSyncMs;
+    const older = placed.filter(({ manifest: { position } }) => {
+      return position.journal === journal && position.seq < read.seq && position.seq >= firstSeq;
+    });
+    synced.stands(read);
+    const reach = (some: readonly PlacedManifest[]) =>
+      Math.max(0, ...some.map(({ manifest }) => manifest.position.seq));
+    const syncedReach = reach([stands, ...older].filter((each) => synced.isSynced(each)));
+    return Math.min(older.length > 0 ? reach(older) : read.seq, syncedReach);
   }
 }

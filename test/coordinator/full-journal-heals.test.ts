@@ -3,10 +3,11 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import { RoomMaker } from "../../src/coordinator/room-maker.ts";
+import { SyncedSnapshots } from "../../src/coordinator/synced-snapshots.ts";
 import { batchIndex } from "../../src/ids.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
-import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
+import { CompactedSwarm, everything, inPageCache } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -178,7 +179,7 @@ describe("a journal with little room left", () => {
 });
 
 describe("what is purged of a full journal", () => {
-  it("is left while only a snapshot stands for it that a server may not have synced", async () => {
+  it("is left while only snapshots stand for it that a server may not have synced", async () => {
     compacted = new CompactedSwarm();
     compacted.everyEvents = 4;
     await compacted.start(everything);
@@ -186,12 +187,12 @@ describe("what is purged of a full journal", () => {
     const { journal, snapshots, swarm } = compacted;
     const log = keptLog();
     const clock = new ManualClock();
-    const durability = { class: "page-cache", sentence: "" } as const;
-    const unsynced = Object.defineProperty(journal.open(), "durability", { value: durability });
+    const unsynced = inPageCache(journal.open());
+    const { durability } = unsynced;
     const maker = new RoomMaker({
       journal: unsynced,
       snapshots: snapshots.open(),
-      clock,
+      synced: new SyncedSnapshots({ durability, clock }),
       logger: log.logger,
     });
     const [older, newest] = snapshots.places("manifest").map((place) => {
@@ -203,9 +204,11 @@ describe("what is purged of a full journal", () => {
     const keptSeq = journal.lastSeq;
     swarm.watched.settled();
     expect(await maker.purge(undefined, { keptSeq })).toBeUndefined();
-    expect(await maker.purge(found.read, { keptSeq })).toBe(older.position.seq + 1);
     expect(await maker.purge(found.read, { keptSeq })).toBeUndefined();
-    clock.stall(limits.snapshotSyncMs);
+    clock.stall(limits.snapshotSyncMs - 1);
+    expect(await maker.purge(found.read, { keptSeq })).toBeUndefined();
+    clock.stall(1);
+    expect(await maker.purge(found.read, { keptSeq })).toBe(older.position.seq + 1);
     expect(await maker.purge(found.read, { keptSeq })).toBe(Math.min(newest.position.seq + 1, keptSeq));
     expect(await maker.purge(found.read, { keptSeq })).toBeUndefined();
   });

@@ -13,8 +13,8 @@ import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const CYCLES = 8;
 const TASKS_PER_CYCLE = 300;
-/** Some two snapshots a cycle. */
-const env = { WAGGLE_SNAPSHOT_EVENTS: "400" };
+/** Some two snapshots a cycle; no machine loses power here. */
+const env = { WAGGLE_SNAPSHOT_EVENTS: "400", WAGGLE_SNAPSHOT_SYNC: "100ms" };
 /** Long enough for results to be asked for, short enough to be purged in the test. */
 const retain = ["--retain", "5s"];
 

@@ -20,6 +20,12 @@ import { silentLogger, startTestSwarm, type TestSwarm, type TestSwarmOptions } f
 export const nothing = { ageMs: 0, bytes: 0 };
 export const everything = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
+/** As a server keeps it by default: what it stored lately a power failure may take. */
+export function inPageCache(journal: Journal): Journal {
+  const durability = { class: "page-cache", sentence: "" } as const;
+  return Object.defineProperty(journal, "durability", { value: durability });
+}
+
 export class CompactedSwarm {
   readonly clock = new ManualClock();
   readonly journal: MemoryJournalStore;

@@ -3,6 +3,7 @@
 
 import { pino } from "pino";
 import { systemClock } from "../../src/clock.ts";
+import { hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
@@ -52,6 +53,9 @@ export class StoredHistory {
     const now = this.whole.state.at;
     return makeSnapshot(this.#deps(), {
       untilSeq,
+      synced: this.snapshots
+        .places("manifest")
+        .map((place) => hashOf(this.snapshots.at(place)?.bytes ?? alien)),
       retention: all,
       now,
       journalBytes: 0,

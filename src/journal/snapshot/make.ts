@@ -6,16 +6,18 @@ import type { BatchIndex, Instant } from "../../ids.ts";
 import { strayError } from "../journal-errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
-import { type Manifest, sizeOf } from "./manifest.ts";
+import { type Manifest, nameOf, type SnapshotName, sizeOf } from "./manifest.ts";
 import { readManifests, removeBelow } from "./manifests.ts";
 import { type FoundSnapshots, type RestoreDeps, readToEnd, restore } from "./restore.ts";
-import { requireRoom } from "./room.ts";
+import { type Older, requireRoom } from "./room.ts";
 import { type Trim, type TrimOrder, trimOf } from "./trim.ts";
 import { writeSnapshot } from "./write.ts";
 
 export interface SnapshotOrder extends TrimOrder {
   /** The last record to fold: of a committed batch, or dead. */
   readonly untilSeq: number;
+  /** Hashes of the snapshots that a power failure leaves. */
+  readonly synced: readonly string[];
 }
 
 /** What a snapshot is, for people and for whoever decides when the next is due. */
@@ -31,6 +33,7 @@ export interface SnapshotMade extends SnapshotFacts {
   readonly trim?: Trim;
   /** Of those that were there before. */
   readonly found: FoundSnapshots;
+  readonly name: SnapshotName;
 }
 
 type MakeDeps = RestoreDeps & { readonly snapshots: SnapshotStore };
@@ -40,25 +43,26 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
 }
 
 /** Keeps that one and the one that was read for it, and no other older than these (which go before it is written where
- *  it does not fit otherwise, room.ts): one that cannot be read neither
- *  stands for what was purged nor takes the place of one that can.
+ *  it does not fit otherwise, room.ts): one that cannot be read neither stands for what was purged nor takes the place
+ *  of one that can. While a power failure could take the one that was read, the older ones stay with it.
  *  @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promise<SnapshotMade> {
   const { replay, manifest: older, found } = await restore(deps);
   await readToEnd(deps, replay.position.seq, (record) => replay.take(record), order.untilSeq);
   if (replay.strayedAtSeq !== undefined) throw strayError(replay.strayedAtSeq);
-  const made = await writeUnlessThere(replay, { older, found }, deps);
-  const facts = { ...factsOf(made), found };
+  const isOlderSynced = order.synced.some((hash) => hash === found.read?.hash);
+  const made = await writeUnlessThere(replay, { older, isOlderSynced, found }, deps);
+  const facts = { ...factsOf(made), found, name: nameOf(made) };
   if (older === undefined || older.position.idx >= made.position.idx) return facts;
-  await removeBelow(deps.snapshots, [older, made]);
+  if (isOlderSynced) await removeBelow(deps.snapshots, [older, made]);
   const trim = await trimOf(deps.journal, replay.places, older, order);
   return trim === undefined ? facts : { ...facts, trim };
 }
 
 async function writeUnlessThere(
   folded: Folded,
-  { older, found }: { readonly older: Manifest | undefined; readonly found: FoundSnapshots },
+  { older, isOlderSynced, found }: Older & { readonly found: FoundSnapshots },
   { snapshots, clock, logger }: MakeDeps,
 ): Promise<Manifest> {
   const { idx } = folded.position;
@@ -70,6 +74,6 @@ async function writeUnlessThere(
   const other = await reachingSoFar();
   if (other !== undefined) return other;
   const deps = { store: snapshots, clock };
-  await requireRoom(folded, older, deps);
+  await requireRoom(folded, { older, isOlderSynced }, deps);
   return await writeSnapshot(folded, deps, reachingSoFar);
 }

@@ -28,6 +28,18 @@ export interface Manifest {
   readonly chunks: readonly ChunkRef[];
 }
 
+/** By which a snapshot is known again, wherever it is stored. */
+export interface SnapshotName {
+  /** Of its manifest's bytes. */
+  readonly hash: string;
+  /** The record behind which the journal goes on. */
+  readonly seq: number;
+}
+
+export function nameOf(manifest: Manifest): SnapshotName {
+  return { hash: hashOf(encodeManifest(manifest)), seq: manifest.position.seq };
+}
+
 /** Of the state that a snapshot holds, in bytes. */
 export function sizeOf({ chunks }: Manifest): number {
   return chunks.reduce((sum, [, bytes]) => sum + bytes, 0);

@@ -24,7 +24,7 @@ import type { JournalReader, JournalRecord } from "../journal.ts";
 import { type ChainPosition, type Folded, Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
-import type { ChunkRef, Manifest } from "./manifest.ts";
+import type { ChunkRef, Manifest, SnapshotName } from "./manifest.ts";
 import { readManifests, type SnapshotLog } from "./manifests.ts";
 
 export interface RestoreDeps {
@@ -43,13 +43,9 @@ export interface FoundSnapshots {
   readonly unreadable: readonly UnreadableSnapshot[];
 }
 
-export interface ReadSnapshot {
+export interface ReadSnapshot extends SnapshotName {
   /** Of its manifest. */
   readonly place: number;
-  /** Of its manifest's bytes. */
-  readonly hash: string;
-  /** The record behind which the journal goes on. */
-  readonly seq: number;
 }
 
 export interface UnreadableSnapshot {

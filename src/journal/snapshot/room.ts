@@ -18,19 +18,26 @@ const CHUNK_OVERHEAD_BYTES = 512;
 /** Of a run of places in the manifest. */
 const RUN_BYTES = 48;
 
-/** @param read the snapshot that was read in whole; undefined where there is none
- *  @throws UnreachableError; WaggleError WAGGLE_JOURNAL_FULL */
+/** What a snapshot is made from. */
+export interface Older {
+  /** The snapshot that was read in whole; undefined where there is none. */
+  readonly older: Manifest | undefined;
+  /** A power failure leaves it: those before it may go. */
+  readonly isOlderSynced: boolean;
+}
+
+/** @throws UnreachableError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function requireRoom(
   folded: Folded,
-  read: Manifest | undefined,
+  { older, isOlderSynced }: Older,
   { store, clock }: { readonly store: SnapshotStore; readonly clock: Clock },
 ): Promise<void> {
   const before = await store.usage();
   const free = freeOf(before);
-  if (free >= Math.max(limits.snapshotRoomBytes, read === undefined ? 0 : 2 * sizeOf(read))) return;
+  if (free >= Math.max(limits.snapshotRoomBytes, older === undefined ? 0 : 2 * sizeOf(older))) return;
   const needed = await measure(folded, clock);
   if (needed <= free) return;
-  if (read !== undefined) await removeBelow(store, [read]);
+  if (older !== undefined && isOlderSynced) await removeBelow(store, [older]);
   const after = await store.usage();
   if (needed <= freeOf(after)) return;
   const what = `it takes ${needed} bytes, and of ${after.bytesMax} there are ${after.bytes} taken by the one before it`;

@@ -78,8 +78,8 @@ export class CoordinatorParty {
     transport.onStatus((status) => this.#noteStatus(status === "connected"));
     const { clock, random } = life;
     const snapshotter = snapshotterHere({ journal, snapshots, clock, logger });
-    const { everyEvents, retention, leaderTimeoutMs } = this.#character;
-    const compaction = { snapshots, snapshotter, retention, everyEvents };
+    const { everyEvents, retention, snapshotSyncMs, leaderTimeoutMs } = this.#character;
+    const compaction = { snapshots, snapshotter, retention, everyEvents, snapshotSyncMs };
     const options = { id: this.id, swarm, transport, journal, compaction, clock, random, logger };
     startCoordinator({ ...options, leaderTimeoutMs }).then(
       (coordinator) => this.#runs(coordinator),

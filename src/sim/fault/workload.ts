@@ -45,6 +45,8 @@ export interface CoordinatorCharacter {
    *  from snapshots. */
   readonly everyEvents: number;
   readonly retention: Retention;
+  /** In which a server is taken to have synced what it stores: short, for the same reason. */
+  readonly snapshotSyncMs: number;
 }
 
 export interface ClientCharacter {
@@ -100,6 +102,7 @@ function drawCoordinator(random: SeededRandom, id: string): CoordinatorCharacter
     leaderTimeoutMs: random.pick([1_000, 2_000, 3_000]),
     everyEvents: 100 + random.below(400),
     retention: { ageMs: 5_000 + random.below(60_000), bytes: Number.POSITIVE_INFINITY },
+    snapshotSyncMs: random.below(5_000),
   };
 }
 

@@ -33,7 +33,7 @@ function setUp({ isBlind = false, lastEventType = "TermRenewed" } = {}): void {
   parties = ["c1", "c2"].map(
     (id) =>
       new CoordinatorParty(
-        { id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention },
+        { id, leaderTimeoutMs: 1_000, everyEvents: 1_000, retention, snapshotSyncMs: 1_000 },
         habitat,
         isBlind ? first : truth,
       ),

@@ -33,8 +33,9 @@ async function begin({ everyEvents }: { everyEvents: number }): Promise<void> {
   habitat = new Habitat(new SeededRandom("victims"));
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
+  const pace = { everyEvents, retention, snapshotSyncMs: 1_000 };
   parties = ["c1", "c2"].map(
-    (id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, everyEvents, retention }, habitat, truth),
+    (id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth),
   );
   victims = new SwarmVictims({ habitat, truth, coordinators: parties, agents: [], clients: [] });
   for (const party of parties) party.start();
