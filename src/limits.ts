@@ -558,9 +558,10 @@ export const limits = {
   /** How often a leader asks whether the snapshots can still be read: a reading takes seconds, of a thread's and the
    *  server's, for a million tasks; what rots on a disk shows itself at no other time. */
   snapshotCheckMs: 3_600_000,
-  /** What is kept of the journal for those who read it, unless an operator says otherwise. */
+  /** What is kept of the journal for those who read it, unless an operator says otherwise: so much that the room which
+   *  a journal has by default holds it. */
   auditRetentionMs: 7 * 24 * 3_600_000,
-  auditRetentionBytes: 10 * 1024 ** 3,
+  auditRetentionBytes: 7 * 1024 ** 3,
   /** Who keeps less has said that results and stories need not be read, and is told so: they may be gone before whoever
    *  submitted a task comes back for its result. */
   auditRetentionMsLittle: 3_600_000,
@@ -701,6 +702,10 @@ assert(
 assert(limits.kindsPerAgentMax < limits.recordsPerAgentMax, "an agent remembers all it serves");
 assert(limits.waitersPerResourceMax <= limits.maxWaitersMax, "the default is within what may be set");
 assert(limits.payloadBytesMax < limits.batchBytesMax, "any one task fits a batch");
+assert(
+  limits.auditRetentionBytes + 2 * limits.snapshotBytes <= limits.journalBytesMax * limits.journalFullShare,
+  "what is kept by default, and what comes between snapshots, leaves room for tasks",
+);
 assert(
   limits.journalFullShare < limits.journalUnassignedShare,
   "tasks are refused before those that wait are held back",

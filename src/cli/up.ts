@@ -31,7 +31,7 @@ export function upCommand(program: Program): Command {
     )
     .option(
       "--retain <how much>",
-      "how much of the journal is kept to be read: a duration, a size, or the less of both; default 7d,10GiB",
+      "how much of the journal is kept to be read: a duration, a size, or the less of both; default 7d,7GiB",
       (said: string, before: string | undefined) => (before === undefined ? said : `${before},${said}`),
     )
     .addHelpText("after", examples)

@@ -83,7 +83,7 @@ export const configSchema = z
       )
       .optional()
       .describe(
-        "How much of the journal is kept to be read: so long, so much, or the less of both. Default: 7d,10GiB.",
+        "How much of the journal is kept to be read: so long, so much, or the less of both. Default: 7d,7GiB.",
       ),
     logLevel: z
       .enum(logLevels)

@@ -74,9 +74,9 @@ export class CampaignRoom {
   async #make(untilSeq: number): Promise<void> {
     const { compaction, journal, replay, logger } = this.#deps;
     const { snapshotter, retention } = compaction;
-    const { bytes: journalBytes } = await journal.usage();
-    const synced = this.#synced.hashes;
-    const order = { untilSeq, synced, retention, now: replay.state.at, journalBytes, isShort: true };
+    const { bytes: journalBytes, bytesMax: journalBytesMax } = await journal.usage();
+    const room = { journalBytes, journalBytesMax, isShort: true };
+    const order = { untilSeq, synced: this.#synced.hashes, retention, now: replay.state.at, ...room };
     const { idx, bytes } = await snapshotter.make(order, this.#ending.signal);
     logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");
   }

@@ -25,6 +25,7 @@ import { messageOf } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
+import { snapshotSpacingBytes } from "../journal/kept-room.ts";
 import type { Replay, Tail } from "../journal/replay.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
 import { type Manifest, nameOf } from "../journal/snapshot/manifest.ts";
@@ -277,10 +278,9 @@ export class Compactor {
     const { events, bytes } = this.#backlog;
     if (this.#isNewestLost) return true;
     if (events === 0 || this.#synced.isAwaited) return false;
-    const bytesMax = (room.usage.bytesMax ?? Number.POSITIVE_INFINITY) * limits.snapshotJournalShare;
     const isOld = at - (this.#newest?.at ?? this.#sinceAt) >= limits.snapshotMs;
     const isShort = room.isShort && this.#now - this.#shortMonotonicMs >= limits.snapshotShortMs;
-    return events >= everyEvents || bytes >= Math.min(limits.snapshotBytes, bytesMax) || isOld || isShort;
+    return events >= everyEvents || bytes >= snapshotSpacingBytes(room.usage.bytesMax) || isOld || isShort;
   }
 
   /** Where there is no snapshot there is nothing to ask. */
@@ -326,6 +326,7 @@ export class Compactor {
       retention,
       now: at,
       journalBytes: room.usage.bytes,
+      journalBytesMax: room.usage.bytesMax,
       isShort,
     };
     this.#isBusy = true;

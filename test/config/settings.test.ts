@@ -66,7 +66,7 @@ describe("settings", () => {
 
   it("keep so long, so much, or the less of both of the journal", () => {
     const forever = Number.POSITIVE_INFINITY;
-    expect(settings({}).retention).toEqual({ ageMs: 7 * 86_400_000, bytes: 10 * 1024 ** 3 });
+    expect(settings({}).retention).toEqual({ ageMs: 7 * 86_400_000, bytes: 7 * 1024 ** 3 });
     expect(settings({ flags: { retain: "1d" } }).retention).toEqual({ ageMs: 86_400_000, bytes: forever });
     expect(settings({ env: { WAGGLE_RETAIN: "1.5GiB" } }).retention).toEqual({
       ageMs: forever,

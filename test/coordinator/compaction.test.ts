@@ -77,6 +77,21 @@ describe("a leader's journal", () => {
     expect(state.taskById.size).toBeGreaterThan(30);
   });
 
+  it("that is to be kept whole is cut in small steps where its room ends, and no task is refused for it", async () => {
+    compacted = await new CompactedSwarm(1_000_000).start(everything);
+    const { journal } = compacted;
+    const steps: number[] = [];
+    for (let task = 0, before = journal.usage.bytes; task < 300; task += 1) {
+      await compacted.work(1, "x".repeat(10_000));
+      const { bytes } = journal.usage;
+      if (bytes < before) steps.push(before - bytes);
+      before = bytes;
+    }
+    expect(steps.length).toBeGreaterThan(10);
+    expect(Math.max(...steps)).toBeLessThan(200_000);
+    expect(journal.usage.bytes).toBeGreaterThan(550_000);
+  });
+
   it("goes on while snapshots fail, which is said and tried again ever later", async () => {
     const log = keptLog();
     compacted = await new CompactedSwarm().start(nothing, { logger: log.logger });

@@ -29,7 +29,7 @@ async function load(swarm: CompactedSwarm, tasks: number): Promise<void> {
 
 /** A task for which there is no room, though the journal is not short of it. */
 function submitLarge(swarm: CompactedSwarm, id = "large"): Promise<unknown> {
-  return swarm.swarm.client.submit([{ id, kind: "k", payload: "x".repeat(40_000) }]);
+  return swarm.swarm.client.submit([{ id, kind: "k", payload: "x".repeat(50_000) }]);
 }
 
 /** Time passes, and the journal is read as it is written. */
@@ -45,7 +45,7 @@ describe("a full journal", () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 4;
     await compacted.start(everything);
-    await load(compacted, 14);
+    await load(compacted, 10);
     expect(compacted.journal.firstSeq).toBe(1);
     const answer = submitLarge(compacted);
     await passWatched(compacted, limits.journalFullRetryMs * 4);

@@ -29,7 +29,15 @@ function aSnapshotter() {
 
 function orderUntil(untilSeq: number, turns: Turns) {
   const retention = { ageMs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
-  return { untilSeq, synced: [], retention, now: turns.at, journalBytes: 0, isShort: false };
+  return {
+    untilSeq,
+    synced: [],
+    retention,
+    now: turns.at,
+    journalBytes: 0,
+    journalBytesMax: undefined,
+    isShort: false,
+  };
 }
 
 describe("a snapshot made in a thread", () => {

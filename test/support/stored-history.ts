@@ -59,6 +59,7 @@ export class StoredHistory {
       retention: all,
       now,
       journalBytes: 0,
+      journalBytesMax: undefined,
       isShort: false,
       ...order,
     });

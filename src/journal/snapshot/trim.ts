@@ -1,11 +1,13 @@
 // How much of a journal is kept to be read: from which batch on, and why no more. Only what two snapshots stand behind
-// may go, so that a restart that cannot read the newest one still finds all it needs.
+// may go, so that a restart that cannot read the newest one still finds all it needs. Of a bounded journal no more is
+// kept than leaves room for what comes, and what is over that goes a little at a time (kept-room.ts).
 
 import type { TrimReason } from "../../core/event.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
 import { decodeBatch } from "../batch.ts";
 import type { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader } from "../journal.ts";
+import { keptBytesMax } from "../kept-room.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Where both are said, what is kept is the less of both. */
@@ -22,7 +24,10 @@ export interface TrimOrder {
   readonly now: Instant;
   /** What the journal takes of its storage. */
   readonly journalBytes: number;
-  /** The journal is short of room: nothing is kept for the audit's sake. */
+  /** Its room; undefined where it has no bound. */
+  readonly journalBytesMax: number | undefined;
+  /** The journal is short of room: if it holds no more than may be kept, its bound is not the reason, and nothing is
+   *  kept for the audit's sake. */
   readonly isShort: boolean;
 }
 
@@ -44,12 +49,15 @@ export async function trimOf(
   const lastIdx = batchIndex(older.position.idx + 1);
   if (firstIdx === undefined || firstIdx >= lastIdx) return undefined;
   const reading = new Reading(journal, places, { firstIdx, lastIdx });
-  const { retention, now, journalBytes, isShort } = order;
+  const { retention, now, journalBytes, journalBytesMax, isShort } = order;
+  const keptMax = keptBytesMax(journalBytesMax);
   const byAge = await reading.firstSince(now - retention.ageMs);
-  const byBytes = await reading.firstBehind(journalBytes - retention.bytes);
-  const byRetention = batchIndex(Math.max(byAge, byBytes));
-  if (isShort && byRetention < lastIdx) return { firstIdx: lastIdx, reason: "storage-short" };
-  return byRetention > firstIdx ? { firstIdx: byRetention, reason: "retention" } : undefined;
+  const byBytes = await reading.firstBehind(journalBytes - Math.min(retention.bytes, keptMax));
+  const isShortOfMore = isShort && journalBytes <= keptMax;
+  const keptIdx = isShortOfMore ? lastIdx : batchIndex(Math.max(byAge, byBytes));
+  if (keptIdx <= firstIdx) return undefined;
+  const isAsked = keptIdx === byAge || (keptIdx === byBytes && retention.bytes <= keptMax);
+  return { firstIdx: keptIdx, reason: isAsked ? "retention" : "storage-short" };
 }
 
 /** Answers lie between the two, both included. */

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { instant, taskId } from "../../../src/ids.ts";
+import { keptBytesMax, roomToKeep } from "../../../src/journal/kept-room.ts";
 import { StoredHistory } from "../../support/stored-history.ts";
 import { aTask, submit, Turns } from "../../support/turns.ts";
 
@@ -47,11 +48,37 @@ describe("what may go from a journal", () => {
     expect(trim).toEqual({ firstIdx: 21, reason: "retention" });
   });
 
-  it("is all before the older snapshot where room is short", async () => {
-    expect(await trimmed(await aHistory(), { isShort: true })).toEqual({
-      firstIdx: 21,
-      reason: "storage-short",
-    });
+  it("is what is more than the journal has room for beside what comes, and no more than that", async () => {
+    const stored = await aHistory();
+    const sizes = Array.from({ length: 40 }, (_, at) => stored.journal.at(at + 1)?.bytes.length ?? 0);
+    const journalBytes = sizes.reduce((sum, size) => sum + size, 0);
+    const kept = sizes.slice(12).reduce((sum, size) => sum + size, 0);
+    const bytesMax = roomToKeep(kept);
+    expect(Math.abs(keptBytesMax(bytesMax) - kept)).toBeLessThanOrEqual(2);
+    for (const isShort of [false, true])
+      for (const bytes of [forever, kept + 10])
+        expect(
+          await trimmed(await aHistory(), {
+            retention: { ageMs: forever, bytes },
+            journalBytes,
+            journalBytesMax: bytesMax,
+            isShort,
+          }),
+        ).toEqual({ firstIdx: 13, reason: "storage-short" });
+    const asked = {
+      retention: { ageMs: forever, bytes: kept - 10 },
+      journalBytes,
+      journalBytesMax: bytesMax,
+    };
+    expect(await trimmed(stored, asked)).toEqual({ firstIdx: 14, reason: "retention" });
+  });
+
+  it("is all before the older snapshot where less room is there than the journal's bound says", async () => {
+    for (const journalBytesMax of [undefined, 1_000_000])
+      expect(await trimmed(await aHistory(), { isShort: true, journalBytesMax })).toEqual({
+        firstIdx: 21,
+        reason: "storage-short",
+      });
   });
 
   it("is nothing where all is to be kept, where there is one snapshot, and where it is gone already", async () => {

@@ -1,0 +1,24 @@
+// How much of a journal's room is for the record that is kept to be read, and how much room a record takes. Above
+// `limits.journalFullShare` of it tasks are refused, and the record is cut only when a snapshot was made: so the room
+// of what comes between two snapshots is left free twice below that share, once for what comes until the next is due,
+// and once for what comes while that is made, put on record, and synced.
+
+import { limits } from "../limits.ts";
+
+/** A snapshot is due after so many bytes of a journal. @param bytesMax its room; undefined where it has no bound */
+export function snapshotSpacingBytes(bytesMax = Number.POSITIVE_INFINITY): number {
+  return Math.min(limits.snapshotBytes, bytesMax * limits.snapshotJournalShare);
+}
+
+/** The most that is kept to be read. @param bytesMax the journal's room; undefined where it has no bound */
+export function keptBytesMax(bytesMax = Number.POSITIVE_INFINITY): number {
+  return Math.floor(bytesMax * limits.journalFullShare - 2 * snapshotSpacingBytes(bytesMax));
+}
+
+/** The room in which so much can be kept; infinite for all. */
+export function roomToKeep(bytes: number): number {
+  const spacingShare = 2 * limits.snapshotJournalShare;
+  const ofSmall = bytes / (limits.journalFullShare - spacingShare);
+  const ofLarge = (bytes + 2 * limits.snapshotBytes) / limits.journalFullShare;
+  return Math.ceil(Math.min(ofSmall, ofLarge));
+}
