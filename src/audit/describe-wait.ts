@@ -65,7 +65,7 @@ function journalText({
   remedy = "`waggle doctor` says what to do",
 }: Extract<TaskObstacle, { reason: "journal-tight" }>): string {
   const share = Math.floor((100 * bytes) / bytesMax);
-  return `The journal is ${share} % full: nothing is assigned until it has room, so that results of what runs fit; it is cut behind snapshots, as a rule within a minute; if it stays so, ${remedy}`;
+  return `The journal is ${share} % full: nothing is assigned until it has room, so that results of what runs fit; it is cut behind snapshots, as a rule within a few minutes; if it stays so, ${remedy}`;
 }
 
 type KindObstacle = Extract<TaskObstacle, { reason: "nobody-serves-kind" }>;

@@ -17,6 +17,7 @@ import { swarmId } from "../ids.ts";
 import { openFileJournal } from "../journal/file.ts";
 import { openFileSnapshots } from "../journal/file-snapshots.ts";
 import type { Journal } from "../journal/journal.ts";
+import { wantedRoom } from "../journal/kept-room.ts";
 import { openNatsStreams } from "../journal/nats.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
@@ -136,7 +137,8 @@ async function openJournal(
 ): Promise<OpenedJournal> {
   const swarm = swarmId(settings.swarm);
   if (broker.kind !== "development") {
-    const wanted = { connection, swarm, replicas: settings.replicas, create: true, signal };
+    const { replicas, retention } = settings;
+    const wanted = { connection, swarm, replicas, keptBytes: retention.bytes, create: true, signal };
     const { signal: _, onError: __, ...plainConnection } = connection;
     return {
       ...(await openNatsStreams(wanted)),
@@ -150,7 +152,7 @@ async function openJournal(
   }
   const folder = journalFolder(settings);
   const snapshotFolder = join(folder, "snapshots");
-  const journal = await openFileJournal({ folder });
+  const journal = await openFileJournal({ folder, bytesMax: wantedRoom(settings.retention.bytes) });
   const opened = {
     journal,
     openSnapshots: () => openFileSnapshots(snapshotFolder),

@@ -10,6 +10,7 @@ import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { tellLife } from "./life.ts";
+import { roomWarning } from "./room-warning.ts";
 import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -63,8 +64,8 @@ async function up(context: VerbContext): Promise<ExitCode> {
   const { recovery, coordinator } = running;
   tellDurability(running, context);
   if (recovery !== undefined) logger.warn(recovery);
-  const littleKept = retentionWarning(settings.retention);
-  if (littleKept !== undefined) logger.warn({ coordinator: running.id }, littleKept);
+  for (const warning of [retentionWarning(settings.retention), await roomWarning(running, settings)])
+    if (warning !== undefined) logger.warn({ coordinator: running.id }, warning);
 
   const stopTelling = tellLife(running, context);
   const standingBy = standbyNotices(running).subscribe((notice) =>

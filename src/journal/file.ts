@@ -30,6 +30,7 @@ import type {
   JournalUsage,
 } from "./journal.ts";
 import { closedError } from "./journal-errors.ts";
+import { keptBytesMax } from "./kept-room.ts";
 
 export interface FileJournalOptions {
   /** Created if missing. Holds the segments (file-segment.ts) and, while open, `lock.json`. */
@@ -45,6 +46,12 @@ export interface FileJournalOptions {
 export interface FileJournal extends Journal {
   /** Undefined when the last file ended with a whole record. To be told to people. */
   readonly recovered: Recovery | undefined;
+}
+
+/** A clause: the room of a file journal follows from how much of it is to be kept. */
+function remedyOf(bytesMax: number): string {
+  const sizeGiB = Math.ceil(keptBytesMax(2 * bytesMax) / 1024 ** 3);
+  return `give it more room, where the disk has it: start its coordinator with \`--retain ${sizeGiB}GiB\` or more`;
 }
 
 /** @throws WaggleError WAGGLE_JOURNAL_LOCKED when another process has it open; JournalDamagedError */
@@ -152,7 +159,8 @@ class OpenFileJournal implements FileJournal {
 
   async usage(): Promise<JournalUsage> {
     this.#reader.requireOpen();
-    return { bytes: this.#segments.bytes, bytesMax: this.#bytesMax };
+    const bytesMax = this.#bytesMax;
+    return { bytes: this.#segments.bytes, bytesMax, remedy: remedyOf(bytesMax) };
   }
 
   close(): Promise<void> {

@@ -15,6 +15,13 @@ export function keptBytesMax(bytesMax = Number.POSITIVE_INFINITY): number {
   return Math.floor(bytesMax * limits.journalFullShare - 2 * snapshotSpacingBytes(bytesMax));
 }
 
+/** The room that a journal is made with: by default, or more where that does not hold what is to be kept.
+ *  @param keptBytes infinite where no size was said */
+export function wantedRoom(keptBytes: number): number {
+  const room = roomToKeep(keptBytes);
+  return Number.isSafeInteger(room) ? Math.max(limits.journalBytesMax, room) : limits.journalBytesMax;
+}
+
 /** The room in which so much can be kept; infinite for all. */
 export function roomToKeep(bytes: number): number {
   const spacingShare = 2 * limits.snapshotJournalShare;

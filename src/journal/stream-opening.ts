@@ -159,7 +159,7 @@ async function createAsFits(api: StreamApi, wanted: WantedStream): Promise<Strea
  *  unasked, it gives them some back. @returns whether it did @throws UnreachableError */
 async function shrinkJournal(wire: OpeningWire, wanted: OpeningOptions): Promise<boolean> {
   if (wanted.purpose === "journal" || wanted.bytesMax !== undefined) return false;
-  const id = { swarm: wanted.swarm, purpose: "journal" } as const;
+  const id = { ...wanted, purpose: "journal" } as const;
   const api = new StreamApi(wire, streamNameOf(id));
   const journal = await findStream(wire, api, wanted);
   if (journal === undefined || journal.lastSeq > 0) return false;

@@ -24,7 +24,12 @@ export function fullText(stream: string, answer: string, usage?: JournalUsage): 
 
 /** A command. */
 export function twiceTheRoom(stream: string, bytesMax: number): string {
-  return `nats stream edit ${stream} --max-bytes ${2 * bytesMax}`;
+  return moreRoom(stream, 2 * bytesMax);
+}
+
+/** A command. */
+export function moreRoom(stream: string, bytesMax: number): string {
+  return `nats stream edit ${stream} --max-bytes ${bytesMax}`;
 }
 
 function remedyOf(stream: string, bytesMax: number): string {

@@ -6,6 +6,7 @@ import { WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
+import { wantedRoom } from "./kept-room.ts";
 
 export type StreamPurpose = "journal" | "snapshots";
 
@@ -19,6 +20,8 @@ export interface WantedStream extends StreamId {
   readonly replicas?: number | undefined;
   /** Undefined: the first of `bytesMaxChoices` when created, any bound when found. */
   readonly bytesMax?: number | undefined;
+  /** So much of a journal is to be kept: one that is created gets the room for it, where the server has it. */
+  readonly keptBytes?: number | undefined;
 }
 
 /** One line of `waggle doctor`. */
@@ -39,11 +42,16 @@ export function streamNameOf({ swarm, purpose }: StreamId): string {
 
 /** The bounds to create a stream with, in this order: less where the server has not that much room, because a small
  *  disk is no reason to refuse a swarm. One that was asked for is meant. */
-export function bytesMaxChoices({ purpose, bytesMax }: WantedStream): readonly [number, ...number[]] {
+export function bytesMaxChoices({
+  purpose,
+  bytesMax,
+  keptBytes = 0,
+}: WantedStream): readonly [number, ...number[]] {
   if (bytesMax !== undefined) return [bytesMax];
-  return purpose === "journal"
-    ? [limits.journalBytesMax, ...limits.journalBytesFallbacks]
-    : [limits.snapshotsBytesMax, ...limits.snapshotsBytesFallbacks];
+  if (purpose === "snapshots") return [limits.snapshotsBytesMax, ...limits.snapshotsBytesFallbacks];
+  const wanted = wantedRoom(keptBytes);
+  const byDefault = [limits.journalBytesMax, ...limits.journalBytesFallbacks] as const;
+  return wanted > limits.journalBytesMax ? [wanted, ...byDefault] : byDefault;
 }
 
 export function streamConfigOf(wanted: WantedStream): Config {

@@ -293,7 +293,11 @@ describe("a file journal on a disk", () => {
     const outcomes = await Promise.all([journal.append(noise(100), 2), journal.append(noise(1), 3)]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(["full", "refused"]);
     await fill(journal, 3, 3);
-    expect(await journal.usage()).toEqual({ bytes: endOf([8, 8, 8], 3), bytesMax: endOf([8, 8, 8], 3) });
+    expect(await journal.usage()).toEqual({
+      bytes: endOf([8, 8, 8], 3),
+      bytesMax: endOf([8, 8, 8], 3),
+      remedy: expect.stringMatching(/^give it more room.* with `--retain 1GiB` or more$/),
+    });
     await journal.close();
   });
 

@@ -4,6 +4,7 @@
 import { expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
+import { keptBytesMax, roomToKeep } from "../../src/journal/kept-room.ts";
 import { type OpeningWire, openStream } from "../../src/journal/stream-opening.ts";
 import { streamConfigOf } from "../../src/journal/stream-settings.ts";
 import { limits } from "../../src/limits.ts";
@@ -73,10 +74,28 @@ it("says so where another stream has the subjects", async () => {
   await expect(openStream(server.wire, opening)).rejects.toThrow(/subjects overlap/);
 });
 
+it("makes a journal with the room for what is to be kept, or with what the server has", async () => {
+  const keptBytes = 100 * 1024 ** 3;
+  const room = roomToKeep(keptBytes);
+  const created = async (roomBytes: number, kept: number) => {
+    const server = aServer([], roomBytes);
+    await openStream(server.wire, { ...opening, keptBytes: kept });
+    return server.bytesMax;
+  };
+  expect(keptBytesMax(room)).toBeGreaterThanOrEqual(keptBytes);
+  expect(room).toBeLessThan(1.2 * keptBytes);
+  expect(await created(room, keptBytes)).toEqual([room]);
+  expect(await created(room - 1, keptBytes)).toEqual([room, limits.journalBytesMax]);
+  for (const unsaid of [limits.auditRetentionBytes, Number.POSITIVE_INFINITY, 1e20])
+    expect(await created(room, unsaid)).toEqual([limits.journalBytesMax]);
+});
+
 interface Server {
   readonly wire: OpeningWire;
   readonly streams: Set<string>;
   readonly created: string[];
+  /** Asked for, of each stream that somebody would make. */
+  readonly bytesMax: number[];
   /** What it answers to who would make a stream: another has just made it. */
   refusal?: object;
   /** @param look of all questions for a stream, from 1 */
@@ -84,17 +103,21 @@ interface Server {
 }
 
 /** @param existing names of the streams that it has */
-function aServer(existing: readonly string[]): Server {
+function aServer(existing: readonly string[], roomBytes = Number.POSITIVE_INFINITY): Server {
   const streams = new Set(existing);
   const created: string[] = [];
+  const bytesMax: number[] = [];
   const befores = new Map<number, () => void>();
   let looks = 0;
 
-  function answer(verb: string, stream: string): object {
+  function answer(verb: string, stream: string, data: Uint8Array): object {
     if (verb === "INFO") {
       looks += 1;
       befores.get(looks)?.();
     } else {
+      bytesMax.push(JSON.parse(Buffer.from(data).toString()).max_bytes);
+      if ((bytesMax.at(-1) ?? 0) > roomBytes)
+        return { error: { err_code: 10047, description: "insufficient storage resources available" } };
       created.push(stream);
       streams.add(stream);
       if (server.refusal !== undefined) return { error: server.refusal };
@@ -109,9 +132,9 @@ function aServer(existing: readonly string[]): Server {
     maxPayloadBytes: limits.maxPayloadBytesDefault,
     status: "connected",
     mayHaveJetStream: true,
-    ask: async (subject) => {
+    ask: async (subject, data) => {
       const [, , , verb = "", stream = ""] = subject.split(".");
-      return { kind: "answered", data: Buffer.from(JSON.stringify(answer(verb, stream))) };
+      return { kind: "answered", data: Buffer.from(JSON.stringify(answer(verb, stream, data))) };
     },
     publish: () => undefined,
     listen: () => ({ inbox: "", stop: () => undefined }),
@@ -119,6 +142,6 @@ function aServer(existing: readonly string[]): Server {
     close: async () => undefined,
   };
   const beforeLook = (look: number, act: () => void) => void befores.set(look, act);
-  const server: Server = { wire, streams, created, beforeLook };
+  const server: Server = { wire, streams, created, bytesMax, beforeLook };
   return server;
 }
