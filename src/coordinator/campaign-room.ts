@@ -75,7 +75,7 @@ export class CampaignRoom {
     const { compaction, journal, replay, logger } = this.#deps;
     const { snapshotter, retention } = compaction;
     const { bytes: journalBytes, bytesMax: journalBytesMax } = await journal.usage();
-    const room = { journalBytes, journalBytesMax, isShort: true };
+    const room = { journalBytes, journalBytesMax, cameBytes: 0, isShort: true };
     const order = { untilSeq, synced: this.#synced.hashes, retention, now: replay.state.at, ...room };
     const { idx, bytes } = await snapshotter.make(order, this.#ending.signal);
     logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");

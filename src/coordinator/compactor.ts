@@ -327,6 +327,7 @@ export class Compactor {
       now: at,
       journalBytes: room.usage.bytes,
       journalBytesMax: room.usage.bytesMax,
+      cameBytes: before.bytes,
       isShort,
     };
     this.#isBusy = true;

@@ -36,6 +36,7 @@ function orderUntil(untilSeq: number, turns: Turns) {
     now: turns.at,
     journalBytes: 0,
     journalBytesMax: undefined,
+    cameBytes: 0,
     isShort: false,
   };
 }

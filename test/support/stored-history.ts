@@ -60,6 +60,7 @@ export class StoredHistory {
       now,
       journalBytes: 0,
       journalBytesMax: undefined,
+      cameBytes: 0,
       isShort: false,
       ...order,
     });

@@ -26,6 +26,8 @@ export interface TrimOrder {
   readonly journalBytes: number;
   /** Its room; undefined where it has no bound. */
   readonly journalBytesMax: number | undefined;
+  /** What came since the snapshot before. */
+  readonly cameBytes: number;
   /** The journal is short of room: if it holds no more than may be kept, its bound is not the reason, and nothing is
    *  kept for the audit's sake. */
   readonly isShort: boolean;
@@ -49,8 +51,8 @@ export async function trimOf(
   const lastIdx = batchIndex(older.position.idx + 1);
   if (firstIdx === undefined || firstIdx >= lastIdx) return undefined;
   const reading = new Reading(journal, places, { firstIdx, lastIdx });
-  const { retention, now, journalBytes, journalBytesMax, isShort } = order;
-  const keptMax = keptBytesMax(journalBytesMax);
+  const { retention, now, journalBytes, journalBytesMax, cameBytes, isShort } = order;
+  const keptMax = keptBytesMax(journalBytesMax, cameBytes);
   const byAge = await reading.firstSince(now - retention.ageMs);
   const byBytes = await reading.firstBehind(journalBytes - Math.min(retention.bytes, keptMax));
   const isShortOfMore = isShort && journalBytes <= keptMax;

@@ -73,6 +73,19 @@ describe("what may go from a journal", () => {
     expect(await trimmed(stored, asked)).toEqual({ firstIdx: 14, reason: "retention" });
   });
 
+  it("is more where more came since the snapshot before than is left free for it", async () => {
+    const stored = await aHistory();
+    const sizes = Array.from({ length: 40 }, (_, at) => stored.journal.at(at + 1)?.bytes.length ?? 0);
+    const journalBytes = sizes.reduce((sum, size) => sum + size, 0);
+    const bytesMax = roomToKeep(journalBytes);
+    const firstIdxWhere = async (cameBytes: number) =>
+      (await trimmed(await aHistory(), { journalBytes, journalBytesMax: bytesMax, cameBytes }))?.firstIdx;
+    expect(await firstIdxWhere(bytesMax / 8)).toBeUndefined();
+    expect(await firstIdxWhere(bytesMax / 6)).toBeGreaterThan(2);
+    expect(await firstIdxWhere(bytesMax / 6)).toBeLessThan(21);
+    expect(await firstIdxWhere(bytesMax)).toBe(21);
+  });
+
   it("is all before the older snapshot where less room is there than the journal's bound says", async () => {
     for (const journalBytesMax of [undefined, 1_000_000])
       expect(await trimmed(await aHistory(), { isShort: true, journalBytesMax })).toEqual({
