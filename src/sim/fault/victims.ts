@@ -155,16 +155,19 @@ export class SwarmVictims implements Victims {
     this.#truth.lostMiddle(stream.lastSeq);
   }
 
-  /** Not the only one that can be read of those that stand for what was purged: what goes then is gone. */
+  /** Only while an older one, and the journal behind it, lead as far: else what it stands for would be gone. */
   rotSnapshot(): void {
-    const { stream, snapshotStream, occurrences } = this.#habitat;
-    const [newest, ...older] = this.#wholeSnapshots().filter(
-      ({ position }) => position.seq >= stream.firstSeq - 1 && position.idx <= this.#truth.state.idx,
+    const { snapshotStream, occurrences } = this.#habitat;
+    if (!this.#truth.isWhole) return;
+    const [newest, ...others] = this.#wholeSnapshots().filter(
+      ({ position }) => position.idx <= this.#truth.state.idx,
     );
     const [place] = newest?.chunks.at(-1) ?? [];
+    if (newest === undefined || place === undefined) return;
     // A manifest may be stored twice: its copy has the same chunks.
     const isOther = ({ chunks }: Manifest) => chunks.every(([other]) => other !== place);
-    if (place === undefined || !older.some(isOther)) return;
+    const leadsOn = ({ position }: Manifest) => this.#isUnbroken(position.seq + 1, newest.position.seq);
+    if (!others.some((other) => isOther(other) && leadsOn(other))) return;
     snapshotStream.rot(place);
     occurrences.note("snapshot-rotten");
   }
@@ -204,6 +207,13 @@ export class SwarmVictims implements Victims {
       .map(decodeManifest)
       .filter(({ chunks }) => chunks.every(isWhole))
       .toSorted((one, other) => other.position.idx - one.position.idx);
+  }
+
+  /** Whether the journal has every record from one to another. */
+  #isUnbroken(fromSeq: number, toSeq: number): boolean {
+    for (let seq = fromSeq; seq <= toSeq; seq += 1)
+      if (this.#habitat.stream.at(seq) === undefined) return false;
+    return true;
   }
 
   /** @returns how many were lost: no more than `holders` have read since they began, or began anew at a snapshot, who

@@ -157,6 +157,17 @@ describe("the newest snapshot", () => {
     expect(rotten()).toBe(1);
   });
 
+  it("does not rot while it alone stands for what the journal lost, whatever stands before that", async () => {
+    await run(20_000);
+    victims.makeHole(1);
+    const lostSeq = habitat.stream.lastSeq - 1;
+    await run(10_000, () => truth.isWhole);
+    const manifests = habitat.snapshotStream.under(subjectsOf(habitat.swarm).snapshotManifest);
+    const behind = manifests.filter((bytes) => decodeManifest(bytes).position.seq >= lostSeq);
+    for (let times = 0; times <= manifests.length; times += 1) victims.rotSnapshot();
+    expect(rotten()).toBe(behind.length - 1);
+  });
+
   it("does not rot while the journal was purged of what the older one leads to", async () => {
     await run(20_000);
     habitat.stream.purge(habitat.stream.lastSeq);
