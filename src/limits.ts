@@ -143,6 +143,9 @@ export const limits = {
   /** A standby waits for T and up to this share of it more, so that of several one is first; that two campaign at
    *  once is harmless, since the journal takes one of them. */
   electionJitterShare: 1 / 3,
+  /** While the journal has more and reading it brings nothing for so long, a standby begins to read it anew: longer
+   *  than a hole takes to be believed. */
+  standbyStuckMs: 10_000,
   /** …and before it campaigns it asks the others for how far they hold the journal, and listens for this share of T. */
   campaignAskShare: 1 / 20,
   /** The leader appends at least once per T / this, so that two losses do not depose it. */
@@ -725,6 +728,10 @@ assert(limits.journalHeartbeatMs * 2 <= limits.journalPullMs, "servers refuse ra
 assert(
   limits.journalHeartbeatMs * limits.journalHeartbeatsMissedMax < limits.leaderTimeoutMs,
   "a standby reads again before it would campaign",
+);
+assert(
+  limits.standbyStuckMs >= 2 * limits.journalHoleMs,
+  "a hole is believed before its reader is taken for stuck",
 );
 assert(
   limits.campaignAskShare < limits.electionJitterShare,

@@ -76,7 +76,10 @@ export interface StandbyHooks {
 export class Standby {
   readonly #deps: StandbyDeps;
   readonly #hooks: StandbyHooks;
-  readonly #reading = new AbortController();
+  readonly #ending = new AbortController();
+  #reading = new AbortController();
+  /** Since when the journal has more than was read, and no more is. */
+  #stuck: { readonly seq: number; readonly sinceMonotonicMs: number } | undefined;
   #heardMonotonicMs = 0;
   #silenceMs = 0;
   #watchedMonotonicMs = 0;
@@ -97,11 +100,12 @@ export class Standby {
 
   /** Whether it has ended, or has made its last call. */
   get isOver(): boolean {
-    return this.#reading.signal.aborted;
+    return this.#ending.signal.aborted;
   }
 
   /** No further call to a hook. Idempotent. */
   end(): void {
+    this.#ending.abort();
     this.#reading.abort();
     this.#cancelWatch?.();
   }
@@ -122,6 +126,20 @@ export class Standby {
     } catch (cause) {
       if (!signal.aborted) this.#cannotReadOn(cause);
     }
+  }
+
+  /** A server may go on saying that it has nothing, of a reader that it no longer serves. */
+  #readAnewWhereStuck(): void {
+    const { clock, position, logger } = this.#deps;
+    const { seq } = position();
+    const now = clock.monotonicMs();
+    if (this.#stuck?.seq !== seq) this.#stuck = { seq, sinceMonotonicMs: now };
+    if (this.isOver || now - this.#stuck.sinceMonotonicMs < limits.standbyStuckMs) return;
+    this.#stuck = undefined;
+    logger.warn({ seq }, "the journal has more, and reading it brings nothing: it is read anew from there");
+    this.#reading.abort();
+    this.#reading = new AbortController();
+    void this.#readOn();
   }
 
   /** Whether the leader stepped down in this batch, and we may follow: where nobody can reach us, another is to. */
@@ -155,7 +173,7 @@ export class Standby {
   async #inspect(): Promise<void> {
     this.#hooks.onSilence();
     const found = await this.#look();
-    if (this.#reading.signal.aborted) return;
+    if (this.isOver) return;
     if (found === "time") return this.#finish();
     this.#hooks.onHeard();
     if (found === "wait") this.#heard();
@@ -167,12 +185,15 @@ export class Standby {
   async #look(): Promise<"time" | "wait" | "read-on"> {
     const { journal, recent, askOthers, position, logger } = this.#deps;
     const { idx } = position();
-    await askOthers(this.#reading.signal);
+    await askOthers(this.#ending.signal);
     const { seq } = position();
     const heldSeq = recent.lastSeq;
     try {
       const { lastSeq } = await journal.position();
-      if (lastSeq > position().seq) return "read-on";
+      if (lastSeq > position().seq) {
+        this.#readAnewWhereStuck();
+        return "read-on";
+      }
       if (lastSeq >= heldSeq) this.#endLostMonotonicMs = undefined;
       else if (!(await this.#heal())) return "wait";
       await requireSameEnd(journal, recent, seq);
@@ -228,7 +249,7 @@ export class Standby {
     const timeouts = this.#isLed() ? limits.announcementWaitsMax : limits.announcementTimeouts;
     const isOver = now - this.#endLostMonotonicMs >= timing().timeoutMs * timeouts;
     if (!isOver || !isAhead) return logger.error({ err: error }, "waiting for who puts it back");
-    if (this.#reading.signal.aborted) return;
+    if (this.isOver) return;
     this.end();
     this.#hooks.onEndLost(lastSeq, error);
   }
@@ -264,7 +285,7 @@ export class Standby {
   }
 
   #cannotReadOn(cause: unknown): void {
-    if (this.#reading.signal.aborted) return;
+    if (this.isOver) return;
     this.end();
     this.#hooks.onUnreadable(cause);
   }

@@ -7,7 +7,8 @@ import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
 import type { Event } from "../../src/core/event.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
-import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import type { JournalRecord } from "../../src/journal/journal.ts";
+import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";
@@ -189,6 +190,31 @@ describe("a standby", () => {
     journal.setCutOff(false);
     await clock.advance(3 * silenceMs);
     expect(roleOf(coordinator)).toBe("leading");
+  });
+
+  it("takes over though what it reads the journal with went dead without a word", async () => {
+    class DeadReading extends MemoryJournal {
+      isDead = false;
+
+      override async *follow(from: number, signal: AbortSignal, before?: JournalRecord) {
+        for await (const record of super.follow(from, signal, before)) {
+          if (this.isDead) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          if (signal.aborted) return;
+          yield record;
+        }
+      }
+    }
+    const journal = new DeadReading(store, {});
+    const coordinator = await swarm.startAnother("c2", journal);
+    journal.isDead = true;
+    await submit("t1");
+    journal.isDead = false; // only what reads anew meets another server
+    first.journal.setCutOff(true);
+    await clock.advance(limits.standbyStuckMs);
+    expect(roleOf(coordinator)).toBe("standing-by");
+    await clock.advance(3 * silenceMs);
+    expect(roleOf(coordinator)).toBe("leading");
+    expect(coordinator.settledState?.taskById.size).toBe(1);
   });
 
   it("of two, one wins and the other stands by: losing is no halt", async () => {

@@ -234,7 +234,12 @@ export class SimStream {
 
   /** Of its bound, in [0, 1]. */
   get fullShare(): number {
-    return this.#bytes / (this.#config.max_bytes ?? Number.POSITIVE_INFINITY);
+    const { bytes, bytesMax } = this.usage;
+    return bytes / bytesMax;
+  }
+
+  get usage(): { readonly bytes: number; readonly bytesMax: number } {
+    return { bytes: this.#bytes, bytesMax: this.#config.max_bytes ?? Number.POSITIVE_INFINITY };
   }
 
   get lastSeq(): number {
@@ -348,7 +353,9 @@ export class SimStream {
     return { success: true, purged };
   }
 
+  /** The same one again, by a request that comes twice, goes on as it is. */
   createConsumer(name: string, fromSeq: number): object {
+    if (this.#consumers.has(name)) return { stream_name: this.name, name };
     const nextSeq = Math.min(Math.max(fromSeq, this.#firstSeq), this.#lastSeq + 1);
     this.#consumers.set(name, { nextSeq, delivered: 0, pull: undefined, cancelHeartbeat: () => undefined });
     return { stream_name: this.name, name };

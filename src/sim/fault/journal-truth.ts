@@ -52,6 +52,8 @@ export class JournalTruth {
   #firstSeq = 1;
   /** When there was last so little room in it that a leader may have taken it for tight, virtual ms. */
   #crowdedMs = Number.NEGATIVE_INFINITY;
+  /** The least that it was bounded to lately, and when it last was: a leader may not know of more yet. */
+  #bound = { bytesMax: Number.POSITIVE_INFINITY, seenMs: 0 };
 
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
@@ -111,7 +113,7 @@ export class JournalTruth {
     if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
     if (stream.firstSeq >= (this.#unrescuedSeq ?? Number.POSITIVE_INFINITY)) this.#unrescuedSeq = undefined;
     this.#notePurged(stream.firstSeq);
-    if (stream.fullShare > CROWDED_SHARE) this.#crowdedMs = this.#habitat.engine.nowMs;
+    this.#noteCrowded(stream.usage);
     for (let seq = this.#records.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
       if (bytes === undefined) break;
@@ -120,6 +122,13 @@ export class JournalTruth {
       this.#take(seq, bytes);
     }
     return this.state;
+  }
+
+  #noteCrowded({ bytes, bytesMax }: { readonly bytes: number; readonly bytesMax: number }): void {
+    const { nowMs } = this.#habitat.engine;
+    const isOld = nowMs - this.#bound.seenMs > ROOM_KNOWN_MS;
+    if (isOld || bytesMax <= this.#bound.bytesMax) this.#bound = { bytesMax, seenMs: nowMs };
+    if (bytes > CROWDED_SHARE * this.#bound.bytesMax) this.#crowdedMs = nowMs;
   }
 
   /** A journal that takes no batch is purged before that is on record. */

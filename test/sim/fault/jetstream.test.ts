@@ -195,4 +195,22 @@ describe("the simulated JetStream's faults", () => {
     expect(await journal.position()).toMatchObject({ firstSeq: 4, lastSeq: 5 });
     expect(await tell(journal.replay(4))).toEqual(toldOf(4, 5));
   });
+
+  it("a consumer that is asked for twice goes on as it was", async () => {
+    const world = new World();
+    await fill(world.open(), 2);
+    world.stream.createConsumer("one", 1);
+    const heard: string[] = [];
+    const request = { batch: 10, max_bytes: 1_000, idle_heartbeat: 1e12 };
+    world.stream.pull(
+      "one",
+      request,
+      ({ data }) => void heard.push(Buffer.from(data).toString()),
+      systemClock,
+    );
+    world.stream.createConsumer("one", 1);
+    await fill(world.open(), 3, 3);
+    expect(heard).toEqual(["record 1", "record 2", "record 3"]);
+    world.stream.forgetConsumers();
+  });
 });

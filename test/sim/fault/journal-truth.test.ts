@@ -104,3 +104,12 @@ it("a stale result is counted that comes when its task is tried again", () => {
   hear(1, "stale");
   expect(habitat.occurrences.counts()).toEqual({ "result-after-a-new-attempt": 1 });
 });
+
+it("…or would be nearly full by the bound of a while ago", () => {
+  const task = aTask({ deadline: 2_000 as Instant });
+  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
+  habitat.stream.bound(2 * habitat.stream.usage.bytes + 1);
+  truth.readOn();
+  habitat.stream.bound(STREAM_BYTES);
+  expect(stored(2_000, joined)).toEqual([]);
+});
