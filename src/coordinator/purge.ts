@@ -13,7 +13,7 @@
 
 import type { Logger } from "pino";
 import type { EventOf } from "../core/event.ts";
-import type { BatchIndex } from "../ids.ts";
+import { type BatchIndex, batchIndex } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { SnapshotName } from "../journal/snapshot/manifest.ts";
@@ -73,8 +73,8 @@ export class Purge {
   }
 
   async #run(firstIdx: BatchIndex): Promise<void> {
-    const { journal, snapshots, room, logger, places, mayTry, onFailed } = this.#deps;
-    const seq = places.seqOf(firstIdx);
+    const { journal, snapshots, room, logger, mayTry, onFailed } = this.#deps;
+    const seq = this.#keptFromSeq(firstIdx);
     const standing = seq === undefined ? undefined : this.#standingFor(seq);
     if (seq === undefined || standing === undefined) return; // the next that is made reads one, or it is synced by then
     if (this.#isRunning || !mayTry()) return;
@@ -93,6 +93,15 @@ export class Purge {
     } finally {
       this.#isRunning = false;
     }
+  }
+
+  /** Dead records before the first batch that is kept stay with it: a snapshot of the batch before may go on at the
+   *  first of them. Not where something was lost there. */
+  #keptFromSeq(firstIdx: BatchIndex): number | undefined {
+    const { places } = this.#deps;
+    const seq = places.seqOf(firstIdx);
+    const beforeSeq = this.#isLoss ? undefined : places.seqOf(batchIndex(firstIdx - 1));
+    return seq === undefined || beforeSeq === undefined ? seq : beforeSeq + 1;
   }
 
   #standingFor(seq: number): SnapshotName | undefined {

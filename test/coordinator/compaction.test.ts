@@ -6,6 +6,7 @@ import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { batchIndex, swarmId } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
+import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, everything, nothing } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
@@ -140,6 +141,27 @@ describe("a snapshot that cannot be read", () => {
     const { snapshot } = (await swarm.client.status()).journal;
     expect(snapshot.idx).toBeGreaterThanOrEqual(firstSeq - 1);
     expect(journal.firstSeq).toBe(firstSeq);
+  });
+});
+
+describe("dead records right behind a snapshot", () => {
+  it("stay with it when the journal is purged, so that a restart may begin at it", async () => {
+    compacted = await new CompactedSwarm().start();
+    const { swarm, clock, journal } = compacted;
+    for (let task = 0; task < 12; task += 1) await swarm.client.submit([{ id: `a${task}`, kind: "k" }]);
+    for (const text of ["somebody", "else's"]) journal.insertRival(Buffer.from(text));
+    await clock.advance(limits.pulseMs * 3);
+    await compacted.work(12);
+    await swarm.coordinator.stop();
+    const next = await swarm.startAnother("c2");
+    await next.whenLeading();
+    await clock.advance(limits.pulseMs * 3);
+    const older = compacted.snapshots.places("manifest").at(-2) ?? expect.fail("there are two");
+    const { position } = decodeManifest(compacted.snapshots.at(older)?.bytes ?? new Uint8Array());
+    expect(journal.firstSeq).toBe(position.seq + 1);
+    compacted.spoilNewest();
+    const replay = await compacted.restarted();
+    expect(fingerprint(replay.state)).toBe(fingerprint(swarm.watched.settled().state));
   });
 });
 
