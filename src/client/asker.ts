@@ -113,7 +113,8 @@ export class Asker {
 
       const waitMs = Math.max(refusal?.retryAfterMs ?? 0, backoffMs(failures, random.next()));
       if (signal.aborted || clock.monotonicMs() + waitMs >= giveUpAtMs || this.#isClosed()) {
-        throw refusal ?? this.#givenUp(question.kind, doubt, signal);
+        const mayBeDone = question.kind === "deed" && doubt !== undefined; // before there was no room
+        throw mayBeDone || refusal === undefined ? this.#givenUp(question.kind, doubt, signal) : refusal;
       }
       if (refusal === undefined) await this.#pauseUntilTerm(waitMs, signal);
       else await pause(clock, waitMs, signal);

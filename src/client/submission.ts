@@ -79,10 +79,11 @@ export class Submission {
     this.#doubt = why;
   }
 
-  /** The leader has no room for it at present. */
-  turnedAway(refusal: WaggleError): void {
+  /** The leader has no room for it at present. @param isKnownNew it looked whether it has the task already, and has
+   *  not: that settles the doubt of earlier attempts */
+  turnedAway(refusal: WaggleError, isKnownNew: boolean): void {
     this.#isInFlight = false;
-    this.#doubt = undefined;
+    if (isKnownNew) this.#doubt = undefined;
     this.#refusal = refusal;
   }
 

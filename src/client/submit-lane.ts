@@ -183,6 +183,7 @@ export class SubmitLane {
     }
   }
 
+  /** @param at as of which batch the leader looked at each task; undefined where it refused the message unread */
   #settleEach(
     message: readonly Submission[],
     at: JournalPoint | undefined,
@@ -196,11 +197,15 @@ export class SubmitLane {
       if (answer === undefined) continue;
       if (answer.ok) submission.accept(ackOf(answer, at));
       else if (isUndecided(answer, submission)) undecided.push(submission);
-      else if (this.#mayWait(answer, submission)) {
-        submission.turnedAway(refusalOf(answer));
-        turnedAway.push(submission);
-        retryAfterMs = Math.max(retryAfterMs, waitOf(answer));
-      } else submission.refuse(refusalOf(answer));
+      else if (answer.code !== "WAGGLE_BACKPRESSURE") submission.refuse(refusalOf(answer));
+      else {
+        submission.turnedAway(refusalOf(answer), at !== undefined);
+        if (!this.#mayWait(answer, submission)) submission.giveUp();
+        else {
+          turnedAway.push(submission);
+          retryAfterMs = Math.max(retryAfterMs, waitOf(answer));
+        }
+      }
     }
     if (turnedAway.length > 0) this.#sendLater(turnedAway, retryAfterMs);
     if (undecided.length > 0) {
@@ -210,8 +215,7 @@ export class SubmitLane {
   }
 
   #mayWait(answer: CodedError, submission: Submission): boolean {
-    if (answer.code !== "WAGGLE_BACKPRESSURE" || !submission.retry) return false;
-    return this.#deps.clock.monotonicMs() + waitOf(answer) < submission.giveUpAtMs;
+    return submission.retry && this.#deps.clock.monotonicMs() + waitOf(answer) < submission.giveUpAtMs;
   }
 
   #sendAgain(submissions: readonly Submission[]): void {

@@ -42,6 +42,21 @@ describe("a deed", () => {
     if (how === "full") expect(leader.asked.length).toBeLessThanOrEqual(longestMs / 900 + 1);
   });
 
+  it("given up for want of room after an answer was lost leaves open whether a deed was done", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const full = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 900 };
+    let asked = 0;
+    leader.script = () => {
+      asked += 1;
+      return asked === 1 ? "silence" : full;
+    };
+    const drained = watch(swarm.drain("a1"));
+    await clock.advance(longestMs);
+    expect(drained.error).toBeInstanceOf(OutcomeUnknownError);
+    expect(asked).toBeGreaterThan(1);
+  });
+
   it("that nobody was there to answer says of a deed that nothing was done, and of a reading nothing of deeds", async () => {
     const { swarm, clock } = await aClient();
     const drained = watch(swarm.drain("a1"));

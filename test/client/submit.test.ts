@@ -287,7 +287,8 @@ describe("refusals", () => {
   it("settle the doubt that a lost answer left", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
-    const answers: (object | "silence")[] = ["silence", { ...noRoom, retryAfterMs: 5_000 }];
+    const turnedAway = { term: 1, idx: 2, answers: [{ ...noRoom, retryAfterMs: 5_000 }] };
+    const answers: (object | "silence")[] = ["silence", turnedAway];
     leader.script = () => answers.shift();
     const given = new AbortController();
     const submitted = watch(swarm.submit(aTask(), { retry: true, signal: given.signal }));
@@ -296,6 +297,20 @@ describe("refusals", () => {
     given.abort();
     await settled();
     expect(submitted.error).toBeInstanceOf(BackpressureError);
+  });
+
+  it.each([true, false])("of a whole message, unread, leave that doubt, with retry: %s", async (retry) => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const answers: (object | "silence")[] = ["silence", { ...noRoom, retryAfterMs: 5_000 }];
+    leader.script = () => answers.shift();
+    const given = new AbortController();
+    const submitted = watch(swarm.submit(aTask(), { retry, signal: given.signal }));
+    await clock.advance(limits.requestTimeoutMs + limits.askBackoffMsMax);
+    expect(leader.of("submit")).toHaveLength(2);
+    given.abort();
+    await settled();
+    expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
   });
 
   it("for want of room end the attempts when there is no time to wait", async () => {
