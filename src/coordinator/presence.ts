@@ -185,7 +185,10 @@ export class Presences {
     jitter: () => number,
     commands: Command[],
   ): void {
+    let placed = 0;
     for (const attempt of agent.open.values()) {
+      placed += 1;
+      if (placed > agent.maxConcurrent) break; // prefetched: it waits at its agent, and has nothing to report
       const stallMs =
         attempt.state === "running" ? state.taskById.get(attempt.task)?.spec.stallMs : undefined;
       if (stallMs === undefined) continue;

@@ -113,7 +113,7 @@ export const taskInputSchema = z
       .min(limits.stallMsMin)
       .max(limits.stallMsMax)
       .optional()
-      .describe("longest without a progress report"),
+      .describe("longest without a progress report, from when its agent has a place for it"),
   })
   .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
     path: ["payload"],

@@ -174,6 +174,27 @@ describe("a stall limit", () => {
     expect(await swarm.client.task("t1")).toMatchObject({ attempts: 2 });
   });
 
+  it("begins for a prefetched task once its agent has a place for it", async () => {
+    const agent = await swarm.agent("a1", { maxConcurrent: 1, prefetch: 1 });
+    await submit({ id: "first" }, { id: "next", stallMs: 3_000 });
+    const first = await agent.assignment();
+    await agent.assignment();
+    const next = { task: "next", attempt: 1 };
+    const pass = async (held: (typeof next)[], ms: number) => {
+      for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
+        await agent.beat(held, 2);
+        await clock.advance(1_000);
+      }
+    };
+    await pass([{ ...next, task: "first" }, next], 10_000);
+    expect(await swarm.client.task("next")).toMatchObject({ state: "running", attempts: 1 });
+    await agent.report(first, "completed");
+    await pass([next], 2_000);
+    expect(await swarm.client.task("next")).toMatchObject({ state: "running", attempts: 1 });
+    await pass([next], 2_000);
+    expect(await agent.push("revoke")).toMatchObject({ attempts: [next] });
+  });
+
   it("does not begin anew with progress of another attempt, or of another's", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });

@@ -144,11 +144,14 @@ export class SwarmVictims implements Victims {
     return this.#partyById.has(party) && !this.#isCoordinator(party);
   }
 
-  /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. */
+  /** Records within are lost that every coordinator has read: from what it made of them it can save the swarm. Where
+   *  nobody leads, dead ones at the end are none of those: only a leader goes on behind what it has not read. */
   makeHole(count: number): void {
     const { stream, jetStream, occurrences } = this.#habitat;
     const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
-    if (!this.#isHeldByAll() || fromSeq >= stream.lastSeq) return;
+    if (!this.#isHeldByAll() || this.#mayFork() || fromSeq >= stream.lastSeq) return;
+    const isLed = this.#coordinators.some(({ isLeading }) => isLeading);
+    if (!isLed && this.#truth.position.seq < stream.lastSeq) return;
     jetStream.restart();
     stream.loseMiddle(fromSeq, count);
     occurrences.note("hole-made");
@@ -239,7 +242,7 @@ export class SwarmVictims implements Victims {
   }
 
   /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in
-   *  the place of what both lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
+   *  the place of what is lost (docs/adr/0013-a-leader-out-of-touch-listens-first.md). */
   #mayFork(): boolean {
     const { leader } = this.#truth.state;
     return this.#coordinators.some(({ id, isLeading }) => isLeading && id !== leader);
