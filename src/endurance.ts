@@ -5,22 +5,29 @@ import type { Clock } from "./clock.ts";
 export class Endurance {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #forMs: number;
+  readonly #timesMin: number;
   #sinceMonotonicMs: number | undefined;
+  #times = 0;
 
-  constructor(clock: Pick<Clock, "monotonicMs">, forMs: number) {
+  /** @param timesMin how often it is to be seen at least: looks may be far apart, where each waits for an answer */
+  constructor(clock: Pick<Clock, "monotonicMs">, forMs: number, timesMin = 1) {
     this.#clock = clock;
     this.#forMs = forMs;
+    this.#timesMin = timesMin;
   }
 
-  /** Whether it has lasted for so long; counts from the first time that this is asked. */
+  /** Whether it has lasted for so long; counts from the first time that this is asked. To be asked each time that it is
+   *  seen. */
   get isOver(): boolean {
     const now = this.#clock.monotonicMs();
     this.#sinceMonotonicMs ??= now;
-    return now - this.#sinceMonotonicMs >= this.#forMs;
+    this.#times += 1;
+    return this.#times >= this.#timesMin && now - this.#sinceMonotonicMs >= this.#forMs;
   }
 
   /** It had passed. */
   renew(): void {
     this.#sinceMonotonicMs = undefined;
+    this.#times = 0;
   }
 }

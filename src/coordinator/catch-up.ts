@@ -2,7 +2,7 @@
 //
 // What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it
 // holds, and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is
-// believed; by who runs already, or has heard a leader meanwhile, after `limits.lossPatienceRunningMs`. While another
+// believed, seen at five looks; by who runs already, or has heard a leader meanwhile, after `limits.lossPatienceRunningMs`. While another
 // coordinator leads nothing is, for then it is for that one to save what the journal lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
@@ -48,7 +48,8 @@ export interface CatchUpDeps {
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
-  const bearing = (ms: number) => new Endurance(clock, journal.sharable ? ms : 0);
+  const bearing = (ms: number) =>
+    journal.sharable ? new Endurance(clock, ms, limits.lossLooksMin) : new Endurance(clock, 0);
   let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
   const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
   for (;;) {

@@ -15,7 +15,7 @@ import type { Manifest } from "../journal/snapshot/manifest.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 
 export interface SavedEndDeps {
-  readonly journal: Pick<Journal, "read">;
+  readonly journal: Pick<Journal, "read" | "position">;
   readonly readable: Pick<ReadableSnapshots, "reaching">;
 }
 
@@ -55,5 +55,7 @@ async function isPassedBy(
   const seq = new BatchPlaces(runs).seqOf(own.idx);
   if (seq === undefined) return true;
   const record = await journal.read(seq);
-  return record !== undefined && hashOf(record.bytes) === own.hash;
+  if (record !== undefined) return hashOf(record.bytes) === own.hash;
+  const { firstSeq } = await journal.position();
+  return seq < firstSeq; // purged since
 }

@@ -7,6 +7,7 @@ import { batchIndex, taskId, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
+import { pause } from "../../src/pause.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { StoredHistory } from "../support/stored-history.ts";
@@ -112,6 +113,26 @@ describe("records that are not found", () => {
     expect(outcome).toBe("reading");
     await clock.advance(limits.catchUpRetryMs);
     expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
+  it("are not believed to be lost for looks between which a server did not answer", async () => {
+    await stored.snapshot(9);
+    stored.journal.purgeBelow(9);
+    const { snapshots, show } = hiddenSnapshots();
+    const manifests = snapshots.manifests.bind(snapshots);
+    let looks = 0;
+    snapshots.manifests = async () => {
+      looks += 1;
+      if (looks === 2) await pause(clock, 2 * limits.lossPatienceMs);
+      return await manifests();
+    };
+    await begin({ snapshots });
+    await clock.advance(limits.catchUpRetryMs + 2 * limits.lossPatienceMs);
+    expect(looks).toBe(2);
+    expect(outcome).toBe("reading");
+    show();
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
   });
 
   it("are waited for longer by who runs already", async () => {

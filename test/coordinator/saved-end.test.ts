@@ -79,5 +79,8 @@ it("is where a later term's snapshot went past it, and its batch stands there or
   expect(await isSavedByAnother(tail, standsAt(1))).toBe(true);
   expect(await isSavedByAnother(tail, standsAt(2))).toBe(false);
   expect(await isSavedByAnother(tail, standsAt(3))).toBe(false);
+  store.purgeBelow(3);
+  expect(await isSavedByAnother(tail, standsAt(2))).toBe(true);
+  expect(await isSavedByAnother(tail, standsAt(3))).toBe(false);
   expect(await ask(saved({ ...later, term: own.term }, [[10, 1, 11]]))).toBe(false);
 });

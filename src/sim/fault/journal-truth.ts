@@ -72,6 +72,11 @@ export class JournalTruth {
     return this.#replay.position;
   }
 
+  /** Whether its last record is the last batch: none behind it is dead. */
+  get endsWithBatch(): boolean {
+    return this.#replay.places.seqOf(this.state.idx) === this.#records.length;
+  }
+
   /** Everything that was ever stored and not replaced, from the first record on, though it be purged. */
   get records(): readonly JournalRecord[] {
     return this.#records;

@@ -44,7 +44,9 @@ export class TermPace {
   check({ term, at, hash }: Stamped): string | undefined {
     const sentMs = this.#sentMsByHash.get(hash);
     if (sentMs === undefined) return undefined;
+    const isFirst = this.#last?.term !== term;
     this.#last = { term, at, sentMs };
+    if (isFirst) return undefined; // an election, which may be decided long before it can be sent
     if (this.#start?.term !== term) this.#start = { term, at, sentMs };
     const trueMs = sentMs - this.#start.sentMs;
     const journalMs = at - this.#start.at;

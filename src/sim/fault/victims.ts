@@ -151,7 +151,7 @@ export class SwarmVictims implements Victims {
     const fromSeq = Math.max(stream.firstSeq + 1, stream.lastSeq - count);
     if (!this.#isHeldByAll() || this.#mayFork() || fromSeq >= stream.lastSeq) return;
     const isLed = this.#coordinators.some(({ isLeading }) => isLeading);
-    if (!isLed && this.#truth.position.seq < stream.lastSeq) return;
+    if (!isLed && !this.#truth.endsWithBatch) return;
     jetStream.restart();
     stream.loseMiddle(fromSeq, count);
     occurrences.note("hole-made");

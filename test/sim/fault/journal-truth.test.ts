@@ -63,7 +63,18 @@ it("what never may change from one state to the next is found", () => {
 it("journal time that runs ahead of true time is found", () => {
   expect(stored(1_000, began)).toEqual([]);
   expect(stored(6_000, renewed)).toEqual([]);
-  expect(stored(12_000, renewed)).toEqual(["journal-time-keeps-pace"]);
+  expect(stored(12_000, renewed)).toEqual([]);
+  expect(stored(12_001, renewed)).toEqual(["journal-time-keeps-pace"]);
+});
+
+it("a journal ends with a batch, or with what everybody skips", () => {
+  stored(1_000, began);
+  expect(truth.endsWithBatch).toBe(true);
+  habitat.stream.intrude(Buffer.from("not a batch of ours"));
+  truth.readOn();
+  expect(truth.endsWithBatch).toBe(false);
+  stored(1_100, renewed);
+  expect(truth.endsWithBatch).toBe(true);
 });
 
 it("a purge that is not on record yet is that of a full journal, and counted once", () => {

@@ -19,12 +19,18 @@ function verdictOn(
     .at(-1);
 }
 
+const elected = { term: 1, at: 990_000, sentMs: 4_999 };
 const start = { term: 1, at: 1_000_000, sentMs: 5_000 };
 
 it("within a term journal time runs a little faster than true time at most", () => {
-  expect(verdictOn(start, { term: 1, at: 1_106_000, sentMs: 105_000 })).toBeUndefined();
-  expect(verdictOn(start, { term: 1, at: 1_112_000, sentMs: 105_000 })).toContain("went by in term 1");
-  expect(verdictOn(start, { term: 1, at: 1_007_000, sentMs: 5_100 })).toContain("went by in term 1");
+  const behindStart = (at: number, sentMs: number) => verdictOn(elected, start, { term: 1, at, sentMs });
+  expect(behindStart(1_106_000, 105_000)).toBeUndefined();
+  expect(behindStart(1_112_000, 105_000)).toContain("went by in term 1");
+  expect(behindStart(1_007_000, 5_100)).toContain("went by in term 1");
+});
+
+it("an election may be decided long before it can be sent", () => {
+  expect(verdictOn(elected, start)).toBeUndefined();
 });
 
 it("another term begins where its leader says", () => {

@@ -82,7 +82,9 @@ describe("the end of the journal", () => {
     await run(1_000);
     const before = lastSeq();
     victims.cutTail(2);
+    victims.makeHole(2);
     expect(lastSeq()).toBe(before);
+    expect(habitat.occurrences.counts()).not.toHaveProperty("hole-made");
     setReach(deposed, undefined);
     await run(10_000);
     const later = lastSeq();
