@@ -2,8 +2,9 @@
 //
 // What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it
 // holds, and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is
-// believed, seen at five looks; by who runs already, or has heard a leader meanwhile, after `limits.lossPatienceRunningMs`. While another
-// coordinator leads nothing is, for then it is for that one to save what the journal lost.
+// believed, seen at five looks; by who runs already, or has heard a leader meanwhile, after
+// `limits.lossPatienceRunningMs`. While another coordinator leads nothing is, for then it is for that one to save what
+// the journal lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
 //                                                  where none says that it does for 2·T, goes on from the snapshot
