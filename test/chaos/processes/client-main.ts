@@ -15,6 +15,8 @@ import { monotonicMs } from "../monotonic.ts";
 import type { ClientOrders, ClientReport, ProcessStart } from "./start.ts";
 
 const TICK_MS = 20;
+/** What could not be submitted for so long is made up for; beyond, the rate is what it is. */
+const CATCH_UP_MS = 10_000;
 const QUERY_MS = 5_000;
 /** Of submitted tasks. */
 const shares = { asked: 0.1, cancelled: 0.03, repeated: 0.03, conflicting: 0.01 } as const;
@@ -26,7 +28,9 @@ class Load {
   readonly counts = { accepted: 0, ended: 0, unknown: 0, refused: 0 };
   readonly #open = new Set<Promise<void>>();
   #sequence = 0;
+  /** Thousandths of tasks. */
   #owed = 0;
+  #tickedMs = monotonicMs();
   isStopped = false;
 
   constructor(swarm: Swarm, start: ProcessStart) {
@@ -39,10 +43,15 @@ class Load {
     return this.#open.size;
   }
 
+  /** By the time that passed, for ticks come late on a busy machine. */
   tick(): void {
-    if (this.isStopped || this.open >= this.#start.openMax) return;
-    this.#owed += (this.#start.ratePerSecond * TICK_MS) / 1_000;
-    for (; this.#owed >= 1; this.#owed -= 1) {
+    const { ratePerSecond, openMax } = this.#start;
+    const nowMs = monotonicMs();
+    const passedMs = nowMs - this.#tickedMs;
+    this.#tickedMs = nowMs;
+    if (this.isStopped) return;
+    this.#owed = Math.min(this.#owed + ratePerSecond * passedMs, ratePerSecond * CATCH_UP_MS);
+    for (; this.#owed >= 1_000 && this.open < openMax; this.#owed -= 1_000) {
       const life = this.#one().finally(() => this.#open.delete(life));
       this.#open.add(life);
     }
