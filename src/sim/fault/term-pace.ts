@@ -25,6 +25,8 @@ export class TermPace {
   readonly #sentMsByHash = new Map<string, number>();
   #start: Stamp | undefined;
   #last: Stamp | undefined;
+  /** The next batch of its term is its second. */
+  #isSecond = false;
 
   /** Somebody sends a record, not always for the first time. */
   sent(bytes: Uint8Array, nowMs: number): void {
@@ -44,13 +46,26 @@ export class TermPace {
   check({ term, at, hash }: Stamped): string | undefined {
     const sentMs = this.#sentMsByHash.get(hash);
     if (sentMs === undefined) return undefined;
-    const isFirst = this.#last?.term !== term;
     this.#last = { term, at, sentMs };
-    if (isFirst) return undefined; // an election, which may be decided long before it can be sent
-    if (this.#start?.term !== term) this.#start = { term, at, sentMs };
-    const trueMs = sentMs - this.#start.sentMs;
-    const journalMs = at - this.#start.at;
+    const start = this.#startWith(this.#last);
+    const trueMs = sentMs - start.sentMs;
+    const journalMs = at - start.at;
     if (journalMs <= trueMs * PACE_MAX + AHEAD_MS_MAX) return undefined;
     return `${journalMs} ms of journal time went by in term ${term} while ${Math.round(trueMs)} ms did`;
+  }
+
+  /** The term's first batch or its second: an election may be decided long before it can be sent, and so may what is
+   *  decided first. Of the two, the one that was sent sooner says when it was. */
+  #startWith(next: Stamp): Stamp {
+    const start = this.#start;
+    if (start === undefined || start.term !== next.term) {
+      this.#start = next;
+      this.#isSecond = true;
+      return next;
+    }
+    const isSooner = next.sentMs - next.at < start.sentMs - start.at;
+    if (this.#isSecond && isSooner) this.#start = next;
+    this.#isSecond = false;
+    return this.#start ?? next;
   }
 }
