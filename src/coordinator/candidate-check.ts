@@ -1,5 +1,5 @@
 // Before a candidate sends its election, and each time that it sends it again: does another hold more of the journal by
-// now, and does the journal end with the record that the candidate read last?
+// now, and does the journal end with the records that the candidate read, from the last batch on?
 //
 // It asked the first before it campaigned (standby.ts), and read to the end. But where the journal is full, or cannot
 // be reached, it goes on sending for as long as that lasts, and reads nothing meanwhile. A power failure may take the
@@ -10,7 +10,7 @@
 //
 //   somebody says that it holds more → waits until the journal goes on, or that is no longer believed
 //                                      (announcements.ts)
-//   another record stands there      → the campaign is lost
+//   another record stands in a place → the campaign is lost
 //   neither                          → sends
 //
 // Not here: a leader that was out of touch (rival-check.ts), and what the journal says (committer.ts).
@@ -18,7 +18,7 @@
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import { requireSameEnd } from "../journal/refill.ts";
+import { requireSameLine } from "../journal/refill.ts";
 import { pause } from "../pause.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Announcements } from "./announcements.ts";
@@ -49,12 +49,12 @@ export class CandidateCheck {
   }
 
   /** Resolves when it may send behind `lastSeq`; or when the journal ends elsewhere, which whoever sends finds out.
-   *  @throws UnreachableError; JournalDamagedError when another record stands at `lastSeq` than was read there */
+   *  @throws UnreachableError; JournalDamagedError when other records stand up to `lastSeq` than were read there */
   async pass(lastSeq: number): Promise<void> {
     const { journal, recent, clock, timing, announcements, held, isOver } = this.#deps;
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
-      if (endSeq !== undefined) await requireSameEnd(journal, recent, lastSeq);
+      if (endSeq !== undefined) await requireSameLine(journal, recent, lastSeq);
       if (endSeq !== undefined && endSeq !== lastSeq) return;
       if (endSeq === lastSeq && announcements.ahead(held, this.#lately)?.isBelieved !== true) return;
       await pause(clock, timing.beatMs);

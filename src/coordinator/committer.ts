@@ -40,7 +40,7 @@ import { decodeBatch, hashOf } from "../journal/batch.ts";
 import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
 import { forkError, lostTailError, unreadableError } from "../journal/journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
-import { refill, requireSameEnd } from "../journal/refill.ts";
+import { refill, requireSameLine } from "../journal/refill.ts";
 import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { LostPlaces } from "./lost-places.ts";
@@ -342,7 +342,7 @@ export class Committer {
     const { storedSeq } = oldest;
     if (!oldest.isUnproven) return;
     oldest.storedSeq = undefined;
-    await requireSameEnd(this.#journal, this.#recent, this.#lastSeq);
+    await requireSameLine(this.#journal, this.#recent, this.#lastSeq);
     oldest.storedSeq = storedSeq;
     oldest.isUnproven = false;
   }

@@ -30,7 +30,7 @@ import type { Batch } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { lostTailError } from "../journal/journal-errors.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import { refill, requireSameEnd } from "../journal/refill.ts";
+import { refill, requireSameLine } from "../journal/refill.ts";
 import type { ChainPosition, Verdict } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Announcements } from "./announcements.ts";
@@ -196,7 +196,7 @@ export class Standby {
       }
       if (lastSeq >= heldSeq) this.#endLostMonotonicMs = undefined;
       else if (!(await this.#heal())) return "wait";
-      await requireSameEnd(journal, recent, seq);
+      await requireSameLine(journal, recent, seq);
       if (this.#isLed() && (await this.#isLeftRoom())) return "wait";
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#cannotReadOn(cause);

@@ -7,9 +7,12 @@
 // by whoever holds as much as anybody: a leader that had not met them may have written in their place, and others have
 // read that.
 
+import { limits } from "../limits.ts";
 import type { Journal } from "./journal.ts";
 import { forkError, refusedTailError } from "./journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "./recent-records.ts";
+
+const COMPARED_AT_ONCE = 64;
 
 export type Refilled =
   /** The journal ends where it ended, or goes on. */
@@ -58,6 +61,19 @@ export async function refill(
 /** Whether everything behind `lastSeq` is held, and the record there, to compare; of an empty journal there is none. */
 function isHeld(recent: RecentRecords, lastSeq: number): boolean {
   return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
+}
+
+/** …nor in the place of a dead one behind the newest batch: that may have been lost, and a batch written there by a
+ *  leader that had not met it, behind which the journal goes on as it did. Looks at the first `limits.deadComparedMax`.
+ *  @throws JournalDamagedError, UnreachableError */
+export async function requireSameLine(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
+  const fromSeq = Math.max(recent.firstSeq, recent.lastLiveSeq + 1);
+  const untilSeq = Math.min(seq, fromSeq + limits.deadComparedMax);
+  for (let next = fromSeq; next < untilSeq; next += COMPARED_AT_ONCE) {
+    const count = Math.min(COMPARED_AT_ONCE, untilSeq - next);
+    await Promise.all(Array.from({ length: count }, (_, at) => requireSameEnd(journal, recent, next + at)));
+  }
+  await requireSameEnd(journal, recent, seq);
 }
 
 /** @throws JournalDamagedError when another record stands at `seq` than stood there. That none is found proves

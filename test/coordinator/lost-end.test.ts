@@ -308,6 +308,20 @@ describe("a standby whose journal lost its end", () => {
     expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
   });
 
+  it("begins anew, before it campaigns, where the leader's last batch stands among the dead records that it had read", async () => {
+    const standby = await swarm.startAnother("c2");
+    await submit("t1");
+    for (let count = 0; count < 2; count += 1) store.insertRival(Buffer.from("somebody else's"));
+    await clock.settle();
+    store.loseTail(2);
+    await submit("t2"); // where the first of them stood
+    first.setCutOff(true);
+    for (let count = 0; count < 2; count += 1) store.insertRival(Buffer.from("somebody else's"));
+    await clock.advance((limits.announcementWaitsMax + 3) * timeoutMs);
+    expect(roleOf(standby)).toBe("leading");
+    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+  });
+
   it.each(["is not found", "cannot be asked for"])(
     "…and waits meanwhile where its last batch %s: that proves nothing",
     async (how) => {

@@ -222,6 +222,75 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: "hears-dead-records",
+    breaks:
+      "A standby takes any record for a sign of life: whoever writes into the journal keeps it from leading.",
+    file: "src/coordinator/standby.ts",
+    edits: [
+      {
+        find: 'if (verdict.kind === "dead") continue;',
+        replace: 'if (verdict.kind === "dead") {\n          this.#heard();\n          continue;\n        }',
+      },
+    ],
+  },
+  {
+    name: "waits-for-a-dead-reader",
+    breaks: "A standby reads on where a server serves its reader no longer, and stands by for ever.",
+    file: "src/coordinator/standby.ts",
+    edits: [
+      {
+        find: "now - this.#stuck.sinceMonotonicMs < limits.standbyStuckMs) return;",
+        replace: "now - this.#stuck.sinceMonotonicMs < 1e9 * limits.standbyStuckMs) return;",
+      },
+    ],
+  },
+  {
+    name: "leads-on-unheard",
+    breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
+    file: "src/coordinator/leader.ts",
+    edits: [
+      {
+        find: "if (isLate || !isDeaf) return this.#deafness.renew();",
+        replace: "if (isLate || !isDeaf || this.term > 0) return this.#deafness.renew();",
+      },
+    ],
+  },
+  {
+    name: "believes-two-looks",
+    breaks: "A coordinator that starts takes for lost what it missed before and after a server was away.",
+    file: "src/coordinator/catch-up.ts",
+    edits: [
+      {
+        find: "new Endurance(clock, ms, limits.lossLooksMin)",
+        replace: "new Endurance(clock, ms)",
+      },
+    ],
+  },
+  {
+    name: "compares-the-last-record-alone",
+    breaks:
+      "A standby leads behind dead records in the place of one of which the leader's last batch stands.",
+    file: "src/journal/refill.ts",
+    edits: [
+      {
+        find: "next < untilSeq; next += COMPARED_AT_ONCE",
+        replace: "next < untilSeq * 0; next += COMPARED_AT_ONCE",
+      },
+    ],
+  },
+  {
+    name: "takes-a-purge-for-a-fork",
+    breaks:
+      "A former leader whose batches were purged says that they are lost, though a later snapshot holds them.",
+    file: "src/coordinator/saved-end.ts",
+    edits: [
+      {
+        find: "return seq < firstSeq; // purged since",
+        replace: "return seq < 0 * firstSeq;",
+      },
+    ],
+  },
+  {
     name: "campaigns-too-late",
     breaks: "A standby lets a dead leader be silent for fifteen times T before it campaigns.",
     file: "src/coordinator/standby.ts",
@@ -444,6 +513,18 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: "stalls-what-waits",
+    breaks:
+      "A prefetched attempt is taken back as stalled while it waits for a place, and may start all the same.",
+    file: "src/coordinator/presence.ts",
+    edits: [
+      {
+        find: "if (placed > agent.maxConcurrent) break;",
+        replace: "if (placed > 1e9) break;",
+      },
+    ],
+  },
+  {
     name: "outlives-its-lease",
     breaks: "An agent that is cut off runs on beside whoever was given its tasks.",
     file: "src/agent/lease-watch.ts",
@@ -483,6 +564,13 @@ export const mutants: readonly Mutant[] = [
   },
 
   // --- the client's side --------------------------------------------------------------------------------
+  {
+    name: "settles-doubt-unread",
+    breaks:
+      "A submit that was refused unread is reported as refused, though an earlier attempt brought it in.",
+    file: "src/client/submission.ts",
+    edits: [{ find: "if (isKnownNew) this.#doubt = undefined;", replace: "this.#doubt = undefined;" }],
+  },
   {
     name: "calls-the-unknown-refused",
     breaks: "A submit whose fate nobody knows is reported as refused.",
