@@ -194,6 +194,12 @@ export class Compactor {
     this.#backlog = { events: 0, bytes: 0 };
   }
 
+  /** The journal begins there by now, whoever purged it: a leader that was deposed, and had yet to hear of it, may have
+   *  made room in a full one, and puts nothing on record any more. */
+  purgedBelow(firstSeq: number): void {
+    this.#recordFrom(firstSeq);
+  }
+
   /** The term is over: what is being made is given up. */
   end(): void {
     this.#ending.abort();

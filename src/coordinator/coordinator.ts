@@ -153,6 +153,7 @@ class RunningCoordinator implements Coordinator {
       { ...options, readable: this.#readable },
       {
         onHole: ({ firstSeq, missing }) => this.#foundHole(lostWithinError(firstSeq, missing)),
+        onPurged: (firstSeq) => this.#leader?.purgedBelow(firstSeq),
         onDamaged: (error) => this.#halt(error),
       },
     );

@@ -18,6 +18,8 @@ export interface JournalWatchDeps {
 export interface JournalWatchHooks {
   /** Records are lost that a restart would read. Called again for others. */
   readonly onHole: (position: JournalPosition) => void;
+  /** The journal begins later than it did, and a snapshot that can be read stands for what is gone. */
+  readonly onPurged: (firstSeq: number) => void;
   readonly onDamaged: (error: JournalDamagedError) => void;
 }
 
@@ -61,18 +63,20 @@ export class JournalWatch {
       // Behind another beginning it is not known which of the missing ones were known: one snapshot too many does no
       // harm.
       const before = found.firstSeq === known.firstSeq ? known.missing : 0;
-      const isHole = found.missing > before || (await this.#isBeginningLost(known, found));
+      const isLater = found.firstSeq > Math.max(known.firstSeq, 1);
+      const isHole = found.missing > before || (isLater && !(await this.#isReached(found.firstSeq)));
       this.#known = found;
-      if (isHole && !this.#isOver) this.#hooks.onHole(found);
+      if (this.#isOver) return;
+      if (isHole) this.#hooks.onHole(found);
+      else if (isLater) this.#hooks.onPurged(found.firstSeq);
     } catch (cause) {
       // Out of reach just now: whoever appends or reads says so.
       if (cause instanceof JournalDamagedError && !this.#isOver) this.#hooks.onDamaged(cause);
     }
   }
 
-  /** Whether the journal begins later than any snapshot reaches that can be read. */
-  async #isBeginningLost(known: JournalPosition, found: JournalPosition): Promise<boolean> {
-    if (found.firstSeq <= Math.max(known.firstSeq, 1)) return false;
-    return !(await this.#deps.readable.has(({ seq }) => seq >= found.firstSeq - 1));
+  /** Whether a snapshot that can be read leads to where the journal begins. */
+  #isReached(firstSeq: number): Promise<boolean> {
+    return this.#deps.readable.has(({ seq }) => seq >= firstSeq - 1);
   }
 }

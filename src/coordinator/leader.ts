@@ -281,6 +281,11 @@ export class Leader {
     this.#commits.rescue("hole", lost);
   }
 
+  /** The journal was purged, by this leader or by another that makes room and does not know of this one. */
+  purgedBelow(firstSeq: number): void {
+    this.#compactor?.purgedBelow(firstSeq);
+  }
+
   /** The journal lost records that nobody can read any more: the audit begins at `firstIdx`. */
   trimAudit(firstIdx: BatchIndex, reason: TrimReason): void {
     this.#own.push({ type: "TrimAudit", firstIdx, reason });

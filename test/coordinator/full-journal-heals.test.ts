@@ -131,6 +131,19 @@ describe("a full journal", () => {
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
   });
 
+  it("that was purged by a leader which had been deposed is said to be by the one that leads", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 10);
+    const { swarm, journal, snapshots } = compacted;
+    const [older = 0] = snapshots.places("manifest");
+    const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
+    journal.purgeBelow(position.seq + 1);
+    await passWatched(compacted, limits.journalLookMs * 2);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
+  });
+
   it("tells who asks why nothing is answered, and nothing definite", async () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 1_000_000;

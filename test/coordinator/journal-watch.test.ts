@@ -26,30 +26,41 @@ async function snapshotsTo(seq: number, isSpoilt: boolean): Promise<SnapshotStor
 }
 
 /** What is told of as holes, where each look finds the next of `positions`. */
-function holesIn(...positions: readonly JournalPosition[]): Promise<readonly JournalPosition[]> {
-  return holesBeside({ isSpoilt: false }, positions);
+async function holesIn(...positions: readonly JournalPosition[]): Promise<readonly JournalPosition[]> {
+  return (await toldBeside({ isSpoilt: false }, positions)).holes;
 }
 
-async function holesBeside(
+interface Told {
+  readonly holes: readonly JournalPosition[];
+  /** Where the journal begins. */
+  readonly purged: readonly number[];
+}
+
+async function toldBeside(
   { isSpoilt }: { readonly isSpoilt: boolean },
   positions: readonly JournalPosition[],
-): Promise<readonly JournalPosition[]> {
+): Promise<Told> {
   const clock = new ManualClock();
   const journal = new MemoryJournalStore().open();
   const left = [...positions];
   journal.position = async () => left.shift() ?? expect.fail("no further look");
   const holes: JournalPosition[] = [];
+  const purged: number[] = [];
   const readable = new ReadableSnapshots(await snapshotsTo(12, isSpoilt), silentLogger);
   const watch = new JournalWatch(
     { journal, readable, clock },
-    { onHole: (position) => holes.push(position), onDamaged: (error) => expect.fail(error.message) },
+    {
+      onHole: (position) => holes.push(position),
+      onPurged: (firstSeq) => purged.push(firstSeq),
+      onDamaged: (error) => expect.fail(error.message),
+    },
   );
   await watch.begin();
   while (left.length > 0) {
     watch.look();
     await clock.advance(limits.journalLookMs);
   }
-  return holes;
+  return { holes, purged };
 }
 
 const whole = { firstSeq: 1, lastSeq: 14, missing: 0 };
@@ -70,8 +81,8 @@ it("another one is told of, though more was missing before the journal was purge
   expect(await holesIn(whole, holed, purgedAndHoled, purgedAndHoled)).toContainEqual(purgedAndHoled);
 });
 
-it("a beginning that moved is no loss where a snapshot stands for it, and one where that cannot be read", async () => {
-  const purged = { ...whole, firstSeq: 13 };
-  expect(await holesBeside({ isSpoilt: false }, [whole, purged])).toEqual([]);
-  expect(await holesBeside({ isSpoilt: true }, [whole, purged, purged])).toEqual([purged]);
+it("a beginning that moved is a purge where a snapshot stands for it, and a loss where that cannot be read", async () => {
+  const later = { ...whole, firstSeq: 13 };
+  expect(await toldBeside({ isSpoilt: false }, [whole, later, later])).toEqual({ holes: [], purged: [13] });
+  expect(await toldBeside({ isSpoilt: true }, [whole, later, later])).toEqual({ holes: [later], purged: [] });
 });
