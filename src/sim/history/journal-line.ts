@@ -88,11 +88,25 @@ export class JournalLine {
 
   /** The first batch that was to be kept as of the end of batch `idx`. What the journal lost is gone from then on, and
    *  that it is put on record comes after the swarm goes on; what a full one is purged of is gone before that is put on
-   *  record next (docs/adr/0015-a-full-journal-is-purged-first.md). */
+   *  record next, behind what waited to be put on record before it
+   *  (docs/adr/0015-a-full-journal-is-purged-first.md). */
   firstKeptAt(idx: number): number {
-    const nextShort = this.#trims.find((trim) => trim.idx > idx && trim.reason === "storage-short");
-    const isGone = (trim: Trim) => trim.idx <= idx || losses.has(trim.reason) || trim === nextShort;
+    const isNext = this.#shortBehind(idx);
+    const isGone = (trim: Trim) => trim.idx <= idx || losses.has(trim.reason) || isNext.has(trim);
     return this.#trims.findLast(isGone)?.firstIdx ?? 1;
+  }
+
+  /** The first time that room ran short behind a batch, as it was put on record, batch upon batch. */
+  #shortBehind(idx: number): ReadonlySet<Trim> {
+    const found = new Set<Trim>();
+    let lastIdx: number | undefined;
+    for (const trim of this.#trims) {
+      if (trim.idx <= idx || trim.reason !== "storage-short") continue;
+      if (lastIdx !== undefined && trim.idx > lastIdx + 1) break;
+      found.add(trim);
+      lastIdx = trim.idx;
+    }
+    return found;
   }
 
   #take(event: Event, idx: number): void {

@@ -181,10 +181,14 @@ describe("what is broken on purpose", () => {
     });
     expectOnly({ observations }, "P5 answers");
     const endedIdx = lineOf(recorded).taskById.get("done")?.ended?.idx ?? 0;
-    const trimmed = (firstIdx: number, { at = "TaskCompleted", reason = "retention" } = {}) =>
+    const trimmed = (
+      firstIdx: number,
+      { at = "TaskCompleted", reason = "retention", before = [] as number[] } = {},
+    ) =>
       edited((event) => {
         const isThere = event.type === at && (!("task" in event) || event.task === "done");
-        return isThere ? [event, { type: "AuditTrimmed", firstIdx, reason } as unknown as Event] : [event];
+        const trims = [...before, firstIdx].map((each) => ({ type: "AuditTrimmed", firstIdx: each, reason }));
+        return isThere ? [event, ...(trims as unknown as Event[])] : [event];
       });
     expect(names({ observations, journal: trimmed(endedIdx + 1) })).not.toContain("P5 answers");
     expect(names({ observations, journal: trimmed(endedIdx) })).toContain("P5 answers");
@@ -197,6 +201,10 @@ describe("what is broken on purpose", () => {
     const short = { ...late, reason: "storage-short" };
     expect(names({ observations, journal: trimmed(endedIdx + 1, short) })).not.toContain("P5 answers");
     expect(names({ observations, journal: trimmed(endedIdx, short) })).toContain("P5 answers");
+    const behindAnother = { ...short, before: [endedIdx - 1, endedIdx] };
+    expect(names({ observations, journal: trimmed(endedIdx + 1, behindAnother) })).not.toContain(
+      "P5 answers",
+    );
   });
 
   it("an attempt that the journal did not give", () => {
