@@ -111,13 +111,13 @@ export const limits = {
   /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has
    *  yet to save what the journal lost. */
   lossPatienceRunningMs: 60_000,
-  /** Dead records behind the newest batch that a candidate compares with what stands there: those that somebody who
-   *  writes 500 of them a second leaves in two seconds. */
-  deadComparedMax: 1_000,
   /** …seen so often: a look may wait for a server, and that time says nothing. */
   lossLooksMin: 5,
   /** Pause before it looks again. */
   catchUpRetryMs: 1_000,
+  /** Dead records behind the newest batch that a candidate compares with what stands there: those that somebody who
+   *  writes 500 of them a second leaves in two seconds. */
+  deadComparedMax: 1_000,
   /** Pause before a snapshot that must be made is tried again. */
   rescueRetryMs: 1_000,
   /** Pause before a journal that did not keep what it acknowledged is tried with one more batch. */

@@ -194,10 +194,13 @@ export class Compactor {
     this.#backlog = { events: 0, bytes: 0 };
   }
 
-  /** The journal begins there by now, whoever purged it: a leader that was deposed, and had yet to hear of it, may have
-   *  made room in a full one, and puts nothing on record any more. */
+  /** There is nothing before a record any more, whoever purged it: a leader that was deposed, and had yet to hear of
+   *  that, may have made room in a full journal, and puts nothing on record itself. Has it put there, unless it is. */
   purgedBelow(firstSeq: number): void {
-    this.#recordFrom(firstSeq);
+    const firstIdx = this.#places.firstFrom(firstSeq);
+    if (firstIdx === undefined || firstIdx <= this.#keptIdx) return;
+    this.#keptIdx = firstIdx;
+    this.#hooks.ask({ type: "TrimAudit", firstIdx, reason: "storage-short" });
   }
 
   /** The term is over: what is being made is given up. */
@@ -241,15 +244,7 @@ export class Compactor {
   async #recordPurge(): Promise<void> {
     const { firstSeq } = await this.#deps.journal.position();
     if (firstSeq <= 1 || (this.#places.firstFrom(firstSeq) ?? 0) <= this.#keptIdx) return;
-    if (await this.#deps.readable.has(({ seq }) => seq >= firstSeq - 1)) this.#recordFrom(firstSeq);
-  }
-
-  /** Has it put on record that there is nothing before a record. */
-  #recordFrom(firstSeq: number): void {
-    const firstIdx = this.#places.firstFrom(firstSeq);
-    if (firstIdx === undefined || firstIdx <= this.#keptIdx) return;
-    this.#keptIdx = firstIdx;
-    this.#hooks.ask({ type: "TrimAudit", firstIdx, reason: "storage-short" });
+    if (await this.#deps.readable.leadsTo(firstSeq)) this.purgedBelow(firstSeq);
   }
 
   /** Nothing can be put on record before there is room. */
@@ -265,7 +260,7 @@ export class Compactor {
       if (signal.aborted) return;
       if (firstSeq === undefined) return await this.#makeForRoom(at);
       logger.warn({ firstSeq }, "the journal is full: it was purged of what a snapshot stands for");
-      this.#recordFrom(firstSeq);
+      this.purgedBelow(firstSeq);
       room.lookAgain();
     } catch (cause) {
       if (!signal.aborted) this.#couldNotCheck(cause);

@@ -64,7 +64,8 @@ export class JournalWatch {
       // harm.
       const before = found.firstSeq === known.firstSeq ? known.missing : 0;
       const isLater = found.firstSeq > Math.max(known.firstSeq, 1);
-      const isHole = found.missing > before || (isLater && !(await this.#isReached(found.firstSeq)));
+      const isHole =
+        found.missing > before || (isLater && !(await this.#deps.readable.leadsTo(found.firstSeq)));
       this.#known = found;
       if (this.#isOver) return;
       if (isHole) this.#hooks.onHole(found);
@@ -73,10 +74,5 @@ export class JournalWatch {
       // Out of reach just now: whoever appends or reads says so.
       if (cause instanceof JournalDamagedError && !this.#isOver) this.#hooks.onDamaged(cause);
     }
-  }
-
-  /** Whether a snapshot that can be read leads to where the journal begins. */
-  #isReached(firstSeq: number): Promise<boolean> {
-    return this.#deps.readable.has(({ seq }) => seq >= firstSeq - 1);
   }
 }

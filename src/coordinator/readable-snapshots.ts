@@ -35,6 +35,11 @@ export class ReadableSnapshots {
     return false;
   }
 
+  /** Whether there is one that leads to where the journal begins. @throws UnreachableError */
+  leadsTo(firstSeq: number): Promise<boolean> {
+    return this.has(({ seq }) => seq >= firstSeq - 1);
+  }
+
   /** Those that can be read, of those that reach where it is asked for, the furthest first. @throws UnreachableError */
   async *reaching(isReaching: (position: ChainPosition) => boolean): AsyncGenerator<Manifest> {
     const store = this.#store;

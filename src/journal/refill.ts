@@ -63,6 +63,15 @@ function isHeld(recent: RecentRecords, lastSeq: number): boolean {
   return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
 }
 
+/** @throws JournalDamagedError when another record stands at `seq` than stood there. That none is found proves
+ *  nothing, and the next append says whether the journal ends there. */
+async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
+  const held = recent.at(seq);
+  if (held === undefined) return;
+  const found = await journal.read(seq);
+  if (found !== undefined && !isSameBytes(found.bytes, held.bytes)) throw forkError(seq);
+}
+
 /** …nor in the place of a dead one behind the newest batch: that may have been lost, and a batch written there by a
  *  leader that had not met it, behind which the journal goes on as it did. Looks at the first `limits.deadComparedMax`.
  *  @throws JournalDamagedError, UnreachableError */
@@ -74,13 +83,4 @@ export async function requireSameLine(journal: Journal, recent: RecentRecords, s
     await Promise.all(Array.from({ length: count }, (_, at) => requireSameEnd(journal, recent, next + at)));
   }
   await requireSameEnd(journal, recent, seq);
-}
-
-/** @throws JournalDamagedError when another record stands at `seq` than stood there. That none is found proves
- *  nothing, and the next append says whether the journal ends there. */
-export async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
-  const held = recent.at(seq);
-  if (held === undefined) return;
-  const found = await journal.read(seq);
-  if (found !== undefined && !isSameBytes(found.bytes, held.bytes)) throw forkError(seq);
 }

@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { RoomMaker } from "../../src/coordinator/room-maker.ts";
 import { SyncedSnapshots } from "../../src/coordinator/synced-snapshots.ts";
-import { batchIndex } from "../../src/ids.ts";
+import { type BatchIndex, batchIndex } from "../../src/ids.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, everything, inPageCache } from "../support/compacted-swarm.ts";
@@ -30,6 +30,14 @@ async function load(swarm: CompactedSwarm, tasks: number): Promise<void> {
 /** A task for which there is no room, though the journal is not short of it. */
 function submitLarge(swarm: CompactedSwarm, id = "large"): Promise<unknown> {
   return swarm.swarm.client.submit([{ id, kind: "k", payload: "x".repeat(50_000) }]);
+}
+
+/** The journal is purged to where the older of two snapshots reaches. @returns its first batch from then on */
+function purgedByOlder({ journal, snapshots }: CompactedSwarm): BatchIndex {
+  const [older = 0] = snapshots.places("manifest");
+  const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
+  journal.purgeBelow(position.seq + 1);
+  return batchIndex(position.idx + 1);
 }
 
 /** Time passes, and the journal is read as it is written. */
@@ -102,33 +110,29 @@ describe("a full journal", () => {
     compacted.everyEvents = 4;
     await compacted.start(everything);
     await load(compacted, 10);
-    const { swarm, journal, snapshots } = compacted;
+    const { swarm } = compacted;
     await swarm.coordinator.stop();
-    const [older = 0] = snapshots.places("manifest");
-    const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
     swarm.watched.settled();
-    journal.purgeBelow(position.seq + 1);
+    const firstIdx = purgedByOlder(compacted);
     const next = await swarm.startAnother("c2");
     await next.whenLeading();
     await passWatched(compacted, limits.pulseMs * 3);
-    expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(firstIdx);
   });
 
   it("…also where the next followed all along, and never read a snapshot", async () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 4;
     await compacted.start(everything);
-    const { swarm, journal, snapshots } = compacted;
+    const { swarm } = compacted;
     const next = await swarm.startAnother("c2");
     await load(compacted, 10);
-    const [older = 0] = snapshots.places("manifest");
-    const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
     swarm.watched.settled();
-    journal.purgeBelow(position.seq + 1);
+    const firstIdx = purgedByOlder(compacted);
     await swarm.coordinator.stop();
     await next.whenLeading();
     await passWatched(compacted, limits.pulseMs * 3);
-    expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(firstIdx);
   });
 
   it("that was purged by a leader which had been deposed is said to be by the one that leads", async () => {
@@ -136,12 +140,10 @@ describe("a full journal", () => {
     compacted.everyEvents = 4;
     await compacted.start(everything);
     await load(compacted, 10);
-    const { swarm, journal, snapshots } = compacted;
-    const [older = 0] = snapshots.places("manifest");
-    const { position } = decodeManifest(snapshots.at(older)?.bytes ?? expect.fail("there are two"));
-    journal.purgeBelow(position.seq + 1);
+    const { swarm } = compacted;
+    const firstIdx = purgedByOlder(compacted);
     await passWatched(compacted, limits.journalLookMs * 2);
-    expect(swarm.watched.settled().state.auditFirstIdx).toBe(batchIndex(position.idx + 1));
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(firstIdx);
   });
 
   it("tells who asks why nothing is answered, and nothing definite", async () => {
