@@ -140,15 +140,24 @@ export class Outbox {
     const { term } = commit;
     for (const [reason, attempts] of revokedByReason)
       this.revoke({ agent, incarnation, attempts, reason }, commit);
+    // Its batch was on its way for long, and the agent's lease of something new would begin when the leader's count is
+    // nearly over: given up at the next pulse, it would run beside the next. Its next heartbeat has it told.
+    const isSilent = this.#presences.isSilent(agent, incarnation);
+    if (isSilent) this.#presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
+    else this.#assign(mail, commit);
+    const granted = isSilent ? [] : mail.grantedHandles;
+    this.tellSlots(mail, { granted, ended: mail.endedWaits }, commit);
+    for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
+  }
+
+  #assign({ agent, incarnation, assignments }: AgentMail, { term }: Commit): void {
     // Kept until the connection is back, it could be told after its attempt was taken back. Whoever leads tells it
     // anew.
-    const isHeard = this.#transport.status() === "connected";
-    for (const part of isHeard ? this.#fitting(assignments, ({ payload }) => payload.length) : []) {
+    if (this.#transport.status() !== "connected") return;
+    for (const part of this.#fitting(assignments, ({ payload }) => payload.length)) {
       this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });
       this.#presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);
     }
-    this.tellSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
-    for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
   }
 
   /** Cuts a list so that each part fits a message even where JSON writes every character in six bytes. One item

@@ -109,6 +109,21 @@ export class Presences {
     presence.sentNumber = Math.max(presence.sentNumber, number);
   }
 
+  /** Whether it was silent for so long that nothing new should go to it: what it began now, it might still run when it
+   *  is given up. Who was never heard is not. */
+  isSilent(agent: AgentId, incarnation: Incarnation): boolean {
+    const presence = this.#presenceById.get(agent);
+    if (presence?.incarnation !== incarnation) return false;
+    return this.#clock.monotonicMs() - presence.heardMonotonicMs > limits.unresponsiveSilenceMs;
+  }
+
+  /** An assignment did not leave because the agent was silent: its next heartbeat has it sent. */
+  withheld(agent: AgentId, incarnation: Incarnation, number: number): void {
+    const presence = this.#presenceById.get(agent);
+    if (presence?.incarnation !== incarnation) return;
+    presence.sentByPreviousBeat = Math.max(presence.sentByPreviousBeat, number);
+  }
+
   progressed(attempt: { readonly task: string; readonly attempt: number }): void {
     this.#progressAt.set(attemptKey(attempt), this.#clock.monotonicMs());
   }
@@ -132,8 +147,8 @@ export class Presences {
         commands.push({ type: "LapseAgent", agent: id, incarnation });
         continue;
       }
-      const isSilent = silentMs > limits.unresponsiveSilenceMs && !agent.unresponsive;
-      if (isSilent) commands.push({ type: "MarkUnresponsive", agent: id, incarnation });
+      if (this.isSilent(id, incarnation) && !agent.unresponsive)
+        commands.push({ type: "MarkUnresponsive", agent: id, incarnation });
       this.#collectStalled(state, agent, now, jitter, commands);
     }
     return commands;

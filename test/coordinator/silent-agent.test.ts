@@ -1,22 +1,30 @@
 // An agent that says nothing may be dead: long before that is certain, nothing new should go to it.
 
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
+import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 let clock: ManualClock;
+let held: HeldJournal;
 let swarm: TestSwarm;
 let silent: WireAgent;
 let lively: WireAgent;
 
 beforeEach(async () => {
   clock = new ManualClock();
-  swarm = await startTestSwarm({ clock });
+  const store = new MemoryJournalStore();
+  held = new HeldJournal(store);
+  swarm = await startTestSwarm({ clock, store, journal: held.journal });
   silent = await swarm.agent("a-silent");
   lively = await swarm.agent("b-lively");
 });
-afterEach(() => swarm.stop());
+afterEach(() => {
+  held.release();
+  return swarm.stop();
+});
 
 /** Time passes, and only one of the two is heard. */
 async function beats(count: number): Promise<void> {
@@ -41,4 +49,66 @@ it("gets tasks again as soon as it is heard", async () => {
   await silent.beat([], 0);
   await swarm.client.submit([{ id: "t1", kind: "count" }]);
   expect((await silent.assignment()).task).toBe("t1");
+});
+
+describe("whose batch is stored long after it fell silent", () => {
+  beforeEach(() => silent.beat([], 0));
+
+  /** Meanwhile the journal keeps its answers to itself: what is decided is known to be stored only then. */
+  async function storedAfter(silentMs: number, ask: () => Promise<unknown>): Promise<void> {
+    held.hold();
+    const asked = ask();
+    await clock.advance(silentMs);
+    const isHeard = lively.beat([], 0); // answered once the leader knows that it still leads
+    await clock.settle();
+    held.release();
+    await Promise.all([asked, isHeard]);
+    await clock.settle();
+  }
+
+  /** One of the two tasks is its own. */
+  const submitTwo = () =>
+    swarm.client.submit([
+      { id: "t1", kind: "count" },
+      { id: "t2", kind: "count" },
+    ]);
+
+  const assigned = ({ pushes }: WireAgent) =>
+    pushes.all.flatMap((push) => (push.type === "assign" ? push.assignments.map(({ task }) => task) : []));
+
+  it("is not told what it was assigned, for it may be given up before it could renew the lease", async () => {
+    await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
+    expect(assigned(lively)).toHaveLength(1);
+    expect(assigned(silent)).toEqual([]);
+  });
+
+  it("is told at its first heartbeat", async () => {
+    await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
+    await silent.beat([], 0);
+    await clock.settle();
+    expect(assigned(silent)).toHaveLength(1);
+    expect((await swarm.client.status()).agents).toMatchObject([
+      { id: "a-silent", unresponsive: false },
+      { id: "b-lively", unresponsive: false },
+    ]);
+  });
+
+  it("is told at once when it was silent for less", async () => {
+    await storedAfter(limits.unresponsiveSilenceMs - 1, submitTwo);
+    expect(assigned(silent)).toHaveLength(1);
+  });
+
+  it("is not told that slots it waits for are its own, until it is heard", async () => {
+    await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 1 });
+    await slot(lively, "acquire", { handle: "first", resources: ["gpu"] });
+    await slot(silent, "acquire", { handle: "second", resources: ["gpu"] });
+    await storedAfter(limits.unresponsiveSilenceMs + 1, () => slot(lively, "release", { handle: "first" }));
+    expect(silent.pushes.all).toEqual([]);
+    await silent.beat([], 0, { slots: { held: [], waiting: ["second"] } });
+    await clock.settle();
+    expect(silent.pushes.all).toMatchObject([{ type: "slots-granted", handles: ["second"] }]);
+  });
+
+  const slot = (agent: WireAgent, verb: "acquire" | "release", asked: object) =>
+    agent.ask(subjects.agent(agent.id, verb), { incarnation: agent.joinMessage.incarnation, ...asked });
 });

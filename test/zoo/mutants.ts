@@ -536,6 +536,17 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: "assigns-to-the-silent",
+    breaks: "An assignment that was on its way for long begins just before its agent is given up.",
+    file: "src/coordinator/outbox.ts",
+    edits: [
+      {
+        find: "const isSilent = this.#presences.isSilent(agent, incarnation);",
+        replace: "const isSilent = this.#presences.isSilent(agent, incarnation) && term < 0;",
+      },
+    ],
+  },
+  {
     name: "re-joins-when-fenced",
     breaks: "Two processes of one id take the swarm's attempts from each other for ever.",
     file: "src/agent/session.ts",
