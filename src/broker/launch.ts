@@ -5,8 +5,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { unreachable } from "../assert.ts";
 import { BrokerError } from "../errors.ts";
 import { type BrokerKind, serverNameFor } from "./broker-record.ts";
@@ -51,16 +49,6 @@ export async function launch(program: BrokerProgram, options: LaunchOptions): Pr
 /** The file on a broker's command line, by which its process is known. */
 export function configFileOf(kind: BrokerKind, folder: DataFolder): string {
   return kind === "nats-server" ? folder.natsServerConfig : folder.developmentConfig;
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen({ host: "127.0.0.1", port: 0 });
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function natsServerConfig({ folder, port, secret }: LaunchOptions): string {

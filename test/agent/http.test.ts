@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { httpHandler } from "../../src/agent/http.ts";
+import { freePort } from "../../src/broker/free-port.ts";
 import { limits } from "../../src/limits.ts";
 import { aContext, aLog, aTask } from "./attempt-fixture.ts";
 
@@ -204,11 +205,3 @@ describe("the URL", () => {
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port: free } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return free;
-}

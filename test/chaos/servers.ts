@@ -2,11 +2,11 @@
 // adds what a cluster needs and who leads a stream there.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
+import { freePort } from "../../src/broker/free-port.ts";
 import { type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import type { Reaper } from "./reaper.ts";
 
@@ -26,8 +26,9 @@ export interface Servers {
 export async function startServers(binary: string, count: number, reaper?: Reaper): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), "waggle-chaos-"));
   reaper?.removes(folder);
-  const clientPorts = await freePorts(count);
-  const routePorts = await freePorts(count);
+  const ports = await freePorts(2 * count);
+  const clientPorts = ports.slice(0, count);
+  const routePorts = ports.slice(count);
   const members = await Promise.all(
     clientPorts.map(async (port, place): Promise<ServerLife> => {
       const name = `s${place + 1}`;
@@ -106,15 +107,9 @@ function clusterConfig(name: string, routePort: number, routePorts: readonly num
 cluster { name: chaos, host: 127.0.0.1, port: ${routePort}, no_advertise: true, routes: [${routes}] }`;
 }
 
-/** Ports that nobody listens on just now. */
+/** As many, each another. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    if (address !== null && typeof address !== "string") ports.push(address.port);
-  }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
 }

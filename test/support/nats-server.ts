@@ -8,9 +8,11 @@ import { accessSync, constants, mkdtempSync, realpathSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
+import { freePort } from "../../src/broker/free-port.ts";
 
 /** A server that has not said by then that it is ready will not: one on a damaged store, for one. */
 const READY_MS = 60_000;
+const STARTS_MAX = 3;
 
 export interface NatsServerBinary {
   readonly path: string;
@@ -81,7 +83,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Runni
     writeFileSync(configFile, configuration({ ...options, storeDir, port }));
     return await launch({ binary: options.binary, configFile, log });
   };
-  let life = await start(options.port ?? -1);
+  let life = options.port === undefined ? await startAnywhere(start) : await start(options.port);
 
   const kill = async (signal: NodeJS.Signals) => {
     if (hasExited(life.child)) return;
@@ -142,7 +144,18 @@ interface Life {
   readonly port: number;
 }
 
-/** Readiness and the port are read from the log: no polling, and port -1 lets the kernel choose. */
+/** Somebody may take a port between its choice and the start. */
+async function startAnywhere(start: (port: number) => Promise<Life>): Promise<Life> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await start(await freePort());
+    } catch (error) {
+      if (tries === STARTS_MAX || !String(error).includes("address already in use")) throw error;
+    }
+  }
+}
+
+/** Readiness is read from the log: no polling. */
 async function launch(from: { binary: string; configFile: string; log: string[] }): Promise<Life> {
   const child = spawn(from.binary, ["-c", from.configFile], { stdio: ["ignore", "ignore", "pipe"] });
   const killWithUs = () => child.kill("SIGKILL");
