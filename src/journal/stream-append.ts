@@ -44,6 +44,19 @@ export function readAppendAnswer(
   return isAcknowledgement ? { kind: "stored", seq: expected.seq } : unproven(text);
 }
 
+/** Expects a position at which no stream ends: refused for sure, and the refusal says where the server counts it to
+ *  end. */
+export const nowhereHeaders = appendHeaders(Number.MAX_SAFE_INTEGER);
+
+/** @param data the answer to a publish with `nowhereHeaders`, as it came
+ *  @returns the last position as the server judges appends by it; undefined where it does not say */
+export function readRefusedAt(data: Uint8Array): number | undefined {
+  const { err_code, description = "" } = parse(decoder.decode(data))?.error ?? {};
+  if (err_code !== WRONG_LAST_SEQUENCE) return undefined;
+  const digits = /: (\d+)$/.exec(description)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 /** What the answer to a plain publish proves, which may be stored anywhere.
  *  @param data the answer's bytes as they came */
 export function readPutAnswer(data: Uint8Array, stream: string): PutOutcome {

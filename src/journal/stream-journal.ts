@@ -14,7 +14,13 @@ import type {
 } from "./journal.ts";
 import { closedError } from "./journal-errors.ts";
 import { StreamApi, unansweredError } from "./stream-api.ts";
-import { APPEND_HEADERS_BYTES, appendHeaders, readAppendAnswer } from "./stream-append.ts";
+import {
+  APPEND_HEADERS_BYTES,
+  appendHeaders,
+  nowhereHeaders,
+  readAppendAnswer,
+  readRefusedAt,
+} from "./stream-append.ts";
 import { StreamIdentity } from "./stream-identity.ts";
 import type { StreamAccess } from "./stream-pull.ts";
 import { readStream } from "./stream-reader.ts";
@@ -120,9 +126,23 @@ export class StreamJournal implements Journal {
   /** Nothing less helps a nats-server 2.9 whose newest block is damaged: a purge that leaves it a record leaves it the
    *  block. Beyond the end it would move the stream's sequence forward. */
   async purgeThrough(seq: number): Promise<boolean> {
-    if (this.#replicas > 1 || (await this.position()).lastSeq !== seq) return false;
+    if (this.#replicas > 1) return false;
+    const { lastSeq } = await this.position();
+    const endSeq = lastSeq < seq ? await this.#countedSeq() : lastSeq;
+    if (endSeq !== seq) return false;
     await this.#api.purgeBelow(seq + 1);
     return true;
+  }
+
+  /** The last position by which the server judges appends. Once a nats-server 2.9 has met a damaged block, its stream's
+   *  description may end below. @throws UnreachableError */
+  async #countedSeq(): Promise<number | undefined> {
+    const timeoutMs = limits.appendTimeoutMs;
+    const nothing = new Uint8Array();
+    const options = { timeoutMs, headers: nowhereHeaders };
+    const answer = await this.#wire.ask(this.#access.subject, nothing, options);
+    if (answer.kind !== "answered") throw unansweredError(answer.kind, timeoutMs);
+    return readRefusedAt(answer.data);
   }
 
   async usage(): Promise<JournalUsage> {

@@ -27,6 +27,8 @@ export class FakeStream implements StreamWire {
   readonly records = new Map<number, Uint8Array>();
   firstSeq = 1;
   lastSeq = 0;
+  /** By how much the server counts more, where it judges appends, than it describes. */
+  countsMoreBy = 0;
   /** Below which sequence each purge was to remove. */
   readonly purges: number[] = [];
   /** Undefined: there is no such stream. */
@@ -67,8 +69,13 @@ export class FakeStream implements StreamWire {
     this.#consumers.clear();
   }
 
+  /** Refuses every append. */
   async ask(subject: string, data: Uint8Array): Promise<RequestOutcome> {
     if (this.status !== "connected") return ended.disconnected;
+    if (subject === FAKE_SUBJECT) {
+      const description = `wrong last sequence: ${this.lastSeq + this.countsMoreBy}`;
+      return answered({ error: { err_code: 10071, description } });
+    }
     const [, , entity, verb, , name = ""] = subject.split(".");
     const body = data.length === 0 ? {} : JSON.parse(new TextDecoder().decode(data));
     switch (`${entity}.${verb}`) {

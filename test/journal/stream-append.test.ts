@@ -1,7 +1,7 @@
 // What an answer to an append proves, and above all what it does not.
 
 import { describe, expect, it } from "vitest";
-import { readAppendAnswer } from "../../src/journal/stream-append.ts";
+import { nowhereHeaders, readAppendAnswer, readRefusedAt } from "../../src/journal/stream-append.ts";
 import { bytesOf } from "./records.ts";
 
 function read(answer: unknown) {
@@ -58,5 +58,22 @@ describe("the answer to an append", () => {
       kind: "full",
       message: `JetStream: ${description}`,
     });
+  });
+});
+
+describe("the answer to an append at which no stream ends", () => {
+  it("says where the server counts it to end", () => {
+    expect(nowhereHeaders).toEqual({ "Nats-Expected-Last-Sequence": "9007199254740991" });
+    const refusal = { err_code: 10071, description: "wrong last sequence: 12" };
+    expect(readRefusedAt(bytesOf(JSON.stringify({ error: refusal })))).toBe(12);
+  });
+
+  it.each([
+    ["it was stored", { stream: "WAGGLE_t", seq: 8 }],
+    ["it was refused for something else", { error: { err_code: 10077, description: "no room: 12" } }],
+    ["no number is told", { error: { err_code: 10071, description: "wrong last sequence" } }],
+    ["it is no answer", "+OK"],
+  ])("says nothing where %s", (_, answer) => {
+    expect(readRefusedAt(bytesOf(JSON.stringify(answer)))).toBeUndefined();
   });
 });

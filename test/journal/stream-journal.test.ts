@@ -215,6 +215,19 @@ describe("reading a stream", () => {
     expect(await journal.position()).toEqual({ firstSeq: 11, lastSeq: 10, missing: 0 });
   });
 
+  it("asks for it, too, where the server describes less than it counts, as 2.9 behind a damaged block", async () => {
+    const { stream, journal } = aStream(6);
+    expect(await journal.purgeThrough(9)).toBe(false);
+    stream.countsMoreBy = 4;
+    expect(await journal.purgeThrough(9)).toBe(false); // somebody went on
+    expect(stream.purges).toEqual([]);
+    stream.countsMoreBy = 3;
+    expect(await journal.purgeThrough(9)).toBe(true);
+    expect(stream.purges).toEqual([10]);
+    stream.become("reconnecting");
+    await expect(journal.purgeThrough(12)).rejects.toThrow(UnreachableError);
+  });
+
   it("waits for a stream that is shorter than it was, and reads on when it is refilled", async () => {
     const { stream, journal } = aStream(4);
     const follower = new Follower(journal);
