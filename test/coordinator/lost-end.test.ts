@@ -1,7 +1,7 @@
 // A journal that loses its end under coordinators that still hold it, as after a server's power failure: who puts it
 // back, who waits for that, and what is said when nobody can.
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
 import { UnreachableError } from "../../src/errors.ts";
@@ -71,6 +71,32 @@ describe("a leader whose journal lost its end", () => {
     expect(log.lines.filter(({ level }) => level === "error")).toMatchObject([
       { records: 2, msg: expect.stringContaining("lost its end") },
     ]);
+  });
+
+  it("says that there is no room to put it back, and does once there is", async () => {
+    await submit("t1");
+    await submit("t2");
+    const { lastSeq } = store;
+    store.loseTail(2);
+    const append = vi
+      .spyOn(first, "append")
+      .mockImplementation(async (_, seq) =>
+        seq < lastSeq ? { kind: "full", message: "it is bounded" } : { kind: "refused" },
+      );
+    submit("t3").catch(() => undefined); // its request ends before
+    await clock.advance(2 * limits.readBackPatienceMs);
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({
+        reason: "it is bounded",
+        msg: expect.stringMatching(/lost its end.*no room.*give it more/),
+      }),
+    );
+    append.mockRestore();
+    await clock.advance(limits.rescueProbeMs);
+    const answer = submit("t4");
+    await clock.advance(limits.appendRetryMs);
+    expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(swarm.watched.settled().state.taskById.size).toBe(4);
   });
 
   it("finds out by its next beat when nobody asks anything", async () => {

@@ -175,8 +175,9 @@ export class SwarmVictims implements Victims {
     occurrences.note("snapshot-rotten");
   }
 
+  /** Not while something is to come back, which might find no room then. */
   boundJournal(bytes: number): void {
-    this.#habitat.stream.bound(bytes);
+    if (this.#truth.isWhole) this.#habitat.stream.bound(bytes);
   }
 
   restartServer(): void {

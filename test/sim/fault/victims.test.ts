@@ -54,6 +54,15 @@ describe("the end of the journal", () => {
     expect(truth.isWhole).toBe(true);
   });
 
+  it("finds the room that it took: the stream is not bounded to less before it is back", async () => {
+    victims.cutTail(2);
+    victims.boundJournal(1);
+    expect(habitat.stream.fullShare).toBeLessThan(1);
+    await run(10_000, () => truth.isWhole);
+    victims.boundJournal(1);
+    expect(habitat.stream.fullShare).toBe(1);
+  });
+
   it("is lost only as far back as they have read it", () => {
     const held = truth.storedSince(3_000);
     const before = lastSeq();
