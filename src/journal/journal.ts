@@ -87,8 +87,8 @@ export interface Journal {
   /** Removes every record up to and with `seq`, the last one, so that the next stands at `seq + 1`: for a journal that
    *  does not keep what it acknowledges. What is behind `seq`, or comes to stand there meanwhile, stays. Absent where
    *  that cannot happen.
-   *  @returns whether it did; false, and nothing is removed, where the journal does not end at `seq`, as its server judges
-   *  appends, or more than one server keeps it, so that another can lead it
+   *  @returns whether it did; false, and nothing is removed, where the journal does not end at `seq`, as its server
+   *  judges appends, or more than one server keeps it, so that another can lead it
    *  @throws UnreachableError */
   purgeThrough?(seq: number): Promise<boolean>;
 
