@@ -24,7 +24,7 @@ import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { Endurance } from "../endurance.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
-import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
+import type { BatchIndex, Instant, Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { Folded, Replay } from "../journal/replay.ts";
@@ -179,6 +179,7 @@ export class Leader {
       enqueue: (entry) => this.enqueue(entry),
       isTrusted: () => this.#commits.isTrusted,
       auditFirstIdx: () => this.auditFirstIdx,
+      committed: () => this.committed,
       stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });
@@ -236,9 +237,10 @@ export class Leader {
     return `the journal is full, and nothing is done or answered until it has room: ${this.#fullReason}${remedy === undefined ? "" : `; ${remedy}`}`;
   }
 
-  /** The first batch of the record: what was purged of a full journal is not there, though it be said only later. */
+  /** The first batch of the record, as far as that is committed: the state may be ahead. What was purged of a full
+   *  journal is not there, though it be said only later. */
   get auditFirstIdx(): BatchIndex {
-    return batchIndex(Math.max(this.#state.auditFirstIdx, this.#compactor?.keptIdx ?? 1));
+    return this.#compactor?.keptIdx ?? this.#state.auditFirstIdx;
   }
 
   /** Whether all that the state contains is committed. */

@@ -46,6 +46,8 @@ export interface DeskDeps {
   readonly transfer: (request: TransferRequest) => boolean;
   /** The first batch that is kept to be read. */
   readonly auditFirstIdx: () => BatchIndex;
+  /** The newest batch that is committed. */
+  readonly committed: () => Commit;
   /** Why nothing can be decided or answered now, if so. */
   readonly stuckReason: () => string | undefined;
   /** Whether something definite may be said without a commit. */
@@ -172,7 +174,7 @@ export class RequestDesk implements RequestTarget {
           );
       },
       finish: (commit) => {
-        const { clock, logger, outbox, reader, auditFirstIdx } = this.#deps;
+        const { clock, logger, outbox, reader, auditFirstIdx, committed } = this.#deps;
         void awaitedAnswers(looks, {
           clock,
           read: (ended) => reader.outcome(ended, auditFirstIdx()),
@@ -180,7 +182,7 @@ export class RequestDesk implements RequestTarget {
           overflow: (outcome) => outbox.announce(notify, [outcome], commit),
           onUnread: ({ id: task, endedIdx: idx }, cause) =>
             logger.warn({ err: cause, task, idx }, "how a task ended could not be read"),
-        }).then((answers) => this.send(reply, encode({ ...commit, answers })));
+        }).then((answers) => this.send(reply, encode({ ...committed(), answers }))); // what is gone went meanwhile
       },
     });
   }

@@ -8,8 +8,10 @@ import { batchIndex, swarmId } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
+import { Gate } from "../journal/gate.ts";
 import { CompactedSwarm, everything, nothing } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
+import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { silentLogger, subjects } from "../support/swarm.ts";
 
@@ -194,6 +196,61 @@ describe("what was trimmed", () => {
     expect(answers).toMatchObject([{ ok: true, outcome: { task: "early", state: "completed", gone: true } }]);
     const again = await swarm.client.submit([task]);
     expect(again.answers).toMatchObject([{ ok: true, duplicate: true }]);
+  });
+
+  /** Two tasks that ended early, asked about by an await that is read in `meanwhile`. */
+  async function awaitedMeanwhile(
+    meanwhile: (held: HeldJournal, compacted: CompactedSwarm) => Promise<void>,
+  ): Promise<{ readonly idx: number; readonly answers: object[] }> {
+    compacted = new CompactedSwarm();
+    const held = new HeldJournal(compacted.journal);
+    await compacted.start(nothing, { journal: held.journal });
+    const { swarm, journal } = compacted;
+    const agent = await swarm.agent("a1", { kinds: ["count"] });
+    const endedSeqs: number[] = [];
+    for (const id of ["early", "next"]) {
+      await swarm.client.submit([{ id, kind: "count" }]);
+      await agent.complete(await agent.assignment());
+      endedSeqs.push(journal.lastSeq);
+    }
+    await compacted.work(12); // a snapshot
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(1);
+    const gate = new Gate();
+    const { journal: way } = held;
+    const read = way.read.bind(way);
+    way.read = async (seq) => {
+      const record = await read(seq);
+      if (seq === endedSeqs[0]) await gate.opened;
+      return record;
+    };
+    const asked = { notify: "i", tasks: ["early", "next"] };
+    const answering = swarm.client.ask(subjects.project("default", "await"), asked);
+    await meanwhile(held, compacted);
+    gate.open();
+    await compacted.clock.settle();
+    held.release();
+    return await answering;
+  }
+
+  it("takes results with it while others are read: the answer names a batch by which they are gone", async () => {
+    let trimmedIdx = 0;
+    const { idx, answers } = await awaitedMeanwhile(async (_, compacted) => {
+      for (let round = 0; round < 2; round += 1) await compacted.work(12);
+      const { state } = compacted.swarm.watched.settled();
+      expect(state.auditFirstIdx).toBeGreaterThan(10);
+      trimmedIdx = state.idx;
+    });
+    expect(answers).toMatchObject([{ outcome: { result: "done" } }, { outcome: { gone: true } }]);
+    expect(idx).toBe(trimmedIdx);
+  });
+
+  it("keeps them until that is committed", async () => {
+    const { answers } = await awaitedMeanwhile(async (held, { swarm, clock }) => {
+      for (let task = 0; task < 12; task += 1) await swarm.client.submit([{ id: `more${task}`, kind: "k" }]);
+      held.hold();
+      await clock.advance(limits.pulseMs * 3);
+    });
+    expect(answers).toMatchObject([{ outcome: { result: "done" } }, { outcome: { result: "done" } }]);
   });
 
   it("is told to clients: stories begin where the record does, streams that ask for more end with an error", async () => {
