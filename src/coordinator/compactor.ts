@@ -110,7 +110,7 @@ export class Compactor {
   readonly #roomMaker: RoomMaker;
   /** When it is looked again whether something may go of a full journal. */
   #roomMonotonicMs = Number.NEGATIVE_INFINITY;
-  /** The first batch that is kept to be read, by what is committed, or was purged before it could be put on record. */
+  /** The first batch that is not purged yet, as far as this leader purged, on record or not. */
   #keptIdx = batchIndex(1);
 
   /** @param replay of the journal up to and with the last committed batch */
@@ -145,7 +145,7 @@ export class Compactor {
     return { newest: this.#newest, failure: this.#failure ?? this.#found.unreadable[0]?.why };
   }
 
-  /** The first batch that is kept to be read: what was purged may not be on record yet. */
+  /** The first batch that can still be there to be read: what was purged may not be on record yet. */
   get keptIdx(): BatchIndex {
     return this.#keptIdx;
   }
@@ -160,11 +160,7 @@ export class Compactor {
     this.#committedSeq = seq;
     this.#backlog.events += recorded.length;
     this.#backlog.bytes += bytes;
-    for (const { event } of recorded) {
-      if (event.type !== "AuditTrimmed") continue;
-      this.#keptIdx = batchIndex(Math.max(this.#keptIdx, event.firstIdx));
-      this.#purge.trimmed(event);
-    }
+    for (const { event } of recorded) if (event.type === "AuditTrimmed") this.#purge.trimmed(event);
   }
 
   /** Looks whether something is due. @param at journal time */

@@ -24,7 +24,7 @@ import type { SwarmState } from "../core/state.ts";
 import { type RecordedEvent, Turn } from "../core/step.ts";
 import { Endurance } from "../endurance.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
-import type { BatchIndex, Instant, Term } from "../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { Folded, Replay } from "../journal/replay.ts";
@@ -123,6 +123,8 @@ export class Leader {
   #isHeldBack = false;
   /** Why the journal takes no batch, while it takes none. */
   #fullReason: string | undefined;
+  /** The first batch that is kept, by what is committed and may be told: the state is ahead of that. */
+  #toldFirstIdx: BatchIndex;
   /** Entries that wait for their turn or for their commit. */
   #unanswered = 0;
   /** Commands of its own, ahead of the inbox and beyond its bound. */
@@ -145,6 +147,7 @@ export class Leader {
     this.#deps = deps;
     this.#replay = replay;
     this.#state = replay.state;
+    this.#toldFirstIdx = replay.state.auditFirstIdx;
     this.#planner = new Planner(replay.state);
     this.#wake = new Wake(replay.state);
     this.#dueTimer = new DueTimer(clock, () => this.#scheduleTurn());
@@ -179,7 +182,6 @@ export class Leader {
       enqueue: (entry) => this.enqueue(entry),
       isTrusted: () => this.#commits.isTrusted,
       auditFirstIdx: () => this.auditFirstIdx,
-      committed: () => this.committed,
       stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });
@@ -237,10 +239,9 @@ export class Leader {
     return `the journal is full, and nothing is done or answered until it has room: ${this.#fullReason}${remedy === undefined ? "" : `; ${remedy}`}`;
   }
 
-  /** The first batch of the record, as far as that is committed: the state may be ahead. What was purged of a full
-   *  journal is not there, though it be said only later. */
+  /** The first batch of the record: what was purged of a full journal is not there, though it be said only later. */
   get auditFirstIdx(): BatchIndex {
-    return this.#compactor?.keptIdx ?? this.#state.auditFirstIdx;
+    return batchIndex(Math.max(this.#toldFirstIdx, this.#compactor?.keptIdx ?? 1));
   }
 
   /** Whether all that the state contains is committed. */
@@ -384,6 +385,8 @@ export class Leader {
   }
 
   #tell(held: Held, commit: Commit): void {
+    for (const { event } of held.turn.recorded)
+      if (event.type === "AuditTrimmed") this.#toldFirstIdx = event.firstIdx;
     this.#outbox.perform(held.turn.effects, commit);
     this.#answer(held.entries);
     this.#publisher.publish(held.turn.recorded, commit, held.at);

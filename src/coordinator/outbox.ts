@@ -118,7 +118,7 @@ export class Outbox {
     }
   }
 
-  /** Tells an agent what became of its acquisitions. */
+  /** Tells an agent what became of its acquisitions; what it was granted only where it is heard, as an assignment. */
   tellSlots(
     { agent, incarnation }: { readonly agent: AgentId; readonly incarnation: Incarnation },
     slots: {
@@ -128,7 +128,8 @@ export class Outbox {
     },
     { term }: Commit,
   ): void {
-    const { granted = [], ended = [], revoked = [] } = slots;
+    const { ended = [], revoked = [] } = slots;
+    const granted = this.#presences.isSilent(agent, incarnation) ? [] : (slots.granted ?? []);
     const head = { term, incarnation };
     if (revoked.length > 0) this.tellAgent(agent, { type: "slots-revoked", ...head, handles: revoked });
     if (ended.length > 0) this.tellAgent(agent, { type: "slot-waits-ended", ...head, waits: ended });
@@ -145,8 +146,7 @@ export class Outbox {
     const isSilent = this.#presences.isSilent(agent, incarnation);
     if (isSilent) this.#presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     else this.#assign(mail, commit);
-    const granted = isSilent ? [] : mail.grantedHandles;
-    this.tellSlots(mail, { granted, ended: mail.endedWaits }, commit);
+    this.tellSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
     for (const type of tell) this.tellAgent(agent, { type, term, incarnation });
   }
 

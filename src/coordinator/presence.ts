@@ -24,6 +24,8 @@ interface Presence {
   sentByPreviousBeat: number;
   sentByPulse: number;
   sentByPulseBefore: number;
+  /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
+  withheldNumber: number;
   reported: Heartbeat | undefined;
 }
 
@@ -71,6 +73,7 @@ export class Presences {
       sentByPreviousBeat: 0,
       sentByPulse: 0,
       sentByPulseBefore: 0,
+      withheldNumber: 0,
       reported: undefined,
     };
     this.#presenceById.set(agent, presence);
@@ -80,7 +83,8 @@ export class Presences {
   beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
     presence.reported = beat;
-    const dueNumber = Math.max(presence.sentByPreviousBeat, presence.sentByPulseBefore);
+    const { sentByPreviousBeat, sentByPulseBefore, withheldNumber } = presence;
+    const dueNumber = Math.max(sentByPreviousBeat, sentByPulseBefore, withheldNumber);
     const missing = missingAssignments(row, beat.seen, dueNumber);
     noteMissing(presence, missing);
     presence.sentByPreviousBeat = presence.sentNumber;
@@ -117,11 +121,11 @@ export class Presences {
     return this.#clock.monotonicMs() - presence.heardMonotonicMs > limits.unresponsiveSilenceMs;
   }
 
-  /** An assignment did not leave because the agent was silent: its next heartbeat has it sent. */
+  /** An assignment did not leave because the agent was silent: each heartbeat has it sent until it arrived. */
   withheld(agent: AgentId, incarnation: Incarnation, number: number): void {
     const presence = this.#presenceById.get(agent);
     if (presence?.incarnation !== incarnation) return;
-    presence.sentByPreviousBeat = Math.max(presence.sentByPreviousBeat, number);
+    presence.withheldNumber = Math.max(presence.withheldNumber, number);
   }
 
   progressed(attempt: { readonly task: string; readonly attempt: number }): void {

@@ -46,8 +46,6 @@ export interface DeskDeps {
   readonly transfer: (request: TransferRequest) => boolean;
   /** The first batch that is kept to be read. */
   readonly auditFirstIdx: () => BatchIndex;
-  /** The newest batch that is committed. */
-  readonly committed: () => Commit;
   /** Why nothing can be decided or answered now, if so. */
   readonly stuckReason: () => string | undefined;
   /** Whether something definite may be said without a commit. */
@@ -174,15 +172,16 @@ export class RequestDesk implements RequestTarget {
           );
       },
       finish: (commit) => {
-        const { clock, logger, outbox, reader, auditFirstIdx, committed } = this.#deps;
+        const { clock, logger, outbox, reader, auditFirstIdx } = this.#deps;
+        const firstIdx = auditFirstIdx(); // by the batch that the answer names: what goes meanwhile is to be asked again
         void awaitedAnswers(looks, {
           clock,
-          read: (ended) => reader.outcome(ended, auditFirstIdx()),
+          read: (ended) => reader.outcome(ended, firstIdx),
           bytesMax,
           overflow: (outcome) => outbox.announce(notify, [outcome], commit),
           onUnread: ({ id: task, endedIdx: idx }, cause) =>
             logger.warn({ err: cause, task, idx }, "how a task ended could not be read"),
-        }).then((answers) => this.send(reply, encode({ ...committed(), answers }))); // what is gone went meanwhile
+        }).then((answers) => this.send(reply, encode({ ...commit, answers })));
       },
     });
   }

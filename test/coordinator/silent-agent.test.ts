@@ -1,8 +1,11 @@
 // An agent that says nothing may be dead: long before that is certain, nothing new should go to it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Presences } from "../../src/coordinator/presence.ts";
+import { agentId, assignmentNumber } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
+import type { Heartbeat } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
@@ -91,6 +94,28 @@ describe("whose batch is stored long after it fell silent", () => {
       { id: "a-silent", unresponsive: false },
       { id: "b-lively", unresponsive: false },
     ]);
+  });
+
+  it("is told at each heartbeat until it arrived: there may be no room to have it sent", async () => {
+    await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
+    const { state } = swarm.watched.settled();
+    const row = state.agentById.get(agentId("a-silent")) ?? expect.fail("it joined");
+    const [number = 0] = row.open.keys();
+    const presences = new Presences(clock);
+    presences.heard(row.id, row.incarnation);
+    presences.withheld(row.id, row.incarnation, number);
+    const lacks = (seen: number) => {
+      const { incarnation } = row;
+      const beat: Heartbeat = {
+        incarnation,
+        status: "ready",
+        inFlight: 0,
+        held: [],
+        seen: assignmentNumber(seen),
+      };
+      return presences.beat(state, row, beat).missing.map((attempt) => attempt.number);
+    };
+    expect([lacks(0), lacks(0), lacks(number)]).toEqual([[number], [number], []]);
   });
 
   it("is told at once when it was silent for less", async () => {
