@@ -17,6 +17,7 @@ import {
 import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { type ChainTail, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
+import { Gate } from "../support/gate.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const nothing: ChainTail = { idx: batchIndex(0), term: term(0), hash: "", journal: "" };
@@ -123,14 +124,6 @@ function firstFates<Fate>(...fates: Fate[]): () => Fate | "deliver" {
   return () => fates.shift() ?? "deliver";
 }
 
-function aGate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 describe("a batch is committed", () => {
   it("when it is acknowledged; two may be in flight, no more", async () => {
     const writer = new Writer();
@@ -143,7 +136,7 @@ describe("a batch is committed", () => {
   });
 
   it("only after every earlier one, though its acknowledgement comes first", async () => {
-    const gate = aGate();
+    const gate = new Gate();
     const writer = new Writer({
       onAnswer: async ({ expectedSeq }): Promise<AnswerFate> => {
         if (expectedSeq === 0) await gate.opened;
@@ -203,7 +196,7 @@ describe("a batch is committed", () => {
 
   it("once, when its first request was late and arrives after, or before, it was sent again", async () => {
     for (const isBefore of [true, false]) {
-      const gate = aGate();
+      const gate = new Gate();
       const writer = new Writer({
         onRequest: firstFates({ kind: "late", until: gate.opened } as RequestFate),
       });
@@ -218,7 +211,7 @@ describe("a batch is committed", () => {
   });
 
   it("when the second one's answer is lost before the first one's comes", async () => {
-    const gate = aGate();
+    const gate = new Gate();
     let lost = false;
     const writer = new Writer({
       onAnswer: async ({ expectedSeq }): Promise<AnswerFate> => {
@@ -620,7 +613,7 @@ describe("a batch that is sent again", () => {
 
 describe("a batch that comes while the one before is looked into", () => {
   it("is sent once that one is committed", async () => {
-    const gate = aGate();
+    const gate = new Gate();
     const writer = new Writer({ onRequest: firstFates<RequestFate>("deliver", "lose") });
     writer.append();
     await writer.play();
@@ -695,7 +688,7 @@ describe("whatever the way to the journal does", () => {
 
 describe("stopped", () => {
   it("it says nothing more, whatever the journal still answers", async () => {
-    const gate = aGate();
+    const gate = new Gate();
     const writer = new Writer({ onAnswer: () => gate.opened.then((): AnswerFate => "deliver") });
     writer.append();
     await writer.play();

@@ -14,8 +14,8 @@ import { type FileJournalOptions, openFileJournal } from "../../src/journal/file
 import { type JournalFile, type OpenJournalFile, openJournalFile } from "../../src/journal/file-handle.ts";
 import { FILE_HEADER_BYTES, RECORD_HEAD_BYTES } from "../../src/journal/file-record.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
+import { Gate } from "../support/gate.ts";
 import { describeJournal } from "./conformance.ts";
-import { Gate } from "./gate.ts";
 import { bytesOf, Follower, fill, noise, range, tell, toldOf } from "./records.ts";
 
 function aFolder(): string {

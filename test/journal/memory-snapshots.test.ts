@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { UnreachableError } from "../../src/errors.ts";
 import { MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
-import { Gate } from "./gate.ts";
+import { Gate } from "../support/gate.ts";
 import { bytesOf } from "./records.ts";
 import { describeSnapshotStore } from "./snapshot-conformance.ts";
 

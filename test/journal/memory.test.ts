@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { type MemoryJournalFaults, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { Gate } from "../support/gate.ts";
 import { describeJournal } from "./conformance.ts";
-import { Gate } from "./gate.ts";
 import { bytesOf, Follower, fill, tell, toldOf } from "./records.ts";
 
 describeJournal("memory", async () => {
