@@ -5,8 +5,8 @@
 // coordinator that died delays an election by no more than that. And words must become deeds: anybody may publish here,
 // so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
 // is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
-// (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, who says that it leads is left
-// to lead for T, as if it had appended. Announcements decide nothing else.
+// (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, or has less room than who leads
+// says that it lacks, that one is left to lead for T, as if it had appended. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
@@ -78,10 +78,19 @@ export class Announcements {
   }
 
   /** Whether somebody announced no longer than `withinMs` ago that it leads `term`, or a later one. */
-  isLed(term: number, { now, withinMs }: { now: number; withinMs: number }): boolean {
-    return [...this.#heardById.values()].some(
-      ({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs,
-    );
+  isLed(term: number, lately: { now: number; withinMs: number }): boolean {
+    return this.#leading(term, lately).length > 0;
+  }
+
+  /** Most of what those say that the journal has no room for; 0 where nobody does. */
+  lackedBytes(term: number, lately: { now: number; withinMs: number }): number {
+    return Math.max(0, ...this.#leading(term, lately).map(({ lackedBytes = 0 }) => lackedBytes));
+  }
+
+  #leading(term: number, { now, withinMs }: { now: number; withinMs: number }): readonly CoordinatorBeat[] {
+    return [...this.#heardById.values()]
+      .filter(({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs)
+      .map(({ beat }) => beat);
   }
 
   /** Whether anybody announced anything no longer than `withinMs` ago. */

@@ -27,6 +27,8 @@ export interface AnnouncerDeps {
   /** Up to where it holds the journal; where it leads, committed. */
   readonly held: () => JournalPoint;
   readonly isLeading: () => boolean;
+  /** Of the batch for which the journal has no room, where it leads and that is so. */
+  readonly lackedBytes: () => number | undefined;
 }
 
 export class Announcer {
@@ -88,8 +90,8 @@ export class Announcer {
   }
 
   #announcement(more: Pick<CoordinatorBeat, "began"> = {}): Uint8Array {
-    const { id, held, isLeading } = this.#deps;
+    const { id, held, isLeading, lackedBytes } = this.#deps;
     const { term, idx } = held();
-    return encode({ id, term, idx, leading: isLeading(), ...more });
+    return encode({ id, term, idx, leading: isLeading(), lackedBytes: lackedBytes(), ...more });
   }
 }

@@ -99,9 +99,9 @@ export class Campaign {
         },
         onDeposed: hooks.onLost,
         onHalted: hooks.onHalted,
-        onFull: (isFull, message) => {
-          if (!isFull) return;
-          logger.error({ reason: message }, "the journal is full: nobody can lead until there is room");
+        onFull: (full) => {
+          if (full === undefined) return;
+          logger.error({ reason: full.message }, "the journal is full: nobody can lead until there is room");
           hooks.onFull();
         },
       },

@@ -21,7 +21,7 @@ import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts
 import type { Manifest } from "../journal/snapshot/manifest.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { Announcements } from "./announcements.ts";
-import { Committer, type PendingBatch, type Stored } from "./committer.ts";
+import { Committer, type Full, type PendingBatch, type Stored } from "./committer.ts";
 import type { DeadRecordLog } from "./dead-records.ts";
 import { Embargo } from "./embargo.ts";
 import { type Held, InFlight } from "./in-flight.ts";
@@ -68,8 +68,8 @@ export interface CommitsHooks {
   readonly answer: (entries: readonly InboxEntry[]) => void;
   /** A batch is committed: there is room for the next turn. */
   readonly onCommitted: (held: Held) => void;
-  /** No room in the journal; said once until there is room again. */
-  readonly onFull: (isFull: boolean, message: string) => void;
+  /** No room in the journal; said once until there is room again, and then with nothing. */
+  readonly onFull: (full: Full | undefined) => void;
   /** Another leads: nothing uncommitted will ever be. */
   readonly onDeposed: () => void;
   /** The term cannot go on. */
@@ -229,7 +229,7 @@ export class Commits {
       onPlaceLost: (error) => this.rescue("hole", error),
       onDeposed: () => this.#hooks.onDeposed(),
       onHalted: (error) => this.#hooks.onBroken(error),
-      onFull: (isFull, message) => this.#hooks.onFull(isFull, message),
+      onFull: (full) => this.#hooks.onFull(full),
     });
   }
 

@@ -62,6 +62,13 @@ export interface Stored {
   readonly sentMonotonicMs: number;
 }
 
+/** The journal has no room for the next batch. */
+export interface Full {
+  readonly message: string;
+  /** Of that batch. */
+  readonly bytes: number;
+}
+
 export interface CommitterEvents {
   /** In order of idx. `stored` says where, and when the append that proved it was sent; undefined when it was made
    *  durable otherwise (`continueBehind`). */
@@ -82,8 +89,8 @@ export interface CommitterEvents {
   onDeposed(): void;
   /** The journal can no longer be written safely. Called once. */
   onHalted(error: WaggleError): void;
-  /** No room; said once until there is room again. */
-  onFull(isFull: boolean, message: string): void;
+  /** No room for the next batch; said once until there is room again, and then with nothing. */
+  onFull(full: Full | undefined): void;
 }
 
 /** Asked before anything is sent: whether another may lead by now (rival-check.ts, candidate-check.ts). */
@@ -256,7 +263,7 @@ export class Committer {
       const { idx, term, hash, journal, bytes } = entry.batch;
       this.#recent.add({ seq: entry.storedSeq, bytes }, this.#clock.monotonicMs());
       this.#tail = { idx, term, hash, journal };
-      this.#saidFull(false, "");
+      this.#saidFull(undefined);
       const { storedSeq: seq, sentMonotonicMs } = entry;
       this.#events.onCommitted(entry.batch, { seq, sentMonotonicMs });
       if (this.#isOver || this.#isResolving) return; // what was appended along with it waits for a rival
@@ -275,7 +282,8 @@ export class Committer {
 
   async #resolve(oldest: Entry, outcome: AppendOutcome): Promise<void> {
     this.#isResolving = true;
-    if (outcome.kind === "full") this.#saidFull(true, outcome.message);
+    if (outcome.kind === "full")
+      this.#saidFull({ message: outcome.message, bytes: oldest.batch.bytes.length });
     try {
       if (outcome.kind === "refused") await this.#readPosition(oldest);
       else if (outcome.kind !== "stored")
@@ -504,10 +512,10 @@ export class Committer {
     if (oldest !== undefined) this.#send(oldest);
   }
 
-  #saidFull(isFull: boolean, message: string): void {
-    if (this.#isFull === isFull) return;
-    this.#isFull = isFull;
-    this.#events.onFull(isFull, message);
+  #saidFull(full: Full | undefined): void {
+    if (this.#isFull === (full !== undefined)) return;
+    this.#isFull = full !== undefined;
+    this.#events.onFull(full);
   }
 
   #halt(error: WaggleError): void {

@@ -7,11 +7,14 @@ import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { Lookout } from "./lookout.ts";
 
-/** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks. */
-export function isFull({ bytes, bytesMax }: JournalUsage): boolean {
+/** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks, or than the
+ *  leader says that it lacks. */
+export function isFull({ bytes, bytesMax }: JournalUsage, lackedBytes = 0): boolean {
   if (bytesMax === undefined) return false;
   const batchBytesMax = limits.turnBytesMax + limits.batchBytesMax;
-  return bytesMax - bytes < Math.min(batchBytesMax, bytesMax * (1 - limits.journalFullShare));
+  const keptBytes = bytesMax * (1 - limits.journalFullShare);
+  const neededBytes = lackedBytes + limits.journalRecordOverheadBytes;
+  return bytesMax - bytes < Math.min(batchBytesMax, Math.max(keptBytes, neededBytes));
 }
 
 export type BoundedUsage = JournalUsage & { readonly bytesMax: number };

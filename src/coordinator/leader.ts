@@ -41,6 +41,7 @@ import { AuditReader } from "./audit-reader.ts";
 import { Awaiting } from "./awaiting.ts";
 import type { Victory } from "./campaign.ts";
 import { Commits } from "./commits.ts";
+import type { Full } from "./committer.ts";
 import { type Compaction, type CompactionStatus, Compactor } from "./compactor.ts";
 import type { DeadRecordLog } from "./dead-records.ts";
 import { DueTimer } from "./due-timer.ts";
@@ -122,7 +123,7 @@ export class Leader {
   /** Nothing is assigned: the journal keeps what room it has for the results of what runs. */
   #isHeldBack = false;
   /** Why the journal takes no batch, while it takes none. */
-  #fullReason: string | undefined;
+  #full: Full | undefined;
   /** The first batch that is kept, by what is committed and may be told: the state is ahead of that. */
   #toldFirstIdx: BatchIndex;
   /** Entries that wait for their turn or for their commit. */
@@ -234,9 +235,14 @@ export class Leader {
 
   /** Why nothing can be decided or answered now, if so: for whoever asks, who asks again. */
   get stuckReason(): string | undefined {
-    if (this.#fullReason === undefined) return undefined;
+    if (this.#full === undefined) return undefined;
     const { remedy } = this.#deps.room.usage;
-    return `the journal is full, and nothing is done or answered until it has room: ${this.#fullReason}${remedy === undefined ? "" : `; ${remedy}`}`;
+    return `the journal is full, and nothing is done or answered until it has room: ${this.#full.message}${remedy === undefined ? "" : `; ${remedy}`}`;
+  }
+
+  /** Of the batch for which the journal has no room, if so. */
+  get lackedBytes(): number | undefined {
+    return this.#full?.bytes;
   }
 
   /** The first batch of the record: what was purged of a full journal is not there, though it be said only later. */
@@ -318,7 +324,7 @@ export class Leader {
       tell: (held, commit) => this.#tell(held, commit),
       answer: (entries) => this.#answer(entries),
       onCommitted: (held) => this.#committed(held),
-      onFull: (isFull, message) => this.#sawFull(isFull, message),
+      onFull: (full) => this.#sawFull(full),
       onDeposed: () => this.#finish({ kind: "deposed" }),
       onBroken: (cause) => this.#broke(cause),
     });
@@ -476,14 +482,14 @@ export class Leader {
 
   // --- endings and alarms -------------------------------------------------------------------------
 
-  #sawFull(isFull: boolean, message: string): void {
+  #sawFull(full: Full | undefined): void {
     const { logger, room } = this.#deps;
-    this.#fullReason = isFull ? message : undefined;
-    this.#compactor?.full(isFull);
+    this.#full = full;
+    this.#compactor?.full(full !== undefined);
     room.lookAgain();
-    if (isFull)
+    if (full !== undefined)
       logger.error(
-        { reason: message, ...roomFields(room.usage) },
+        { reason: full.message, ...roomFields(room.usage) },
         "the journal is full: nothing is done until there is room; what snapshots stand for is purged where that helps",
       );
     else logger.info("the journal takes batches again");

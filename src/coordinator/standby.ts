@@ -12,8 +12,8 @@
 //           │                                              is held, and nobody else put it back for 2·T in which the
 //           │                                              journal answered, or 5·T while one says that it leads: go on
 //           │                                              without it (lost-end.ts)
-//           ├ it is full, and the leader says that it is → wait: it cannot append, and neither could we; each term
-//           │ there                                        would only take more room. And for T from when it is seen
+//           ├ it has no room for what the leader, which  → wait: it cannot append, and neither could we; each term
+//           │ says that it is there, says that it lacks    would only take more room. And for T from when it is seen
 //           │                                              to have room again: the leader's append comes first
 //           ├ another coordinator holds more than we do  → wait: it will put that back; not for ever (announcements.ts)
 //           └ it ends where we stand                     → campaign
@@ -208,10 +208,13 @@ export class Standby {
     return this.#isAhead() ? "time" : "wait";
   }
 
-  /** Whether the journal is full, or has room only since the last silence, so that its leader has yet to find out. */
+  /** Whether the journal has no room for what its leader lacks, or has it only since the last silence, so that its
+   *  leader has yet to find out. */
   async #isLeftRoom(): Promise<boolean> {
     const wasFull = this.#wasFull;
-    this.#wasFull = isFull(await this.#deps.journal.usage());
+    const { announcements, journal, position } = this.#deps;
+    const lackedBytes = announcements.lackedBytes(position().term, this.#lately);
+    this.#wasFull = isFull(await journal.usage(), lackedBytes);
     return wasFull || this.#wasFull;
   }
 
@@ -256,9 +259,13 @@ export class Standby {
 
   /** Whether a leader said within T that it leads. */
   #isLed(): boolean {
-    const { announcements, clock, position, timing } = this.#deps;
-    const withinMs = timing().timeoutMs;
-    return announcements.isLed(position().term, { now: clock.monotonicMs(), withinMs });
+    const { announcements, position } = this.#deps;
+    return announcements.isLed(position().term, this.#lately);
+  }
+
+  get #lately() {
+    const { clock, timing } = this.#deps;
+    return { now: clock.monotonicMs(), withinMs: timing().timeoutMs };
   }
 
   /** Whether nobody is to be waited for who says that it holds more of the journal. */

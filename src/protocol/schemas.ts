@@ -624,5 +624,7 @@ export const coordinatorBeatSchema = z.object({
   leading: z.boolean(),
   /** It leads since just now: what was asked before was asked of another. */
   began: z.literal(true).optional(),
+  /** It leads, and the journal has no room for its next batch, of so many bytes: another would find none either. */
+  lackedBytes: z.number().int().nonnegative().optional(),
 });
 export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

@@ -76,7 +76,7 @@ class Writer {
       onPlaceLost: () => this.log.push("place lost"),
       onDeposed: () => this.log.push("deposed"),
       onHalted: ({ code }) => this.log.push(`halted ${code}`),
-      onFull: (isFull) => this.log.push(isFull ? "full" : "room"),
+      onFull: (full) => this.log.push(full === undefined ? "room" : "full"),
     });
   }
 

@@ -10,6 +10,8 @@ import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
 const timeoutMs = limits.leaderTimeoutMs;
 const bytesMax = 64 * 1024;
 const largeBytes = 4 * 1024;
+/** More than is kept free of tasks. */
+const hugeBytes = 20 * 1024;
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let swarm: TestSwarm;
@@ -32,16 +34,19 @@ afterEach(async () => {
 });
 
 /** The leader's append finds no room, and smaller ones would. */
-async function fill(): Promise<void> {
-  store.insertRival(Buffer.alloc(bytesMax - store.usage.bytes - largeBytes));
-  const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(largeBytes) }]);
+async function fill(lackedBytes = largeBytes): Promise<void> {
+  store.insertRival(Buffer.alloc(bytesMax - store.usage.bytes - lackedBytes));
+  const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(lackedBytes) }]);
   unanswered.catch(() => undefined); // whoever asked asks again
   await clock.settle();
 }
 
-it("is no reason to depose a leader that says that it leads", async () => {
+it.each([
+  ["little", largeBytes],
+  ["more than is kept free", hugeBytes],
+])("is no reason to depose a leader that says that it leads, and lacks %s", async (_, lackedBytes) => {
   await swarm.startAnother("c2");
-  await fill();
+  await fill(lackedBytes);
   const { lastSeq } = store;
   await clock.advance(5 * timeoutMs);
   expect(store.lastSeq).toBe(lastSeq);
