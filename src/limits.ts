@@ -190,6 +190,9 @@ export const limits = {
   leaseTtlMs: 10_000,
   /** The SDK aborts this share of a lease before it could expire. */
   leaseAbortShare: 0.2,
+  /** Messages with assignments or grants that an agent keeps until a heartbeat is confirmed; what is more is sent
+   *  again. */
+  deferredPushesMax: 64,
   /** Heartbeats an agent may lag behind the assignments sent to it before it counts as unresponsive. */
   unresponsiveHeartbeats: 2,
   /** That two processes use one id is shown for so long after the fenced one was last heard. */

@@ -35,8 +35,6 @@ export interface AcquisitionsDeps {
   readonly life: () => Incarnation | undefined;
   /** @returns whether to listen to who says it */
   readonly hear: (term: number) => boolean;
-  /** From when the lease of what is granted now counts, monotonic ms. */
-  readonly leaseStart: () => number;
   /** The leader refuses the agent itself. */
   readonly onRefused: (refusal: CodedError) => void;
   /** Something is held: leases are to be watched. */
@@ -130,10 +128,11 @@ export class Acquisitions {
     this.#attempted(this.#askToRelease(key, handle));
   }
 
-  granted(handles: readonly string[]): void {
+  /** @param confirmedAt when the newest message that a leader confirmed was sent, monotonic ms */
+  granted(handles: readonly string[], confirmedAt: number): void {
     for (const handle of handles) {
       const acquisition = this.#byHandle.get(handle);
-      if (acquisition !== undefined) this.#hold(acquisition);
+      if (acquisition !== undefined) this.#hold(acquisition, confirmedAt);
     }
   }
 
@@ -196,10 +195,11 @@ export class Acquisitions {
   }
 
   async #askUntilAnswered(acquisition: LocalAcquisition, incarnation: Incarnation): Promise<void> {
-    const { line, patience, hear, onRefused } = this.#deps;
+    const { line, patience, clock, hear, onRefused } = this.#deps;
     const { round, handle } = acquisition;
     const { key: _, ...wanted } = acquisition.order;
     for (let failures = 1; ; failures += 1) {
+      const sentAt = clock.monotonicMs();
       const answer = await line.ask("acquire", { incarnation, handle, ...wanted }, acquireResponseSchema);
       if (acquisition.phase !== "asking" || acquisition.round !== round) return;
       if (answer.kind === "refused") {
@@ -209,7 +209,7 @@ export class Acquisitions {
       if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
         const { answer: verdict } = answer.value;
         if (!verdict.ok) return this.#refuse(acquisition, verdict);
-        if (verdict.state === "granted") return this.#hold(acquisition);
+        if (verdict.state === "granted") return this.#hold(acquisition, sentAt);
         acquisition.phase = "waiting";
         acquisition.cancelAskTimeout();
         return;
@@ -249,12 +249,13 @@ export class Acquisitions {
     }
   }
 
-  #hold(acquisition: LocalAcquisition): void {
+  /** @param confirmedAt from when its lease counts */
+  #hold(acquisition: LocalAcquisition, confirmedAt: number): void {
     if (acquisition.phase !== "asking" && acquisition.phase !== "waiting") return;
     cancelTimers(acquisition);
     acquisition.phase = "held";
     acquisition.isRunning = true;
-    acquisition.confirmedAt = this.#deps.leaseStart();
+    acquisition.confirmedAt = confirmedAt;
     this.#deps.notify({ type: "slot-granted", key: acquisition.order.key, handle: acquisition.handle });
     this.#deps.onHeld();
   }

@@ -2,7 +2,8 @@
 // given its attempts away nothing of it is carried over to the next.
 
 import { type Incarnation, kind } from "../ids.ts";
-import type { Heartbeat, JoinRequest, ResultReport } from "../protocol/schemas.ts";
+import { limits } from "../limits.ts";
+import type { AgentPush, Heartbeat, JoinRequest, ResultReport } from "../protocol/schemas.ts";
 import { AttemptLedger, type HeldAttempt } from "./attempt-ledger.ts";
 import type { AgentProfile, AttemptEnd } from "./link.ts";
 import type { ResultOutbox } from "./result-outbox.ts";
@@ -16,6 +17,7 @@ export class Life {
   isDrainKnown = false;
   /** When the newest message that a leader confirmed was sent, monotonic ms. */
   confirmedAt: number;
+  readonly #deferred: AgentPush[] = [];
 
   constructor(incarnation: Incarnation, makeOutbox: (ledger: AttemptLedger) => ResultOutbox, bornAt: number) {
     this.incarnation = incarnation;
@@ -56,6 +58,17 @@ export class Life {
   confirm(listed: readonly HeldAttempt[], sentAt: number): void {
     this.confirmedAt = Math.max(this.confirmedAt, sentAt);
     for (const attempt of listed) attempt.confirmedAt = Math.max(attempt.confirmedAt, sentAt);
+  }
+
+  /** Keeps what is to be obeyed once a leader confirms a heartbeat. What is too much is sent again.
+   *  @returns whether nothing was kept before */
+  defer(push: AgentPush): boolean {
+    if (this.#deferred.length < limits.deferredPushesMax) this.#deferred.push(push);
+    return this.#deferred.length === 1;
+  }
+
+  takeDeferred(): readonly AgentPush[] {
+    return this.#deferred.splice(0);
   }
 
   /** Puts the end of an attempt on its way to the leader. Undefined when that was done, or it is of a life

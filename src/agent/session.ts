@@ -12,7 +12,8 @@
 //   any: fenced, refused, connection closed → closed, with an error
 //
 // Failures. A lost assignment shows as a gap below `seen` and is sent again. A lost answer has the same result
-// sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. With no
+// sent again. A lost heartbeat renews nothing: leases count from the sending of the last confirmed one. What is
+// assigned or granted while none was confirmed for long waits until one is: its lease may be over already. With no
 // leader everything waits, except an agent that drains and owes nothing: it leaves soon, heard or not. Running
 // attempts are aborted before their leases end.
 
@@ -112,7 +113,6 @@ export class AgentSession implements SessionLink {
       patience: this.#patience,
       life: () => (this.#life.isJoined && this.#isCurrent(this.#life) ? this.#life.incarnation : undefined),
       hear: (term) => this.#hear(term),
-      leaseStart: () => this.#leaseStart(this.#life),
       onRefused: (refusal) => this.#onRefused(refusal),
       onHeld: () => this.#slotLeases.start(),
       onFailure: (error) => this.#fail(error),
@@ -273,6 +273,7 @@ export class AgentSession implements SessionLink {
     if (!this.#hear(answer.value.term)) return;
     life.confirm(listed, sentAt);
     this.#acquisitions.confirm(slots, sentAt);
+    for (const push of life.takeDeferred()) if (this.#hear(push.term)) this.#obeyLeader(life, push);
     life.isDrainKnown ||= isDrainTold;
     this.#leaveIfDone();
   }
@@ -291,6 +292,7 @@ export class AgentSession implements SessionLink {
   #obeyLeader(life: Life, push: AgentPush): void {
     switch (push.type) {
       case "assign":
+        if (!this.#isInTouch(life)) return this.#defer(life, push);
         return this.#onAssigned(life, push.assignments);
       case "revoke":
         return this.#revoke(life, push.attempts);
@@ -304,7 +306,8 @@ export class AgentSession implements SessionLink {
       case "rejoin":
         return this.#lapse("the leader gave its attempts away");
       case "slots-granted":
-        return this.#acquisitions.granted(push.handles);
+        if (!this.#isInTouch(life)) return this.#defer(life, push);
+        return this.#acquisitions.granted(push.handles, life.confirmedAt);
       case "slot-waits-ended":
         return this.#acquisitions.ended(push.waits);
       case "slots-revoked":
@@ -336,9 +339,23 @@ export class AgentSession implements SessionLink {
     this.#life.outbox.sendAgain();
   }
 
+  /** Whether something that began now would have two heartbeats to be confirmed: the leader's count of its lease began
+   *  after it confirmed our newest message. */
+  #isInTouch({ confirmedAt }: Life): boolean {
+    const safeMs = this.#leaseTtlMs * (1 - limits.leaseAbortShare);
+    return this.#deps.clock.monotonicMs() - confirmedAt <= safeMs - 2 * this.#heartbeatMs;
+  }
+
+  /** Nothing is begun that may have been long on its way here, and be another's by now: not before a leader confirms
+   *  that this life is not given up. */
+  #defer(life: Life, push: AgentPush): void {
+    const isFirst = life.defer(push);
+    if (isFirst && life.isJoined) this.#beat();
+  }
+
   #onAssigned(life: Life, assignments: readonly Assignment[]): void {
     const toRun: AttemptOrder[] = [];
-    for (const { held, assignment } of life.ledger.receive(assignments, this.#leaseStart(life))) {
+    for (const { held, assignment } of life.ledger.receive(assignments, life.confirmedAt)) {
       if (this.#phase === "stopping") this.#end(life, unstarted(held, "the agent is stopping"));
       else if (held.isRevoked) this.#end(life, unstarted(held, "revoked before it started"));
       else toRun.push(orderOf(held, assignment));
@@ -348,14 +365,6 @@ export class AgentSession implements SessionLink {
       this.#leases.start();
     }
     this.#reflectLoad();
-  }
-
-  /** The leader's count of a new attempt's lease began after it confirmed our newest message. After a long
-   *  silence that says too little: then the attempt has two heartbeats to be confirmed. */
-  #leaseStart(life: Life): number {
-    const safeMs = this.#leaseTtlMs * (1 - limits.leaseAbortShare);
-    const now = this.#deps.clock.monotonicMs();
-    return Math.max(life.confirmedAt, now - safeMs + 2 * this.#heartbeatMs);
   }
 
   #revoke(life: Life, attempts: readonly AttemptName[]): void {

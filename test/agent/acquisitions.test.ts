@@ -158,6 +158,18 @@ describe("waiting", () => {
     expect(listed(fixture)).toEqual({ held: [handleOf(fixture)], waiting: [] });
   });
 
+  it("ends with what was long on its way here only once a heartbeat is confirmed: another may hold it by now", async () => {
+    const fixture = await acquiring("waiting");
+    fixture.leader.script.heartbeat = () => "silence";
+    await fixture.clock.advance(limits.agentLostMs - 1_000);
+    fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
+    await fixture.clock.advance(2_000);
+    expect(told(fixture)).toEqual([]);
+    fixture.leader.script.heartbeat = () => undefined;
+    await fixture.clock.advance(3_000);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
   it("said twice to be granted is granted once", async () => {
     const fixture = await acquiring("waiting");
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });

@@ -520,19 +520,62 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual([]);
   });
 
-  it("of what is assigned after a long silence have two heartbeats to be confirmed", async () => {
+  it("of what is assigned after a long silence begin with a heartbeat that is confirmed, sent at once", async () => {
     const { leader, clock } = await join();
     leader.vanish();
-    await clock.advance(30_000);
+    await clock.advance(30_500);
     leader.appear(2);
-    await fixture.assign();
-    expect(fixture.aborted).toEqual([]);
+    const beats = leader.all("heartbeat").length;
+    await fixture.assign(2);
+    expect(leader.all("heartbeat").slice(beats)).toMatchObject([{ seen: 0, held: [] }]);
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1", "t2"]);
     await clock.advance(10_000);
     expect(fixture.aborted).toEqual([]);
 
     leader.script.heartbeat = () => "silence";
     await clock.advance(30_000);
-    expect(fixture.aborted).toEqual(["t1 lease"]);
+    expect(fixture.aborted).toEqual(["t1 lease", "t2 lease"]);
+  });
+
+  it("of what was long on its way here do not begin: its agent may be given up by now", async () => {
+    const { leader, clock } = await join();
+    await clock.advance(1_000);
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(limits.agentLostMs - 1_000);
+    await fixture.assign();
+    await clock.advance(2_000);
+    expect(fixture.started).toEqual([]);
+    leader.push({ type: "rejoin" });
+    leader.countFromOne();
+    leader.script.heartbeat = () => undefined;
+    await clock.advance(3_000);
+    expect(leader.all("join")).toHaveLength(2);
+    expect(fixture.started).toEqual([]);
+    expect(leader.last("heartbeat")).toMatchObject({ seen: 0, held: [] });
+  });
+
+  it("of what was revoked before one was confirmed do not begin either", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(9_000);
+    await fixture.assign();
+    leader.revoke({ task: "t1", attempt: 1 });
+    leader.script.heartbeat = () => undefined;
+    await clock.advance(3_000);
+    expect(fixture.started).toEqual([]);
+    expect(leader.reports()).toMatchObject([{ task: "t1", outcome: "revoked" }]);
+  });
+
+  it("keep what a leader says over and over, and no more of it than is worth keeping", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => "silence";
+    await clock.advance(9_000);
+    const first = leader.assignment();
+    for (let times = 0; times < limits.deferredPushesMax; times += 1) leader.assign(first);
+    leader.assign(leader.assignment());
+    leader.script.heartbeat = () => undefined;
+    await clock.advance(3_000);
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
   });
 });
 
