@@ -258,7 +258,7 @@ export class Compactor {
       this.#sawFound(found);
       const firstSeq = await this.#roomMaker.purge(found.read, { keptSeq: this.#committedSeq });
       if (signal.aborted) return;
-      if (firstSeq === undefined) return await this.#makeForRoom(at);
+      if (firstSeq === undefined) return await this.#makeForRoom(found, at);
       logger.warn({ firstSeq }, "the journal is full: it was purged of what a snapshot stands for");
       this.purgedBelow(firstSeq);
       room.lookAgain();
@@ -270,8 +270,10 @@ export class Compactor {
     }
   }
 
-  async #makeForRoom(at: Instant): Promise<void> {
-    if (this.#backlog.events > 0 && this.#now >= this.#retryMonotonicMs) await this.#make(at);
+  /** Where something came since the newest snapshot, or that one rotted. */
+  async #makeForRoom({ unreadable }: FoundSnapshots, at: Instant): Promise<void> {
+    const isDue = this.#backlog.events > 0 || unreadable.length > 0;
+    if (isDue && this.#now >= this.#retryMonotonicMs) await this.#make(at);
   }
 
   #isDue(at: Instant): boolean {

@@ -82,6 +82,25 @@ describe("a full journal", () => {
     );
   });
 
+  it("whose snapshots rot before it may be purged by them has another made", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 1_000_000;
+    const { journal, snapshots } = compacted;
+    await compacted.start(everything, { journal: inPageCache(journal.open()) });
+    await load(compacted, 14);
+    const unanswered = submitLarge(compacted);
+    unanswered.catch(() => undefined); // whoever asked asks again
+    await passWatched(compacted, limits.journalRoomRetryMs * 2);
+    expect(snapshots.places("manifest")).not.toHaveLength(0);
+    compacted.spoilAll();
+    await passWatched(compacted, limits.snapshotSyncMs + limits.journalRoomRetryMs * 4);
+    expect(journal.firstSeq).toBeGreaterThan(10);
+    expect(await submitLarge(compacted)).toMatchObject({ answers: [{ ok: true }] });
+    expect(fingerprint((await compacted.restarted()).state)).toBe(
+      fingerprint(compacted.swarm.watched.settled().state),
+    );
+  });
+
   it("in which nobody leads is purged by who campaigns, and the record says so once the term has begun", async () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 4;
