@@ -504,6 +504,9 @@ export const limits = {
   journalRecordOverheadBytes: 128,
   /** While the journal is full: pause before it is looked again whether what stands in snapshots may go. */
   journalRoomRetryMs: 2_000,
+  /** A standby leaves a leader to lead that finds no room for so long: twice what it takes until it may purge by a
+   *  snapshot that it makes. */
+  fullLeaderMsMax: 240_000,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
   /** Agents told of in the answer why a task waits, in bytes: some two thousand, those that serve its kind first. */
@@ -655,6 +658,14 @@ export const limits = {
 assert(
   limits.clientPingMs * (limits.clientPingsMax + 1) + limits.connectTimeoutMs < limits.agentLostMs,
   "an agent leaves a server that no longer answers before it is given up",
+);
+assert(
+  limits.leaseTtlMs * (1 - limits.leaseAbortShare) - 2 * limits.heartbeatMs > limits.requestTimeoutMs,
+  "an agent whose heartbeat was confirmed just now is in touch",
+);
+assert(
+  limits.fullLeaderMsMax >= 2 * limits.snapshotSyncMs,
+  "a leader has the time to make a full journal some room",
 );
 assert(limits.leaseTtlMs >= limits.agentLostMs, "a lease outlives the silence that declares its agent lost");
 assert(

@@ -35,6 +35,10 @@ export interface AcquisitionsDeps {
   readonly life: () => Incarnation | undefined;
   /** @returns whether to listen to who says it */
   readonly hear: (term: number) => boolean;
+  /** When the newest message that a leader confirmed was sent, monotonic ms. */
+  readonly confirmedAt: () => number;
+  /** Whether what was granted to who sent something then is ours for long enough to be confirmed. */
+  readonly isRecent: (sentAt: number) => boolean;
   /** The leader refuses the agent itself. */
   readonly onRefused: (refusal: CodedError) => void;
   /** Something is held: leases are to be watched. */
@@ -128,11 +132,10 @@ export class Acquisitions {
     this.#attempted(this.#askToRelease(key, handle));
   }
 
-  /** @param confirmedAt when the newest message that a leader confirmed was sent, monotonic ms */
-  granted(handles: readonly string[], confirmedAt: number): void {
+  granted(handles: readonly string[]): void {
     for (const handle of handles) {
       const acquisition = this.#byHandle.get(handle);
-      if (acquisition !== undefined) this.#hold(acquisition, confirmedAt);
+      if (acquisition !== undefined) this.#hold(acquisition, this.#deps.confirmedAt());
     }
   }
 
@@ -195,7 +198,7 @@ export class Acquisitions {
   }
 
   async #askUntilAnswered(acquisition: LocalAcquisition, incarnation: Incarnation): Promise<void> {
-    const { line, patience, clock, hear, onRefused } = this.#deps;
+    const { line, patience, clock, hear, confirmedAt, isRecent, onRefused } = this.#deps;
     const { round, handle } = acquisition;
     const { key: _, ...wanted } = acquisition.order;
     for (let failures = 1; ; failures += 1) {
@@ -209,10 +212,13 @@ export class Acquisitions {
       if (answer.kind === "answered" && "answer" in answer.value && hear(answer.value.term)) {
         const { answer: verdict } = answer.value;
         if (!verdict.ok) return this.#refuse(acquisition, verdict);
-        if (verdict.state === "granted") return this.#hold(acquisition, sentAt);
-        acquisition.phase = "waiting";
-        acquisition.cancelAskTimeout();
-        return;
+        if (verdict.state === "waiting") {
+          acquisition.phase = "waiting";
+          acquisition.cancelAskTimeout();
+          return;
+        }
+        const grantedAt = Math.max(sentAt, confirmedAt());
+        if (isRecent(grantedAt)) return this.#hold(acquisition, grantedAt);
       }
       if (answer.kind === "unanswered") acquisition.unanswered = answer.why;
       await patience.afterFailure(failures);

@@ -113,6 +113,8 @@ export class AgentSession implements SessionLink {
       patience: this.#patience,
       life: () => (this.#life.isJoined && this.#isCurrent(this.#life) ? this.#life.incarnation : undefined),
       hear: (term) => this.#hear(term),
+      confirmedAt: () => this.#life.confirmedAt,
+      isRecent: (sentAt) => this.#isRecent(sentAt),
       onRefused: (refusal) => this.#onRefused(refusal),
       onHeld: () => this.#slotLeases.start(),
       onFailure: (error) => this.#fail(error),
@@ -217,6 +219,7 @@ export class AgentSession implements SessionLink {
     this.#deps.log.info({ incarnation: life.incarnation, term: response.term }, "joined the swarm");
     this.#deps.notify({ type: "joined" });
     this.#acquisitions.begin();
+    this.#obeyDeferred(life);
     if (this.#phase === "serving") this.#scheduleBeat();
     else this.#beat();
   }
@@ -273,7 +276,7 @@ export class AgentSession implements SessionLink {
     if (!this.#hear(answer.value.term)) return;
     life.confirm(listed, sentAt);
     this.#acquisitions.confirm(slots, sentAt);
-    for (const push of life.takeDeferred()) if (this.#hear(push.term)) this.#obeyLeader(life, push);
+    this.#obeyDeferred(life);
     life.isDrainKnown ||= isDrainTold;
     this.#leaveIfDone();
   }
@@ -292,7 +295,7 @@ export class AgentSession implements SessionLink {
   #obeyLeader(life: Life, push: AgentPush): void {
     switch (push.type) {
       case "assign":
-        if (!this.#isInTouch(life)) return this.#defer(life, push);
+        if (!this.#isRecent(life.confirmedAt)) return this.#defer(life, push);
         return this.#onAssigned(life, push.assignments);
       case "revoke":
         return this.#revoke(life, push.attempts);
@@ -306,8 +309,8 @@ export class AgentSession implements SessionLink {
       case "rejoin":
         return this.#lapse("the leader gave its attempts away");
       case "slots-granted":
-        if (!this.#isInTouch(life)) return this.#defer(life, push);
-        return this.#acquisitions.granted(push.handles, life.confirmedAt);
+        if (!this.#isRecent(life.confirmedAt)) return this.#defer(life, push);
+        return this.#acquisitions.granted(push.handles);
       case "slot-waits-ended":
         return this.#acquisitions.ended(push.waits);
       case "slots-revoked":
@@ -339,11 +342,12 @@ export class AgentSession implements SessionLink {
     this.#life.outbox.sendAgain();
   }
 
-  /** Whether something that began now would have two heartbeats to be confirmed: the leader's count of its lease began
-   *  after it confirmed our newest message. */
-  #isInTouch({ confirmedAt }: Life): boolean {
+  /** Whether what a leader gave us, who heard what we sent then, is ours for long enough to be confirmed:
+   *  it counts our silence from no earlier. */
+  #isRecent(sentAt: number): boolean {
     const safeMs = this.#leaseTtlMs * (1 - limits.leaseAbortShare);
-    return this.#deps.clock.monotonicMs() - confirmedAt <= safeMs - 2 * this.#heartbeatMs;
+    const recentMs = Math.max(safeMs - 2 * this.#heartbeatMs, safeMs / 2);
+    return this.#deps.clock.monotonicMs() - sentAt <= recentMs;
   }
 
   /** Nothing is begun that may have been long on its way here, and be another's by now: not before a leader confirms
@@ -351,6 +355,11 @@ export class AgentSession implements SessionLink {
   #defer(life: Life, push: AgentPush): void {
     const isFirst = life.defer(push);
     if (isFirst && life.isJoined) this.#beat();
+  }
+
+  #obeyDeferred(life: Life): void {
+    for (const push of life.takeDeferred())
+      if (this.#isCurrent(life) && this.#hear(push.term)) this.#obeyLeader(life, push);
   }
 
   #onAssigned(life: Life, assignments: readonly Assignment[]): void {

@@ -6,7 +6,7 @@
 // so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
 // is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
 // (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, or has less room than who leads
-// says that it lacks, that one is left to lead for T, as if it had appended. Announcements decide nothing else.
+// says that it needs, that one is left to lead for T, as if it had appended. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
@@ -82,9 +82,9 @@ export class Announcements {
     return this.#leading(term, lately).length > 0;
   }
 
-  /** Most of what those say that the journal has no room for; 0 where nobody does. */
-  lackedBytes(term: number, lately: { now: number; withinMs: number }): number {
-    return Math.max(0, ...this.#leading(term, lately).map(({ lackedBytes = 0 }) => lackedBytes));
+  /** The largest batch for which one of those says that the journal has no room; 0 where nobody does. */
+  neededBytes(term: number, lately: { now: number; withinMs: number }): number {
+    return Math.max(0, ...this.#leading(term, lately).map(({ neededBytes = 0 }) => neededBytes));
   }
 
   #leading(term: number, { now, withinMs }: { now: number; withinMs: number }): readonly CoordinatorBeat[] {

@@ -28,7 +28,7 @@ export interface AnnouncerDeps {
   readonly held: () => JournalPoint;
   readonly isLeading: () => boolean;
   /** Of the batch for which the journal has no room, where it leads and that is so. */
-  readonly lackedBytes: () => number | undefined;
+  readonly neededBytes: () => number | undefined;
 }
 
 export class Announcer {
@@ -90,8 +90,8 @@ export class Announcer {
   }
 
   #announcement(more: Pick<CoordinatorBeat, "began"> = {}): Uint8Array {
-    const { id, held, isLeading, lackedBytes } = this.#deps;
+    const { id, held, isLeading, neededBytes } = this.#deps;
     const { term, idx } = held();
-    return encode({ id, term, idx, leading: isLeading(), lackedBytes: lackedBytes(), ...more });
+    return encode({ id, term, idx, leading: isLeading(), neededBytes: neededBytes(), ...more });
   }
 }

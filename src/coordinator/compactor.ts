@@ -270,10 +270,15 @@ export class Compactor {
     }
   }
 
-  /** Where something came since the newest snapshot, or that one rotted. */
-  async #makeForRoom({ unreadable }: FoundSnapshots, at: Instant): Promise<void> {
-    const isDue = this.#backlog.events > 0 || unreadable.length > 0;
-    if (isDue && this.#now >= this.#retryMonotonicMs) await this.#make(at);
+  /** Of what none that can be read reaches. One that was made of it before has rotted: then less and less often. */
+  async #makeForRoom({ read }: FoundSnapshots, at: Instant): Promise<void> {
+    if ((read?.seq ?? 0) >= this.#committedSeq || this.#now < this.#retryMonotonicMs) return;
+    const isAgain = this.#backlog.events === 0;
+    const retryMs = this.#retryMs;
+    await this.#make(at);
+    if (!isAgain) return;
+    this.#retryMs = retryMs;
+    this.#putOff();
   }
 
   #isDue(at: Instant): boolean {

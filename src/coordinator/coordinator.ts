@@ -127,7 +127,7 @@ class RunningCoordinator implements Coordinator {
       announcements: this.#announcements,
       held: () => this.#leader?.committed ?? this.#follower.replay.position,
       isLeading: () => this.#leader !== undefined,
-      lackedBytes: () => this.#leader?.lackedBytes,
+      neededBytes: () => this.#leader?.neededBytes,
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
     this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options.logger);

@@ -8,13 +8,13 @@ import { limits } from "../limits.ts";
 import { Lookout } from "./lookout.ts";
 
 /** Whether a batch may find no room: less is free than the largest takes, and than is kept free of tasks, or than the
- *  leader says that it lacks. */
-export function isFull({ bytes, bytesMax }: JournalUsage, lackedBytes = 0): boolean {
+ *  leader says that its next takes. */
+export function isFull({ bytes, bytesMax }: JournalUsage, neededBytes = 0): boolean {
   if (bytesMax === undefined) return false;
-  const batchBytesMax = limits.turnBytesMax + limits.batchBytesMax;
   const keptBytes = bytesMax * (1 - limits.journalFullShare);
-  const neededBytes = lackedBytes + limits.journalRecordOverheadBytes;
-  return bytesMax - bytes < Math.min(batchBytesMax, Math.max(keptBytes, neededBytes));
+  const takenBytes = neededBytes + limits.journalRecordOverheadBytes;
+  const takenBytesMax = limits.turnBytesMax + limits.batchBytesMax + limits.journalRecordOverheadBytes;
+  return bytesMax - bytes < Math.min(takenBytesMax, Math.max(keptBytes, takenBytes));
 }
 
 export type BoundedUsage = JournalUsage & { readonly bytesMax: number };

@@ -241,7 +241,7 @@ export class Leader {
   }
 
   /** Of the batch for which the journal has no room, if so. */
-  get lackedBytes(): number | undefined {
+  get neededBytes(): number | undefined {
     return this.#full?.bytes;
   }
 

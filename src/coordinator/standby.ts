@@ -12,9 +12,10 @@
 //           │                                              is held, and nobody else put it back for 2·T in which the
 //           │                                              journal answered, or 5·T while one says that it leads: go on
 //           │                                              without it (lost-end.ts)
-//           ├ it has no room for what the leader, which  → wait: it cannot append, and neither could we; each term
-//           │ says that it is there, says that it lacks    would only take more room. And for T from when it is seen
-//           │                                              to have room again: the leader's append comes first
+//           ├ it has no room for what the leader, which  → wait, for some minutes: it cannot append, and neither could
+//           │ says that it is there, says that it needs    we; each term would only take more room. And for T from
+//           │                                              when it is seen to have room again: the leader's append
+//           │                                              comes first
 //           ├ another coordinator holds more than we do  → wait: it will put that back; not for ever (announcements.ts)
 //           └ it ends where we stand                     → campaign
 //
@@ -85,8 +86,8 @@ export class Standby {
   #watchedMonotonicMs = 0;
   /** Since when the journal lacks what is not held. */
   #endLostMonotonicMs: number | undefined;
-  /** The leader had no room for what it would have said. */
-  #wasFull = false;
+  /** Since when the leader has had no room for what it would have said. */
+  #fullMonotonicMs: number | undefined;
   #cancelWatch: (() => void) | undefined;
 
   /** Begins at once. */
@@ -119,7 +120,7 @@ export class Standby {
         if (signal.aborted) return;
         const verdict = take(record);
         if (verdict.kind === "dead") continue;
-        this.#wasFull = false;
+        this.#fullMonotonicMs = undefined;
         this.#heard();
         if (this.#isOurTurn(verdict.batch)) return this.#finish();
       }
@@ -208,14 +209,17 @@ export class Standby {
     return this.#isAhead() ? "time" : "wait";
   }
 
-  /** Whether the journal has no room for what its leader lacks, or has it only since the last silence, so that its
-   *  leader has yet to find out. */
+  /** Whether the journal has no room for what its leader needs, or has it only since the last silence, so that its
+   *  leader has yet to find out. Not for ever: that leader may not be able to make room, or be nobody's. */
   async #isLeftRoom(): Promise<boolean> {
-    const wasFull = this.#wasFull;
-    const { announcements, journal, position } = this.#deps;
-    const lackedBytes = announcements.lackedBytes(position().term, this.#lately);
-    this.#wasFull = isFull(await journal.usage(), lackedBytes);
-    return wasFull || this.#wasFull;
+    const { announcements, clock, journal, position } = this.#deps;
+    const sinceMonotonicMs = this.#fullMonotonicMs;
+    const neededBytes = announcements.neededBytes(position().term, this.#lately);
+    const now = clock.monotonicMs();
+    if (isFull(await journal.usage(), neededBytes)) this.#fullMonotonicMs ??= now;
+    else this.#fullMonotonicMs = undefined;
+    const since = sinceMonotonicMs ?? this.#fullMonotonicMs;
+    return since !== undefined && now - since <= limits.fullLeaderMsMax;
   }
 
   /** Whether all that was lost stands in the journal again. @throws JournalDamagedError, UnreachableError */

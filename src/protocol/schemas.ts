@@ -625,6 +625,6 @@ export const coordinatorBeatSchema = z.object({
   /** It leads since just now: what was asked before was asked of another. */
   began: z.literal(true).optional(),
   /** It leads, and the journal has no room for its next batch, of so many bytes: another would find none either. */
-  lackedBytes: z.number().int().nonnegative().optional(),
+  neededBytes: z.number().int().nonnegative().optional(),
 });
 export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

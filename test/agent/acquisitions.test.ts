@@ -170,6 +170,22 @@ describe("waiting", () => {
     expect(told(fixture)).toEqual(["slot-granted"]);
   });
 
+  it("whose answer was read too late, the process having stood still, is asked for again", async () => {
+    const fixture = await SessionFixture.joined({ profile: { kinds: [] } });
+    fixture.leader.script.acquire = () => {
+      fixture.clock.stall(limits.agentLostMs);
+      return { term: 1, idx: 1, answer: { ok: true, state: "granted" } };
+    };
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await settled();
+    expect(told(fixture)).toEqual([]);
+    fixture.leader.script.acquire = () => ({ term: 1, idx: 1, answer: { ok: true, state: "granted" } });
+    await fixture.clock.advance(2_000);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+    await fixture.clock.advance(20_000);
+    expect(told(fixture)).toEqual(["slot-granted"]);
+  });
+
   it("said twice to be granted is granted once", async () => {
     const fixture = await acquiring("waiting");
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });

@@ -554,6 +554,29 @@ describe("leases", () => {
     expect(leader.last("heartbeat")).toMatchObject({ seen: 0, held: [] });
   });
 
+  it("of what came before the agent had joined begin as soon as it has", async () => {
+    const { leader, clock } = await join({
+      leader: (fake) => Object.assign(fake.script, { join: () => "silence" }),
+    });
+    await clock.advance(9_000);
+    await fixture.assign();
+    expect(fixture.started).toEqual([]);
+    leader.script.join = () => undefined;
+    while (fixture.noticesOf("joined").length === 0) await clock.advance(100);
+    expect(leader.all("heartbeat")).toEqual([]);
+    expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
+  });
+
+  it("begin under any pace that a leader sets, and never with a storm of heartbeats", async () => {
+    const { leader, clock } = await join({ leader: (fake) => Object.assign(fake, { heartbeatMs: 4_500 }) });
+    await fixture.assign();
+    await clock.advance(20_000);
+    await fixture.assign();
+    await clock.advance(20_000);
+    expect(fixture.started).toHaveLength(2);
+    expect(leader.all("heartbeat").length).toBeLessThan(12);
+  });
+
   it("of what was revoked before one was confirmed do not begin either", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => "silence";

@@ -15,6 +15,11 @@ export class ManualClock implements Clock {
     return this.#nowMs;
   }
 
+  /** Time passes in which the process does nothing: timers are late. */
+  stall(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   monotonicMs(): number {
     return this.#nowMs;
   }

@@ -82,7 +82,10 @@ describe("a full journal", () => {
     );
   });
 
-  it("whose snapshots rot before it may be purged by them has another made", async () => {
+  it.each([
+    ["snapshots rot", (swarm: CompactedSwarm) => swarm.spoilAll()],
+    ["manifests rot", (swarm: CompactedSwarm) => swarm.loseManifests()],
+  ])("whose %s before it may be purged by them has another made", async (_, spoil) => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 1_000_000;
     const { journal, snapshots } = compacted;
@@ -92,13 +95,29 @@ describe("a full journal", () => {
     unanswered.catch(() => undefined); // whoever asked asks again
     await passWatched(compacted, limits.journalRoomRetryMs * 2);
     expect(snapshots.places("manifest")).not.toHaveLength(0);
-    compacted.spoilAll();
+    spoil(compacted);
     await passWatched(compacted, limits.snapshotSyncMs + limits.journalRoomRetryMs * 4);
     expect(journal.firstSeq).toBeGreaterThan(10);
     expect(await submitLarge(compacted)).toMatchObject({ answers: [{ ok: true }] });
     expect(fingerprint((await compacted.restarted()).state)).toBe(
       fingerprint(compacted.swarm.watched.settled().state),
     );
+  });
+
+  it("whose snapshots rot one after the other has them made less and less often", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    const { journal, snapshots } = compacted;
+    await compacted.start(everything, { journal: inPageCache(journal.open()) });
+    await load(compacted, 14);
+    submitLarge(compacted).catch(() => undefined); // there never is room
+    await passWatched(compacted, limits.journalRoomRetryMs * 2);
+    const before = snapshots.places("manifest").length;
+    for (let passedMs = 0; passedMs < 60_000; passedMs += limits.pulseMs) {
+      compacted.spoilAll();
+      await passWatched(compacted, limits.pulseMs);
+    }
+    expect(snapshots.places("manifest").length - before).toBeLessThan(6);
+    expect(snapshots.places("manifest").length - before).toBeGreaterThan(2);
   });
 
   it("in which nobody leads is purged by who campaigns, and the record says so once the term has begun", async () => {

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
+import { encode } from "../../src/protocol/codec.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 const bytesMax = 64 * 1024;
@@ -34,9 +35,9 @@ afterEach(async () => {
 });
 
 /** The leader's append finds no room, and smaller ones would. */
-async function fill(lackedBytes = largeBytes): Promise<void> {
-  store.insertRival(Buffer.alloc(bytesMax - store.usage.bytes - lackedBytes));
-  const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(lackedBytes) }]);
+async function fill(neededBytes = largeBytes): Promise<void> {
+  store.insertRival(Buffer.alloc(bytesMax - store.usage.bytes - neededBytes));
+  const unanswered = swarm.client.submit([{ id: "t1", kind: "count", payload: "x".repeat(neededBytes) }]);
   unanswered.catch(() => undefined); // whoever asked asks again
   await clock.settle();
 }
@@ -44,9 +45,9 @@ async function fill(lackedBytes = largeBytes): Promise<void> {
 it.each([
   ["little", largeBytes],
   ["more than is kept free", hugeBytes],
-])("is no reason to depose a leader that says that it leads, and lacks %s", async (_, lackedBytes) => {
+])("is no reason to depose a leader that says that it leads, and needs %s", async (_, neededBytes) => {
   await swarm.startAnother("c2");
-  await fill(lackedBytes);
+  await fill(neededBytes);
   const { lastSeq } = store;
   await clock.advance(5 * timeoutMs);
   expect(store.lastSeq).toBe(lastSeq);
@@ -70,6 +71,22 @@ it("is left to its leader for T once it has room, for that one has yet to find o
   await clock.advance(2 * timeoutMs);
   expect(standby.settledState?.term).toBe(1);
   expect(swarm.watched.settled().state.term).toBe(1);
+});
+
+it("does not keep a standby from leading for ever, whoever says that it leads", async () => {
+  const standby = await swarm.startAnother("c2");
+  await fill();
+  swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+  const beat = encode({ id: "c9", term: 1, idx: 1, leading: true, neededBytes: hugeBytes });
+  const lie = () => {
+    swarm.client.transport.publish(subjects.coordinator, beat);
+    clock.after(timeoutMs / 3, lie);
+  };
+  lie();
+  await clock.advance(limits.fullLeaderMsMax - timeoutMs);
+  expect(standby.settledState?.term).toBe(1);
+  await clock.advance(4 * timeoutMs);
+  expect(await standby.whenLeading()).toBe(2);
 });
 
 it("does not keep a standby from leading once nobody says so", async () => {

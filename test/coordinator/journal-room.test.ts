@@ -1,4 +1,4 @@
-// When a batch may find no room in a journal: by what is free, and by what its leader says that it lacks.
+// When a batch may find no room in a journal: by what is free, and by what its leader says that it needs.
 
 import { describe, expect, it } from "vitest";
 import { isFull } from "../../src/coordinator/journal-room.ts";
@@ -6,7 +6,7 @@ import { limits } from "../../src/limits.ts";
 
 const small = 100_000;
 const large = 1024 ** 3;
-const largestBatch = limits.turnBytesMax + limits.batchBytesMax;
+const largestBatch = limits.turnBytesMax + limits.batchBytesMax + limits.journalRecordOverheadBytes;
 /** What is kept free of tasks, of a small journal. */
 const kept = Math.round(small * (1 - limits.journalFullShare));
 
@@ -14,9 +14,9 @@ describe("a journal has no room", () => {
   it.each([
     { of: "a small one, where less is free than is kept free", bytesMax: small, free: kept - 1 },
     { of: "a large one, where less is free than the largest batch", bytesMax: large, free: largestBatch - 1 },
-    { of: "one with less than its leader lacks", bytesMax: small, free: 30_000, lacked: 30_000 },
-  ])("$of", ({ bytesMax, free, lacked }) => {
-    expect(isFull({ bytes: bytesMax - free, bytesMax }, lacked)).toBe(true);
+    { of: "one with less than its leader needs", bytesMax: small, free: 30_000, needed: 30_000 },
+  ])("$of", ({ bytesMax, free, needed }) => {
+    expect(isFull({ bytes: bytesMax - free, bytesMax }, needed)).toBe(true);
   });
 });
 
@@ -24,14 +24,14 @@ describe("a journal has room", () => {
   it.each([
     { of: "that has no bound", bytesMax: undefined, bytes: large },
     { of: "where as much is free as is kept free", bytesMax: small, bytes: small - kept - 1 },
-    { of: "for what its leader lacks", bytesMax: small, bytes: small - 31_000, lacked: 30_000 },
+    { of: "for what its leader needs", bytesMax: small, bytes: small - 31_000, needed: 30_000 },
     {
-      of: "for the largest batch, whatever somebody says that it lacks",
+      of: "for the largest batch, whatever somebody says that it needs",
       bytesMax: large,
       bytes: large - largestBatch,
-      lacked: 1e12,
+      needed: 1e12,
     },
-  ])("$of", ({ bytes, bytesMax, lacked }) => {
-    expect(isFull({ bytes, bytesMax }, lacked)).toBe(false);
+  ])("$of", ({ bytes, bytesMax, needed }) => {
+    expect(isFull({ bytes, bytesMax }, needed)).toBe(false);
   });
 });

@@ -85,6 +85,11 @@ export class CompactedSwarm {
     for (const place of this.snapshots.places("manifest")) this.#spoil(place);
   }
 
+  /** Nothing says any more that there were snapshots. */
+  loseManifests(): void {
+    for (const place of this.snapshots.places("manifest")) this.snapshots.lose(place);
+  }
+
   /** The server is away for a moment, and back. */
   async reconnect(): Promise<void> {
     const leader = this.swarm.transportById.get("c1") ?? expect.fail("c1 has a connection");
