@@ -1,5 +1,5 @@
-// Before a candidate sends its election, and each time that it sends it again: does another hold more of the journal by
-// now, and does the journal end with the records that the candidate read, from the last batch on?
+// Before a candidate sends its election, and each time that it sends it again after a pause: does another hold more of
+// the journal by now, and does the journal end with the records that the candidate read, from the last batch on?
 //
 // It asked the first before it campaigned (standby.ts), and read to the end. But where the journal is full, or cannot
 // be reached, it goes on sending for as long as that lasts, and reads nothing meanwhile. A power failure may take the
@@ -19,6 +19,7 @@ import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import { requireSameLine } from "../journal/refill.ts";
+import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Announcements } from "./announcements.ts";
@@ -38,14 +39,18 @@ export interface CandidateCheckDeps {
 
 export class CandidateCheck {
   readonly #deps: CandidateCheckDeps;
+  #passedMonotonicMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: CandidateCheckDeps) {
     this.#deps = deps;
   }
 
-  /** Wherever anybody else may write. */
+  /** Wherever anybody else may write; but not where the election was refused right after it passed: where somebody
+   *  else writes on and on, more stands there by the time that all is compared, each time. What is sent again is
+   *  compared before it counts (committer.ts). */
   get isDue(): boolean {
-    return this.#deps.journal.sharable;
+    const { journal, clock } = this.#deps;
+    return journal.sharable && clock.monotonicMs() - this.#passedMonotonicMs >= limits.appendRetryMs;
   }
 
   /** Resolves when it may send behind `lastSeq`; or when the journal ends elsewhere, which whoever sends finds out.
@@ -54,9 +59,13 @@ export class CandidateCheck {
     const { journal, recent, clock, timing, announcements, held, isOver } = this.#deps;
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
-      if (endSeq !== undefined) await requireSameLine(journal, recent, lastSeq);
-      if (endSeq !== undefined && endSeq !== lastSeq) return;
-      if (endSeq === lastSeq && announcements.ahead(held, this.#lately)?.isBelieved !== true) return;
+      if (endSeq !== undefined) {
+        await requireSameLine(journal, recent, lastSeq);
+        if (endSeq < lastSeq) return;
+        const isLeftToAnother = announcements.ahead(held, this.#lately)?.isBelieved === true;
+        if (!isLeftToAnother) this.#passedMonotonicMs = clock.monotonicMs();
+        if (!isLeftToAnother || endSeq > lastSeq) return;
+      }
       await pause(clock, timing.beatMs);
     }
   }

@@ -1,40 +1,71 @@
 // One attempt to lead, and whether what stands in the journal is that very one.
 
-import { expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { Announcements } from "../../src/coordinator/announcements.ts";
 import { Campaign } from "../../src/coordinator/campaign.ts";
 import { FollowedTime } from "../../src/coordinator/journal-clock.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
+import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
 
+let store: MemoryJournalStore;
+let clock: ManualClock;
+let ends: string[];
+beforeEach(() => {
+  store = new MemoryJournalStore();
+  clock = new ManualClock();
+  ends = [];
+});
+
+function campaign(journal: Journal = store.open(), { recent = new RecentRecords(), seq = 0 } = {}): void {
+  new Campaign(
+    {
+      ...{ id: "c1", timeoutMs: 3_000, timing: timingOf(3_000), announcements: new Announcements() },
+      journal,
+      position: { seq, idx: batchIndex(0), term: term(0), hash: "", journal: "j" },
+      ...{ lastAt: instant(1_000), recent, followed: new FollowedTime() },
+      ...{ clock, random: systemRandom, logger: silentLogger, isSaved: async () => false },
+    },
+    {
+      onWon: () => ends.push("won"),
+      onLost: () => ends.push("lost"),
+      onFull: () => ends.push("full"),
+      onHalted: () => ends.push("halted"),
+    },
+  );
+}
+
 it("does not take for its own the one that the same coordinator won in the same millisecond, before a restart", async () => {
-  const store = new MemoryJournalStore();
-  const ends: string[] = [];
-  const clock = new ManualClock();
-  const campaign = () =>
-    new Campaign(
-      {
-        ...{ id: "c1", timeoutMs: 3_000, timing: timingOf(3_000), announcements: new Announcements() },
-        journal: store.open(),
-        position: { seq: 0, idx: batchIndex(0), term: term(0), hash: "", journal: "j" },
-        ...{ lastAt: instant(1_000), recent: new RecentRecords(), followed: new FollowedTime() },
-        ...{ clock, random: systemRandom, logger: silentLogger, isSaved: async () => false },
-      },
-      {
-        onWon: () => ends.push("won"),
-        onLost: () => ends.push("lost"),
-        onFull: () => ends.push("full"),
-        onHalted: () => ends.push("halted"),
-      },
-    );
   campaign();
   await clock.settle();
   campaign(); // read an older journal, and knows nothing of the first
   await clock.settle();
   expect(ends).toEqual(["won", "lost"]);
+});
+
+it("is won where somebody else writes in less time than it takes to compare what was read", async () => {
+  const alien = () => store.insertRival(Buffer.from("no batch"));
+  const recent = new RecentRecords();
+  for (let seq = 1; seq <= 5; seq += 1) {
+    alien();
+    recent.add(store.at(seq) ?? expect.fail("it stands there"), 0, { isDead: true });
+  }
+  const journal = store.open();
+  const read = journal.read.bind(journal);
+  let compared = 0;
+  journal.read = async (seq) => {
+    if (seq === 1) compared += 1;
+    if (seq === 1 && compared < 50) alien();
+    return await read(seq);
+  };
+  campaign(journal, { recent, seq: 5 });
+  await clock.advance(limits.appendRetryMs);
+  expect(ends).toEqual(["won"]);
+  expect(compared, "before it was sent, and of what was sent again").toBe(2);
 });
