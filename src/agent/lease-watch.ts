@@ -31,6 +31,11 @@ export class LeaseWatch<Held extends Leased> {
     this.#deps = deps;
   }
 
+  /** How long a lease counts for sure, from its last renewal: then it is called out. */
+  get safeMs(): number {
+    return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);
+  }
+
   /** Something runs: makes sure that the watch is on. */
   start(): void {
     if (this.#cancelTimer === undefined) this.#arm();
@@ -49,21 +54,17 @@ export class LeaseWatch<Held extends Leased> {
         .map(({ confirmedAt }) => confirmedAt),
     );
     if (earliest === Number.POSITIVE_INFINITY) return;
-    const waitMs = Math.max(0, earliest + this.#safeMs() - clock.monotonicMs());
+    const waitMs = Math.max(0, earliest + this.safeMs - clock.monotonicMs());
     this.#cancelTimer = clock.after(waitMs, () => this.#look());
   }
 
   #look(): void {
     this.#cancelTimer = undefined;
-    const safeSince = this.#deps.clock.monotonicMs() - this.#safeMs();
+    const safeSince = this.#deps.clock.monotonicMs() - this.safeMs;
     const losing = this.#deps.held().filter((held) => isWatched(held) && held.confirmedAt <= safeSince);
     for (const held of losing) held.isAborted = true;
     if (losing.length > 0) this.#deps.onLosing(losing);
     this.start();
-  }
-
-  #safeMs(): number {
-    return this.#deps.leaseTtlMs() * (1 - limits.leaseAbortShare);
   }
 }
 

@@ -345,7 +345,7 @@ export class AgentSession implements SessionLink {
   /** Whether what a leader gave us, who heard what we sent then, is ours for long enough to be confirmed:
    *  it counts our silence from no earlier. */
   #isRecent(sentAt: number): boolean {
-    const safeMs = this.#leaseTtlMs * (1 - limits.leaseAbortShare);
+    const { safeMs } = this.#leases;
     const recentMs = Math.max(safeMs - 2 * this.#heartbeatMs, safeMs / 2);
     return this.#deps.clock.monotonicMs() - sentAt <= recentMs;
   }
