@@ -6,7 +6,8 @@
 // so when the journal was read to its end five times, each T after the one before, and it still shows nothing of what
 // is announced, nobody is waited for any longer, whatever they say and call themselves, until the journal goes on
 // (docs/adr/0012-announcements-are-believed-for-a-time.md). While the journal is full, or has less room than who leads
-// says that it needs, that one is left to lead for T, as if it had appended. Announcements decide nothing else.
+// says that it needs, that one is left to lead for T, as if it had appended. And where somebody says that it can read
+// no snapshot, the leader looks whether it can. Announcements decide nothing else.
 
 import { limits } from "../limits.ts";
 import { isFurther, type JournalPoint } from "../protocol/journal-point.ts";
@@ -91,6 +92,13 @@ export class Announcements {
     return [...this.#heardById.values()]
       .filter(({ beat, monotonicMs }) => beat.leading && beat.term >= term && now - monotonicMs <= withinMs)
       .map(({ beat }) => beat);
+  }
+
+  /** Whether somebody announced no longer than `withinMs` ago that it can read no snapshot. */
+  areSnapshotsMissed({ now, withinMs }: { now: number; withinMs: number }): boolean {
+    return [...this.#heardById.values()].some(
+      ({ beat, monotonicMs }) => beat.lacksSnapshots === true && now - monotonicMs <= withinMs,
+    );
   }
 
   /** Whether anybody announced anything no longer than `withinMs` ago. */

@@ -39,7 +39,7 @@ export class Announcer {
   }
 
   /** @param more `began` with the first of a term */
-  announce(more: Pick<CoordinatorBeat, "began"> = {}): void {
+  announce(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots"> = {}): void {
     const { transport, subjects } = this.#deps;
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
@@ -89,7 +89,7 @@ export class Announcer {
     return true;
   }
 
-  #announcement(more: Pick<CoordinatorBeat, "began"> = {}): Uint8Array {
+  #announcement(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots"> = {}): Uint8Array {
     const { id, held, isLeading, neededBytes } = this.#deps;
     const { term, idx } = held();
     return encode({ id, term, idx, leading: isLeading(), neededBytes: neededBytes(), ...more });

@@ -2,12 +2,13 @@
 //
 // What is missing is looked for again before it counts as lost: a server that fails over may not know yet what it
 // holds, and whoever leads makes snapshots and purges while we read. What lasts for `limits.lossPatienceMs` is
-// believed, seen at five looks; by who runs already, or has heard a leader meanwhile, after
-// `limits.lossPatienceRunningMs`. While another coordinator leads nothing is, for then it is for that one to save what
-// the journal lost.
+// believed, seen at five looks; by who runs already, or has heard meanwhile who could save it, after
+// `limits.lossPatienceRunningMs`. While another coordinator leads, or says that it holds more than could be read,
+// nothing is: it is for that one to save what the journal or its snapshots lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
-//                                                  where none says that it does for 2·T, goes on from the snapshot
+//                                                  where none says that it does for 2·T, goes on from the snapshot,
+//                                                  once what stands at the end is found
 //   records or snapshots are not found           → looks again, and then throws it
 //   what is found is damaged                     → throws it
 //   nobody answers                               → throws it, or looks again for as long as it takes
@@ -19,7 +20,13 @@ import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { strayError } from "../journal/journal-errors.ts";
 import type { ChainPosition } from "../journal/replay.ts";
-import { EndLostError, type Restored, readToEnd, restore } from "../journal/snapshot/restore.ts";
+import {
+  EndLostError,
+  type Restored,
+  readToEnd,
+  restore,
+  SnapshotsLostError,
+} from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
@@ -42,8 +49,13 @@ export interface CatchUpDeps {
   /** What was folded so far; each record behind it is given to `take`. Called again when reading begins anew. */
   readonly onRestored: (restored: Restored) => void;
   readonly take: (record: JournalRecord) => void;
-  /** Nobody holds what the journal lost: makes it go on from the snapshot. */
-  readonly goOnBehind: (lost: EndLostError) => Promise<void>;
+  /** …or that it holds more than was folded here. */
+  readonly isMoreHeld: () => boolean;
+  /** No snapshot can be read that leads to where the journal begins: tells the others, one of which may not know. */
+  readonly onSnapshotsLost: () => void;
+  /** Nobody holds what the journal lost: makes it go on from the snapshot. False where it could not be told whether
+   *  that is safe, for something was not found. @throws JournalDamagedError where it is not safe, UnreachableError */
+  readonly goOnBehind: (lost: EndLostError) => Promise<boolean>;
 }
 
 /** @throws UnreachableError, JournalDamagedError */
@@ -57,14 +69,27 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     const fault = await read(deps);
     if (fault === undefined) return;
     if (isOver()) throw fault;
-    if (deps.isLed()) loss = bearing(limits.lossPatienceRunningMs); // it may be out of reach before it has saved
-    if (fault instanceof EndLostError) {
+    if (fault instanceof SnapshotsLostError) deps.onSnapshotsLost();
+    const isEnd = fault instanceof EndLostError;
+    // Who could save it may be out of reach before it has.
+    if (deps.isLed() || (!isEnd && deps.isMoreHeld())) loss = bearing(limits.lossPatienceRunningMs);
+    if (isEnd) {
       if (deps.isHeld(fault.folded.position)) solitude.renew();
-      if (solitude.isOver) await deps.goOnBehind(fault);
+      if (solitude.isOver && !(await mayLookAgain(fault, deps)) && loss.isOver) throw fault;
     } else if (fault instanceof MissingRecordsError ? loss.isOver : !isPatient) throw fault;
     const { code, message: reason } = fault; // an error may hold all that was folded
     logger.warn({ code, reason }, "the journal cannot be read: looking again");
     await pause(clock, limits.catchUpRetryMs);
+  }
+}
+
+/** Whether it was gone on behind the snapshot, or nobody answers who is waited for. @throws as `goOnBehind` */
+async function mayLookAgain(lost: EndLostError, { goOnBehind, isPatient }: CatchUpDeps): Promise<boolean> {
+  try {
+    return await goOnBehind(lost);
+  } catch (cause) {
+    if (cause instanceof UnreachableError && isPatient) return true;
+    throw cause;
   }
 }
 

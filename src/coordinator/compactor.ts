@@ -10,9 +10,10 @@
 // not before the last one is synced (synced-snapshots.ts), so that two are enough. What may go is found by whoever made
 // it.
 //
-// What is stored may rot afterwards: once an hour, and whenever the server was away, it is asked whether a restart
-// would find a snapshot that it can read. Where the newest cannot be, another is due at once; where none can be and the
-// journal was purged, only the leader's own state is left, and is saved (rescue.ts).
+// What is stored may rot afterwards: once an hour, whenever the server was away, and when another coordinator says that
+// it can read none, it is asked whether a restart would find a snapshot that it can read. Where the newest cannot be,
+// another is due at once, also where that was found before the term; where none can be and the journal was purged, only
+// the leader's own state is left, and is saved (rescue.ts).
 //
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
 // this.
@@ -98,8 +99,10 @@ export class Compactor {
   #isBusy = true;
   #retryMonotonicMs = 0;
   #retryMs: number = limits.snapshotRetryMs;
-  /** When it is asked again whether the snapshots can be read. */
-  #checkMonotonicMs: number;
+  /** When it was last asked whether the snapshots can be read. */
+  #checkedMonotonicMs: number;
+  /** Another coordinator said since that it can read none. */
+  #isCheckWanted = false;
   /** The newest snapshot cannot be read: another is due. */
   #isNewestLost = false;
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
@@ -122,7 +125,7 @@ export class Compactor {
     const { snapshotSyncMs: syncMs, journal, clock } = deps;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#roomMaker = new RoomMaker({ ...deps, synced: this.#synced });
-    this.#checkMonotonicMs = deps.clock.monotonicMs() + limits.snapshotCheckMs;
+    this.#checkedMonotonicMs = deps.clock.monotonicMs();
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
@@ -172,14 +175,19 @@ export class Compactor {
       return;
     }
     if (this.#now < this.#retryMonotonicMs) return;
-    if (this.#now >= this.#checkMonotonicMs) void this.#check();
+    if (this.#isCheckDue) void this.#check();
     else if (this.#isDue(at)) void this.#make(at);
   }
 
   /** The server was away, and may have lost something: the next look asks whether the snapshots can be read. */
   checkSoon(): void {
     this.#synced.forget();
-    this.#checkMonotonicMs = this.#now;
+    this.#checkedMonotonicMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Another coordinator says that it can read none: it is asked once the last answer is not from just now. */
+  checkSooner(): void {
+    this.#isCheckWanted = true;
   }
 
   /** The leader saved its own state. */
@@ -228,6 +236,7 @@ export class Compactor {
         read: read && isThere(read.place) ? read : undefined,
         unreadable: unreadable.filter(({ place }) => isThere(place)),
       };
+      this.#isNewestLost = this.#found.unreadable.length > 0;
       await this.#recordPurge();
     } catch (cause) {
       this.#deps.logger.warn({ err: cause }, "the snapshots cannot be reached");
@@ -291,9 +300,15 @@ export class Compactor {
     return events >= everyEvents || bytes >= snapshotSpacingBytes(room.usage.bytesMax) || isOld || isShort;
   }
 
+  get #isCheckDue(): boolean {
+    const everyMs = this.#isCheckWanted ? limits.snapshotRetryMs : limits.snapshotCheckMs;
+    return this.#now - this.#checkedMonotonicMs >= everyMs;
+  }
+
   /** Where there is no snapshot there is nothing to ask. */
   async #check(): Promise<void> {
-    this.#checkMonotonicMs = this.#now + limits.snapshotCheckMs;
+    this.#checkedMonotonicMs = this.#now;
+    this.#isCheckWanted = false;
     if (this.#newest === undefined) return;
     const { signal } = this.#ending;
     this.#isBusy = true;

@@ -12,7 +12,8 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
-import type { JournalDamagedError } from "../errors.ts";
+import { Endurance } from "../endurance.ts";
+import { InvariantError, JournalDamagedError, WaggleError } from "../errors.ts";
 import type { BatchIndex } from "../ids.ts";
 import { hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
@@ -21,6 +22,7 @@ import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
 import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
+import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
 import type { Announcer } from "./announcer.ts";
@@ -41,7 +43,7 @@ export interface FollowerDeps {
   readonly snapshots: SnapshotStore | undefined;
   readonly readable: ReadableSnapshots;
   readonly transport: Transport;
-  readonly announcer: Pick<Announcer, "listen" | "ask">;
+  readonly announcer: Pick<Announcer, "announce" | "listen" | "ask">;
   readonly announcements: Announcements;
   readonly clock: Clock;
   readonly random: Random;
@@ -76,12 +78,15 @@ export class Follower {
   #foundSnapshots: FoundSnapshots = { read: undefined, unreadable: [] };
   #hole: JournalDamagedError | undefined;
   #lostEnd: BatchIndex | undefined;
+  /** Of a lost end of which it is not found what stands before it. */
+  readonly #unprovenEnd: Endurance;
   #standby: Standby | undefined;
   #isOver = false;
 
   constructor(deps: FollowerDeps, hooks: FollowerHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
+    this.#unprovenEnd = new Endurance(deps.clock, limits.lossPatienceRunningMs);
   }
 
   /** The journal, folded as far as it was read; the leader's own while one leads here. */
@@ -159,6 +164,7 @@ export class Follower {
   /** Folds a record that was just written. */
   take(record: JournalRecord): Verdict {
     const verdict = this.#fold(record);
+    this.#unprovenEnd.renew();
     this.time.read(this.#replay.state.at, this.#deps.clock.monotonicMs());
     if (verdict.kind === "dead") this.#deps.deadLog.tell(record, verdict.reason);
     else
@@ -220,6 +226,8 @@ export class Follower {
       now: clock.monotonicMs(),
       withinMs: limits.announcementTimeouts * timeoutMs,
     });
+    const isBeyond = (own: JournalPoint) =>
+      announcements.ahead(own, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ?? false;
     try {
       await catchUp({
         ...this.#storage,
@@ -227,9 +235,9 @@ export class Follower {
         isPatient,
         isOver: () => this.#isOver,
         isLed: () => announcements.isLed(0, lately()),
-        isHeld: ({ term, idx }) =>
-          announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ??
-          false,
+        isHeld: ({ term, idx }) => isBeyond({ term, idx: idx - 1 }),
+        isMoreHeld: () => isBeyond(this.#replay.position),
+        onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
         onRestored: ({ replay, found }) => {
           this.#replay = replay;
           if (!this.#isOnLine(replay)) this.#recent = new RecentRecords();
@@ -264,20 +272,31 @@ export class Follower {
 
   // --- what the journal lost ----------------------------------------------------------------------
 
-  /** Nobody holds what the journal lost; what this one has folded stands for it. */
+  /** Nobody holds what the journal lost; what this one has folded stands for it. Until it is saved it stands by with
+   *  that: it may be all that is left of it. */
   async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
     try {
-      await this.#goOnBehind(this.#replay, lastSeq, lost);
+      if (await this.#goOnBehind(this.#replay, lastSeq, lost)) return await this.foldAnew();
+      if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
     } catch (cause) {
-      return this.#hooks.onHalted(cause);
+      const mayPass = cause instanceof WaggleError && !(cause instanceof JournalDamagedError);
+      if (!mayPass || cause instanceof InvariantError) return this.#hooks.onHalted(cause);
+      this.#deps.logger.error(
+        { err: cause },
+        "the state could not be saved for the end that the journal lost",
+      );
     }
-    await this.foldAnew();
+    this.standBy();
   }
 
-  async #goOnBehind(folded: Folded, lastSeq: number, lost: JournalDamagedError): Promise<void> {
-    await goOnBehind({ folded, lastSeq, lost }, this.#storage);
+  async #goOnBehind(folded: Folded, lastSeq: number, lost: JournalDamagedError): Promise<boolean> {
+    if (!(await goOnBehind({ folded, lastSeq, lost }, this.#storage))) {
+      this.#deps.logger.warn({ lastSeq }, "the journal lost its end, and what it ends with is not found");
+      return false;
+    }
     this.#lostEnd = folded.position.idx;
     this.#recent = new RecentRecords();
+    return true;
   }
 
   #sawTrimmed(reason: TrimReason): void {

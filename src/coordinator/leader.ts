@@ -442,6 +442,8 @@ export class Leader {
     this.monitor.pulse(this.#time.now());
     if (this.#own.length > 0 || (this.#isHeldBack && !this.#deps.room.isTight)) this.#scheduleTurn();
     this.#deps.room.look();
+    if (this.#deps.announcements.areSnapshotsMissed({ now, withinMs: this.#deps.timing.timeoutMs }))
+      this.#compactor?.checkSooner();
     this.#commits.look();
     this.#compactor?.look(this.#time.now());
     this.#cancelPulse = this.#deps.clock.after(pulseMs, () => this.#pulse());

@@ -3,14 +3,15 @@
 // begins like any other. Should what was lost be put back after all, it is dead records to whoever began here, and
 // nothing more.
 //
-// The rule: only where the journal's last record is the batch that stood there. What went on differently is a fork, and
-// a journal without a record is another one, or none: whoever deleted it did not ask to go on.
+// The rule: only where the journal ends with a batch that stood there, and perhaps dead records behind it. What went on
+// differently is a fork, and a journal without a record is another one, or none: whoever deleted it did not ask to go
+// on. That nothing is found where it says that it ends proves nothing: its server may know less than it holds.
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
-import { decodeBatch } from "../journal/batch.ts";
+import { decodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Folded } from "../journal/replay.ts";
+import { type ChainTail, deathOf, type Folded } from "../journal/replay.ts";
 import type { SnapshotLog } from "../journal/snapshot/manifests.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -23,13 +24,18 @@ export interface LostEndDeps {
   readonly logger: SnapshotLog;
 }
 
-/** Resolves when a snapshot of `folded` is durable behind which the journal goes on at `lastSeq`.
- *  @throws `lost` where that would be a fork, or there is nowhere to save; UnreachableError, JournalDamagedError */
+/** Resolves once a snapshot of `folded` is durable behind which the journal goes on at `lastSeq`; with false where it
+ *  is not known whether that would be a fork, for what stands there is not found.
+ *  @throws `lost` where it would be one, or there is nowhere to save; UnreachableError, JournalDamagedError;
+ *  WaggleError WAGGLE_JOURNAL_FULL */
 export async function goOnBehind(
   { folded, lastSeq, lost }: { folded: Folded; lastSeq: number; lost: JournalDamagedError },
   { journal, snapshots, clock, logger }: LostEndDeps,
-): Promise<void> {
-  if (snapshots === undefined || !(await isOnLine(journal, folded, lastSeq))) throw lost;
+): Promise<boolean> {
+  if (snapshots === undefined) throw lost;
+  const line = await lineAt(lastSeq, folded, journal);
+  if (line === "another") throw lost;
+  if (line === "unknown") return false;
   const { state, position, lastEventType, places, deadRecords, alienRecords } = folded;
   const end = { ...position, seq: lastSeq };
   const behind = { state, position: end, lastEventType, places, deadRecords, alienRecords };
@@ -38,12 +44,30 @@ export async function goOnBehind(
     { err: lost, idx: position.idx, lastSeq },
     "the journal lost its end, and nobody puts it back: the state is saved, and the journal goes on where it ends",
   );
+  return true;
 }
 
-async function isOnLine(journal: Journal, { places, position }: Folded, lastSeq: number): Promise<boolean> {
-  if (lastSeq === 0) return false; // nothing stands there; and a server that is asked for record 0 does not say so
-  const found = await journal.read(lastSeq);
-  const batch = found === undefined ? undefined : decodeBatch(found.bytes);
-  const idx = places.idxAt(lastSeq);
-  return batch !== undefined && batch.idx === idx && batch.journal === position.journal;
+/** Whose line of batches the journal ends with. */
+async function lineAt(
+  lastSeq: number,
+  { places, position }: Folded,
+  journal: Journal,
+): Promise<"ours" | "another" | "unknown"> {
+  if (lastSeq === 0) return "another"; // nothing stands there; and a server that is asked for record 0 does not say so
+  const idx = places.lastUntil(lastSeq);
+  const ownSeq = idx === undefined ? undefined : places.seqOf(idx);
+  if (ownSeq === undefined) return "another";
+  const found = await journal.read(ownSeq);
+  if (found === undefined) return "unknown";
+  const own = decodeBatch(found.bytes);
+  const isOurs = own?.idx === idx && own?.journal === position.journal && own.term <= position.term;
+  if (own === undefined || !isOurs) return "another";
+  const tail: ChainTail = { ...own, hash: hashOf(found.bytes) };
+  for (let seq = ownSeq + 1; seq <= lastSeq; seq += 1) {
+    const record = await journal.read(seq);
+    if (record === undefined) return "unknown";
+    const batch = decodeBatch(record.bytes);
+    if (batch !== undefined && deathOf(batch, tail) === undefined) return "another";
+  }
+  return "ours";
 }

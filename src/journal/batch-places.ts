@@ -54,6 +54,12 @@ export class BatchPlaces {
       : batchIndex(run.idx + (seq - run.seq));
   }
 
+  /** The last batch in a record at or before `seq`; undefined when there is none. */
+  lastUntil(seq: number): BatchIndex | undefined {
+    const run = this.#lastWhere((each) => each.seq <= seq);
+    return run === undefined ? undefined : batchIndex(run.idx + Math.min(seq - run.seq, run.count - 1));
+  }
+
   /** The first batch in a record at or behind `seq`; undefined when there is none. */
   firstFrom(seq: number): BatchIndex | undefined {
     const run = this.#runs.find((each) => each.seq + each.count > seq);

@@ -59,7 +59,10 @@ async function begin(deps: Partial<CatchUpDeps> = {}): Promise<void> {
     take: (record) => void replay.take(record),
     goOnBehind: async ({ lastSeq }) => {
       wentOnBehind.push(lastSeq);
+      return true;
     },
+    isMoreHeld: () => false,
+    onSnapshotsLost: () => undefined,
     ...deps,
   });
   ended.then(
@@ -167,6 +170,30 @@ describe("records that are not found", () => {
     expect(outcome).toBeInstanceOf(MissingRecordsError);
   });
 
+  it("are waited for while another says that it holds more, and for longer once nobody does", async () => {
+    stored.journal.loseMiddle(5, 2);
+    let isMoreHeld = true;
+    await begin({ isMoreHeld: () => isMoreHeld });
+    await clock.advance(2 * limits.lossPatienceRunningMs);
+    isMoreHeld = false;
+    await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
+    expect(outcome).toBe("reading");
+    await clock.advance(2 * limits.catchUpRetryMs);
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
+  it("are said to be missed where they are the snapshots of what was purged", async () => {
+    await stored.snapshot(9);
+    stored.journal.purgeBelow(9);
+    let times = 0;
+    const onSnapshotsLost = () => {
+      times += 1;
+    };
+    await begin({ snapshots: hiddenSnapshots().snapshots, onSnapshotsLost });
+    await clock.advance(limits.catchUpRetryMs);
+    expect(times).toBe(2);
+  });
+
   it("are a loss at once in a journal that nobody else has", async () => {
     Object.assign(journal, { sharable: false });
     stored.journal.loseMiddle(5, 2);
@@ -229,6 +256,24 @@ describe("a journal that ends before its snapshot goes on", () => {
     expect(wentOnBehind).toEqual([]);
     await clock.advance(limits.catchUpRetryMs);
     expect(wentOnBehind).toEqual([12 - lost]);
+  });
+
+  it("is looked at again while it is not found what it ends with, and is lost where that lasts", async () => {
+    await begin({ goOnBehind: async () => false });
+    await clock.advance(limits.announcementTimeouts * timeoutMs + limits.lossPatienceMs - 1);
+    expect(outcome).toBe("reading");
+    await clock.advance(2 * limits.catchUpRetryMs);
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
+  it.each([false, true])("…where nobody answers meanwhile, by who runs already: %s", async (isPatient) => {
+    const goOnBehind = async () => {
+      throw new UnreachableError("nobody answers");
+    };
+    await begin({ goOnBehind, isPatient });
+    await clock.advance(2 * limits.lossPatienceRunningMs);
+    if (isPatient) expect(outcome).toBe("reading");
+    else expect(outcome).toBeInstanceOf(UnreachableError);
   });
 
   it("is waited for while another holds the end, and read when that one put it back", async () => {

@@ -4,9 +4,11 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
+import { encode } from "../../src/protocol/codec.ts";
 import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
+import { subjects } from "../support/swarm.ts";
 
 const saved = "no snapshot can be read of what was purged from the journal: the state is saved";
 
@@ -54,6 +56,36 @@ describe("where no snapshot can be read", () => {
     await compacted.clock.advance(limits.snapshotCheckMs + limits.snapshotRetryMsMax);
     expect(times(saved)).toBe(1);
     await expectRestartHasAll();
+  });
+
+  it("a leader that hears of somebody who can read none finds it within seconds, and that one goes on", async () => {
+    await purged();
+    const { swarm, clock } = compacted;
+    compacted.spoilAll();
+    compacted.failures = Number.POSITIVE_INFINITY;
+    await clock.advance(limits.snapshotRetryMs);
+    const starting = swarm.startAnother("c2");
+    await clock.advance(4 * limits.catchUpRetryMs);
+    const standby = await starting;
+    expect(times(saved)).toBe(1);
+    expect(fingerprint(standby.settledState ?? expect.fail("it leads"))).toBe(
+      fingerprint(swarm.watched.settled().state),
+    );
+  });
+
+  it("a leader asks no more often than each 5 s, whatever others say", async () => {
+    await purged();
+    const { swarm, clock } = compacted;
+    const { finds } = compacted;
+    const liar = { id: "liar", term: 0, idx: 0, leading: false, lacksSnapshots: true };
+    for (let second = 0; second < 60; second += 1) {
+      swarm.client.transport.publish(subjects.coordinator, encode(liar));
+      await clock.advance(1_000);
+      swarm.watched.settled();
+    }
+    const asked = compacted.finds - finds;
+    expect(asked).toBeGreaterThan(9);
+    expect(asked).toBeLessThanOrEqual(60_000 / limits.snapshotRetryMs);
   });
 
   it("whoever fails to make the next one over it has it saved", async () => {

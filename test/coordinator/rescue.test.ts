@@ -510,6 +510,83 @@ describe("an end that no leader holds any more", () => {
     expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
   });
 
+  it("is gone on without where dead records stand at what is left", async () => {
+    const standby = await swarm.startAnother("c2");
+    for (const id of ["t1", "t2"]) await submit(id);
+    for (const text of ["somebody", "else's"]) store.insertRival(Buffer.from(text));
+    const { lastSeq } = store;
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseLeaderAndEnd(lastSeq);
+    await untilLed();
+    expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+  });
+
+  it("is not gone on without where another line stands behind the last batch that is left", async () => {
+    const standby = await swarm.startAnother("c2");
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseLeaderAndEnd(2);
+    store.insertRival(Buffer.from(rivalsTerm()));
+    await untilLed();
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(snapshots.places("manifest")).toEqual([]);
+  });
+
+  it("is not gone on without where a later term wrote what is left", async () => {
+    const standby = await swarm.startAnother("c2");
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseLeaderAndEnd(2);
+    store.loseTail(1);
+    store.insertRival(Buffer.from(rivalsTerm()));
+    await untilLed();
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(snapshots.places("manifest")).toEqual([]);
+  });
+
+  it.each(["is not found", "cannot be asked for"] as const)(
+    "is kept by a standby that has folded it while what stands before it %s",
+    async (how) => {
+      const hiding = new HidingJournal(store, {});
+      const standby = await swarm.startAnother("c2", hiding);
+      for (const id of ["t1", "t2"]) await submit(id);
+      await clock.advance(limits.recentRecordsMs + timeoutMs);
+      loseLeaderAndEnd(2);
+      hiding.isHiding = true;
+      hiding.silences = how === "cannot be asked for" ? Number.POSITIVE_INFINITY : 0;
+      await untilLed();
+      await untilLed();
+      expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
+      hiding.isHiding = false;
+      await untilLed();
+      expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+    },
+  );
+
+  it("is given up by a standby where what stands before it is not found for a minute", async () => {
+    const hiding = new HidingJournal(store, {});
+    const standby = await swarm.startAnother("c2", hiding);
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseLeaderAndEnd(2);
+    hiding.isHiding = true;
+    await clock.advance(limits.lossPatienceRunningMs + 4 * timeoutMs * limits.announcementTimeouts);
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+  });
+
+  it("is kept by a standby that has folded it while there is no room to save it", async () => {
+    const standby = await swarm.startAnother("c2");
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseLeaderAndEnd(2);
+    onPut = () => "full";
+    await clock.advance(limits.lossPatienceRunningMs + 4 * timeoutMs * limits.announcementTimeouts);
+    expect(roleOf(standby)).toBe("standing-by");
+    onPut = () => "deliver";
+    await untilLed();
+    expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+  });
+
   /** A standby that began at a snapshot, and a leader that is out of the journal's reach and holds what that lost. */
   async function loseWhatOnlyTheLeaderHolds(): Promise<Coordinator> {
     for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);

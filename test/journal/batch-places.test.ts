@@ -37,6 +37,16 @@ describe("batches of a journal", () => {
       undefined,
     ]);
     expect([1, 2, 3, 7, 8].map((seq) => places.firstFrom(seq))).toEqual([1, 2, 3, 9, undefined]);
+    expect([0, 1, 2, 4, 5, 6, 7, 9].map((seq) => places.lastUntil(seq))).toEqual([
+      undefined,
+      1,
+      2,
+      2,
+      3,
+      4,
+      9,
+      9,
+    ]);
     expect(places.runs).toEqual([
       [1, 1, 2],
       [3, 5, 2],

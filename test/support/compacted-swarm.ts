@@ -32,6 +32,8 @@ export class CompactedSwarm {
   readonly snapshots = new MemorySnapshots();
   /** Fails so many times before it works. */
   failures = 0;
+  /** How often it was asked whether the snapshots can be read. */
+  finds = 0;
   /** What becomes of what is put into the storage of snapshots. */
   putFate: PutFate = "deliver";
   /** After so many events a snapshot is due. */
@@ -56,7 +58,10 @@ export class CompactedSwarm {
           if (this.failures >= 0) throw new Error("the thread died");
           return await here.make(order, signal);
         },
-        find: (lastSeq, signal) => here.find(lastSeq, signal),
+        find: (lastSeq, signal) => {
+          this.finds += 1;
+          return here.find(lastSeq, signal);
+        },
       };
       return { snapshots, snapshotter, retention, everyEvents: this.everyEvents };
     };
