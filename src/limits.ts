@@ -496,6 +496,8 @@ export const limits = {
   /** Interruptions of a journal (dead records, records lost for good) across which it is known where each batch
    *  stands: each is 24 bytes in a snapshot's manifest, which must fit one message. */
   journalRunsMax: 4_096,
+  /** Of so many of the newest batches a coordinator knows the hash, and of less than twice as many: 8 bytes each. */
+  batchHashesMin: 32_768,
   /** At this share of max_bytes accepting stops; results and terms go on. */
   journalFullShare: 0.85,
   /** …and at this one assigning: what is left is for the results of what runs, and for the leader's own records. */

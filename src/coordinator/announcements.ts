@@ -44,8 +44,14 @@ export class Announcements {
   /** Longest not heard first. */
   readonly #heardById = new Map<string, Heard>();
   #wait: Wait | undefined;
+  #snapshotsMissedMonotonicMs = Number.NEGATIVE_INFINITY;
 
+  /** Who can read no snapshot is nobody yet: neither stands by nor holds anything. */
   note(beat: CoordinatorBeat, monotonicMs: number): void {
+    if (beat.lacksSnapshots === true) {
+      this.#snapshotsMissedMonotonicMs = monotonicMs;
+      return;
+    }
     const said = { beat, monotonicMs };
     const before = this.#heardById.get(beat.id)?.furthest;
     const isLess = before !== undefined && isFurther(before.beat, beat);
@@ -96,9 +102,13 @@ export class Announcements {
 
   /** Whether somebody announced no longer than `withinMs` ago that it can read no snapshot. */
   areSnapshotsMissed({ now, withinMs }: { now: number; withinMs: number }): boolean {
-    return [...this.#heardById.values()].some(
-      ({ beat, monotonicMs }) => beat.lacksSnapshots === true && now - monotonicMs <= withinMs,
-    );
+    return now - this.#snapshotsMissedMonotonicMs <= withinMs;
+  }
+
+  /** Whether somebody announced no longer than `withinMs` ago that it holds more than `own`. To be asked by who cannot
+   *  read whether the journal goes on, and only waits. */
+  isMoreHeld(own: JournalPoint, { now, withinMs }: { now: number; withinMs: number }): boolean {
+    return this.#furthest(own, now - withinMs) !== undefined;
   }
 
   /** Whether anybody announced anything no longer than `withinMs` ago. */

@@ -16,7 +16,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
-import { MissingRecordsError, UnreachableError } from "../errors.ts";
+import { InvariantError, MissingRecordsError, UnreachableError, WaggleError } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { strayError } from "../journal/journal-errors.ts";
 import type { ChainPosition } from "../journal/replay.ts";
@@ -54,7 +54,8 @@ export interface CatchUpDeps {
   /** No snapshot can be read that leads to where the journal begins: tells the others, one of which may not know. */
   readonly onSnapshotsLost: () => void;
   /** Nobody holds what the journal lost: makes it go on from the snapshot. False where it could not be told whether
-   *  that is safe, for something was not found. @throws JournalDamagedError where it is not safe, UnreachableError */
+   *  that is safe, for something was not found.
+   *  @throws `lost` where it is not safe; WaggleError where it could not be saved */
   readonly goOnBehind: (lost: EndLostError) => Promise<boolean>;
 }
 
@@ -83,13 +84,14 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
   }
 }
 
-/** Whether it was gone on behind the snapshot, or nobody answers who is waited for. @throws as `goOnBehind` */
+/** Whether it was gone on behind the snapshot, or could not be saved for now, by who waits. @throws as `goOnBehind` */
 async function mayLookAgain(lost: EndLostError, { goOnBehind, isPatient }: CatchUpDeps): Promise<boolean> {
   try {
     return await goOnBehind(lost);
   } catch (cause) {
-    if (cause instanceof UnreachableError && isPatient) return true;
-    throw cause;
+    const mayPass = cause instanceof WaggleError && !(cause instanceof InvariantError) && cause !== lost;
+    if (!mayPass || !isPatient) throw cause;
+    return true;
   }
 }
 

@@ -237,7 +237,7 @@ export class Commits {
     const held = this.#inFlight.take(batch);
     if (held === undefined) return this.#hooks.onBroken(new InvariantError("every committed batch was held"));
     if (stored !== undefined) {
-      this.#replay.places.add(batch.idx, stored.seq);
+      this.#replay.places.add(batch.idx, stored.seq, batch.hash);
       this.#trust.acknowledged(stored.sentMonotonicMs);
       this.#hooks.onStored(held, { seq: stored.seq, bytes: batch.bytes.length });
     }

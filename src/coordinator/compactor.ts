@@ -99,10 +99,13 @@ export class Compactor {
   #isBusy = true;
   #retryMonotonicMs = 0;
   #retryMs: number = limits.snapshotRetryMs;
-  /** When it was last asked whether the snapshots can be read. */
-  #checkedMonotonicMs: number;
-  /** Another coordinator said since that it can read none. */
+  /** When it is asked again whether the snapshots can be read. */
+  #checkMonotonicMs: number;
+  /** Another coordinator said that it can read none. */
   #isCheckWanted = false;
+  /** When it may be asked on behalf of that one; less and less often where all can be read. */
+  #wantedMonotonicMs = Number.NEGATIVE_INFINITY;
+  #wantedMs: number = limits.snapshotRetryMs;
   /** The newest snapshot cannot be read: another is due. */
   #isNewestLost = false;
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
@@ -125,7 +128,7 @@ export class Compactor {
     const { snapshotSyncMs: syncMs, journal, clock } = deps;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#roomMaker = new RoomMaker({ ...deps, synced: this.#synced });
-    this.#checkedMonotonicMs = deps.clock.monotonicMs();
+    this.#checkMonotonicMs = deps.clock.monotonicMs() + limits.snapshotCheckMs;
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
@@ -175,17 +178,19 @@ export class Compactor {
       return;
     }
     if (this.#now < this.#retryMonotonicMs) return;
-    if (this.#isCheckDue) void this.#check();
+    if (this.#now >= this.#checkMonotonicMs) void this.#check();
     else if (this.#isDue(at)) void this.#make(at);
+    else if (this.#isCheckWanted && this.#now >= this.#wantedMonotonicMs) void this.#check();
   }
 
   /** The server was away, and may have lost something: the next look asks whether the snapshots can be read. */
   checkSoon(): void {
     this.#synced.forget();
-    this.#checkedMonotonicMs = Number.NEGATIVE_INFINITY;
+    this.#checkMonotonicMs = this.#now;
   }
 
-  /** Another coordinator says that it can read none: it is asked once the last answer is not from just now. */
+  /** Another coordinator says that it can read none: it is asked when the last answer is not from just now, and nothing
+   *  else is due. */
   checkSooner(): void {
     this.#isCheckWanted = true;
   }
@@ -300,16 +305,8 @@ export class Compactor {
     return events >= everyEvents || bytes >= snapshotSpacingBytes(room.usage.bytesMax) || isOld || isShort;
   }
 
-  get #isCheckDue(): boolean {
-    const everyMs = this.#isCheckWanted ? limits.snapshotRetryMs : limits.snapshotCheckMs;
-    return this.#now - this.#checkedMonotonicMs >= everyMs;
-  }
-
-  /** Where there is no snapshot there is nothing to ask. */
   async #check(): Promise<void> {
-    this.#checkedMonotonicMs = this.#now;
-    this.#isCheckWanted = false;
-    if (this.#newest === undefined) return;
+    this.#checkMonotonicMs = this.#now + limits.snapshotCheckMs;
     const { signal } = this.#ending;
     this.#isBusy = true;
     try {
@@ -317,10 +314,15 @@ export class Compactor {
       if (signal.aborted) return;
       this.#sawFound(found);
       this.#isNewestLost = found.unreadable.length > 0;
+      this.#wantedMs = this.#isNewestLost
+        ? limits.snapshotRetryMs
+        : Math.min(this.#wantedMs * 2, limits.snapshotRetryMsMax);
     } catch (cause) {
       if (!signal.aborted) this.#couldNotCheck(cause);
     } finally {
       this.#isBusy = false;
+      this.#isCheckWanted = false;
+      this.#wantedMonotonicMs = this.#now + this.#wantedMs;
     }
   }
 

@@ -13,7 +13,7 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
 import { Endurance } from "../endurance.ts";
-import { InvariantError, JournalDamagedError, WaggleError } from "../errors.ts";
+import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import type { BatchIndex } from "../ids.ts";
 import { hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
@@ -22,7 +22,6 @@ import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
 import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
-import type { JournalPoint } from "../protocol/journal-point.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
 import type { Announcer } from "./announcer.ts";
@@ -32,6 +31,7 @@ import type { DeadRecordLog } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
 import { goOnBehind } from "./lost-end.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
+import { isSavedByAnother } from "./saved-end.ts";
 import { Standby, type StandbyHooks } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
@@ -86,7 +86,7 @@ export class Follower {
   constructor(deps: FollowerDeps, hooks: FollowerHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#unprovenEnd = new Endurance(deps.clock, limits.lossPatienceRunningMs);
+    this.#unprovenEnd = new Endurance(deps.clock, limits.lossPatienceRunningMs, limits.lossLooksMin);
   }
 
   /** The journal, folded as far as it was read; the leader's own while one leads here. */
@@ -226,8 +226,6 @@ export class Follower {
       now: clock.monotonicMs(),
       withinMs: limits.announcementTimeouts * timeoutMs,
     });
-    const isBeyond = (own: JournalPoint) =>
-      announcements.ahead(own, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ?? false;
     try {
       await catchUp({
         ...this.#storage,
@@ -235,8 +233,10 @@ export class Follower {
         isPatient,
         isOver: () => this.#isOver,
         isLed: () => announcements.isLed(0, lately()),
-        isHeld: ({ term, idx }) => isBeyond({ term, idx: idx - 1 }),
-        isMoreHeld: () => isBeyond(this.#replay.position),
+        isHeld: ({ term, idx }) =>
+          announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ??
+          false,
+        isMoreHeld: () => announcements.isMoreHeld(this.#replay.position, lately()),
         onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
         onRestored: ({ replay, found }) => {
           this.#replay = replay;
@@ -272,15 +272,17 @@ export class Follower {
 
   // --- what the journal lost ----------------------------------------------------------------------
 
-  /** Nobody holds what the journal lost; what this one has folded stands for it. Until it is saved it stands by with
-   *  that: it may be all that is left of it. */
+  /** Nobody holds what the journal lost; what this one has folded stands for it, unless another has saved it. Until it
+   *  is saved it stands by with that: it may be all that is left of it. */
   async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
     try {
-      if (await this.#goOnBehind(this.#replay, lastSeq, lost)) return await this.foldAnew();
+      const isSaved = await isSavedByAnother(this.#replay.position, this.#deps);
+      if (isSaved || (await this.#goOnBehind(this.#replay, lastSeq, lost))) return await this.foldAnew();
       if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
     } catch (cause) {
-      const mayPass = cause instanceof WaggleError && !(cause instanceof JournalDamagedError);
-      if (!mayPass || cause instanceof InvariantError) return this.#hooks.onHalted(cause);
+      const mayPass = cause instanceof WaggleError && !(cause instanceof InvariantError);
+      if (!mayPass || cause === lost) return this.#hooks.onHalted(cause);
+      this.#unprovenEnd.renew();
       this.#deps.logger.error(
         { err: cause },
         "the state could not be saved for the end that the journal lost",

@@ -9,9 +9,9 @@
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
-import { decodeBatch, hashOf } from "../journal/batch.ts";
+import { type Batch, decodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
-import { type ChainTail, deathOf, type Folded } from "../journal/replay.ts";
+import { type ChainTail, deathOf, type Folded, isBehindMore } from "../journal/replay.ts";
 import type { SnapshotLog } from "../journal/snapshot/manifests.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -56,18 +56,26 @@ async function lineAt(
   if (lastSeq === 0) return "another"; // nothing stands there; and a server that is asked for record 0 does not say so
   const idx = places.lastUntil(lastSeq);
   const ownSeq = idx === undefined ? undefined : places.seqOf(idx);
-  if (ownSeq === undefined) return "another";
+  if (idx === undefined || ownSeq === undefined) return "another";
   const found = await journal.read(ownSeq);
   if (found === undefined) return "unknown";
   const own = decodeBatch(found.bytes);
-  const isOurs = own?.idx === idx && own?.journal === position.journal && own.term <= position.term;
-  if (own === undefined || !isOurs) return "another";
+  if (own === undefined) return "another";
   const tail: ChainTail = { ...own, hash: hashOf(found.bytes) };
+  const isIt = idx === position.idx ? tail.hash === position.hash : places.isBatch(idx, tail.hash);
+  const mayBeIt = tail.idx === idx && tail.journal === position.journal && tail.term <= position.term;
+  if (!(isIt ?? mayBeIt)) return "another";
   for (let seq = ownSeq + 1; seq <= lastSeq; seq += 1) {
     const record = await journal.read(seq);
     if (record === undefined) return "unknown";
     const batch = decodeBatch(record.bytes);
-    if (batch !== undefined && deathOf(batch, tail) === undefined) return "another";
+    if (batch !== undefined && goesOn(batch, tail)) return "another";
   }
   return "ours";
+}
+
+/** Whether somebody went on with it: behind that one, or behind what stood behind it. */
+function goesOn(batch: Batch, tail: ChainTail): boolean {
+  const death = deathOf(batch, tail);
+  return death === undefined || (death === "broken-chain" && isBehindMore(batch, tail));
 }

@@ -1,9 +1,10 @@
 // Where batches stand in their journal: the sequence of the record that holds each. The two differ by the dead records
 // before a batch, and by batches whose records were lost for good. Kept as runs of batches that follow one another, so
-// that it is as small as the journal is orderly.
+// that it is as small as the journal is orderly. And, of the newest that this process met, what they are.
 
 import { type BatchIndex, batchIndex } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { BatchHashes } from "./batch-hashes.ts";
 
 /** `count` batches from `idx` on, in as many records from `seq` on. */
 export type Run = readonly [idx: number, seq: number, count: number];
@@ -17,6 +18,7 @@ interface OpenRun {
 export class BatchPlaces {
   /** Ascending, by idx and by seq. */
   readonly #runs: OpenRun[];
+  readonly #hashes = new BatchHashes();
 
   /** @param runs ascending, as `runs` gave them */
   constructor(runs: readonly Run[] = []) {
@@ -29,8 +31,9 @@ export class BatchPlaces {
 
   /** Takes note of a batch behind all others. What stood in records from `seq` on was lost. Of a journal with more
    *  interruptions than `limits.journalRunsMax` the oldest runs are forgotten. */
-  add(idx: BatchIndex, seq: number): void {
+  add(idx: BatchIndex, seq: number, hash: string): void {
     this.#forgetFrom(seq);
+    this.#hashes.add(idx, hash);
     const last = this.#runs.at(-1);
     if (last !== undefined && idx === last.idx + last.count && seq === last.seq + last.count) {
       last.count += 1;
@@ -44,6 +47,11 @@ export class BatchPlaces {
   seqOf(idx: BatchIndex): number | undefined {
     const run = this.#lastWhere((each) => each.idx <= idx);
     return run === undefined || idx >= run.idx + run.count ? undefined : run.seq + (idx - run.idx);
+  }
+
+  /** Whether the batch has that hash; undefined where it is not known, as of what stands before a snapshot. */
+  isBatch(idx: BatchIndex, hash: string): boolean | undefined {
+    return this.#hashes.has(idx, hash);
   }
 
   /** The batch in a record, or undefined when the record is dead or not known. */

@@ -62,6 +62,13 @@ export function deathOf(batch: Batch, tail: ChainTail): DeadReason | undefined {
   return batch.term > tail.term && !startsTerm ? "no-term-start" : undefined;
 }
 
+/** Whether a batch that does not follow `tail` says that others stood before it: of a later term than anything before
+ *  it, or further on than what a leader has in flight. */
+export function isBehindMore({ term, idx }: Batch, tail: Pick<ChainTail, "term" | "idx">): boolean {
+  const isFurther = term === tail.term && idx > tail.idx + limits.batchesInFlightMax;
+  return term > tail.term || isFurther;
+}
+
 /** A fold of a journal up to some record: what a snapshot holds, and what a replay goes on from. */
 export interface Folded {
   readonly state: SwarmState;
@@ -138,7 +145,7 @@ export class Replay implements Folded {
     const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
     if (batch === undefined || dead !== undefined) {
       this.countDead(dead ?? "alien");
-      if (batch !== undefined && dead === "broken-chain" && this.#isBehindMore(batch))
+      if (batch !== undefined && dead === "broken-chain" && isBehindMore(batch, this.state))
         this.strayedAtSeq ??= record.seq;
       return { kind: "dead", reason: dead ?? "alien" };
     }
@@ -151,11 +158,6 @@ export class Replay implements Folded {
     this.deadRecords += 1;
     if (isAlien(reason))
       this.alienRecords = { count: (this.alienRecords?.count ?? 0) + 1, lastAt: this.state.at };
-  }
-
-  #isBehindMore({ term, idx }: Batch): boolean {
-    const isFurther = term === this.state.term && idx > this.state.idx + limits.batchesInFlightMax;
-    return term > this.state.term || isFurther;
   }
 
   #expectNext(seq: number): void {
@@ -182,10 +184,10 @@ export class Replay implements Folded {
         { cause },
       );
     }
-    this.places.add(idx, record.seq);
     this.#tailEvents += batch.events.length;
     this.#tailBytes += record.bytes.length;
     this.#hash = hashOf(record.bytes);
+    this.places.add(idx, record.seq, this.#hash);
     this.lastEventType = batch.events.at(-1)?.type;
     this.#journal = batch.journal;
   }

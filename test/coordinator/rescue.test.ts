@@ -1,20 +1,22 @@
 // A journal that lost what nobody can put back: the leader's state is saved as a snapshot, and nothing is answered
 // until it is. Whoever starts afterwards has all that was ever acknowledged.
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
 import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
 import { UnreachableError } from "../../src/errors.ts";
+import { hashOf } from "../../src/journal/batch.ts";
 import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
 import { type AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
-import { MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
+import { MemorySnapshotStore, MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger, startTestSwarm, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
+const none = new Uint8Array();
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let snapshots: MemorySnapshots;
@@ -499,92 +501,135 @@ describe("an end that no leader holds any more", () => {
     expect(swarm.watched.settled().state.term).toBe(2);
   });
 
-  it("is gone on without by a standby that has folded it, and no sooner than 2·T", async () => {
-    const standby = await swarm.startAnother("c2");
+  /** A standby that has folded `ids`, of which only the first two records are left, with what `more` put there. */
+  async function leftToAStandby(journal: MemoryJournal, more: () => void = () => undefined) {
+    const standby = await swarm.startAnother("c2", journal);
     for (const id of ["t1", "t2"]) await submit(id);
     await clock.advance(limits.recentRecordsMs + timeoutMs);
     loseLeaderAndEnd(2);
-    await clock.advance(limits.announcementTimeouts * timeoutMs);
-    expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
+    more();
+    return standby;
+  }
+
+  async function expectGoneOn(standby: Coordinator): Promise<void> {
     await untilLed();
     expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+  }
+
+  async function expectHalted(standby: Coordinator): Promise<void> {
+    await untilLed();
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(snapshots.places("manifest")).toEqual([]);
+  }
+
+  it("is gone on without by a standby that has folded it, and no sooner than 2·T", async () => {
+    const standby = await leftToAStandby(store.open());
+    await clock.advance(limits.announcementTimeouts * timeoutMs);
+    expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
+    await expectGoneOn(standby);
   });
 
-  it("is gone on without where dead records stand at what is left", async () => {
+  /** A standby that has read two dead records behind `t1` and `t2`, and whose leader and end are gone. */
+  async function leftWithDeadRecords(lastSeq: (deadSeq: number) => number): Promise<Coordinator> {
     const standby = await swarm.startAnother("c2");
     for (const id of ["t1", "t2"]) await submit(id);
     for (const text of ["somebody", "else's"]) store.insertRival(Buffer.from(text));
-    const { lastSeq } = store;
+    const deadSeq = store.lastSeq - 1;
     await clock.advance(limits.recentRecordsMs + timeoutMs);
-    loseLeaderAndEnd(lastSeq);
-    await untilLed();
-    expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+    loseLeaderAndEnd(lastSeq(deadSeq));
+    return standby;
+  }
+
+  it("is gone on without where dead records stand at what is left", async () => {
+    await expectGoneOn(await leftWithDeadRecords((deadSeq) => deadSeq + 1));
   });
 
-  it("is not gone on without where another line stands behind the last batch that is left", async () => {
-    const standby = await swarm.startAnother("c2");
-    for (const id of ["t1", "t2"]) await submit(id);
-    await clock.advance(limits.recentRecordsMs + timeoutMs);
-    loseLeaderAndEnd(2);
-    store.insertRival(Buffer.from(rivalsTerm()));
-    await untilLed();
-    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
-    expect(snapshots.places("manifest")).toEqual([]);
+  it.each([
+    [
+      "follows the last batch that is left",
+      () => rivalsTerm({ prev: hashOf(store.at(store.lastSeq)?.bytes ?? none) }),
+    ],
+    ["follows others that were lost", () => rivalsTerm({ prev: "of-another", idx: 500 })],
+  ])("is not gone on without where what stands in a dead record's place %s", async (_, rival) => {
+    const standby = await leftWithDeadRecords((deadSeq) => deadSeq - 1);
+    store.insertRival(Buffer.from(rival()));
+    await expectHalted(standby);
   });
 
-  it("is not gone on without where a later term wrote what is left", async () => {
-    const standby = await swarm.startAnother("c2");
-    for (const id of ["t1", "t2"]) await submit(id);
-    await clock.advance(limits.recentRecordsMs + timeoutMs);
-    loseLeaderAndEnd(2);
-    store.loseTail(1);
-    store.insertRival(Buffer.from(rivalsTerm()));
-    await untilLed();
-    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
-    expect(snapshots.places("manifest")).toEqual([]);
+  it.each([
+    ["another batch", () => rivalsTerm({}, 0)],
+    ["another batch of the same term", () => rivalsTerm({ term: 1 }, 0)],
+    ["a batch of an earlier term", () => rivalsTerm({ term: 0 }, 0)],
+    ["nothing that can be read", () => "somebody else's"],
+  ])("is not gone on without where %s stands at what is left", async (_, rival) => {
+    const standby = await leftToAStandby(store.open(), () => {
+      const bytes = Buffer.from(rival());
+      store.loseTail(1);
+      store.insertRival(bytes);
+    });
+    await expectHalted(standby);
   });
 
-  it.each(["is not found", "cannot be asked for"] as const)(
-    "is kept by a standby that has folded it while what stands before it %s",
-    async (how) => {
-      const hiding = new HidingJournal(store, {});
-      const standby = await swarm.startAnother("c2", hiding);
-      for (const id of ["t1", "t2"]) await submit(id);
-      await clock.advance(limits.recentRecordsMs + timeoutMs);
-      loseLeaderAndEnd(2);
-      hiding.isHiding = true;
-      hiding.silences = how === "cannot be asked for" ? Number.POSITIVE_INFINITY : 0;
-      await untilLed();
-      await untilLed();
-      expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
-      hiding.isHiding = false;
-      await untilLed();
-      expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
-    },
-  );
+  it.each([
+    ["is not found", 0],
+    ["cannot be asked for", Number.POSITIVE_INFINITY],
+  ])("is kept by a standby that has folded it while what stands before it %s", async (_, silences) => {
+    const hiding = new HidingJournal(store, {});
+    const standby = await leftToAStandby(hiding);
+    hiding.isHiding = true;
+    hiding.silences = silences;
+    await untilLed();
+    await untilLed();
+    expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
+    hiding.isHiding = false;
+    await expectGoneOn(standby);
+  });
 
   it("is given up by a standby where what stands before it is not found for a minute", async () => {
     const hiding = new HidingJournal(store, {});
-    const standby = await swarm.startAnother("c2", hiding);
-    for (const id of ["t1", "t2"]) await submit(id);
-    await clock.advance(limits.recentRecordsMs + timeoutMs);
-    loseLeaderAndEnd(2);
+    const standby = await leftToAStandby(hiding);
     hiding.isHiding = true;
-    await clock.advance(limits.lossPatienceRunningMs + 4 * timeoutMs * limits.announcementTimeouts);
+    await clock.advance(limits.lossPatienceRunningMs);
+    expect(roleOf(standby)).toBe("standing-by");
+    await clock.advance(2 * timeoutMs * (limits.announcementTimeouts + 1));
     expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
   });
 
-  it("is kept by a standby that has folded it while there is no room to save it", async () => {
-    const standby = await swarm.startAnother("c2");
-    for (const id of ["t1", "t2"]) await submit(id);
-    await clock.advance(limits.recentRecordsMs + timeoutMs);
-    loseLeaderAndEnd(2);
-    onPut = () => "full";
-    await clock.advance(limits.lossPatienceRunningMs + 4 * timeoutMs * limits.announcementTimeouts);
+  it.each(["full", "lose"] as const)(
+    "is kept by a standby that has folded it while the storage of snapshots says or does: %s",
+    async (fate) => {
+      const standby = await leftToAStandby(store.open());
+      onPut = () => fate;
+      await clock.advance(limits.lossPatienceRunningMs + 4 * timeoutMs * limits.announcementTimeouts);
+      expect(roleOf(standby)).toBe("standing-by");
+      onPut = () => "deliver";
+      await clock.advance(2 * timeoutMs); // one that is under way
+      await expectGoneOn(standby);
+    },
+  );
+
+  it("is kept by a standby that has folded it while what is put is not given back", async () => {
+    const standby = await leftToAStandby(store.open());
+    const chunk = vi.spyOn(MemorySnapshotStore.prototype, "chunk").mockResolvedValue(undefined);
+    await clock.advance(limits.lossPatienceRunningMs);
+    expect(chunk).toHaveBeenCalled();
     expect(roleOf(standby)).toBe("standing-by");
-    onPut = () => "deliver";
+    chunk.mockRestore();
+    await clock.advance(4 * timeoutMs);
+    await expectGoneOn(standby);
+  });
+
+  it("is left by a standby to another that saved it and went on, though it was cut off meanwhile", async () => {
+    const own = store.open();
+    const third = await swarm.startAnother("c3", own);
+    const standby = await leftToAStandby(store.open());
+    own.setCutOff(true);
+    await expectGoneOn(standby);
+    await submit("t3");
+    own.setCutOff(false);
     await untilLed();
-    expect([roleOf(standby), await queued()]).toEqual(["leading", 2]);
+    expect([roleOf(standby), roleOf(third)]).toEqual(["leading", "standing-by"]);
+    expect([...(third.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
   });
 
   /** A standby that began at a snapshot, and a leader that is out of the journal's reach and holds what that lost. */
@@ -645,14 +690,15 @@ describe("an end that no leader holds any more", () => {
 });
 
 /** As one would write it that read what is left: the state after the last record. */
-function rivalsTerm(): string {
-  const last = JSON.parse(Buffer.from(store.at(store.lastSeq)?.bytes ?? []).toString());
+function rivalsTerm(header: { term?: number; idx?: number; prev?: string } = {}, behind = 1): string {
+  const last = JSON.parse(Buffer.from(store.at(store.lastSeq)?.bytes ?? none).toString());
   const started = { type: "TermStarted", term: last.term + 1, leader: "rival", timeoutMs };
   return JSON.stringify({
     ...last,
     term: last.term + 1,
-    idx: last.idx + 1,
+    idx: last.idx + behind,
     prev: "of-it",
     events: [started],
+    ...header,
   });
 }

@@ -3,12 +3,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { batchIndex } from "../../src/ids.ts";
+import { hashOf } from "../../src/journal/batch.ts";
 import { BatchPlaces } from "../../src/journal/batch-places.ts";
 import { limits } from "../../src/limits.ts";
 
+/** Of no batch in particular. */
+const hash = hashOf(Buffer.from(""));
+
 function placesOf(...pairs: readonly (readonly [idx: number, seq: number])[]): BatchPlaces {
   const places = new BatchPlaces();
-  for (const [idx, seq] of pairs) places.add(batchIndex(idx), seq);
+  for (const [idx, seq] of pairs) places.add(batchIndex(idx), seq, hash);
   return places;
 }
 
@@ -56,7 +60,7 @@ describe("batches of a journal", () => {
 
   it("are gone where the journal lost its end and others stand in its place", () => {
     const places = placesOf([1, 1], [2, 2], [3, 5], [4, 6], [5, 7]);
-    places.add(batchIndex(6), 6);
+    places.add(batchIndex(6), 6, hash);
     expect([2, 3, 4, 5, 6].map((idx) => places.seqOf(batchIndex(idx)))).toEqual([
       2,
       5,
@@ -64,7 +68,7 @@ describe("batches of a journal", () => {
       undefined,
       6,
     ]);
-    places.add(batchIndex(7), 2);
+    places.add(batchIndex(7), 2, hash);
     expect(places.runs).toEqual([
       [1, 1, 1],
       [7, 2, 1],
@@ -91,7 +95,7 @@ describe("batches of a journal", () => {
             idx += 1;
             seq += 1;
             seqByIdx.set(idx, seq);
-            places.add(batchIndex(idx), seq);
+            places.add(batchIndex(idx), seq, hash);
           }
         }
         const read = new BatchPlaces(JSON.parse(JSON.stringify(places.runs)));
@@ -104,7 +108,7 @@ describe("batches of a journal", () => {
 
   it("are forgotten, the oldest first, where the journal has too many interruptions", () => {
     const places = new BatchPlaces();
-    for (let idx = 1; idx <= limits.journalRunsMax + 1; idx += 1) places.add(batchIndex(idx), idx * 2);
+    for (let idx = 1; idx <= limits.journalRunsMax + 1; idx += 1) places.add(batchIndex(idx), idx * 2, hash);
     expect(places.runs).toHaveLength(limits.journalRunsMax);
     expect(places.seqOf(batchIndex(1))).toBeUndefined();
     expect(places.firstFrom(1)).toBe(2);
