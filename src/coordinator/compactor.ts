@@ -307,6 +307,7 @@ export class Compactor {
 
   async #check(): Promise<void> {
     this.#checkMonotonicMs = this.#now + limits.snapshotCheckMs;
+    const isWanted = this.#isCheckWanted;
     const { signal } = this.#ending;
     this.#isBusy = true;
     try {
@@ -314,9 +315,10 @@ export class Compactor {
       if (signal.aborted) return;
       this.#sawFound(found);
       this.#isNewestLost = found.unreadable.length > 0;
-      this.#wantedMs = this.#isNewestLost
-        ? limits.snapshotRetryMs
-        : Math.min(this.#wantedMs * 2, limits.snapshotRetryMsMax);
+      const isInVain = isWanted && !this.#isNewestLost;
+      this.#wantedMs = isInVain
+        ? Math.min(this.#wantedMs * 2, limits.snapshotRetryMsMax)
+        : limits.snapshotRetryMs;
     } catch (cause) {
       if (!signal.aborted) this.#couldNotCheck(cause);
     } finally {

@@ -151,6 +151,7 @@ export class Follower {
         onSilence,
         onHeard,
         onShort,
+        onUnreachable: () => this.#unprovenEnd.renew(),
         onEndLost: (lastSeq, error) => void this.#endLost(lastSeq, error),
         onTime: () => {
           this.#standby = undefined;
@@ -277,6 +278,7 @@ export class Follower {
   async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
     try {
       const isSaved = await isSavedByAnother(this.#replay.position, this.#deps);
+      if (isSaved) this.#recent = new RecentRecords();
       if (isSaved || (await this.#goOnBehind(this.#replay, lastSeq, lost))) return await this.foldAnew();
       if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
     } catch (cause) {

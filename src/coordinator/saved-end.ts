@@ -4,8 +4,9 @@
 //
 // The rule: the line that stands in the journal goes through the batch that is asked for. That a snapshot of it is
 // there does not say so, for it may be our own, and somebody who knew of neither have written the line. So either the
-// snapshot is of that very batch, and what stands behind it continues it; or it is of a later batch and term, and says
-// that the batch stands where it is found, or stands nowhere any more.
+// snapshot is of that very batch, and what stands behind it continues it; or it is of a later batch, and says that the
+// batch stands where it is found, stood behind where the journal goes on now, or, of a later term, stands nowhere any
+// more.
 
 import { decodeBatch, hashOf } from "../journal/batch.ts";
 import { BatchPlaces } from "../journal/batch-places.ts";
@@ -24,7 +25,7 @@ export async function isSavedByAnother(
   own: ChainTail,
   { journal, readable }: SavedEndDeps,
 ): Promise<boolean> {
-  const isReaching = ({ idx, term }: ChainTail) => idx === own.idx || (idx > own.idx && term > own.term);
+  const isReaching = ({ idx, term }: ChainTail) => idx === own.idx || (idx > own.idx && term >= own.term);
   for await (const manifest of readable.reaching(isReaching))
     if (await (manifest.position.idx === own.idx ? isGoneOnWith : isPassedBy)(own, manifest, journal))
       return true;
@@ -49,11 +50,12 @@ async function isGoneOnWith(
 
 async function isPassedBy(
   own: ChainTail,
-  { runs }: Manifest,
+  { runs, position }: Manifest,
   journal: SavedEndDeps["journal"],
 ): Promise<boolean> {
   const seq = new BatchPlaces(runs).seqOf(own.idx);
-  if (seq === undefined) return true;
+  if (seq === undefined) return position.term > own.term;
+  if (seq > position.seq) return true;
   const record = await journal.read(seq);
   if (record !== undefined) return hashOf(record.bytes) === own.hash;
   const { firstSeq } = await journal.position();

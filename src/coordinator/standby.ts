@@ -66,6 +66,8 @@ export interface StandbyHooks {
   readonly onHeard: () => void;
   /** The journal is shorter than it was. */
   readonly onShort: () => void;
+  /** Nobody answers who is asked for it. */
+  readonly onUnreachable: () => void;
   /** It ends at `lastSeq`, and nobody puts back what is missing. The last call. */
   readonly onEndLost: (lastSeq: number, error: JournalDamagedError) => void;
   /** It is time to campaign. The last call. */
@@ -164,7 +166,9 @@ export class Standby {
     this.#watchedMonotonicMs = clock.monotonicMs();
     this.#cancelWatch = clock.after(pulseMs, () => {
       const late = clock.monotonicMs() - this.#watchedMonotonicMs;
-      if (late > pulseMs + pulseLateMs || !isConnected()) this.#heard();
+      const isAway = !isConnected();
+      if (late > pulseMs + pulseLateMs || isAway) this.#heard();
+      if (isAway) this.#hooks.onUnreachable();
       const isSilent = clock.monotonicMs() - this.#heardMonotonicMs > this.#silenceMs;
       if (isSilent) void this.#inspect();
       else this.#watchSilence();
@@ -203,6 +207,7 @@ export class Standby {
       if (cause instanceof JournalDamagedError) this.#cannotReadOn(cause);
       else logger.warn({ err: cause }, "the journal cannot be reached: standing by");
       this.#endLostMonotonicMs = undefined; // out of reach, nobody puts anything back
+      this.#hooks.onUnreachable();
       return "wait";
     }
     if (position().idx !== idx) return "read-on"; // it was heard meanwhile

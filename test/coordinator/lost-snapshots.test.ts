@@ -101,6 +101,7 @@ describe("where no snapshot can be read", () => {
     const { swarm } = compacted;
     const standby = await swarm.startAnother("c2");
     compacted.loseManifests();
+    compacted.failures = Number.POSITIVE_INFINITY; // or making the next would find it
     await leaderDies();
     await advance(2 * limits.leaderTimeoutMs);
     await standby.whenLeading();
@@ -197,6 +198,7 @@ it("where the newest could not be read before a term, its leader makes another a
   const { swarm, clock } = compacted;
   await swarm.coordinator.stop();
   compacted.spoilNewest();
+  compacted.everyEvents = 1_000;
   const next = await swarm.startAnother("c2");
   await next.whenLeading();
   expect((await compacted.found()).found.unreadable).toHaveLength(1);

@@ -502,12 +502,20 @@ describe("an end that no leader holds any more", () => {
   });
 
   /** A standby that has folded `ids`, of which only the first two records are left, with what `more` put there. */
-  async function leftToAStandby(journal: MemoryJournal, more: () => void = () => undefined) {
+  async function leftToAStandby(
+    journal: MemoryJournal,
+    { rival, cutOff }: { rival?: () => string; cutOff?: MemoryJournal | undefined } = {},
+  ) {
     const standby = await swarm.startAnother("c2", journal);
     for (const id of ["t1", "t2"]) await submit(id);
-    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    await clock.advance(limits.recentRecordsMs);
+    cutOff?.setCutOff(true);
+    await clock.advance(timeoutMs);
     loseLeaderAndEnd(2);
-    more();
+    const bytes = rival?.();
+    if (bytes === undefined) return standby;
+    store.loseTail(1);
+    store.insertRival(Buffer.from(bytes));
     return standby;
   }
 
@@ -559,15 +567,9 @@ describe("an end that no leader holds any more", () => {
   it.each([
     ["another batch", () => rivalsTerm({}, 0)],
     ["another batch of the same term", () => rivalsTerm({ term: 1 }, 0)],
-    ["a batch of an earlier term", () => rivalsTerm({ term: 0 }, 0)],
     ["nothing that can be read", () => "somebody else's"],
   ])("is not gone on without where %s stands at what is left", async (_, rival) => {
-    const standby = await leftToAStandby(store.open(), () => {
-      const bytes = Buffer.from(rival());
-      store.loseTail(1);
-      store.insertRival(bytes);
-    });
-    await expectHalted(standby);
+    await expectHalted(await leftToAStandby(store.open(), { rival }));
   });
 
   it.each([
@@ -581,6 +583,20 @@ describe("an end that no leader holds any more", () => {
     await untilLed();
     await untilLed();
     expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["standing-by", 0]);
+    hiding.isHiding = false;
+    await expectGoneOn(standby);
+  });
+
+  it("is kept by a standby that has folded it, however long the server was away since it was not found", async () => {
+    const hiding = new HidingJournal(store, {});
+    const standby = await leftToAStandby(hiding);
+    hiding.isHiding = true;
+    await clock.advance(limits.lossPatienceRunningMs);
+    hiding.setCutOff(true);
+    await clock.advance(limits.lossPatienceRunningMs);
+    hiding.setCutOff(false);
+    await clock.advance(limits.lossPatienceRunningMs - timeoutMs);
+    expect(roleOf(standby)).toBe("standing-by");
     hiding.isHiding = false;
     await expectGoneOn(standby);
   });
@@ -619,10 +635,10 @@ describe("an end that no leader holds any more", () => {
     await expectGoneOn(standby);
   });
 
-  it("is left by a standby to another that saved it and went on, though it was cut off meanwhile", async () => {
+  it.each([0, 1])("is left by a standby to another that saved it and %i more and went on", async (more) => {
     const own = store.open();
     const third = await swarm.startAnother("c3", own);
-    const standby = await leftToAStandby(store.open());
+    const standby = await leftToAStandby(store.open(), { cutOff: more === 1 ? own : undefined });
     own.setCutOff(true);
     await expectGoneOn(standby);
     await submit("t3");

@@ -84,3 +84,11 @@ it("is where a later term's snapshot went past it, and its batch stands there or
   expect(await isSavedByAnother(tail, standsAt(3))).toBe(false);
   expect(await ask(saved({ ...later, term: own.term }, [[10, 1, 11]]))).toBe(false);
 });
+
+it("is where another, of this term or a later one, saved more of it and went on before where it stood", async () => {
+  const more = { idx: batchIndex(20), hash: "of-twenty", seq: 4 };
+  expect(await ask(saved(more, [[1, 1, 20]]))).toBe(true);
+  expect(await ask(saved({ ...more, term: term(3) }, [[1, 1, 20]]))).toBe(true);
+  expect(await ask(saved({ ...more, term: term(1) }, [[1, 1, 20]]))).toBe(false);
+  expect(await ask(saved({ ...more, seq: 9 }, [[1, 1, 20]]))).toBe(false);
+});
