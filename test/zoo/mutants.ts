@@ -99,6 +99,18 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: "gives-up-a-lost-end",
+    breaks:
+      "Who alone holds an end that the journal lost ends where a stale server does not find what stands before it.",
+    file: "src/coordinator/lost-end.ts",
+    edits: [
+      {
+        find: 'if (line === "unknown") return false;',
+        replace: 'if (line === "unknown") throw lost;',
+      },
+    ],
+  },
 
   // --- the chain ----------------------------------------------------------------------------------------
   {
