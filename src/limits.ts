@@ -106,6 +106,8 @@ export const limits = {
   journalLookMs: 1_000,
   /** "No such record" of what was acknowledged, said for so long, is meant: servers that fail over may say it, too. */
   readBackPatienceMs: 5_000,
+  /** Places of the journal at which nothing is found that a leader asks for at the same time. */
+  lostPlacesAtOnce: 64,
   /** …and so is whatever a coordinator that starts, or begins anew, misses in the journal or its snapshots. */
   lossPatienceMs: 5_000,
   /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has

@@ -329,6 +329,7 @@ class RunningCoordinator implements Coordinator {
     this.#endCampaign();
     this.#options.logger.info("another coordinator leads");
     this.#leadershipSignal({ type: "REFUSED" });
+    this.#follower.foldHeld();
     this.#follower.standBy();
   }
 

@@ -175,6 +175,16 @@ export class Follower {
     return verdict;
   }
 
+  /** Folds what a campaign that was lost has read: it may not be there to be read again. */
+  foldHeld(): void {
+    const { position } = this.#replay;
+    for (let seq = position.seq + 1; seq <= this.#recent.lastSeq; seq += 1) {
+      const held = this.#recent.at(seq);
+      if (held === undefined) return;
+      this.take(held);
+    }
+  }
+
   /** Snapshots were looked for. */
   sawSnapshots(found: FoundSnapshots): void {
     this.#foundSnapshots = found;

@@ -199,6 +199,7 @@ export class Leader {
     this.#outbox.perform(untoldOf(this.#state), this.committed);
     this.#stopStatus = transport.onStatus((status) => {
       if (status !== "connected") return;
+      this.#deafness.renew();
       this.#tellAgain();
       this.#compactor?.checkSoon();
     });

@@ -2,7 +2,8 @@
 // failure or a flipped bit damaged. Asked by a leader for the place of a batch whose outcome it does not know.
 //
 // The rule: lost is what was not found for `limits.readBackPatienceMs`, with an answer each time: a server that just
-// took over may answer from before. What was acknowledged is asked for by read-back.ts.
+// took over may answer from before. Those right behind are asked for at the same time, so that a hole of many records
+// takes no longer than one of few. What was acknowledged is asked for by read-back.ts.
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
@@ -29,19 +30,32 @@ export class LostPlaces {
    *  before it, or was purged of it. @throws UnreachableError, JournalDamagedError */
   async isLost(seq: number): Promise<boolean> {
     const { journal, clock, isOver } = this.#deps;
-    const patience = new Endurance(clock, limits.readBackPatienceMs);
+    let patienceBySeq: ReadonlyMap<number, Endurance> = new Map();
     while (!isOver()) {
       const { firstSeq, lastSeq } = await journal.position();
       this.#knownSeq = Math.min(this.#knownSeq, lastSeq); // a server may cut a damaged store at its next start
       if (seq < firstSeq || seq > lastSeq) return false;
       if (seq <= this.#knownSeq) return true;
-      if ((await journal.read(seq)) !== undefined) return false;
-      if (patience.isOver) {
-        this.#knownSeq = seq;
-        return true;
-      }
+      const missing = await this.#missingFrom(seq, lastSeq);
+      if (!missing.has(seq)) return false;
+      const before = patienceBySeq;
+      const patienceFor = (each: number) =>
+        before.get(each) ?? new Endurance(clock, limits.readBackPatienceMs);
+      patienceBySeq = new Map([...missing].map((each) => [each, patienceFor(each)]));
+      const lost = new Set([...missing].filter((each) => patienceBySeq.get(each)?.isOver));
+      for (let next = seq; lost.has(next); next += 1) this.#knownSeq = next;
+      if (lost.has(seq)) return true;
       await pause(clock, limits.appendRetryMs);
     }
     return false;
+  }
+
+  /** Which of the next places nothing is found at. */
+  async #missingFrom(seq: number, lastSeq: number): Promise<ReadonlySet<number>> {
+    const { journal } = this.#deps;
+    const count = Math.min(limits.lostPlacesAtOnce, lastSeq - seq + 1);
+    const places = Array.from({ length: count }, (_, at) => seq + at);
+    const found = await Promise.all(places.map((each) => journal.read(each)));
+    return new Set(places.filter((_, at) => found[at] === undefined));
   }
 }

@@ -507,6 +507,21 @@ describe("a place that the journal counts and never finds", () => {
     ]);
   });
 
+  it("takes no longer where many follow, and none that is found again counts", async () => {
+    const { writer, store } = await unanswered();
+    for (let count = 0; count < 40; count += 1) store.insertRival(Buffer.from("somebody else's"));
+    store.loseMiddle(2, 20);
+    store.loseMiddle(30, 10);
+    await writer.play(limits.readBackPatienceMs + 10 * limits.appendRetryMs);
+    expect(writer.log.filter((line) => line === "place lost")).toHaveLength(20);
+    await writer.play(limits.readBackPatienceMs + 10 * limits.appendRetryMs);
+    expect(writer.log.filter((line) => line.startsWith("committed"))).toEqual([
+      "committed 1@1",
+      "committed 2@44",
+      "committed 3@45",
+    ]);
+  });
+
   it("is where it was when it is found within patience", async () => {
     const { writer, store } = await unanswered();
     const { read } = writer.journal;

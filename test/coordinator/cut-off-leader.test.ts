@@ -51,6 +51,18 @@ it("tells what it assigned meanwhile as soon as it is back", async () => {
   expect(await assignedMeanwhile(1_000)).toEqual(["assign t1"]);
 });
 
+it("leads on where its connection was back for a moment, between two looks", async () => {
+  await swarm.startAnother("c2");
+  const before = termOf();
+  for (let time = 0; time < 4; time += 1) {
+    const heal = cutLeader();
+    await clock.advance(deafMs / 2);
+    heal();
+    await clock.settle();
+  }
+  expect(termOf()).toBe(before);
+});
+
 it("does not tell anybody to begin what it has taken back since", async () => {
   const told = await assignedMeanwhile(3_000, { timeoutMs: 1_000, maxAttempts: 1 });
   expect(swarm.watched.settled().state.taskById.size).toBe(0);

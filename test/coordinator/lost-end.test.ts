@@ -218,6 +218,38 @@ describe("a candidate whose election found no way to the journal while the leade
   });
 });
 
+describe("a candidate that was not elected", () => {
+  it("knows what it read of somebody else's records, also where they are lost right after", async () => {
+    let isAway = true;
+    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    const candidate = await swarm.startAnother("c2", own);
+    await submit("t1");
+    first.setCutOff(true);
+    await clock.advance(1.5 * timeoutMs);
+    const fromSeq = store.lastSeq + 1;
+    for (const text of ["somebody", "else's", "records"]) store.insertRival(Buffer.from(text));
+    first.setCutOff(false);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    while (store.lastSeq < fromSeq + 3) await clock.advance(limits.pulseMs); // the leader goes on behind them
+    const { read } = own;
+    own.read = async (seq) => {
+      const found = await read.call(own, seq);
+      if (seq === fromSeq + 3) {
+        swarm.watched.settled();
+        store.loseMiddle(fromSeq, 3);
+      }
+      return found;
+    };
+    isAway = false;
+    await clock.advance(limits.appendRetryMs);
+    own.read = read;
+    await clock.advance(limits.pulseMs);
+    expect(store.at(fromSeq)).toBeUndefined();
+    expect(roleOf(candidate)).toBe("standing-by");
+    expect(candidate.settledState?.idx).toBe(swarm.watched.settled().state.idx);
+  });
+});
+
 describe("a standby whose journal lost its end", () => {
   it("puts it back before it campaigns, when the leader is gone with it", async () => {
     const standby = await swarm.startAnother("c2");

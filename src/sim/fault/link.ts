@@ -60,6 +60,11 @@ export class Link {
     return this.#lastArrivalMs;
   }
 
+  /** Whether something that was sent over it is late, and all behind that. */
+  get isLate(): boolean {
+    return Math.max(this.#arrivedMs.up, this.#arrivedMs.down) > this.#engine.nowMs + SLOWEST_MS;
+  }
+
   /** A new connection is made over it, which does not wait for what the one before carries. */
   renew(): void {
     this.#arrivedMs.up = this.#engine.nowMs;

@@ -120,7 +120,8 @@ export class SwarmVictims implements Victims {
     if (this.#isHeldByAll() && !this.#mayFork()) this.#loseTail(count, this.#coordinators);
   }
 
-  /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not. */
+  /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not, which hears it say
+   *  so. */
   loseMissed(link: string): void {
     const behind = this.#coordinators.find(({ id }) => link === journalOf(id));
     const leader = this.#coordinators.find(({ isLeading }) => isLeading);
@@ -129,6 +130,7 @@ export class SwarmVictims implements Victims {
     const { idx, leaderTimeoutMs } = this.#truth.state;
     const missed = idx - (behind?.knownIdx ?? idx);
     if (missed < 1 || (holder.knownIdx ?? 0) < idx || this.#mayFork()) return;
+    if ([...this.links()].some(({ name, isLate }) => this.#isCoordinator(name) && isLate)) return;
     if (this.#loseTail(missed, [holder]) < 1) return;
     this.#isOneBehind = true;
     this.#habitat.occurrences.note("standby-left-behind");

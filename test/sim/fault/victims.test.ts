@@ -29,14 +29,18 @@ function setReach(party: string, condition: typeof lost | undefined): void {
     habitat.linkOf(`${party}/journal`).set(direction, condition);
 }
 
-async function begin({ everyEvents }: { everyEvents: number }): Promise<void> {
+async function begin({
+  everyEvents,
+  ids = ["c1", "c2"],
+}: {
+  everyEvents: number;
+  ids?: string[];
+}): Promise<void> {
   habitat = new Habitat(new SeededRandom("victims"));
   truth = new JournalTruth(habitat);
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
   const pace = { everyEvents, retention, snapshotSyncMs: 1_000 };
-  parties = ["c1", "c2"].map(
-    (id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth),
-  );
+  parties = ids.map((id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth));
   victims = new SwarmVictims({ habitat, truth, coordinators: parties, agents: [], clients: [] });
   for (const party of parties) party.start();
   await run(10_000);
@@ -99,6 +103,23 @@ describe("the end of the journal", () => {
     const later = lastSeq();
     victims.cutTail(2);
     expect(lastSeq()).toBe(later - 2);
+  });
+});
+
+describe("the end of the journal that a standby missed", () => {
+  it.each([
+    [undefined, true],
+    [{ ...lost, lossShare: 0, lateShare: 1, lateMs: 4_000 }, false],
+  ])("is lost where that one hears who holds it: its line was %j", async (line, isLost) => {
+    await begin({ everyEvents: 1_000, ids: ["c1", "c2", "c3"] });
+    setReach("c3", lost);
+    habitat.linkOf("c3").set("down", line);
+    await run(600);
+    setReach("c3", undefined);
+    habitat.linkOf("c3").set("down", undefined);
+    const before = lastSeq();
+    victims.loseMissed("c3/journal");
+    expect(lastSeq() < before).toBe(isLost);
   });
 });
 
