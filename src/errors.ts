@@ -152,6 +152,10 @@ export class JournalDamagedError extends WaggleError {
  *  them yet, as servers that fail over do not. */
 export class MissingRecordsError extends JournalDamagedError {}
 
+/** Where a record was read another stands now: the journal lost its end, and went on differently. Read anew, it may
+ *  lead to where it goes on all the same. */
+export class RewrittenError extends JournalDamagedError {}
+
 /** A bug: an invariant does not hold. Never caught except to stop. */
 export class InvariantError extends WaggleError {
   constructor(message: string) {

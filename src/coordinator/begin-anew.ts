@@ -3,8 +3,9 @@
 //
 // The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has
 // read, or another saved that much and went on behind it (saved-end.ts), or the last batch that it applied still stands
-// where it read it. Where another record stands in that batch's place the fault is believed at once, else after
-// patience: that none is found proves nothing, nor that nobody answers.
+// where it read it. Where another record stands in that batch's place the fault is believed once it lasts, for who
+// saved it may not be known yet, and at once where there are no snapshots; else after patience: that none is found
+// proves nothing. Nor does that nobody answers, for however long.
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
@@ -30,19 +31,22 @@ export interface BeginAnewDeps {
 }
 
 /** What a look at the journal and its snapshots shows. */
-type Look = "lossless" | "lost" | "unknown";
+type Look = "lossless" | "lost" | "unknown" | "unanswered";
 
 /** Resolves with whether it may. What is not known is looked for again for `limits.lossPatienceRunningMs`, longer
- *  while another leads, and so are records that are missing. @param cause why the journal cannot be read on */
+ *  while another leads or nobody answers, and so are records that are missing.
+ *  @param cause why the journal cannot be read on */
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
-  const { clock, isLed, isOver } = deps;
-  const endurance = new Endurance(clock, limits.lossPatienceRunningMs);
+  const { clock, isLed, isOver, readable } = deps;
+  const endurance = new Endurance(clock, limits.lossPatienceRunningMs, limits.lossLooksMin);
+  const certainty = new Endurance(clock, readable.areKept ? limits.readBackPatienceMs : 0);
   const mayBeFound = cause instanceof MissingRecordsError;
   for (;;) {
     const look = await lookAgain(deps);
     if (look === "lossless") return true;
-    if (isLed()) endurance.renew();
-    if (endurance.isOver || (look === "lost" && !mayBeFound)) return false;
+    if (isLed() || look === "unanswered") endurance.renew();
+    const isCertain = look === "lost" && !mayBeFound && certainty.isOver;
+    if (isCertain || endurance.isOver) return false;
     await pause(clock, limits.catchUpRetryMs);
     if (isOver()) return false;
   }
@@ -63,7 +67,7 @@ async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
     if (found === "lossless" || (await isOvertaken(deps))) return "lossless";
     return (await isSavedByAnother(deps.folded().position, deps)) ? "lossless" : found;
   } catch (cause) {
-    return cause instanceof UnreachableError ? "unknown" : "lost"; // the first fault says more
+    return cause instanceof UnreachableError ? "unanswered" : "lost"; // the first fault says more
   }
 }
 

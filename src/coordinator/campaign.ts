@@ -39,7 +39,7 @@ export interface CampaignDeps {
   readonly random: Random;
   readonly logger: Logger;
   /** Of the committer. */
-  readonly isSaved: (tail: ChainTail) => Promise<boolean>;
+  readonly isSaved: ((tail: ChainTail) => Promise<boolean>) | undefined;
 }
 
 /** A term that was won. */
@@ -90,7 +90,11 @@ export class Campaign {
         },
         onDead: (record) => dead.push(record), // whoever folds them tells of them
         onRefilled: (records) => tellRefilled(logger, records),
-        onTailLost: (_, error) => hooks.onHalted(error),
+        onTailLost: () => {
+          // A standby waits for who holds it, and goes on behind what is left where nobody does.
+          this.#committer.stop();
+          hooks.onLost();
+        },
         onTailKeptOut: (cause) => tellKeptOut(logger, cause),
         onPlaceLost: () => {
           // Others may have read it: a term that nobody leads.

@@ -9,14 +9,21 @@
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
 //                                                  where none says that it does for 2·T, goes on from the snapshot,
 //                                                  once what stands at the end is found
-//   records or snapshots are not found           → looks again, and then throws it
+//   records or snapshots are not found, or what
+//   was read is replaced meanwhile               → looks again, and then throws it
 //   what is found is damaged                     → throws it
 //   nobody answers                               → throws it, or looks again for as long as it takes
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
-import { InvariantError, MissingRecordsError, UnreachableError, WaggleError } from "../errors.ts";
+import {
+  InvariantError,
+  MissingRecordsError,
+  RewrittenError,
+  UnreachableError,
+  WaggleError,
+} from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { strayError } from "../journal/journal-errors.ts";
 import type { ChainPosition } from "../journal/replay.ts";
@@ -59,6 +66,10 @@ export interface CatchUpDeps {
   readonly goOnBehind: (lost: EndLostError) => Promise<boolean>;
 }
 
+/** What may be over when it is looked for again. */
+const obstacles = [UnreachableError, MissingRecordsError, RewrittenError] as const;
+type Obstacle = InstanceType<(typeof obstacles)[number]>;
+
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
@@ -77,7 +88,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     if (isEnd) {
       if (deps.isHeld(fault.folded.position)) solitude.renew();
       if (solitude.isOver && !(await mayLookAgain(fault, deps)) && loss.isOver) throw fault;
-    } else if (fault instanceof MissingRecordsError ? loss.isOver : !isPatient) throw fault;
+    } else if (fault instanceof UnreachableError ? !isPatient : loss.isOver) throw fault;
     const { code, message: reason } = fault; // an error may hold all that was folded
     logger.warn({ code, reason }, "the journal cannot be read: looking again");
     await pause(clock, limits.catchUpRetryMs);
@@ -96,7 +107,7 @@ async function mayLookAgain(lost: EndLostError, { goOnBehind, isPatient }: Catch
 }
 
 /** @returns what kept it from the end @throws whatever no further try would mend */
-async function read(deps: CatchUpDeps): Promise<UnreachableError | MissingRecordsError | undefined> {
+async function read(deps: CatchUpDeps): Promise<Obstacle | undefined> {
   try {
     const restored = await restore(deps);
     deps.onRestored(restored);
@@ -105,7 +116,8 @@ async function read(deps: CatchUpDeps): Promise<UnreachableError | MissingRecord
     const { strayedAtSeq } = restored.replay;
     return strayedAtSeq === undefined ? undefined : strayError(strayedAtSeq);
   } catch (cause) {
-    if (cause instanceof UnreachableError || cause instanceof MissingRecordsError) return cause;
+    const mayPass = obstacles.some((each) => cause instanceof each);
+    if (mayPass) return cause as Obstacle;
     throw cause;
   }
 }

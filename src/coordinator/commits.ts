@@ -215,7 +215,9 @@ export class Commits {
         provenMonotonicMs: () => this.#trust.provenMonotonicMs,
         isOver: this.#hooks.isOver,
       }),
-      isSaved: (tail: ChainTail) => isSavedByAnother(tail, this.#deps),
+      isSaved: this.#deps.readable.areKept
+        ? (tail: ChainTail) => isSavedByAnother(tail, this.#deps)
+        : undefined,
     };
     return new Committer(deps, {
       onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),

@@ -36,12 +36,18 @@ import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
 import { JournalDamagedError, UnreachableError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
-import { decodeBatch, hashOf } from "../journal/batch.ts";
+import { type Batch, decodeBatch, hashOf } from "../journal/batch.ts";
 import type { AppendOutcome, Journal, JournalRecord } from "../journal/journal.ts";
 import { forkError, lostTailError, unreadableError } from "../journal/journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
 import { refill, requireSameLine } from "../journal/refill.ts";
-import { type ChainPosition, type ChainTail, type DeadReason, deathOf } from "../journal/replay.ts";
+import {
+  type ChainPosition,
+  type ChainTail,
+  type DeadReason,
+  deathOf,
+  isBehindMore,
+} from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { LostPlaces } from "./lost-places.ts";
 
@@ -112,7 +118,7 @@ export interface CommitterDeps {
   readonly rivals?: Rivals;
   /** Whether the line that stands in the journal goes through a batch, wherever that stood (saved-end.ts). Default: it
    *  does not. @throws UnreachableError, JournalDamagedError */
-  readonly isSaved?: (tail: ChainTail) => Promise<boolean>;
+  readonly isSaved?: ((tail: ChainTail) => Promise<boolean>) | undefined;
 }
 
 interface Entry {
@@ -155,6 +161,8 @@ export class Committer {
   readonly #tailLoss: Endurance;
   readonly #tailRefusal: Endurance;
   readonly #tailMiss: Endurance;
+  /** Of what was committed here, where another line stands: who saved it may not be known yet. */
+  readonly #unsaved: Endurance;
   #isResolving = false;
   /** For somebody to rescue what the journal lost. */
   #isWaiting = false;
@@ -162,15 +170,18 @@ export class Committer {
   #isFull = false;
   #cancelRetry: (() => void) | undefined;
 
-  constructor(
-    { journal, clock, position, recent, rivals, isSaved = async () => false }: CommitterDeps,
-    events: CommitterEvents,
-  ) {
+  constructor({ journal, clock, position, recent, rivals, isSaved }: CommitterDeps, events: CommitterEvents) {
     this.#journal = journal;
     this.#clock = clock;
     this.#recent = recent;
     this.#rivals = rivals;
-    this.#isSavedAt = isSaved;
+    this.#isSavedAt = isSaved ?? (async () => false);
+    const mayBeSaved = isSaved !== undefined;
+    this.#unsaved = new Endurance(
+      clock,
+      mayBeSaved ? limits.readBackPatienceMs : 0,
+      mayBeSaved ? limits.lossLooksMin : 1,
+    );
     this.#lastSeq = position.seq;
     this.#tail = position;
     this.#events = events;
@@ -308,15 +319,21 @@ export class Committer {
 
   async #passRivals(rivals: Rivals): Promise<void> {
     const [oldest] = this.#entries;
-    try {
-      await rivals.pass(this.#endSeq);
-    } catch (cause) {
-      if (oldest === undefined || (await this.#endsWith(cause, oldest))) return;
-    }
+    while (oldest !== undefined && !(await this.#hasPassed(rivals, oldest))) if (this.#isOver) return;
     this.#isResolving = false;
     if (this.#isOver) return;
     if (oldest?.storedSeq !== undefined) this.#commitPrefix();
     else this.#resend();
+  }
+
+  /** False where it is to be asked again, for nobody answered; or that was the end of the term. */
+  async #hasPassed(rivals: Rivals, oldest: Entry): Promise<boolean> {
+    try {
+      await rivals.pass(this.#endSeq);
+      return true;
+    } catch (cause) {
+      return !(await this.#endsWith(cause, oldest)) && oldest.storedSeq !== undefined;
+    }
   }
 
   /** The journal was not what it was held to be, or did not answer: whether that is the end of the term. */
@@ -406,7 +423,7 @@ export class Committer {
 
   /** Whether the journal had lost something that was committed, and has it again. */
   async #refill(): Promise<boolean> {
-    const refilled = await refill(this.#journal, this.#recent);
+    const refilled = await refill(this.#journal, this.#recent, Math.max(this.#recent.lastSeq, this.#lastSeq));
     if (this.#isOver) return false;
     if (refilled.kind !== "not-held") this.#tailLoss.renew();
     if (refilled.kind !== "unfinished") this.#tailRefusal.renew();
@@ -468,6 +485,8 @@ export class Committer {
       if (this.#tail.idx >= this.#hiddenIdx) throw forkError(record.seq);
       return this.#depose(); // …or what was read in a place that is lost
     }
+    if (rival !== undefined && death === "broken-chain" && this.#isLedBehind(rival, record))
+      return this.#depose();
     if (rival === undefined || death !== undefined) return death ?? "alien";
     if (rival.term === oldest.batch.term && !oldest.batch.startsTerm) {
       this.#halt(
@@ -480,11 +499,18 @@ export class Committer {
     return this.#depose();
   }
 
-  /** Where another line stands than ours: whether it holds all that was committed all the same. Undefined when nobody
-   *  answers. */
+  /** Whether a candidate meets what a leader wrote behind batches that it has not read. */
+  #isLedBehind(rival: Batch, { bytes }: JournalRecord): boolean {
+    const isOurs = this.#entries.some(({ batch }) => isSameBytes(batch.bytes, bytes));
+    return this.#entries[0]?.batch.startsTerm === true && !isOurs && isBehindMore(rival, this.#tail);
+  }
+
+  /** Where another line stands than ours: whether it holds all that was committed all the same. Undefined when that is
+   *  not known, for nobody answers, or has not been seen for long. */
   async isSaved(): Promise<boolean | undefined> {
     try {
-      return await this.#isSavedAt(this.#tail);
+      if (await this.#isSavedAt(this.#tail)) return true;
+      return this.#unsaved.isOver ? false : undefined;
     } catch (cause) {
       return cause instanceof UnreachableError ? undefined : false;
     }

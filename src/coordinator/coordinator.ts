@@ -255,8 +255,9 @@ class RunningCoordinator implements Coordinator {
         lastAt: replay.state.at,
         recent,
         followed: time,
-        isSaved: (tail) =>
-          isSavedByAnother(tail, { journal: this.#options.journal, readable: this.#readable }),
+        isSaved: this.#readable.areKept
+          ? (tail) => isSavedByAnother(tail, { journal: this.#options.journal, readable: this.#readable })
+          : undefined,
       },
       {
         onWon: (victory) => this.#guarded(() => this.#lead(victory)),

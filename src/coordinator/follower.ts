@@ -146,6 +146,7 @@ export class Follower {
         position: () => this.#replay.position,
         timing: () => this.timing,
         take: (record) => this.take(record),
+        isOvertaken: () => this.#deps.readable.beginBehind(this.#replay.position),
       },
       {
         onSilence,
@@ -153,6 +154,7 @@ export class Follower {
         onShort,
         onUnreachable: () => this.#unprovenEnd.renew(),
         onEndLost: (lastSeq, error) => void this.#endLost(lastSeq, error),
+        onOvertaken: () => void this.#overtaken(),
         onTime: () => {
           this.#standby = undefined;
           onTime();
@@ -293,8 +295,10 @@ export class Follower {
       if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
     } catch (cause) {
       const mayPass = cause instanceof WaggleError && !(cause instanceof InvariantError);
-      if (!mayPass || cause === lost) return this.#hooks.onHalted(cause);
-      this.#unprovenEnd.renew();
+      const isFork = cause === lost; // unless another saved it, of which a server that lags may not know yet
+      const isBelieved = isFork && (!this.#deps.readable.areKept || this.#unprovenEnd.isOver);
+      if (!mayPass || isBelieved) return this.#hooks.onHalted(cause);
+      if (!isFork) this.#unprovenEnd.renew();
       this.#deps.logger.error(
         { err: cause },
         "the state could not be saved for the end that the journal lost",
@@ -319,6 +323,14 @@ export class Follower {
   }
 
   // --- beginning anew -----------------------------------------------------------------------------
+
+  /** A snapshot holds batches that the journal lost before this coordinator read them. */
+  async #overtaken(): Promise<void> {
+    this.#deps.logger.warn(
+      "a snapshot holds more than the journal does, and than was read here: beginning anew",
+    );
+    await this.foldAnew();
+  }
 
   /** What stood where we were is purged, lost or replaced. */
   async #foldAnewOrHalt(cause: unknown): Promise<void> {

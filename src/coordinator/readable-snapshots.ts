@@ -24,6 +24,11 @@ export class ReadableSnapshots {
     this.#logger = logger;
   }
 
+  /** Whether snapshots are made at all. */
+  get areKept(): boolean {
+    return this.#store !== undefined;
+  }
+
   /** Takes note of one that was read in whole. */
   wasRead(snapshot: ReadSnapshot): void {
     this.#read.add(nameOf(snapshot));
@@ -38,6 +43,19 @@ export class ReadableSnapshots {
   /** Whether there is one that leads to where the journal begins. @throws UnreachableError */
   leadsTo(firstSeq: number): Promise<boolean> {
     return this.has(({ seq }) => seq >= firstSeq - 1);
+  }
+
+  /** Whether who starts would begin behind `own`: at the furthest that can be read. None is read that does not reach so
+   *  far. @throws UnreachableError */
+  async beginBehind(own: Pick<ChainPosition, "idx" | "seq">): Promise<boolean> {
+    const store = this.#store;
+    if (store === undefined) return false;
+    for (const each of await readManifests(store, this.#logger)) {
+      const { idx, seq } = each.manifest.position;
+      if (idx < own.idx || (idx === own.idx && seq <= own.seq)) return false;
+      if (await this.#isReadable(each, store)) return true;
+    }
+    return false;
   }
 
   /** Those that can be read, of those that reach where it is asked for, the furthest first. @throws UnreachableError */

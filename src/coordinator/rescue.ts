@@ -12,7 +12,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
-import { InvariantError, type JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
+import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import { unreadableError } from "../journal/journal-errors.ts";
@@ -75,8 +75,8 @@ export class Rescue {
   /** Records were found to be lost while a rescue was under way, which it takes in: what is appended behind what it
    *  saves is looked for before it is over. */
   #hasLostMore = false;
-  /** Called after each commit, for whoever waits for rest. */
-  #onCommitted: () => void = () => undefined;
+  /** Called after the next commit: a round that another has taken the place of may wait for rest, too. */
+  #onceCommitted: (() => void)[] = [];
 
   constructor(deps: RescueDeps, embargo: Embargo, leader: RescuedLeader) {
     this.#deps = deps;
@@ -119,7 +119,7 @@ export class Rescue {
 
   /** To be called after each commit. */
   committed(): void {
-    this.#onCommitted();
+    for (const run of this.#onceCommitted.splice(0)) run();
   }
 
   /** What a restart would read is lost: saves the state once nothing is in flight. */
@@ -181,14 +181,14 @@ export class Rescue {
     const isCurrent = () => !this.#leader.isOver() && round === this.#round;
     let mayPurge = true;
     try {
-      let folded = await this.#save(fold);
+      let folded = await this.#save(fold, isCurrent);
       if (!isCurrent()) return;
       if (reason === "tail-lost") this.#leader.continueBehind(folded.position.seq);
       while (!(await this.#isKeptBehind(folded))) {
         if (!isCurrent()) return;
         this.#begin("unreadable", unreadableError(folded.position.seq + 1));
         this.#hasLostMore = true;
-        folded = await this.#save(() => this.#foldedAtRest());
+        folded = await this.#save(() => this.#foldedAtRest(), isCurrent);
         if (!isCurrent()) return;
         if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
           mayPurge = false; // what it did not help once it will not help again
@@ -208,18 +208,20 @@ export class Rescue {
       this.#leader.resume();
       await this.#trimAudit(folded, reason);
     } catch (cause) {
-      this.#leader.broke(cause);
+      if (cause instanceof JournalDamagedError) this.#leader.forked(cause);
+      else this.#leader.broke(cause);
     }
   }
 
   /** Resolves when the state is durable, however often that fails, with what was saved.
    *  @param fold gives the state at rest, anew for each try: beats went on since the last one
+   *  @param isCurrent whether it is still wanted: nothing is saved any more when it is not
    *  @throws whatever no further try would mend */
-  async #save(fold: () => Promise<Folded>): Promise<Folded> {
+  async #save(fold: () => Promise<Folded>, isCurrent: () => boolean): Promise<Folded> {
     const { snapshots, clock, logger } = this.#deps;
     for (;;) {
       const folded = await fold();
-      if (snapshots === undefined || this.#leader.isOver()) return folded;
+      if (snapshots === undefined || !isCurrent()) return folded;
       try {
         this.#leader.saved(await snapshotNow(folded, { store: snapshots, clock, logger }));
         this.#embargo.saved();
@@ -251,7 +253,7 @@ export class Rescue {
   async #atRest(): Promise<void> {
     while (!this.#leader.isSettled() && !this.#leader.isOver())
       await new Promise<void>((resolve) => {
-        this.#onCommitted = resolve;
+        this.#onceCommitted.push(resolve);
       });
   }
 

@@ -20,7 +20,8 @@ export interface SavedEndDeps {
   readonly readable: Pick<ReadableSnapshots, "reaching">;
 }
 
-/** @throws UnreachableError, JournalDamagedError */
+/** That it is not proves nothing at once: a server that lags knows neither the newest snapshot nor what stands behind
+ *  it. @throws UnreachableError, JournalDamagedError */
 export async function isSavedByAnother(
   own: ChainTail,
   { journal, readable }: SavedEndDeps,

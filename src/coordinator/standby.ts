@@ -57,6 +57,8 @@ export interface StandbyDeps {
   readonly timing: () => Timing;
   /** Folds a record that was just written. */
   readonly take: (record: JournalRecord) => Verdict;
+  /** Whether a snapshot that can be read reaches further than what was read. May reject. */
+  readonly isOvertaken: () => Promise<boolean>;
 }
 
 export interface StandbyHooks {
@@ -70,6 +72,8 @@ export interface StandbyHooks {
   readonly onUnreachable: () => void;
   /** It ends at `lastSeq`, and nobody puts back what is missing. The last call. */
   readonly onEndLost: (lastSeq: number, error: JournalDamagedError) => void;
+  /** A snapshot that can be read reaches further than what was read, and the journal does not. The last call. */
+  readonly onOvertaken: () => void;
   /** It is time to campaign. The last call. */
   readonly onTime: () => void;
   /** The journal cannot be read on, or went on differently. The last call. */
@@ -192,12 +196,17 @@ export class Standby {
     const { idx } = position();
     await askOthers(this.#ending.signal);
     const { seq } = position();
-    const heldSeq = recent.lastSeq;
+    const heldSeq = Math.max(recent.lastSeq, seq);
     try {
       const { lastSeq } = await journal.position();
       if (lastSeq > position().seq) {
         this.#readAnewWhereStuck();
         return "read-on";
+      }
+      if (await this.#isOvertaken()) {
+        this.end();
+        this.#hooks.onOvertaken();
+        return "wait";
       }
       if (lastSeq >= heldSeq) this.#endLostMonotonicMs = undefined;
       else if (!(await this.#heal())) return "wait";
@@ -227,12 +236,28 @@ export class Standby {
     return since !== undefined && now - since <= limits.fullLeaderMsMax;
   }
 
+  /** Whether a snapshot holds what the journal lost before it was read here. Who cannot ask goes on: the journal says
+   *  who leads, and that storage may be away for long. */
+  async #isOvertaken(): Promise<boolean> {
+    const { isOvertaken, logger } = this.#deps;
+    try {
+      return (await isOvertaken()) && !this.isOver;
+    } catch (cause) {
+      logger.warn(
+        { err: cause },
+        "it could not be asked whether a snapshot reaches further than the journal",
+      );
+      return false;
+    }
+  }
+
   /** Whether all that was lost stands in the journal again. @throws JournalDamagedError, UnreachableError */
   async #heal(): Promise<boolean> {
-    const { journal, recent, logger } = this.#deps;
+    const { journal, recent, position, logger } = this.#deps;
     this.#hooks.onShort();
     const isAhead = this.#isAhead();
-    const refilled = await refill(journal, recent, isAhead ? recent.lastSeq : recent.lastLiveSeq);
+    const heldSeq = Math.max(recent.lastSeq, position().seq); // of a snapshot alone nothing can be put back
+    const refilled = await refill(journal, recent, isAhead ? heldSeq : recent.lastLiveSeq);
     switch (refilled.kind) {
       case "whole":
       case "purged": // found by whoever reads on
@@ -243,7 +268,7 @@ export class Standby {
       case "not-held":
         this.#waitForEnd(refilled.lastSeq, {
           isAhead,
-          error: lostTailError(refilled.lastSeq, recent.lastSeq),
+          error: lostTailError(refilled.lastSeq, heldSeq),
         });
         return false;
       case "unfinished":

@@ -1,7 +1,13 @@
 // What is wrong with a journal, its snapshots, or with the way to them, in words. Shared by all of them, so that a
 // reader of the log need not know which of them spoke.
 
-import { JournalDamagedError, MissingRecordsError, UnreachableError, WaggleError } from "../errors.ts";
+import {
+  JournalDamagedError,
+  MissingRecordsError,
+  RewrittenError,
+  UnreachableError,
+  WaggleError,
+} from "../errors.ts";
 
 /** The journal was closed by its own user. */
 export function closedError(): UnreachableError {
@@ -35,8 +41,8 @@ export function holeError(seq: number, lastSeq: number): MissingRecordsError {
 }
 
 /** The journal lost its end and something else was written in its place. */
-export function rewrittenError(seq: number): JournalDamagedError {
-  return new JournalDamagedError(
+export function rewrittenError(seq: number): RewrittenError {
+  return new RewrittenError(
     `record ${seq} is no longer what was read there: the journal lost its end and went on differently; ` +
       "read it again from the start or from a snapshot",
   );

@@ -5,6 +5,7 @@ import { type CatchUpDeps, catchUp } from "../../src/coordinator/catch-up.ts";
 import { MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, taskId, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
+import { rewrittenError } from "../../src/journal/journal-errors.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { pause } from "../../src/pause.ts";
@@ -192,6 +193,19 @@ describe("records that are not found", () => {
     await begin({ snapshots: hiddenSnapshots().snapshots, onSnapshotsLost });
     await clock.advance(limits.catchUpRetryMs);
     expect(times).toBe(2);
+  });
+
+  it("are looked for again where what was read is replaced meanwhile", async () => {
+    const { replay: replayed } = journal;
+    let times = 0;
+    journal.replay = (fromSeq) => {
+      times += 1;
+      if (times < 3) throw rewrittenError(5);
+      return replayed.call(journal, fromSeq);
+    };
+    await begin();
+    await clock.advance(2 * limits.catchUpRetryMs);
+    expectWhole();
   });
 
   it("are a loss at once in a journal that nobody else has", async () => {

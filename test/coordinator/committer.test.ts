@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { Committer, type PendingBatch } from "../../src/coordinator/committer.ts";
+import { Committer, type PendingBatch, type Rivals } from "../../src/coordinator/committer.ts";
 import type { Event } from "../../src/core/event.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, type Term, term } from "../../src/ids.ts";
@@ -57,13 +57,14 @@ class Writer {
   readonly committer: Committer;
   tail: ChainTail;
 
-  constructor(faults: MemoryJournalFaults = {}, store = new MemoryJournalStore()) {
+  constructor(faults: MemoryJournalFaults = {}, store = new MemoryJournalStore(), rivals?: Rivals) {
     this.store = store;
     this.journal = store.open(faults);
     const { position } = replayOf(store);
     this.tail = position;
     const recent = recordsOf(store);
-    const deps = { journal: this.journal, clock: this.clock, position, recent };
+    const more = rivals === undefined ? {} : { rivals };
+    const deps = { journal: this.journal, clock: this.clock, position, recent, ...more };
     this.committer = new Committer(deps, {
       onCommitted: ({ idx }, stored) => {
         this.log.push(`committed ${idx}@${stored?.seq ?? "none"}`);
@@ -452,6 +453,28 @@ describe("a rival", () => {
       expect(await writer.play(limits.appendRetryMs)).toEqual(["deposed"]);
     },
   );
+});
+
+describe("whether another leads by now", () => {
+  it("is asked again where nobody answered, before anything is sent", async () => {
+    let answers = 0;
+    const passes: number[] = [];
+    const rivals = {
+      isDue: true,
+      async pass(lastSeq: number) {
+        passes.push(lastSeq);
+        if (passes.length > answers) throw new UnreachableError("nobody answers");
+        this.isDue = false;
+      },
+    };
+    const writer = new Writer({}, new MemoryJournalStore(), rivals);
+    writer.append();
+    await writer.play(5 * limits.appendRetryMs);
+    expect([writer.store.lastSeq, passes.length]).toEqual([0, 6]);
+    answers = 7;
+    await writer.play(limits.appendRetryMs);
+    expect(writer.log).toEqual(["committed 1@1"]);
+  });
 });
 
 describe("a place that the journal counts and never finds", () => {

@@ -399,6 +399,25 @@ describe("a standby whose journal lost its end", () => {
     },
   );
 
+  it("…and however long nobody answers, while nobody leads", async () => {
+    const hiding = new HidingJournal(store, {});
+    const standby = await swarm.startAnother("c2", hiding);
+    await submit("t1");
+    store.insertRival(Buffer.from("somebody else's"));
+    await clock.settle();
+    store.loseTail(1);
+    hiding.how = "cannot be asked for";
+    await submit("t2");
+    await clock.advance(timeoutMs / 2); // more of the leader's, behind which it finds what was replaced
+    first.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    await clock.advance(3 * limits.lossPatienceRunningMs);
+    hiding.how = undefined;
+    await clock.advance(3 * timeoutMs);
+    expect(roleOf(standby)).toBe("leading");
+    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+  });
+
   it("leaves dead records at its end away where another has read what stood in their place", async () => {
     const second = store.open();
     const behind = await swarm.startAnother("c2", second);

@@ -10,6 +10,7 @@ import { hashOf } from "../../src/journal/batch.ts";
 import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
 import { type AnswerFate, MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { MemorySnapshotStore, MemorySnapshots, type PutFate } from "../../src/journal/memory-snapshots.ts";
+import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -438,6 +439,18 @@ describe("an end that nobody holds any more", () => {
     expect(store.lastSeq).toBeGreaterThan(2);
   });
 
+  it("is saved also where a hole was found before, whose rescue waits for what is in flight", async () => {
+    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    loseRecord(2);
+    store.loseTail(store.lastSeq - 4);
+    await clock.advance(limits.journalLookMs);
+    const answer = submit("t4");
+    await clock.advance(2 * limits.readBackPatienceMs);
+    expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await tasksAfterRestart()).toBe(4);
+  });
+
   it("is nobody's answer where another coordinator went on from there meanwhile", async () => {
     await loseMoreThanIsHeld();
     const gate = aGate();
@@ -447,7 +460,9 @@ describe("an end that nobody holds any more", () => {
     // It knows nothing of what was lost: a term of its own, on what is left.
     store.insertRival(Buffer.from(rivalsTerm()));
     gate.open();
-    await clock.settle();
+    await clock.advance(limits.readBackPatienceMs - limits.appendRetryMs);
+    expect(roleOf(swarm.coordinator)).toBe("leading"); // who saved it may not be known yet
+    await clock.advance(2 * limits.appendRetryMs);
     expect(await swarm.coordinator.closed).toMatchObject({
       code: "WAGGLE_JOURNAL_DAMAGED",
       message: expect.stringMatching(/another coordinator went on/),
@@ -491,6 +506,39 @@ describe("an end that no leader holds any more", () => {
     expect(await queued()).toBe(5);
   });
 
+  it("is not left by a standby that had not read it, and would lead without it", async () => {
+    const own = store.open();
+    const standby = await swarm.startAnother("c2", own);
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.settle();
+    own.setCutOff(true);
+    const { lastSeq } = store;
+    await submit("t3");
+    loseRecord(2);
+    await looked();
+    expect(snapshots.places("manifest")).toHaveLength(1);
+    loseLeaderAndEnd(lastSeq);
+    own.setCutOff(false);
+    await untilLed();
+    await clock.advance(2 * limits.readBackPatienceMs);
+    expect(roleOf(standby)).toBe("leading");
+    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
+  });
+
+  it("is noticed by a standby that has read nothing behind its snapshot", async () => {
+    for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
+    loseRecord(3);
+    await looked();
+    const [place = 0] = snapshots.places("manifest");
+    const { position } = decodeManifest(snapshots.at(place)?.bytes ?? none);
+    loseLeaderAndEnd(position.seq);
+    const standby = await swarm.startAnother("c2");
+    store.loseTail(2);
+    await untilLed();
+    await clock.advance(timeoutMs);
+    expect([roleOf(standby), await queued()]).toEqual(["leading", 4]);
+  });
+
   it("is waited for where a standby says that it holds it", async () => {
     const standby = await swarm.startAnother("c2");
     await loseWhatTheSnapshotHolds();
@@ -526,6 +574,8 @@ describe("an end that no leader holds any more", () => {
 
   async function expectHalted(standby: Coordinator): Promise<void> {
     await untilLed();
+    expect(roleOf(standby)).toBe("standing-by"); // who saved it may not be known yet
+    await clock.advance(limits.lossPatienceRunningMs);
     expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
     expect(snapshots.places("manifest")).toEqual([]);
   }
@@ -598,6 +648,21 @@ describe("an end that no leader holds any more", () => {
     await clock.advance(limits.lossPatienceRunningMs - timeoutMs);
     expect(roleOf(standby)).toBe("standing-by");
     hiding.isHiding = false;
+    await expectGoneOn(standby);
+  });
+
+  it("is gone on without by a candidate that has folded it, whose election the journal did not take before", async () => {
+    let isAway = false;
+    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    const standby = await swarm.startAnother("c2", own);
+    for (const id of ["t1", "t2"]) await submit(id);
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    isAway = true;
+    loseLeaderAndEnd(store.lastSeq);
+    await clock.advance(2 * timeoutMs); // a candidate by now
+    store.loseTail(store.lastSeq - 2);
+    isAway = false;
+    await untilLed();
     await expectGoneOn(standby);
   });
 
@@ -691,6 +756,21 @@ describe("an end that no leader holds any more", () => {
     expect(roleOf(standby)).toBe("leading");
     first.setCutOff(false);
     swarm.hub.heal(connection);
+    await clock.advance(4 * timeoutMs);
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
+    expect([swarm.coordinator.settledState?.taskById.size, await queued()]).toEqual([5, 5]);
+  });
+
+  it("…also where the server does not know at first what was saved", async () => {
+    const standby = await loseWhatOnlyTheLeaderHolds();
+    const connection = swarm.transportById.get("c1") ?? expect.fail("c1 has a connection");
+    swarm.hub.cut(connection);
+    await untilLed();
+    const manifests = vi.spyOn(MemorySnapshotStore.prototype, "manifests").mockResolvedValue([]);
+    first.setCutOff(false);
+    swarm.hub.heal(connection);
+    await clock.advance(limits.readBackPatienceMs / 2);
+    manifests.mockRestore();
     await clock.advance(4 * timeoutMs);
     expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
     expect([swarm.coordinator.settledState?.taskById.size, await queued()]).toEqual([5, 5]);

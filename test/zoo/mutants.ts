@@ -93,9 +93,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/committer.ts",
     edits: [
       {
-        find: "    const refilled = await refill(this.#journal, this.#recent);\n",
+        find: "    const refilled = await refill(this.#journal, this.#recent, Math.max(this.#recent.lastSeq, this.#lastSeq));\n",
         replace:
-          "    this.#lastSeq = (await this.#journal.position()).lastSeq;\n    if (this.#lastSeq >= 0) return true;\n    const refilled = await refill(this.#journal, this.#recent);\n",
+          "    this.#lastSeq = (await this.#journal.position()).lastSeq;\n    if (this.#lastSeq >= 0) return true;\n    const refilled = await refill(this.#journal, this.#recent, Math.max(this.#recent.lastSeq, this.#lastSeq));\n",
       },
     ],
   },
