@@ -12,7 +12,7 @@ import { Endurance } from "../endurance.ts";
 import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
-import type { Folded } from "../journal/replay.ts";
+import type { ChainPosition, Folded } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
@@ -58,7 +58,8 @@ export async function isOvertaken({
   folded,
 }: Pick<BeginAnewDeps, "readable" | "folded">): Promise<boolean> {
   const own = folded().position;
-  return await readable.has(({ idx, seq }) => idx > own.idx || (idx === own.idx && seq > own.seq));
+  const isBehind = ({ idx, seq }: ChainPosition) => idx > own.idx || (idx === own.idx && seq > own.seq);
+  return await readable.has((position) => position.term >= own.term && isBehind(position));
 }
 
 async function lookAgain(deps: BeginAnewDeps): Promise<Look> {

@@ -104,7 +104,7 @@ export class Commits {
       saved: hooks.onSaved,
       resume: hooks.resume,
       trimAudit: hooks.trimAudit,
-      forked: (error) => void this.#forked(error),
+      forked: (error) => this.#forked(error),
       broke: hooks.onBroken,
     });
     this.#committer = this.#startCommitter();
@@ -255,10 +255,12 @@ export class Commits {
   }
 
   /** Another batch stands where one of ours was acknowledged. Where nobody answers, the next look finds it again. */
-  async #forked(error: JournalDamagedError): Promise<void> {
+  async #forked(error: JournalDamagedError): Promise<boolean> {
     const isSaved = await this.#committer.isSaved();
     if (isSaved === true) this.#hooks.onDeposed();
     if (isSaved === false) this.#hooks.onBroken(error);
+    if (isSaved === undefined) this.#embargo.doubt();
+    return isSaved !== undefined;
   }
 
   /** Whatever throws in here is a bug. */

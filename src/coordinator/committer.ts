@@ -339,12 +339,12 @@ export class Committer {
   /** The journal was not what it was held to be, or did not answer: whether that is the end of the term. */
   async #endsWith(cause: unknown, oldest: Entry): Promise<boolean> {
     if (cause instanceof JournalDamagedError && (await this.#goBackToTail(oldest)) === false) {
-      const isSaved = await this.isSaved();
-      if (isSaved !== undefined) {
-        if (isSaved) this.#depose();
-        else this.#halt(cause);
-        return true;
-      }
+      let isSaved = await this.isSaved();
+      for (; isSaved === undefined && !this.#isOver; isSaved = await this.isSaved())
+        await this.#pause(limits.appendRetryMs); // nothing is sent behind another line
+      if (isSaved === true) this.#depose();
+      else if (!this.#isOver) this.#halt(cause);
+      return true;
     }
     await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
     return false;

@@ -330,9 +330,8 @@ export class Compactor {
 
   #sawFound(found: FoundSnapshots): void {
     this.#found = found;
-    if (found.read === undefined) return;
-    this.#synced.stands(found.read);
-    this.#deps.readable.wasRead(found.read);
+    this.#deps.readable.found(found);
+    if (found.read !== undefined) this.#synced.stands(found.read);
   }
 
   #couldNotCheck(cause: unknown): void {

@@ -190,7 +190,7 @@ export class Follower {
   /** Snapshots were looked for. */
   sawSnapshots(found: FoundSnapshots): void {
     this.#foundSnapshots = found;
-    if (found.read !== undefined) this.#deps.readable.wasRead(found.read);
+    this.#deps.readable.found(found);
   }
 
   /** Remembers it, should this coordinator come to lead. */

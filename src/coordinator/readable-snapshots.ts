@@ -7,7 +7,7 @@
 import type { ChainPosition } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
-import { faultIn, type ReadSnapshot } from "../journal/snapshot/restore.ts";
+import { type FoundSnapshots, faultIn } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 
 type Name = Pick<PlacedManifest, "place" | "hash">;
@@ -29,9 +29,11 @@ export class ReadableSnapshots {
     return this.#store !== undefined;
   }
 
-  /** Takes note of one that was read in whole. */
-  wasRead(snapshot: ReadSnapshot): void {
-    this.#read.add(nameOf(snapshot));
+  /** Takes note of which was read in whole, and which cannot be read any more. */
+  found({ read, unreadable }: FoundSnapshots): void {
+    for (const { place } of unreadable)
+      for (const name of this.#read) if (name.startsWith(`${place} `)) this.#read.delete(name);
+    if (read !== undefined) this.#read.add(nameOf(read));
   }
 
   /** Whether there is one that can be read, of those that reach where it is asked for. @throws UnreachableError */
@@ -46,12 +48,13 @@ export class ReadableSnapshots {
   }
 
   /** Whether who starts would begin behind `own`: at the furthest that can be read. None is read that does not reach so
-   *  far. @throws UnreachableError */
-  async beginBehind(own: Pick<ChainPosition, "idx" | "seq">): Promise<boolean> {
+   *  far; one of an earlier term that does is of a line that nobody went on with. @throws UnreachableError */
+  async beginBehind(own: Pick<ChainPosition, "idx" | "seq" | "term">): Promise<boolean> {
     const store = this.#store;
     if (store === undefined) return false;
     for (const each of await readManifests(store, this.#logger)) {
-      const { idx, seq } = each.manifest.position;
+      const { idx, seq, term } = each.manifest.position;
+      if (term < own.term) continue;
       if (idx < own.idx || (idx === own.idx && seq <= own.seq)) return false;
       if (await this.#isReadable(each, store)) return true;
     }

@@ -59,8 +59,9 @@ export interface RescuedLeader {
   readonly resume: () => void;
   /** Puts on record from which batch on the journal is whole. */
   readonly trimAudit: (firstIdx: BatchIndex, reason: TrimReason) => void;
-  /** Another batch stands where one of its own was acknowledged. */
-  readonly forked: (error: JournalDamagedError) => void;
+  /** Another batch stands where one of its own was acknowledged. Resolves with whether that was the end of the term: it
+   *  is to be told again where it was not. */
+  readonly forked: (error: JournalDamagedError) => Promise<boolean>;
   /** The term cannot go on. */
   readonly broke: (cause: unknown) => void;
 }
@@ -86,7 +87,7 @@ export class Rescue {
       onDoubt: () => this.#embargo.doubt(),
       onFound: () => this.#dispel(),
       onUnreadable: (error: JournalDamagedError) => this.#sawUnreadable(error),
-      onDamaged: (error: JournalDamagedError) => this.#leader.forked(error),
+      onDamaged: (error: JournalDamagedError) => void this.#leader.forked(error),
     };
     this.#readBack = new ReadBack({ ...deps, committedSeq: leader.committedSeq }, hooks);
   }
@@ -208,8 +209,9 @@ export class Rescue {
       this.#leader.resume();
       await this.#trimAudit(folded, reason);
     } catch (cause) {
-      if (cause instanceof JournalDamagedError) this.#leader.forked(cause);
-      else this.#leader.broke(cause);
+      if (!(cause instanceof JournalDamagedError)) return this.#leader.broke(cause);
+      while (isCurrent() && !(await this.#leader.forked(cause)))
+        await pause(this.#deps.clock, limits.journalLookMs);
     }
   }
 
@@ -223,7 +225,9 @@ export class Rescue {
       const folded = await fold();
       if (snapshots === undefined || !isCurrent()) return folded;
       try {
-        this.#leader.saved(await snapshotNow(folded, { store: snapshots, clock, logger }));
+        const manifest = await snapshotNow(folded, { store: snapshots, clock, logger });
+        if (!isCurrent()) return folded;
+        this.#leader.saved(manifest);
         this.#embargo.saved();
         return folded;
       } catch (cause) {

@@ -34,6 +34,7 @@ import type { RecentRecords } from "../journal/recent-records.ts";
 import { refill, requireSameLine } from "../journal/refill.ts";
 import type { ChainPosition, Verdict } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
 import type { Announcements } from "./announcements.ts";
 import { isFull } from "./journal-room.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
@@ -195,6 +196,8 @@ export class Standby {
     const { journal, recent, askOthers, position, logger } = this.#deps;
     const { idx } = position();
     await askOthers(this.#ending.signal);
+    const isOvertaken = await this.#isOvertaken();
+    if (this.isOver) return "wait";
     const { seq } = position();
     const heldSeq = Math.max(recent.lastSeq, seq);
     try {
@@ -203,7 +206,7 @@ export class Standby {
         this.#readAnewWhereStuck();
         return "read-on";
       }
-      if (await this.#isOvertaken()) {
+      if (isOvertaken) {
         this.end();
         this.#hooks.onOvertaken();
         return "wait";
@@ -236,19 +239,22 @@ export class Standby {
     return since !== undefined && now - since <= limits.fullLeaderMsMax;
   }
 
-  /** Whether a snapshot holds what the journal lost before it was read here. Who cannot ask goes on: the journal says
-   *  who leads, and that storage may be away for long. */
+  /** Whether a snapshot holds what the journal may have lost before it was read here. Who is not answered within T goes
+   *  on: the journal says who leads, and that storage may be away for long. */
   async #isOvertaken(): Promise<boolean> {
-    const { isOvertaken, logger } = this.#deps;
-    try {
-      return (await isOvertaken()) && !this.isOver;
-    } catch (cause) {
+    const { isOvertaken, clock, timing, logger } = this.#deps;
+    const patience = new AbortController();
+    const asked = isOvertaken().catch((cause: unknown) => {
       logger.warn(
         { err: cause },
         "it could not be asked whether a snapshot reaches further than the journal",
       );
       return false;
-    }
+    });
+    const tooLong = pause(clock, timing().timeoutMs, patience.signal).then(() => false);
+    const answer = await Promise.race([asked, tooLong]);
+    patience.abort();
+    return answer;
   }
 
   /** Whether all that was lost stands in the journal again. @throws JournalDamagedError, UnreachableError */

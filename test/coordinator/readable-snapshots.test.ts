@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { isOvertaken } from "../../src/coordinator/begin-anew.ts";
 import { ReadableSnapshots } from "../../src/coordinator/readable-snapshots.ts";
-import { taskId } from "../../src/ids.ts";
+import { taskId, term } from "../../src/ids.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { StoredHistory } from "../support/stored-history.ts";
 import { silentLogger } from "../support/swarm.ts";
@@ -27,7 +27,7 @@ async function aStore() {
   const spoilNewest = () => {
     for (const [place] of newest.chunks) stored.snapshots.damage(place);
   };
-  return { stored, store, asked, spoilNewest, readable: new ReadableSnapshots(store, silentLogger) };
+  return { stored, store, asked, newest, spoilNewest, readable: new ReadableSnapshots(store, silentLogger) };
 }
 
 const behind = (seq: number) => (position: { readonly seq: number }) => position.seq > seq;
@@ -40,9 +40,24 @@ it("is asked for once, and of one that was read nothing", async () => {
   expect(asked.chunks).toBe(1);
   const { found } = await stored.make();
   const other = new ReadableSnapshots(store, silentLogger);
-  other.wasRead(found.read ?? expect.fail("the newest was read"));
+  other.found(found);
   expect(await other.has(behind(6))).toBe(true);
   expect(asked.chunks).toBe(1);
+});
+
+it("who starts would begin at the furthest that can be read, and of this term or a later one", async () => {
+  const { readable, asked, stored, newest, spoilNewest } = await aStore();
+  const own = newest.position;
+  expect(await readable.beginBehind(own)).toBe(false);
+  expect(await readable.beginBehind({ ...own, seq: own.seq - 1 })).toBe(true);
+  expect(await readable.beginBehind({ ...own, seq: own.seq - 1, term: term(own.term + 1) })).toBe(false);
+  const { chunks } = asked;
+  spoilNewest();
+  expect(await readable.beginBehind({ ...own, seq: own.seq - 1 })).toBe(true); // it was read before
+  const place = stored.snapshots.places("manifest").at(-1) ?? expect.fail("there are two");
+  readable.found({ read: undefined, unreadable: [{ place, why: "it rotted" }] });
+  expect(await readable.beginBehind({ ...own, seq: own.seq - 1 })).toBe(false);
+  expect(asked.chunks).toBeGreaterThan(chunks);
 });
 
 it("one that is damaged does not count, and one that reaches less does", async () => {

@@ -525,6 +525,23 @@ describe("an end that no leader holds any more", () => {
     expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2", "t3"]);
   });
 
+  it.each(["does not answer", "cannot be reached"])(
+    "keeps nobody from leading where the snapshots' storage %s",
+    async (how) => {
+      const standby = await swarm.startAnother("c2");
+      for (const id of ["t1", "t2"]) await submit(id);
+      loseLeaderAndEnd(store.lastSeq);
+      const never = new Promise<never>((_, reject) => {
+        if (how === "cannot be reached") reject(new UnreachableError("it is away"));
+      });
+      never.catch(() => undefined);
+      const manifests = vi.spyOn(MemorySnapshotStore.prototype, "manifests").mockReturnValue(never);
+      await clock.advance(2 * timeoutMs + timeoutMs / 2);
+      manifests.mockRestore();
+      expect(roleOf(standby)).toBe("leading");
+    },
+  );
+
   it("is noticed by a standby that has read nothing behind its snapshot", async () => {
     for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
     loseRecord(3);
