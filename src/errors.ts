@@ -163,6 +163,11 @@ export class InvariantError extends WaggleError {
   }
 }
 
+/** Whether a further try may mend what was thrown: not what nobody expected, nor a bug that was met. */
+export function mayPass(thrown: unknown): thrown is WaggleError {
+  return thrown instanceof WaggleError && !(thrown instanceof InvariantError);
+}
+
 /** What is said of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

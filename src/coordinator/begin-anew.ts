@@ -12,10 +12,10 @@ import { Endurance } from "../endurance.ts";
 import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
-import type { ChainPosition, Folded } from "../journal/replay.ts";
+import type { Folded } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
-import type { ReadableSnapshots } from "./readable-snapshots.ts";
+import { type ReadableSnapshots, reachesBehind } from "./readable-snapshots.ts";
 import { isSavedByAnother } from "./saved-end.ts";
 
 export interface BeginAnewDeps {
@@ -58,8 +58,7 @@ export async function isOvertaken({
   folded,
 }: Pick<BeginAnewDeps, "readable" | "folded">): Promise<boolean> {
   const own = folded().position;
-  const isBehind = ({ idx, seq }: ChainPosition) => idx > own.idx || (idx === own.idx && seq > own.seq);
-  return await readable.has((position) => position.term >= own.term && isBehind(position));
+  return await readable.has((position) => reachesBehind(position, own));
 }
 
 async function lookAgain(deps: BeginAnewDeps): Promise<Look> {

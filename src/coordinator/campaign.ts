@@ -77,6 +77,10 @@ export class Campaign {
     const started = { type: "TermStarted", term, leader: id, campaign, timeoutMs } as const;
     const bytes = encodeBatch({ journal, term, idx, prev: position.hash, at }, [JSON.stringify(started)]);
     const dead: JournalRecord[] = [];
+    const giveUp = () => {
+      this.#committer.stop();
+      hooks.onLost();
+    };
     const rivals = new CandidateCheck({ ...deps, held: position, isOver: () => this.#committer.isOver });
     this.#committer = new Committer(
       { ...deps, rivals },
@@ -90,17 +94,10 @@ export class Campaign {
         },
         onDead: (record) => dead.push(record), // whoever folds them tells of them
         onRefilled: (records) => tellRefilled(logger, records),
-        onTailLost: () => {
-          // A standby waits for who holds it, and goes on behind what is left where nobody does.
-          this.#committer.stop();
-          hooks.onLost();
-        },
+        // A standby waits for who holds it, and goes on behind what is left where nobody does.
+        onTailLost: giveUp,
         onTailKeptOut: (cause) => tellKeptOut(logger, cause),
-        onPlaceLost: () => {
-          // Others may have read it: a term that nobody leads.
-          this.#committer.stop();
-          hooks.onLost();
-        },
+        onPlaceLost: giveUp, // others may have read it: a term that nobody leads
         onDeposed: hooks.onLost,
         onHalted: hooks.onHalted,
         onFull: (full) => {

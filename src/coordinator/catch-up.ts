@@ -17,13 +17,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
-import {
-  InvariantError,
-  MissingRecordsError,
-  RewrittenError,
-  UnreachableError,
-  WaggleError,
-} from "../errors.ts";
+import { MissingRecordsError, mayPass, RewrittenError, UnreachableError } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { strayError } from "../journal/journal-errors.ts";
 import type { ChainPosition } from "../journal/replay.ts";
@@ -67,8 +61,7 @@ export interface CatchUpDeps {
 }
 
 /** What may be over when it is looked for again. */
-const obstacles = [UnreachableError, MissingRecordsError, RewrittenError] as const;
-type Obstacle = InstanceType<(typeof obstacles)[number]>;
+type Obstacle = UnreachableError | MissingRecordsError | RewrittenError;
 
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
@@ -100,8 +93,7 @@ async function mayLookAgain(lost: EndLostError, { goOnBehind, isPatient }: Catch
   try {
     return await goOnBehind(lost);
   } catch (cause) {
-    const mayPass = cause instanceof WaggleError && !(cause instanceof InvariantError) && cause !== lost;
-    if (!mayPass || !isPatient) throw cause;
+    if (!mayPass(cause) || cause === lost || !isPatient) throw cause;
     return true;
   }
 }
@@ -116,8 +108,8 @@ async function read(deps: CatchUpDeps): Promise<Obstacle | undefined> {
     const { strayedAtSeq } = restored.replay;
     return strayedAtSeq === undefined ? undefined : strayError(strayedAtSeq);
   } catch (cause) {
-    const mayPass = obstacles.some((each) => cause instanceof each);
-    if (mayPass) return cause as Obstacle;
+    if (cause instanceof UnreachableError || cause instanceof MissingRecordsError) return cause;
+    if (cause instanceof RewrittenError) return cause;
     throw cause;
   }
 }

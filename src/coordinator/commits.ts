@@ -17,7 +17,7 @@ import { InvariantError, type JournalDamagedError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import type { ChainTail, DeadReason, Folded, Replay } from "../journal/replay.ts";
+import type { DeadReason, Folded, Replay } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { Announcements } from "./announcements.ts";
@@ -30,7 +30,7 @@ import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { type LossReason, Rescue } from "./rescue.ts";
 import { RivalCheck } from "./rival-check.ts";
-import { isSavedByAnother } from "./saved-end.ts";
+import { savedCheck } from "./saved-end.ts";
 import type { Timing } from "./timing.ts";
 import { Trust } from "./trust.ts";
 
@@ -215,9 +215,7 @@ export class Commits {
         provenMonotonicMs: () => this.#trust.provenMonotonicMs,
         isOver: this.#hooks.isOver,
       }),
-      isSaved: this.#deps.readable.areKept
-        ? (tail: ChainTail) => isSavedByAnother(tail, this.#deps)
-        : undefined,
+      isSaved: savedCheck(this.#deps),
     };
     return new Committer(deps, {
       onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
@@ -254,7 +252,8 @@ export class Commits {
     this.#deps.deadLog.tell(record, reason);
   }
 
-  /** Another batch stands where one of ours was acknowledged. Where nobody answers, the next look finds it again. */
+  /** Another batch stands where one of ours was acknowledged. Resolves with whether that was the end of the term; until
+   *  it is known whether another saved ours, the next look finds it again. */
   async #forked(error: JournalDamagedError): Promise<boolean> {
     const isSaved = await this.#committer.isSaved();
     if (isSaved === true) this.#hooks.onDeposed();

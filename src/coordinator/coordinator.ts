@@ -37,7 +37,7 @@ import { Leader, type LeaderEnd } from "./leader.ts";
 import { requireItsJournal } from "./lost-journal.ts";
 import { Queries } from "./queries.ts";
 import { ReadableSnapshots } from "./readable-snapshots.ts";
-import { isSavedByAnother } from "./saved-end.ts";
+import { savedCheck } from "./saved-end.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
@@ -255,9 +255,7 @@ class RunningCoordinator implements Coordinator {
         lastAt: replay.state.at,
         recent,
         followed: time,
-        isSaved: this.#readable.areKept
-          ? (tail) => isSavedByAnother(tail, { journal: this.#options.journal, readable: this.#readable })
-          : undefined,
+        isSaved: savedCheck({ journal: this.#options.journal, readable: this.#readable }),
       },
       {
         onWon: (victory) => this.#guarded(() => this.#lead(victory)),

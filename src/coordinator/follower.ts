@@ -13,7 +13,7 @@ import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
 import { Endurance } from "../endurance.ts";
-import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
+import { type JournalDamagedError, mayPass } from "../errors.ts";
 import type { BatchIndex } from "../ids.ts";
 import { hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
@@ -294,10 +294,9 @@ export class Follower {
       if (isSaved || (await this.#goOnBehind(this.#replay, lastSeq, lost))) return await this.foldAnew();
       if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
     } catch (cause) {
-      const mayPass = cause instanceof WaggleError && !(cause instanceof InvariantError);
       const isFork = cause === lost; // unless another saved it, of which a server that lags may not know yet
       const isBelieved = isFork && (!this.#deps.readable.areKept || this.#unprovenEnd.isOver);
-      if (!mayPass || isBelieved) return this.#hooks.onHalted(cause);
+      if (!mayPass(cause) || isBelieved) return this.#hooks.onHalted(cause);
       if (!isFork) this.#unprovenEnd.renew();
       this.#deps.logger.error(
         { err: cause },

@@ -11,6 +11,13 @@ import { type FoundSnapshots, faultIn } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 
 type Name = Pick<PlacedManifest, "place" | "hash">;
+type Reach = Pick<ChainPosition, "term" | "idx" | "seq">;
+
+/** Whether a snapshot reaches further than what was read. One of an earlier term that does is of a line that nobody
+ *  went on with. */
+export function reachesBehind({ term, idx, seq }: Reach, own: Reach): boolean {
+  return term >= own.term && (idx > own.idx || (idx === own.idx && seq > own.seq));
+}
 
 export class ReadableSnapshots {
   readonly #store: SnapshotStore | undefined;
@@ -48,14 +55,14 @@ export class ReadableSnapshots {
   }
 
   /** Whether who starts would begin behind `own`: at the furthest that can be read. None is read that does not reach so
-   *  far; one of an earlier term that does is of a line that nobody went on with. @throws UnreachableError */
-  async beginBehind(own: Pick<ChainPosition, "idx" | "seq" | "term">): Promise<boolean> {
+   *  far. @throws UnreachableError */
+  async beginBehind(own: Reach): Promise<boolean> {
     const store = this.#store;
     if (store === undefined) return false;
     for (const each of await readManifests(store, this.#logger)) {
-      const { idx, seq, term } = each.manifest.position;
-      if (term < own.term) continue;
-      if (idx < own.idx || (idx === own.idx && seq <= own.seq)) return false;
+      const { position } = each.manifest;
+      if (position.term < own.term) continue;
+      if (!reachesBehind(position, own)) return false;
       if (await this.#isReadable(each, store)) return true;
     }
     return false;

@@ -12,7 +12,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { TrimReason } from "../core/event.ts";
-import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../errors.ts";
+import { JournalDamagedError, mayPass, UnreachableError } from "../errors.ts";
 import { type BatchIndex, batchIndex } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import { unreadableError } from "../journal/journal-errors.ts";
@@ -231,7 +231,7 @@ export class Rescue {
         this.#embargo.saved();
         return folded;
       } catch (cause) {
-        if (!(cause instanceof WaggleError) || cause instanceof InvariantError) throw cause;
+        if (!mayPass(cause)) throw cause;
         logger.error(
           { err: cause },
           "the state could not be saved: it is tried again, and nothing is answered",

@@ -20,6 +20,13 @@ export interface SavedEndDeps {
   readonly readable: Pick<ReadableSnapshots, "reaching">;
 }
 
+/** What a committer asks; undefined where no snapshots are made, so that nobody can have saved anything. */
+export function savedCheck(
+  deps: SavedEndDeps & { readonly readable: Pick<ReadableSnapshots, "areKept"> },
+): ((tail: ChainTail) => Promise<boolean>) | undefined {
+  return deps.readable.areKept ? (tail) => isSavedByAnother(tail, deps) : undefined;
+}
+
 /** That it is not proves nothing at once: a server that lags knows neither the newest snapshot nor what stands behind
  *  it. @throws UnreachableError, JournalDamagedError */
 export async function isSavedByAnother(

@@ -97,6 +97,14 @@ function expectWhole(): void {
   expect(replay.position).toEqual(stored.whole.position);
 }
 
+/** By who runs, or has heard who could save it. */
+async function expectLostAfterLonger(): Promise<void> {
+  await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
+  expect(outcome).toBe("reading");
+  await clock.advance(2 * limits.catchUpRetryMs);
+  expect(outcome).toBeInstanceOf(MissingRecordsError);
+}
+
 describe("records that are not found", () => {
   it("are looked for again: the snapshot that stands for them may not be known yet", async () => {
     await stored.snapshot(9);
@@ -142,10 +150,7 @@ describe("records that are not found", () => {
   it("are waited for longer by who runs already", async () => {
     stored.journal.loseMiddle(5, 2);
     await begin({ isPatient: true });
-    await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
-    expect(outcome).toBe("reading");
-    await clock.advance(2 * limits.catchUpRetryMs);
-    expect(outcome).toBeInstanceOf(MissingRecordsError);
+    await expectLostAfterLonger();
   });
 
   it("are waited for while another leads, who saves what it holds", async () => {
@@ -165,10 +170,7 @@ describe("records that are not found", () => {
     let isLed = true;
     await begin({ isLed: () => isLed });
     isLed = false;
-    await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
-    expect(outcome).toBe("reading");
-    await clock.advance(2 * limits.catchUpRetryMs);
-    expect(outcome).toBeInstanceOf(MissingRecordsError);
+    await expectLostAfterLonger();
   });
 
   it("are waited for while another says that it holds more, and for longer once nobody does", async () => {
@@ -177,10 +179,7 @@ describe("records that are not found", () => {
     await begin({ isMoreHeld: () => isMoreHeld });
     await clock.advance(2 * limits.lossPatienceRunningMs);
     isMoreHeld = false;
-    await clock.advance(limits.lossPatienceRunningMs - limits.catchUpRetryMs);
-    expect(outcome).toBe("reading");
-    await clock.advance(2 * limits.catchUpRetryMs);
-    expect(outcome).toBeInstanceOf(MissingRecordsError);
+    await expectLostAfterLonger();
   });
 
   it("are said to be missed where they are the snapshots of what was purged", async () => {

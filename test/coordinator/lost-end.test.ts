@@ -380,17 +380,23 @@ describe("a standby whose journal lost its end", () => {
     expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
   });
 
+  /** A standby that read a dead record in whose place `t2` stands, and of which nothing before it is found. */
+  async function replacedBehind(how: string): Promise<{ standby: Coordinator; hiding: HidingJournal }> {
+    const hiding = new HidingJournal(store, {});
+    const standby = await swarm.startAnother("c2", hiding);
+    await submit("t1");
+    store.insertRival(Buffer.from("somebody else's"));
+    await clock.settle();
+    store.loseTail(1);
+    hiding.how = how;
+    await submit("t2");
+    return { standby, hiding };
+  }
+
   it.each(["is not found", "cannot be asked for"])(
     "…and waits meanwhile where its last batch %s: that proves nothing",
     async (how) => {
-      const hiding = new HidingJournal(store, {});
-      const standby = await swarm.startAnother("c2", hiding);
-      await submit("t1");
-      store.insertRival(Buffer.from("somebody else's"));
-      await clock.settle();
-      store.loseTail(1);
-      hiding.how = how;
-      await submit("t2");
+      const { standby, hiding } = await replacedBehind(how);
       await clock.advance(timeoutMs);
       hiding.how = undefined;
       await clock.advance(timeoutMs);
@@ -400,14 +406,7 @@ describe("a standby whose journal lost its end", () => {
   );
 
   it("…and however long nobody answers, while nobody leads", async () => {
-    const hiding = new HidingJournal(store, {});
-    const standby = await swarm.startAnother("c2", hiding);
-    await submit("t1");
-    store.insertRival(Buffer.from("somebody else's"));
-    await clock.settle();
-    store.loseTail(1);
-    hiding.how = "cannot be asked for";
-    await submit("t2");
+    const { standby, hiding } = await replacedBehind("cannot be asked for");
     await clock.advance(timeoutMs / 2); // more of the leader's, behind which it finds what was replaced
     first.setCutOff(true);
     swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));

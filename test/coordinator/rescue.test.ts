@@ -639,13 +639,19 @@ describe("an end that no leader holds any more", () => {
     await expectHalted(await leftToAStandby(store.open(), { rival }));
   });
 
+  /** …and of what stands before it nothing is found. */
+  async function leftUnfound(): Promise<{ standby: Coordinator; hiding: HidingJournal }> {
+    const hiding = new HidingJournal(store, {});
+    const standby = await leftToAStandby(hiding);
+    hiding.isHiding = true;
+    return { standby, hiding };
+  }
+
   it.each([
     ["is not found", 0],
     ["cannot be asked for", Number.POSITIVE_INFINITY],
   ])("is kept by a standby that has folded it while what stands before it %s", async (_, silences) => {
-    const hiding = new HidingJournal(store, {});
-    const standby = await leftToAStandby(hiding);
-    hiding.isHiding = true;
+    const { standby, hiding } = await leftUnfound();
     hiding.silences = silences;
     await untilLed();
     await untilLed();
@@ -655,9 +661,7 @@ describe("an end that no leader holds any more", () => {
   });
 
   it("is kept by a standby that has folded it, however long the server was away since it was not found", async () => {
-    const hiding = new HidingJournal(store, {});
-    const standby = await leftToAStandby(hiding);
-    hiding.isHiding = true;
+    const { standby, hiding } = await leftUnfound();
     await clock.advance(limits.lossPatienceRunningMs);
     hiding.setCutOff(true);
     await clock.advance(limits.lossPatienceRunningMs);
@@ -684,9 +688,7 @@ describe("an end that no leader holds any more", () => {
   });
 
   it("is given up by a standby where what stands before it is not found for a minute", async () => {
-    const hiding = new HidingJournal(store, {});
-    const standby = await leftToAStandby(hiding);
-    hiding.isHiding = true;
+    const { standby } = await leftUnfound();
     await clock.advance(limits.lossPatienceRunningMs);
     expect(roleOf(standby)).toBe("standing-by");
     await clock.advance(2 * timeoutMs * (limits.announcementTimeouts + 1));
