@@ -13,6 +13,8 @@ import type { ClientCharacter, Deed } from "./workload.ts";
 
 /** Longest that it waits for slots, ms. */
 const ACQUIRE_MS = 15_000;
+/** What changes nothing that an operator would have to put right. */
+const HARMLESS: readonly Deed["does"][] = ["submit", "cancel", "query", "await", "acquire"];
 
 export class ClientParty {
   readonly id: string;
@@ -39,6 +41,14 @@ export class ClientParty {
     return [...this.#open].flatMap((deed) =>
       deed.does === "submit" ? deed.tasks.map(({ id = "" }) => id) : [],
     );
+  }
+
+  /** Whether what an operator has to put right may still come from it: it asks for that, or will once it runs, or
+   *  copies of what it sent are on their way. */
+  get isMeddling(): boolean {
+    const { engine } = this.#habitat;
+    const isAsking = [...this.#open].some(({ does }) => !HARMLESS.includes(does));
+    return isAsking || this.#habitat.linkOf(this.id).lastArrivalMs > engine.nowMs;
   }
 
   get life(): Life | undefined {

@@ -1,5 +1,6 @@
 // Who puts things right at the end of a seed: takes back every limit, pause and drain, so that whatever waits can be
-// done. Asks until it is answered, and again now and then: clients may still carry out what they began.
+// done. Asks until it is answered, and again now and then: clients may still carry out what they began, and a copy of
+// what one sent comes up to two minutes later. It is done once it has put all right behind the last of these.
 
 import { connect } from "../../client/connect.ts";
 import type { Swarm } from "../../client/swarm.ts";
@@ -18,15 +19,18 @@ const ROUND_MS = 20_000;
 export class Operator {
   readonly #habitat: Habitat;
   readonly #workload: Workload;
+  readonly #isAnyMeddling: () => boolean;
   #isDone = false;
   #waitsFor = "a connection";
 
-  constructor(habitat: Habitat, workload: Workload) {
+  /** @param isAnyMeddling whether somebody may still set a limit, pause or drain */
+  constructor(habitat: Habitat, workload: Workload, isAnyMeddling: () => boolean) {
     this.#habitat = habitat;
     this.#workload = workload;
+    this.#isAnyMeddling = isAnyMeddling;
   }
 
-  /** Whether all was put right once. */
+  /** Whether all was put right, for good. */
   get isDone(): boolean {
     return this.#isDone;
   }
@@ -62,11 +66,13 @@ export class Operator {
       ...this.#workload.agents.map(({ id }) => [`undrain ${id}`, () => swarm.undrain(id)] as const),
     ];
     for (;;) {
+      const isLast = !this.#isAnyMeddling();
       for (const [what, ask] of steps) {
         this.#waitsFor = what;
         while (!(await isDone(ask))) await pause(clock, AGAIN_MS);
       }
-      this.#isDone = true;
+      this.#isDone ||= isLast;
+      this.#waitsFor = "clients to end what they began";
       await pause(clock, ROUND_MS);
     }
   }

@@ -160,18 +160,19 @@ export class SwarmVictims implements Victims {
     this.#truth.lostMiddle(stream.lastSeq);
   }
 
-  /** Only while an older one, and the journal behind it, lead as far: else what it stands for would be gone. */
+  /** Only while an older one, and the journal behind it, lead as far: else what it stands for would be gone. What is to
+   *  be purged by the record leads nowhere: whoever put it there has read the snapshot that stands for it. */
   rotSnapshot(): void {
     const { snapshotStream, occurrences } = this.#habitat;
     if (!this.#truth.isWhole) return;
-    const [newest, ...others] = this.#wholeSnapshots().filter(
-      ({ position }) => position.idx <= this.#truth.state.idx,
-    );
+    const { idx, auditFirstIdx } = this.#truth.state;
+    const [newest, ...others] = this.#wholeSnapshots().filter(({ position }) => position.idx <= idx);
     const [place] = newest?.chunks.at(-1) ?? [];
     if (newest === undefined || place === undefined) return;
     // A manifest may be stored twice: its copy has the same chunks.
     const isOther = ({ chunks }: Manifest) => chunks.every(([other]) => other !== place);
-    const leadsOn = ({ position }: Manifest) => this.#isUnbroken(position.seq + 1, newest.position.seq);
+    const leadsOn = ({ position }: Manifest) =>
+      position.idx >= auditFirstIdx - 1 && this.#isUnbroken(position.seq + 1, newest.position.seq);
     if (!others.some((other) => isOther(other) && leadsOn(other))) return;
     snapshotStream.rot(place);
     occurrences.note("snapshot-rotten");
@@ -239,9 +240,16 @@ export class SwarmVictims implements Victims {
     return lost;
   }
 
-  /** While the journal lacks what coordinators hold, none of them may end: it would be lost with them. */
+  /** While the journal lacks what coordinators hold, or nobody could begin, none of them may end: it would be lost with
+   *  them. */
   #isNeeded(party: string): boolean {
-    return !this.#truth.isWhole && this.#isCoordinator(party);
+    return this.#isCoordinator(party) && (!this.#truth.isWhole || !this.#canBegin());
+  }
+
+  /** Whether who starts can read the journal from its beginning, or a snapshot that leads there. */
+  #canBegin(): boolean {
+    const { firstSeq } = this.#habitat.stream;
+    return firstSeq <= 1 || this.#wholeSnapshots().some(({ position }) => position.seq >= firstSeq - 1);
   }
 
   /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in

@@ -81,7 +81,8 @@ export class World {
         }),
     );
     this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
-    this.#operator = new Operator(this.habitat, workload);
+    const isAnyMeddling = () => this.#clients.some(({ isMeddling }) => isMeddling);
+    this.#operator = new Operator(this.habitat, workload, isAnyMeddling);
     const victims = new SwarmVictims({
       habitat: this.habitat,
       truth: this.truth,
@@ -211,7 +212,7 @@ export class World {
       .slice(0, 5)
       .map(({ spec, state, attempt }) => `${spec.id} ${state}#${attempt}`);
     const unanswered = [
-      ...(this.#operator.isDone ? [] : [`the operator got no answer to: ${this.#operator.waitsFor}`]),
+      ...(this.#operator.isDone ? [] : [`the operator still waits for: ${this.#operator.waitsFor}`]),
       ...this.#clients
         .filter(({ submitting }) => submitting.length > 0)
         .map(({ id, submitting }) => `${id} still submits ${submitting.slice(0, 5).join(", ")}`),

@@ -1,6 +1,8 @@
 // What faults spare, so that no seed loses what nobody could bring back: and that they spare it no longer than that.
 
 import { beforeEach, describe, expect, it } from "vitest";
+import { batchIndex } from "../../../src/ids.ts";
+import { encodeBatch } from "../../../src/journal/batch.ts";
 import { decodeManifest } from "../../../src/journal/snapshot/manifest.ts";
 import { subjectsOf } from "../../../src/protocol/subjects.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
@@ -198,6 +200,28 @@ describe("the newest snapshot", () => {
     const behind = manifests.filter((bytes) => decodeManifest(bytes).position.seq >= lostSeq);
     for (let times = 0; times <= manifests.length; times += 1) victims.rotSnapshot();
     expect(rotten()).toBe(behind.length - 1);
+  });
+
+  it("does not rot while the journal is to be purged of what the older one leads to", async () => {
+    await run(20_000);
+    const { idx, hash, journal, term } = truth.position;
+    const trimmed = { type: "AuditTrimmed", firstIdx: idx, reason: "retention" };
+    const header = { journal, term, idx: batchIndex(idx + 1), prev: hash, at: truth.state.at };
+    habitat.stream.intrude(encodeBatch(header, [JSON.stringify(trimmed)]));
+    truth.readOn();
+    expect(truth.state.auditFirstIdx).toBe(idx);
+    victims.rotSnapshot();
+    expect(rotten()).toBe(0);
+  });
+
+  it("is rotten, and nobody ends while no other leads to where the journal begins", async () => {
+    await run(20_000);
+    habitat.stream.purge(habitat.stream.lastSeq);
+    const manifests = habitat.snapshotStream.under(subjectsOf(habitat.swarm).snapshotManifest);
+    const chunks = manifests.flatMap((bytes) => decodeManifest(bytes).chunks);
+    for (const place of new Set(chunks.map(([each]) => each))) habitat.snapshotStream.rot(place);
+    victims.crash("c1", 500);
+    expect(lives()[0]).toBeDefined();
   });
 
   it("does not rot while the journal was purged of what the older one leads to", async () => {

@@ -79,9 +79,25 @@ it("an operator that gets no answer is found", async () => {
   expect(await findingsOf({ prepare })).toMatchObject([
     {
       check: "everything-accepted-ends",
-      sentence: expect.stringContaining("the operator got no answer to: resume"),
+      sentence: expect.stringContaining("the operator still waits for: resume"),
     },
   ]);
+});
+
+it("what a client said comes long after all has healed, and is put right before anything is judged", async () => {
+  const heldUntilMs = 25_000;
+  const prepare = ({ habitat }: World) => {
+    const link = habitat.linkOf("k1");
+    const held = { ...lost, lossShare: 0, reorderShare: 1, heldUntilMs };
+    habitat.engine.after(14_400, "held", () => link.set("up", held));
+    habitat.engine.after(14_900, "passing", () => link.set("up", undefined));
+  };
+  const deeds: Workload["deeds"] = [{ atMs: 14_500, client: "k1", does: "pause", project: undefined }];
+  const { habitat, truth } = await worldAfter({ deeds, prepare });
+  expect(habitat.findings).toEqual([]);
+  const pauses = truth.records.filter(({ bytes }) => Buffer.from(bytes).includes("SwarmPaused"));
+  expect(pauses).toHaveLength(1);
+  expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
 });
 
 it("a client that is never told how its task ended is found", async () => {
