@@ -85,6 +85,13 @@ export class AttemptLedger {
     return [...this.#heldByName.values()];
   }
 
+  /** Those that have not begun: they begin in the order in which they came. @param places for handlers, at least 0 */
+  waiting(places: number): HeldAttempt[] {
+    return this.held()
+      .filter(({ isRunning }) => isRunning)
+      .slice(places);
+  }
+
   find(key: AttemptKey): HeldAttempt | undefined {
     return this.#heldByKey.get(key);
   }

@@ -40,17 +40,24 @@ export class Life {
     };
   }
 
-  /** @param listed what this life holds now */
+  /** @param listed what this life holds now
+   *  @param places in which its handlers can run */
   heartbeat(
     listed: readonly HeldAttempt[],
+    places: number,
     own: Pick<Heartbeat, "status" | "draining" | "successRate" | "latencyMs" | "slots">,
   ): Heartbeat {
+    const waiting = new Set(this.ledger.waiting(places));
+    const nameOf = (each: HeldAttempt) => ({
+      ...attemptName(each),
+      ...(waiting.has(each) ? { waiting: true as const } : {}),
+    });
     return {
       incarnation: this.incarnation,
       ...own,
       inFlight: this.ledger.running,
       seen: this.ledger.seen,
-      held: listed.map(attemptName),
+      held: listed.map(nameOf),
     };
   }
 

@@ -46,6 +46,7 @@ import type {
   AbortReason,
   AgentProfile,
   AttemptEnd,
+  AttemptKey,
   AttemptOrder,
   ProgressReport,
   SessionLink,
@@ -86,6 +87,8 @@ export class AgentSession implements SessionLink {
   readonly #timers = new Set<() => void>();
   #phase: Phase = "serving";
   #life: Life;
+  /** Handlers of lives before this one that have not ended, each in a place. */
+  readonly #lingering = new Set<AttemptKey>();
   /** The highest heard; 0 before the first. */
   #term = 0;
   #heartbeatMs: number = limits.heartbeatMs;
@@ -235,6 +238,7 @@ export class AgentSession implements SessionLink {
   }
 
   #endLife(reason: AbortReason): void {
+    for (const { key, isRunning } of this.#life.ledger.held()) if (isRunning) this.#lingering.add(key);
     this.#abort(this.#life.ledger.abortAll(), reason);
     this.#acquisitions.endLife(reason);
     this.#life.outbox.close();
@@ -261,7 +265,8 @@ export class AgentSession implements SessionLink {
     const slots = this.#acquisitions.listed();
     const isDrainTold = this.#phase !== "serving";
     const { successRate, latencyMs } = this.#record;
-    const message = life.heartbeat(listed, {
+    const places = Math.max(0, this.#deps.profile.maxConcurrent - this.#lingering.size);
+    const message = life.heartbeat(listed, places, {
       status: this.#chart.status,
       ...(successRate === undefined ? {} : { successRate }),
       ...(latencyMs === undefined ? {} : { latencyMs }),
@@ -410,7 +415,10 @@ export class AgentSession implements SessionLink {
   // --- what the handlers say --------------------------------------------------------------------------
 
   #onEnded(ends: readonly AttemptEnd[]): void {
-    for (const end of ends) this.#end(this.#life, end);
+    for (const end of ends) {
+      this.#lingering.delete(end.key);
+      this.#end(this.#life, end);
+    }
     this.#reflectLoad();
   }
 

@@ -27,6 +27,9 @@ interface Presence {
   /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
   withheldNumber: number;
   reported: Heartbeat | undefined;
+  /** Attempts that have not begun, as the last heartbeat says: an agent has fewer places than it joined with while
+   *  handlers of an earlier life of it end late. */
+  waiting: ReadonlySet<string>;
 }
 
 /** What a heartbeat calls for. */
@@ -75,6 +78,7 @@ export class Presences {
       sentByPulseBefore: 0,
       withheldNumber: 0,
       reported: undefined,
+      waiting: new Set(),
     };
     this.#presenceById.set(agent, presence);
     return presence;
@@ -83,6 +87,7 @@ export class Presences {
   beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
     presence.reported = beat;
+    presence.waiting = new Set(beat.held.filter(({ waiting }) => waiting === true).map(attemptKey));
     const { sentByPreviousBeat, sentByPulseBefore, withheldNumber } = presence;
     const dueNumber = Math.max(sentByPreviousBeat, sentByPulseBefore, withheldNumber);
     const missing = missingAssignments(row, beat.seen, dueNumber);
@@ -204,6 +209,7 @@ export class Presences {
     jitter: () => number,
     commands: Command[],
   ): void {
+    const waiting = this.#presenceById.get(agent.id)?.waiting;
     let placed = 0;
     for (const attempt of agent.open.values()) {
       placed += 1;
@@ -211,8 +217,9 @@ export class Presences {
       const stallMs =
         attempt.state === "running" ? state.taskById.get(attempt.task)?.spec.stallMs : undefined;
       if (stallMs === undefined) continue;
-      const since = this.#progressAt.get(attemptKey(attempt));
-      if (since === undefined) this.progressed(attempt);
+      const key = attemptKey(attempt);
+      const since = this.#progressAt.get(key);
+      if (since === undefined || waiting?.has(key)) this.progressed(attempt);
       else if (now - since > stallMs) {
         commands.push({
           type: "StallAttempt",

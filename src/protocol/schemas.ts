@@ -142,7 +142,11 @@ export const awaitRequestSchema = z.object({
 // --- agents → leader --------------------------------------------------------------------------------
 
 export const heldAttemptSchema = z.object({ task: taskIdSchema, attempt: attemptSchema });
-const held = z.array(heldAttemptSchema).max(limits.maxConcurrentMax * 2);
+const HELD_MAX = limits.maxConcurrentMax * 2;
+const held = z.array(heldAttemptSchema).max(HELD_MAX);
+const listedAttemptSchema = heldAttemptSchema.extend({
+  waiting: z.literal(true).optional().describe("it has not begun: there is no place for it yet"),
+});
 const seen = branded<AssignmentNumber>(z.int().min(0)).describe(
   "highest assignment number with none missing",
 );
@@ -172,7 +176,7 @@ export const heartbeatSchema = z.object({
   latencyMs: z.number().min(0).optional(),
   draining: z.boolean().optional().describe("takes nothing new, of its own accord"),
   seen,
-  held,
+  held: z.array(listedAttemptSchema).max(HELD_MAX),
   slots: listedSlotsSchema.optional().describe("its acquisitions; absent: none"),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;

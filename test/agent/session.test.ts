@@ -634,6 +634,25 @@ describe("lives", () => {
     });
   });
 
+  it("leave places taken to the next while their handlers run: what waits for one is listed as waiting", async () => {
+    const { leader, clock } = await join();
+    await fixture.assign(2);
+    leader.push({ type: "rejoin" });
+    leader.countFromOne();
+    await settled();
+    await fixture.end("t1");
+    leader.assign(leader.assignment({ task: "t8" }), leader.assignment({ task: "t9" }));
+    await clock.advance(1_000);
+    const waits = { task: "t9", attempt: 1, waiting: true };
+    expect(leader.last("heartbeat")["held"]).toEqual([{ task: "t8", attempt: 1 }, waits]);
+    await fixture.end("t2");
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat")["held"]).toEqual([
+      { task: "t8", attempt: 1 },
+      { task: "t9", attempt: 1 },
+    ]);
+  });
+
   it("end when the leader does not know the agent", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => ({ ok: false, code: "WAGGLE_UNKNOWN_AGENT", message: "who?" });

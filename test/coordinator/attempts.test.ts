@@ -195,6 +195,23 @@ describe("a stall limit", () => {
     expect(await agent.push("revoke")).toMatchObject({ attempts: [next] });
   });
 
+  it("begins once its agent says no longer that it waits, though the agent has a place for it by our account", async () => {
+    const agent = await swarm.agent("a1");
+    await submit({ id: "t1", stallMs: 3_000 });
+    await agent.assignment();
+    const pass = async (waits: { waiting?: true }, ms: number) => {
+      for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
+        await agent.beat([{ task: "t1", attempt: 1, ...waits }], 1);
+        await clock.advance(1_000);
+      }
+    };
+    await pass({ waiting: true }, 10_000);
+    await pass({}, 3_000);
+    expect(await swarm.client.task("t1")).toMatchObject({ state: "running", attempts: 1 });
+    await pass({}, 2_000);
+    expect(await agent.push("revoke")).toMatchObject({ attempts: [{ task: "t1", attempt: 1 }] });
+  });
+
   it("does not begin anew with progress of another attempt, or of another's", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
