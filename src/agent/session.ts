@@ -294,6 +294,7 @@ export class AgentSession implements SessionLink {
       return this.#deps.log.warn({ field: push.field, why: push.message }, "a push does not parse");
     const life = this.#life;
     if (push.value.incarnation !== life.incarnation || !this.#isCurrent(life)) return;
+    if (push.value.term < this.#term) return; // late: that the swarm began anew an answer says
     if (this.#hear(push.value.term)) this.#obeyLeader(life, push.value);
   }
 

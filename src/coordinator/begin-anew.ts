@@ -39,12 +39,15 @@ type Look = "lossless" | "lost" | "unknown" | "unanswered";
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
   const { clock, isLed, isOver, readable } = deps;
   const endurance = new Endurance(clock, limits.lossPatienceRunningMs, limits.lossLooksMin);
-  const certainty = new Endurance(clock, readable.areKept ? limits.readBackPatienceMs : 0);
+  const certainty = readable.areKept
+    ? new Endurance(clock, limits.readBackPatienceMs, limits.lossLooksMin)
+    : new Endurance(clock, 0);
   const mayBeFound = cause instanceof MissingRecordsError;
   for (;;) {
     const look = await lookAgain(deps);
     if (look === "lossless") return true;
     if (isLed() || look === "unanswered") endurance.renew();
+    if (look === "unanswered") certainty.renew();
     const isCertain = look === "lost" && !mayBeFound && certainty.isOver;
     if (isCertain || endurance.isOver) return false;
     await pause(clock, limits.catchUpRetryMs);

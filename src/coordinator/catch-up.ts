@@ -76,6 +76,10 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     if (isOver()) throw fault;
     if (fault instanceof SnapshotsLostError) deps.onSnapshotsLost();
     const isEnd = fault instanceof EndLostError;
+    if (fault instanceof UnreachableError) {
+      loss.renew();
+      solitude.renew();
+    }
     // Who could save it may be out of reach before it has.
     if (deps.isLed() || (!isEnd && deps.isMoreHeld())) loss = bearing(limits.lossPatienceRunningMs);
     if (isEnd) {

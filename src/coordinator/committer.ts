@@ -275,6 +275,8 @@ export class Committer {
       this.#recent.add({ seq: entry.storedSeq, bytes }, this.#clock.monotonicMs());
       this.#tail = { idx, term, hash, journal };
       this.#saidFull(undefined);
+      this.#tailLoss.renew();
+      this.#tailMiss.renew();
       const { storedSeq: seq, sentMonotonicMs } = entry;
       this.#events.onCommitted(entry.batch, { seq, sentMonotonicMs });
       if (this.#isOver || this.#isResolving) return; // what was appended along with it waits for a rival
@@ -346,6 +348,7 @@ export class Committer {
       else if (!this.#isOver) this.#halt(cause);
       return true;
     }
+    if (cause instanceof UnreachableError) this.#tailLoss.renew();
     await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
     return false;
   }
@@ -463,7 +466,9 @@ export class Committer {
       this.#tailMiss.renew();
       if (!isSameBytes(found.bytes, tail.bytes)) return false;
     } catch (cause) {
-      return cause instanceof UnreachableError ? undefined : false; // what was found before says more
+      if (!(cause instanceof UnreachableError)) return false; // what was found before says more
+      this.#tailMiss.renew();
+      return undefined;
     }
     if (this.#isOver) return true;
     if (oldest.batch.startsTerm) {
@@ -512,7 +517,9 @@ export class Committer {
       if (await this.#isSavedAt(this.#tail)) return true;
       return this.#unsaved.isOver ? false : undefined;
     } catch (cause) {
-      return cause instanceof UnreachableError ? undefined : false;
+      if (!(cause instanceof UnreachableError)) return false;
+      this.#unsaved.renew();
+      return undefined;
     }
   }
 

@@ -151,9 +151,10 @@ export class Outbox {
   }
 
   #assign({ agent, incarnation, assignments }: AgentMail, { term }: Commit): void {
-    // Kept until the connection is back, it could be told after its attempt was taken back. Whoever leads tells it
-    // anew.
-    if (this.#transport.status() !== "connected") return;
+    // Kept until the connection is back, it could be told after its attempt was taken back. The agent's next heartbeat
+    // has it told.
+    if (this.#transport.status() !== "connected")
+      return this.#presences.withheld(agent, incarnation, assignments.at(-1)?.number ?? 0);
     for (const part of this.#fitting(assignments, ({ payload }) => payload.length)) {
       this.tellAgent(agent, { type: "assign", term, incarnation, assignments: part });
       this.#presences.sent(agent, incarnation, part.at(-1)?.number ?? 0);

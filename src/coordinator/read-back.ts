@@ -3,9 +3,10 @@
 //
 // The rule: that a record is not found is a doubt at once, and believed after `limits.readBackPatienceMs`, for a server
 // that just lost its lead may answer from before. A doubted record is asked for until it is found, or until what it
-// holds is safe elsewhere (`forgive`). Not here: what is done about it (rescue.ts).
+// holds is safe elsewhere (`forgive`); so is one in whose place another batch stands. Not here: what is done about it (rescue.ts).
 
 import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { decodeBatch } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -91,21 +92,25 @@ export class ReadBack {
       this.#doubtedSeq = undefined;
       this.#hooks.onFound();
     } catch (cause) {
-      if (cause instanceof JournalDamagedError && !this.#isOver) this.#hooks.onDamaged(cause);
+      if (!(cause instanceof JournalDamagedError) || this.#isOver) return;
+      this.#doubtedSeq = seq;
+      this.#hooks.onDamaged(cause);
     }
   }
 
   /** Asks until it is found or patience is over; while nobody answers, for ever. @throws JournalDamagedError */
   async #isKept(seq: number, onDoubt: () => void): Promise<boolean> {
     const { clock } = this.#deps;
-    let doubtedMonotonicMs: number | undefined;
+    const patience = new Endurance(clock, limits.readBackPatienceMs, limits.lossLooksMin);
+    let isDoubted = false;
     while (!this.#isOver) {
       const isFound = await this.#isFound(seq);
       if (isFound === true) return true;
-      if (isFound === false && !this.#isOver) {
-        if (doubtedMonotonicMs === undefined) onDoubt();
-        doubtedMonotonicMs ??= clock.monotonicMs();
-        if (clock.monotonicMs() - doubtedMonotonicMs >= limits.readBackPatienceMs) return false;
+      if (isFound === undefined) patience.renew();
+      else if (!this.#isOver) {
+        if (!isDoubted) onDoubt();
+        isDoubted = true;
+        if (patience.isOver) return false;
       }
       await pause(clock, limits.appendRetryMs);
     }

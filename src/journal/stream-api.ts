@@ -211,14 +211,18 @@ export class StreamApi {
     const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
     const timeoutMs = this.#timeoutMs;
     const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
-    if (outcome.kind !== "answered") throw unansweredError(outcome.kind, timeoutMs);
+    if (outcome.kind !== "answered") {
+      this.#identity?.mayExist();
+      throw unansweredError(outcome.kind, timeoutMs);
+    }
     try {
       const answer = parseAnswer(decoder.decode(outcome.data), schema);
-      this.#identity?.answered();
+      this.#identity?.mayExist();
       return answer;
     } catch (error) {
       const isMissing = error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
       if (isMissing) this.#identity?.missing();
+      else this.#identity?.mayExist();
       throw error;
     }
   }

@@ -1,8 +1,8 @@
 // Whether the stream is still the one that was opened. One that was deleted, or made again under the same name, is
 // another journal: whoever goes on with it appends to what nobody else knows, so whoever sees it halts.
 //
-// "Not found" proves nothing by itself: servers that fail over may not know their streams yet. Said for long enough,
-// without a word to the contrary, it is meant.
+// "Not found" proves nothing by itself: servers that fail over may not know their streams yet. Said for long enough and
+// often enough, with nothing else said and no silence between, it is meant.
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";
@@ -22,12 +22,12 @@ export class StreamIdentity {
    *  counts */
   constructor(stream: string, created: string | undefined, clock: Clock) {
     this.#stream = stream;
-    this.#absence = new Endurance(clock, limits.streamMissingMs);
+    this.#absence = new Endurance(clock, limits.streamMissingMs, limits.lossLooksMin);
     if (created !== undefined) this.described(created);
   }
 
-  /** The server knows the stream. */
-  answered(): void {
+  /** The server knows the stream, or says nothing of whether it does. */
+  mayExist(): void {
     this.#absence.renew();
   }
 
@@ -42,7 +42,8 @@ export class StreamIdentity {
     );
   }
 
-  /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs` */
+  /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs`, as often as
+   *  `limits.lossLooksMin` */
   missing(): void {
     if (!this.#absence.isOver) return;
     throw new JournalDamagedError(

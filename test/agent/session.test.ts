@@ -686,6 +686,25 @@ describe("lives", () => {
     expect(fixture.closed).toBeUndefined();
   });
 
+  it("do not end by the late word of an old leader, however long nobody confirmed anything", async () => {
+    const { leader, clock } = await join();
+    leader.appear(5);
+    await clock.advance(1_000);
+    await fixture.assign();
+    leader.script.heartbeat = () => "silence";
+    leader.script.result = () => "silence";
+    await clock.advance(limits.leaseTtlMs + 2 * limits.heartbeatMs);
+    await fixture.end("t1", { result: "5" });
+    leader.push({ type: "slots-revoked", term: 4, handles: [] });
+    await settled();
+    expect(leader.all("join")).toHaveLength(1);
+    leader.script.heartbeat = () => undefined;
+    leader.script.result = () => undefined;
+    const reported = leader.reports().length;
+    await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
+    expect(leader.reports().slice(reported)).toMatchObject([{ task: "t1" }]);
+  });
+
   it("end for good when fenced: all is aborted, and one farewell shows that there are two", async () => {
     const { leader, clock } = await join();
     await fixture.assign();

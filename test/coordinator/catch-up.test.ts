@@ -147,6 +147,22 @@ describe("records that are not found", () => {
     expectWhole();
   });
 
+  it("are not believed to be lost by who runs for a time in which nobody answered", async () => {
+    stored.journal.loseMiddle(5, 2);
+    const journal = stored.journal.open();
+    const position = journal.position.bind(journal);
+    await begin({ journal, isPatient: true });
+    journal.position = async () => {
+      throw new UnreachableError("nobody answers");
+    };
+    await clock.advance(2 * limits.lossPatienceRunningMs);
+    journal.position = position;
+    await clock.advance(limits.lossPatienceRunningMs - 2 * limits.catchUpRetryMs);
+    expect(outcome).toBe("reading");
+    await clock.advance(4 * limits.catchUpRetryMs);
+    expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
   it("are waited for longer by who runs already", async () => {
     stored.journal.loseMiddle(5, 2);
     await begin({ isPatient: true });

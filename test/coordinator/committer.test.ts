@@ -785,6 +785,35 @@ describe("an end that is not held any more", () => {
     expect(log).not.toContain("tail lost behind @1");
   });
 
+  it("is only the word of such a server, too, where another said so long ago, and all was there meanwhile", async () => {
+    const { writer, recall } = await aForgetfulWriter();
+    await writer.play();
+    recall();
+    await writer.play(2 * limits.journalHoleMs);
+    const usage = await writer.journal.position();
+    vi.spyOn(writer.journal, "position").mockResolvedValue({ ...usage, lastSeq: 1 });
+    vi.spyOn(writer.journal, "append").mockResolvedValueOnce({ kind: "refused" });
+    vi.spyOn(writer.journal, "read").mockResolvedValueOnce(undefined);
+    writer.append();
+    const log = await writer.play();
+    vi.restoreAllMocks();
+    expect(log.at(-1)).toBe("committed 4@4");
+    expect((await writer.play(limits.journalHoleMs)).at(-1)).toBe("committed 5@5");
+  });
+
+  it("is only that, too, where nobody answered in between", async () => {
+    const { writer, recall } = await aForgetfulWriter();
+    await writer.play();
+    const looks = vi.spyOn(writer.journal, "position");
+    looks.mockRejectedValue(new UnreachableError("nobody answers"));
+    await writer.play(2 * limits.journalHoleMs);
+    looks.mockResolvedValue({ firstSeq: 1, lastSeq: 1, missing: 0 });
+    const log = await writer.play(5 * limits.appendRetryMs);
+    recall();
+    expect(log).toEqual(["committed 1@1", "committed 2@2", "committed 3@3"]);
+    expect((await writer.play(limits.journalHoleMs)).at(-1)).toBe("committed 4@4");
+  });
+
   it("is told of when it stays so", async () => {
     const { writer } = await aForgetfulWriter();
     const log = await writer.play(limits.journalHoleMs + 5 * limits.appendRetryMs);

@@ -1,7 +1,8 @@
 // A leader that reaches its journal and not its agents: what it cannot tell them is told as it is when they hear it;
 // and where others may lead, it lets them after a while.
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Leader } from "../../src/coordinator/leader.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
@@ -49,6 +50,21 @@ function cutLeader(): () => void {
 
 it("tells what it assigned meanwhile as soon as it is back", async () => {
   expect(await assignedMeanwhile(1_000)).toEqual(["assign t1"]);
+});
+
+it("tells it with the agent's next heartbeat where its inbox had no room for that", async () => {
+  await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + 500 }]);
+  const heal = cutLeader();
+  await clock.advance(1_000);
+  const enqueue = vi.spyOn(Leader.prototype, "enqueue").mockReturnValueOnce(false);
+  heal();
+  await clock.settle();
+  expect(enqueue).toHaveBeenCalled();
+  enqueue.mockRestore();
+  await clock.advance(limits.pulseMs);
+  expect(agent.pushes.all).toEqual([]);
+  await agent.beat([], 0);
+  expect(await agent.assignment()).toMatchObject({ task: "t1" });
 });
 
 it("leads on where its connection was back for a moment, between two looks", async () => {

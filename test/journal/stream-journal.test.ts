@@ -298,11 +298,28 @@ describe("a stream that is another one", () => {
     const { stream, clock, timed } = aStream(3);
     await timed.position();
     stream.created = undefined;
-    await expect(timed.position()).rejects.toBeInstanceOf(UnreachableError);
+    const look = async () => await expect(timed.position()).rejects.toBeInstanceOf(UnreachableError);
+    await look();
     await clock.advance(limits.streamMissingMs - 1);
     await timed.read(1);
-    await expect(timed.position()).rejects.toBeInstanceOf(UnreachableError);
+    await look();
     await clock.advance(limits.streamMissingMs);
+    for (let looks = 2; looks < limits.lossLooksMin; looks += 1) await look();
     await expect(timed.position()).rejects.toThrow(/is gone.*Stop all coordinators/s);
+  });
+
+  it("is not gone for words of that between which nobody answered", async () => {
+    const { stream, clock, timed } = aStream(3);
+    await timed.position();
+    stream.created = undefined;
+    const look = async () => await expect(timed.position()).rejects.toBeInstanceOf(UnreachableError);
+    for (let looks = 0; looks < limits.lossLooksMin; looks += 1) await look();
+    await clock.advance(limits.streamMissingMs);
+    stream.become("reconnecting");
+    await look();
+    stream.become("connected");
+    await look();
+    await clock.advance(limits.streamMissingMs - 1);
+    for (let looks = 0; looks < limits.lossLooksMin; looks += 1) await look();
   });
 });

@@ -10,7 +10,7 @@ import { pause } from "../../pause.ts";
  *  @returns undefined when nothing was found for `limits.readBackPatienceMs`, with an answer each time
  *  @throws what `look` throws: where nobody answers, nothing is known */
 export async function lookFor<T>(look: () => Promise<T | undefined>, clock: Clock): Promise<T | undefined> {
-  const patience = new Endurance(clock, limits.readBackPatienceMs);
+  const patience = new Endurance(clock, limits.readBackPatienceMs, limits.lossLooksMin);
   for (;;) {
     const found = await look();
     if (found !== undefined || patience.isOver) return found;
