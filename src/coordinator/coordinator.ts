@@ -244,6 +244,7 @@ class RunningCoordinator implements Coordinator {
 
   #runFor(): void {
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" }, { type: "HEALED" });
+    this.#room.lookAgain(); // a standby's figure may be of long ago
     const { replay, recent, time, timing } = this.#follower;
     this.#campaign = new Campaign(
       {

@@ -73,6 +73,27 @@ it("is left to its leader for T once it has room, for that one has yet to find o
   expect(swarm.watched.settled().state.term).toBe(1);
 });
 
+it("is looked at anew by who campaigns, whose last figure may be of long ago", async () => {
+  const way = store.open();
+  const usage = way.usage.bind(way);
+  let asks = 0;
+  way.usage = async () => {
+    asks += 1;
+    return await usage();
+  };
+  const standby = await swarm.startAnother("c2", way);
+  await clock.advance(timeoutMs);
+  const asksBefore = asks;
+  let asksWhenLed: number | undefined;
+  standby.role$.subscribe((role) => {
+    if (role === "leading") asksWhenLed ??= asks;
+  });
+  const stopped = swarm.coordinator.stop();
+  await clock.advance(limits.handOverMs);
+  await stopped;
+  expect(asksWhenLed).toBe(asksBefore + 1);
+});
+
 it("does not keep a standby from leading for ever, whoever says that it leads", async () => {
   const standby = await swarm.startAnother("c2");
   await fill();
