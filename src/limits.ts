@@ -207,6 +207,8 @@ export const limits = {
   agentsMax: 10_000,
   /** Lives of an agent that are known to be fenced: as many processes under one id as anybody starts by mistake. */
   fencedLivesMax: 8,
+  /** …and to have ended otherwise: a copy of a join is late by two minutes at most, and a life lasts ten seconds. */
+  pastLivesMax: 16,
   /** An agent that left is forgotten after so long; its learnt rates go with it. */
   agentForgottenMs: 24 * 3_600_000,
   /** One that came for slots alone, after so long: nothing was learnt of it and no number given to it, and how its

@@ -3,7 +3,8 @@
 //
 // The rule: that a record is not found is a doubt at once, and believed after `limits.readBackPatienceMs`, for a server
 // that just lost its lead may answer from before. A doubted record is asked for until it is found, or until what it
-// holds is safe elsewhere (`forgive`); so is one in whose place another batch stands. Not here: what is done about it (rescue.ts).
+// holds is safe elsewhere (`forgive`); so is one in whose place another batch stands. Not here: what is done about it
+// (rescue.ts).
 
 import type { Clock } from "../clock.ts";
 import { Endurance } from "../endurance.ts";

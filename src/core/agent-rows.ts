@@ -48,7 +48,8 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   if (event.reason === "fenced") {
     row.fencedLives = [...row.fencedLives, event.incarnation].slice(-limits.fencedLivesMax);
     row.fencedAt = context.at;
-  }
+  } else if (row.lastNumber > 0)
+    row.pastLives = [...row.pastLives, event.incarnation].slice(-limits.pastLivesMax);
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
   row.kindRows = [];
@@ -202,6 +203,7 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     leftAt: undefined,
     fencedLives: [],
     fencedAt: undefined,
+    pastLives: [],
     recordByKind: new Map(),
     suspensionByKind: new Map(),
     forgetTimer: undefined,

@@ -28,6 +28,8 @@ export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): 
   // Its own join may have been answered, and lost, before the other's: asked again it must not fence the other.
   if (row?.fencedLives.includes(command.incarnation) === true)
     return answered({ kind: "fenced", agent: row.id });
+  if (row?.pastLives.includes(command.incarnation) === true)
+    return answered({ kind: "life-over", agent: row.id });
   if (row?.online !== true) return { events: [joined(command)], reply: newLife(command) };
   const closures = endLife(state, row, "fenced", at);
   if (!closures.isComplete) return { events: closures.events, reply: { kind: "again" } };

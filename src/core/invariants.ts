@@ -390,16 +390,18 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
   for (const agent of state.agentById.values()) {
-    const { id, open, kinds, fencedLives, recordByKind } = agent;
+    const { id, open, kinds, fencedLives, pastLives, recordByKind } = agent;
     const isWithin =
       open.size <= 2 * limits.maxConcurrentMax &&
       kinds.size <= limits.kindsPerAgentMax &&
       fencedLives.length <= limits.fencedLivesMax &&
+      pastLives.length <= limits.pastLivesMax &&
       recordByKind.size <= limits.recordsPerAgentMax;
     if (isWithin) continue; // nearly always: nothing is said
     yield* within(`places of ${id} that are taken`, open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${id}`, kinds.size, limits.kindsPerAgentMax);
     yield* within(`fenced lives of ${id}`, fencedLives.length, limits.fencedLivesMax);
+    yield* within(`past lives of ${id}`, pastLives.length, limits.pastLivesMax);
     yield* within(`kinds ${id} tried`, recordByKind.size, limits.recordsPerAgentMax);
   }
 }

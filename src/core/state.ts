@@ -151,6 +151,9 @@ export interface AgentRow {
    *  think they are alive. The newest `limits.fencedLivesMax`. */
   fencedLives: readonly Incarnation[];
   fencedAt: Instant | undefined;
+  /** Lives of it that were assigned something and ended otherwise, newest last: a join of one that comes late begins
+   *  nothing. The newest `limits.pastLivesMax`. */
+  pastLives: readonly Incarnation[];
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
   forgetTimer: Timer | undefined;

@@ -96,6 +96,29 @@ describe("joining", () => {
     expect(turns.turn(join("a1", { incarnation: incarnation("a1-2") }))).toMatchObject([{ resumed: false }]);
   });
 
+  it("again with a life that was assigned something is refused, too, when another has begun and ended since", () => {
+    const turns = busy(1);
+    const second = incarnation("a1-2");
+    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
+    turns.turn(join("a1", { incarnation: second }));
+    for (const isThere of [true, false]) {
+      expect(turns.turn(join("a1"))).toEqual([{ kind: "life-over", agent: a1 }]);
+      expect(turns.agent("a1")).toMatchObject({ incarnation: second, online: isThere });
+      turns.turn({ type: "LeaveAgent", agent: a1, incarnation: second });
+    }
+  });
+
+  it("keeps no more than the newest lives that were assigned something", () => {
+    const turns = busy(1);
+    const lives = Array.from({ length: limits.pastLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 2}`));
+    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
+    for (const life of lives) {
+      turns.turn(join("a1", { incarnation: life }), submit({ id: taskId(`of-${life}`) }));
+      turns.turn({ type: "LapseAgent", agent: a1, incarnation: life });
+    }
+    expect(turns.agent("a1").pastLives).toEqual(lives.slice(-limits.pastLivesMax));
+  });
+
   it("is refused when there are as many agents as there may be, unless it is known", () => {
     const turns = new Turns();
     turns.turn(join("a1"));

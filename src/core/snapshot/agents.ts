@@ -68,6 +68,7 @@ export class AgentReader {
       leftAt: fields.optionalWhole("leftAt"),
       fencedLives: fields.names<Incarnation>("fencedLives"),
       fencedAt: fields.optionalWhole("fencedAt"),
+      pastLives: fields.optionalNames<Incarnation>("pastLives"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
       forgetTimer: undefined,

@@ -95,6 +95,11 @@ export class Fields {
     return list as readonly Name[];
   }
 
+  /** None where the field is absent. */
+  optionalNames<Name extends string>(name: string): readonly Name[] {
+    return this.has(name) ? this.names<Name>(name) : [];
+  }
+
   /** What another reader makes of the fields within a field. */
   within<Value>(name: string, read: (fields: Fields) => Value): Value {
     const fields = new Fields(this.#read(name), `${this.#name}.${name}`);

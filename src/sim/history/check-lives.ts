@@ -1,4 +1,5 @@
-// Lives of agents along the journal: one that was fenced does not join again, and one that goes on loses nothing (P4).
+// Lives of agents along the journal: none that was fenced joins again, nor any that was assigned something before the
+// agent is forgotten; and one that goes on loses nothing (P4).
 // An agent holds an attempt until its result was answered, so the leader calls none lost but with the life that held
 // it.
 
@@ -15,7 +16,9 @@ export function checkLives(line: JournalLine): Violation[] {
 class Lives {
   readonly violations: Violation[] = [];
   readonly #line: JournalLine;
-  readonly #fenced = new Set<string>();
+  /** By life that joins no more: why. */
+  readonly #whyOver = new Map<string, string>();
+  readonly #wasAssigned = new Set<string>();
   /** By life: what was called lost of it and is excused when it ends. */
   readonly #lostByLife = new Map<string, string>();
 
@@ -26,12 +29,20 @@ class Lives {
   take(event: Event, idx: number): void {
     switch (event.type) {
       case "AgentJoined":
-        if (this.#fenced.has(lifeOf(event)))
-          this.#violate(`batch ${idx} has ${lifeOf(event)} join again, which was fenced`);
+        if (this.#whyOver.has(lifeOf(event)))
+          this.#violate(
+            `batch ${idx} has ${lifeOf(event)} join again, which ${this.#whyOver.get(lifeOf(event))}`,
+          );
         return;
       case "AgentLeft":
         this.#lostByLife.delete(lifeOf(event));
-        if (event.reason === "fenced") this.#fenced.add(lifeOf(event));
+        if (event.reason === "fenced") this.#whyOver.set(lifeOf(event), "was fenced");
+        else if (this.#wasAssigned.has(lifeOf(event)))
+          this.#whyOver.set(lifeOf(event), "had ended, and was assigned something");
+        return;
+      case "AgentForgotten":
+        for (const life of this.#whyOver.keys())
+          if (life.startsWith(lifeOf({ agent: event.agent, incarnation: "" }))) this.#whyOver.delete(life);
         return;
       case "AttemptFailed":
       case "TaskDeadLettered": {
@@ -42,6 +53,7 @@ class Lives {
       }
       case "TaskAssigned": {
         const life = lifeOf(event);
+        this.#wasAssigned.add(life);
         const lost = this.#lostByLife.get(life);
         this.#lostByLife.delete(life);
         if (lost !== undefined) this.#violate(`${life} goes on, and lost ${lost}`);

@@ -5,6 +5,8 @@ import type { Event } from "../../../src/core/event.ts";
 import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
 import type { JournalRecord } from "../../../src/journal/journal.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
+import { checkLives } from "../../../src/sim/history/check-lives.ts";
+import { JournalLine } from "../../../src/sim/history/journal-line.ts";
 import type { Observation, Reading, SubmitObserved } from "../../../src/sim/history/observation.ts";
 import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
 
@@ -251,6 +253,21 @@ describe("what is broken on purpose", () => {
       edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]));
     expect(names({ journal: journal([left, joined]) })).toContain("P4 lives");
     expect(names({ journal: journal([joined, left]) })).not.toContain("P4 lives");
+  });
+
+  it("a life that was assigned something, ended and joins again, unless its agent was forgotten", () => {
+    const life = { agent: "a9", incarnation: "a9-1" };
+    const assigned = { type: "TaskAssigned", task: "none", attempt: 1, ...life } as unknown as Event;
+    const left = { type: "AgentLeft", ...life, reason: "lapsed" } as unknown as Event;
+    const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
+    const forgotten = { type: "AgentForgotten", agent: "a9" } as unknown as Event;
+    const wrongIn = (events: readonly Event[]) =>
+      checkLives(
+        new JournalLine(edited((event) => (event.type === "TermEnded" ? [...events, event] : [event]))),
+      ).length;
+    expect(wrongIn([assigned, left, joined])).toBe(1);
+    expect(wrongIn([left, joined])).toBe(0);
+    expect(wrongIn([assigned, left, forgotten, joined])).toBe(0);
   });
 
   it("an attempt that counts as lost though its agent goes on", () => {
