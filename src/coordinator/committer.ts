@@ -19,6 +19,8 @@
 //     │                                → deposed: whoever purged so far has gone on
 //     │            nothing, and the journal counts a record there, which it never finds again
 //     │                                → the place is dead: expect behind it, send again (lost-places.ts)
+//     │            dead records, and one in the place of the last that was committed
+//     │                                → wait until it is rescued: the journal lost its end
 //     │            another line         → halt: the journal lost its end, and another went on from there;
 //     │                                   but where only dead records were lost, read what stands in their place;
 //     │                                   and where that one had saved all that was committed: deposed (saved-end.ts)
@@ -377,6 +379,7 @@ export class Committer {
 
   /** Reads what took the place of the oldest batch. */
   async #readPosition(oldest: Entry): Promise<void> {
+    if (await this.#isReplaced()) return;
     for (let seq = this.#lastSeq + 1; ; seq += 1) {
       const record = await this.#journal.read(seq);
       if (this.#isOver) return;
@@ -401,6 +404,21 @@ export class Committer {
       this.#recent.add(record, this.#clock.monotonicMs(), { isDead: true });
       this.#events.onDead(record, verdict);
     }
+  }
+
+  /** Whether no batch stands any more where the last one was committed: the journal lost its end, and what somebody
+   *  else wrote there is dead to all. @throws JournalDamagedError where it is a batch */
+  async #isReplaced(): Promise<boolean> {
+    const tail = this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
+    const found = tail && (await this.#journal.read(tail.seq));
+    if (this.#isOver || tail === undefined || found === undefined) return this.#isOver;
+    if (isSameBytes(found.bytes, tail.bytes)) return false;
+    if (decodeBatch(found.bytes) !== undefined) throw forkError(tail.seq);
+    const { lastSeq } = await this.#journal.position();
+    if (this.#isOver) return true;
+    this.#isWaiting = true;
+    this.#events.onTailLost(lastSeq, unreadableError(tail.seq));
+    return true;
   }
 
   /** Whether nobody will ever read what stood in a place. Where others have, and it was the batch that is sent

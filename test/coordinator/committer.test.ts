@@ -814,6 +814,21 @@ describe("an end that is not held any more", () => {
     expect((await writer.play(limits.journalHoleMs)).at(-1)).toBe("committed 4@4");
   });
 
+  it("is lost, too, where somebody else wrote on in its place", async () => {
+    const writer = new Writer();
+    for (let batches = 0; batches < 4; batches += 1) {
+      writer.append();
+      await writer.play();
+    }
+    writer.store.loseTail(2);
+    for (let aliens = 0; aliens < 3; aliens += 1) writer.store.insertRival(alien);
+    writer.append();
+    expect((await writer.play(limits.appendRetryMs)).slice(4)).toEqual(["tail lost behind @5"]);
+    writer.committer.continueBehind(5); // it was saved
+    writer.append();
+    expect((await writer.play()).slice(5)).toEqual(["committed 5@none", "committed 6@6"]);
+  });
+
   it("is told of when it stays so", async () => {
     const { writer } = await aForgetfulWriter();
     const log = await writer.play(limits.journalHoleMs + 5 * limits.appendRetryMs);
