@@ -103,9 +103,9 @@ export class AuditTrimmedError extends WaggleError {
   /** The first batch that is kept. */
   readonly firstIdx: number;
 
-  constructor(message: string, firstIdx: number) {
-    super("WAGGLE_AUDIT_TRIMMED", message);
-    this.firstIdx = firstIdx;
+  constructor(message: string, options: WaggleErrorOptions & { readonly firstIdx: number }) {
+    super("WAGGLE_AUDIT_TRIMMED", message, options);
+    this.firstIdx = options.firstIdx;
   }
 }
 

@@ -8,13 +8,21 @@ import type { TaskExplanation } from "../client/task-stories.ts";
 import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
 import { attemptBlock, attemptsText, termCells, termColumns } from "./attempt-view.ts";
 import { counted, formatCount, formatTimeOfDay, labelled } from "./format.ts";
+import { unkeptText } from "./kept-record.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
 
-/** @param showsAll each agent, not only those that serve the kind */
-export function renderExplanation(explanation: TaskExplanation, showsAll: boolean, view: View): string {
+export interface ExplanationTold {
+  readonly explanation: TaskExplanation;
+  /** Each agent, not only those that serve the kind. */
+  readonly showsAll: boolean;
+  /** The first batch of the journal that is kept. */
+  readonly firstIdx: number;
+}
+
+export function renderExplanation({ explanation, showsAll, firstIdx }: ExplanationTold, view: View): string {
   const { waiting, attempts } = explanation;
   const blocks = [headline(explanation, view)];
   if (waiting !== undefined) {
@@ -22,9 +30,9 @@ export function renderExplanation(explanation: TaskExplanation, showsAll: boolea
     if (waiting.position !== undefined) blocks.push(turnBlock(explanation, waiting.position, view));
     blocks.push(agentBlock(explanation, waiting, showsAll, view));
   }
-  blocks.push(unassignedText(explanation, view));
+  blocks.push(unassignedText(explanation, view), unkeptText(explanation, firstIdx) ?? "");
   blocks.push(...attempts.map((attempt) => attemptBlock(attempt, view)));
-  if (attempts.length > 0) {
+  if (attempts.length > 0 && firstIdx === 1) {
     const hint = `waggle explain ${printable(explanation.task)} --attempt ${attempts.length} has every agent at that moment`;
     blocks.push(view.colors.dim(hint));
   }
@@ -49,20 +57,20 @@ export function renderReplayed(replayed: ReplayedAssignment, view: View): string
 }
 
 function headline(explanation: TaskExplanation, { colors }: View): string {
-  const { task, kind, role, project, user, state, at, stale, waiting, agent, attempts } = explanation;
+  const { task, kind, role, project, user, state, at, stale, waiting, agent } = explanation;
   const since = waiting === undefined || state === "delayed" ? "" : ` for ${duration(waiting.ageMs)}`;
   const place = agent === undefined ? "" : ` at ${agent}`;
   const lines = [
     `${colors.bold(printable(task))}  ${colors.yellow(state)}${since}${place}`,
-    `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attemptsText(attempts.length, explanation.endedAt !== undefined)}, as of ${formatTimeOfDay(at)}`,
+    `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTimeOfDay(at)}`,
   ];
   if (stale === true) lines.push(colors.yellow("answered by a standby from what it has read so far"));
   return lines.join("\n");
 }
 
 /** Empty unless it ended without an attempt. */
-function unassignedText({ state, attempts, waits, endedAt }: TaskExplanation, { columns }: View): string {
-  if (endedAt === undefined || attempts.length > 0) return "";
+function unassignedText({ state, attemptCount, waits, endedAt }: TaskExplanation, { columns }: View): string {
+  if (endedAt === undefined || attemptCount > 0) return "";
   const from = waits[0]?.from;
   const after = from === undefined ? "" : `, ${duration(endedAt - from)} after it was submitted`;
   const how = state === "expired" ? "Its deadline passed" : `It was ${state}`;

@@ -8,6 +8,7 @@ import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { renderExplanation, renderReplayed } from "./explain-view.ts";
 import { formatCount } from "./format.ts";
+import { firstKeptIdx } from "./kept-record.ts";
 import { showProgress } from "./progress-bar.ts";
 import { wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -51,11 +52,13 @@ async function explain(context: VerbContext, id: string, flags: ExplainFlags): P
   return await withSwarm(context, async (swarm) => {
     if (flags.attempt !== undefined) return await replay(context, swarm, id, flags.attempt);
     const explanation = await ask(context, (options) => swarm.explain(id, options));
-    const { waiting, attempts, omitted } = explanation;
+    const { waiting, attempts, attemptCount, endedIdx, omitted } = explanation;
     if (flags.full === true && waiting === undefined && attempts.length > 0)
-      return await replay(context, swarm, id, attempts.length);
-    const showsAll = flags.full === true;
-    output.datum({ taskId: id, ...explanation }, () => renderExplanation(explanation, showsAll, output));
+      return await replay(context, swarm, id, attemptCount);
+    const hasRecord = attemptCount > 0 || endedIdx !== undefined;
+    const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm) : 1;
+    const told = { explanation, showsAll: flags.full === true, firstIdx };
+    output.datum({ taskId: id, ...explanation }, () => renderExplanation(told, output));
     if (omitted !== undefined)
       output.note(
         `${formatCount(omitted.agents)} more agents do not fit the answer; waggle status counts them`,

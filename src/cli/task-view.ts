@@ -9,6 +9,7 @@ import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { attemptBlock, attemptsText } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
 import { counted, formatTimeOfDay, labelled } from "./format.ts";
+import { unkeptText } from "./kept-record.ts";
 import { type Output, printable, printableText } from "./output.ts";
 
 type View = Pick<Output, "columns" | "colors">;
@@ -16,28 +17,31 @@ type View = Pick<Output, "columns" | "colors">;
 const RESULT_LINES_MAX = 10;
 const RESULT_CHARACTERS_MAX = 1_000;
 
-/** @param told.wait why it waits, where it does */
-export function renderStory(
-  id: string,
-  { story, wait }: { readonly story: TaskStory; readonly wait?: TaskWait | undefined },
-  view: View,
-): string {
-  const { colors } = view;
+export interface StoryTold {
+  readonly story: TaskStory;
+  /** Why it waits, where it does. */
+  readonly wait?: TaskWait | undefined;
+  /** The first batch of the journal that is kept. */
+  readonly firstIdx: number;
+}
+
+export function renderStory(id: string, { story, wait, firstIdx }: StoryTold, view: View): string {
   const blocks = [
     headline(id, story, view),
     ...story.attempts.map((attempt) => attemptBlock(attempt, view)),
     resultBlock(story, view),
     waitingBlock(id, wait, story, view),
-    [colors.bold("events"), ...story.events.map((event) => `  ${eventLine(event, colors)}`)].join("\n"),
+    eventsBlock(story, firstIdx, view),
   ];
   return blocks.filter((block) => block !== "").join("\n\n");
 }
 
 function headline(id: string, { status, spec, submittedAt, endedAt }: TaskStory, { colors }: View): string {
-  const tone = status.state === "completed" ? "green" : endedAt === undefined ? "yellow" : "red";
+  const hasEnded = status.endedIdx !== undefined;
+  const tone = status.state === "completed" ? "green" : hasEnded ? "red" : "yellow";
   const took =
     submittedAt === undefined || endedAt === undefined ? "" : ` after ${duration(endedAt - submittedAt)}`;
-  const attempts = attemptsText(status.attempts, endedAt !== undefined);
+  const attempts = attemptsText(status.attempts, hasEnded);
   const lines = [
     `${colors.bold(printable(id))}  ${colors[tone](status.state)}${took}, ${attempts}`,
     `${printable(status.kind)} for ${status.project}/${printable(status.user)}${spec === undefined ? "" : termsOf(spec)}`,
@@ -76,6 +80,15 @@ function resultBlock({ events }: TaskStory, { colors }: View): string {
   const lines = printableText(shown).replace(/^/gm, "  ");
   const rest = isCut ? `\n  ${colors.dim("… the whole result: --json")}` : "";
   return `${colors.bold("result")}  ${colors.dim(whole)}\n${lines}${rest}`;
+}
+
+function eventsBlock({ status, events }: TaskStory, firstIdx: number, { colors }: View): string {
+  const unkept = unkeptText(status, firstIdx);
+  return [
+    colors.bold("events"),
+    ...(unkept === undefined ? [] : [`  ${colors.dim(unkept)}`]),
+    ...events.map((event) => `  ${eventLine(event, colors)}`),
+  ].join("\n");
 }
 
 function waitingBlock(id: string, wait: TaskWait | undefined, { waits }: TaskStory, view: View): string {

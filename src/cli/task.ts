@@ -7,6 +7,7 @@ import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { firstKeptIdx } from "./kept-record.ts";
 import { renderStory } from "./task-view.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -36,7 +37,9 @@ async function task(context: VerbContext, id: string): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const story = await ask(context, (options) => swarm.story(id, options));
     const wait = output.json || !isWaiting(story) ? undefined : await waitOf(id, swarm, context);
-    output.datum({ taskId: id, ...story }, () => renderStory(id, { story, wait }, output));
+    const isCut = story.submittedAt === undefined;
+    const firstIdx = output.json || !isCut ? 1 : await firstKeptIdx(context, swarm);
+    output.datum({ taskId: id, ...story }, () => renderStory(id, { story, wait, firstIdx }, output));
     return exitCodes.ok;
   });
 }

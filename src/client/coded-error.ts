@@ -20,7 +20,7 @@ export function errorFrom(refusal: CodedError): WaggleError {
   const options = refusal.field === undefined ? {} : { field: refusal.field };
   switch (refusal.code) {
     case "WAGGLE_AUDIT_TRIMMED":
-      return new AuditTrimmedError(refusal.message, refusal.firstIdx ?? 1);
+      return new AuditTrimmedError(refusal.message, { firstIdx: refusal.firstIdx ?? 1 });
     case "WAGGLE_BACKPRESSURE":
       return new BackpressureError(refusal.message, refusal.retryAfterMs ?? limits.retryAfterMs);
     case "WAGGLE_INVALID_MESSAGE":

@@ -135,7 +135,8 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
 
   /** Every agent with its terms at the moment of one assignment, found by replaying the journal up to it: the
    *  receipt shows three. Takes as long as the journal is.
-   *  @throws as `story`; InvalidValueError when the task has not had that attempt */
+   *  @throws as `story`; InvalidValueError when the task has not had that attempt; AuditTrimmedError when the journal
+   *  was purged of its beginning */
   replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;
 
   /** First ends the agents that were started here, whose handlers may go on using the connection meanwhile: they are

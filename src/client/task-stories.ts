@@ -23,7 +23,10 @@ export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
 /** Why a task waits (`waiting`, while it is queued or delayed), and its attempts with the receipts that say why each
  *  went to its agent. All of one moment: `idx`, `at`. */
 export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts"> &
-  Pick<StoryLine, "attempts" | "waits" | "endedAt" | "deadLetterReason">;
+  Pick<StoryLine, "attempts" | "waits" | "endedAt" | "deadLetterReason"> & {
+    /** How many it had, those included whose record is no longer kept. */
+    readonly attemptCount: number;
+  };
 
 export interface ReplayOptions extends AskOptions {
   /** From 1; the last one when absent. */
@@ -65,10 +68,11 @@ export class TaskStories {
     const question = { kind: "query", subject, message, schema: explainResponseSchema } as const;
     const answer = await asker.ask(question, options);
     if (!answer.ok) throw errorFrom(answer);
-    const { ok: _, ...explained } = answer;
+    const { ok: _, attempts: attemptCount, ...explained } = answer;
     const { attempts, waits, endedAt, deadLetterReason } = await this.#line(id, answer, options, answer.idx);
     return {
       ...explained,
+      attemptCount,
       attempts,
       waits,
       ...(endedAt === undefined ? {} : { endedAt }),
@@ -76,19 +80,36 @@ export class TaskStories {
     };
   }
 
+  /** @throws AuditTrimmedError where the journal was purged of its beginning */
   async replayAssignment(id: string, options: ReplayOptions = {}): Promise<ReplayedAssignment> {
     const status = await this.status(id, options);
-    const { attempt = status.attempts, onProgress } = options;
+    const { attempt = status.attempts } = options;
     if (!Number.isSafeInteger(attempt) || attempt < 1 || attempt > status.attempts)
       throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
-    const lastIdx = status.endedIdx ?? status.idx;
-    const replay = new AssignmentReplay(id, attempt);
-    for await (const batch of this.#batches(1, options)) {
-      const found = replay.take(batch);
-      onProgress?.({ idx: batch.idx, lastIdx });
+    try {
+      const found = await this.#replayed(status, attempt, options);
       if (found !== undefined) return found;
+    } catch (cause) {
+      if (!(cause instanceof AuditTrimmedError)) throw cause;
+      const { firstIdx } = cause;
+      throw new AuditTrimmedError(cannotReplay(status, firstIdx), { firstIdx, cause });
     }
     throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
+  }
+
+  async #replayed(
+    { task, idx, endedIdx }: AcceptedTaskStatus,
+    attempt: number,
+    options: ReplayOptions,
+  ): Promise<ReplayedAssignment | undefined> {
+    const lastIdx = endedIdx ?? idx;
+    const replay = new AssignmentReplay(task, attempt);
+    for await (const batch of this.#batches(1, options)) {
+      const found = replay.take(batch);
+      options.onProgress?.({ idx: batch.idx, lastIdx });
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** As far as the journal is kept. @param lastIdx events of later batches are left out */
@@ -129,6 +150,14 @@ export class TaskStories {
       ended.abort();
     }
   }
+}
+
+function cannotReplay({ endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
+  const isGone = endedIdx !== undefined && endedIdx < firstIdx;
+  const left = isGone
+    ? "the task's record is no longer kept, either"
+    : "its receipt is what is left, where that is kept";
+  return `an assignment is replayed from the journal's first batch, and the journal begins at batch ${firstIdx}: ${left}`;
 }
 
 function noSuchAttempt({ task, attempts, endedIdx }: AcceptedTaskStatus, attempt: number): string {

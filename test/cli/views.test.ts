@@ -55,7 +55,15 @@ const aStatus = (agents: StatusResponse["agents"]) =>
 
 const aStory = (status: object, events: object[] = [], waits: object[] = []) =>
   ({
-    status: { state: "queued", kind: "coutn", project: "p", user: "u", attempts: 0, ...status },
+    status: {
+      state: "queued",
+      kind: "coutn",
+      project: "p",
+      user: "u",
+      attempts: 0,
+      submittedIdx: 1,
+      ...status,
+    },
     attempts: [],
     waits,
     events: events.map((event) => ({ idx: 1, term: 1, at: 0, event })),
@@ -65,7 +73,19 @@ const completed = (result: string) =>
   aStory({ state: "completed" }, [
     { type: "TaskCompleted", task: "t", attempt: 1, agent: "a", latencyMs: 1, result },
   ]);
-const told = (story: TaskStory, wait?: TaskWait) => renderStory("t", { story, wait }, view);
+const explanationText = (part: object, firstIdx = 1) => {
+  const line = { task: "t", kind: "k", project: "p", user: "u", at: 9_000, submittedIdx: 1 };
+  const explanation = {
+    ...line,
+    attemptCount: 0,
+    attempts: [],
+    waits: [],
+    ...part,
+  } as unknown as TaskExplanation;
+  return renderExplanation({ explanation, showsAll: false, firstIdx }, view);
+};
+const told = (story: TaskStory, wait?: TaskWait, firstIdx = 1) =>
+  renderStory("t", { story, wait, firstIdx }, view);
 
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];
@@ -305,16 +325,11 @@ describe("a task's story", () => {
   });
 
   it("that ended without an attempt says how, when, and that it was never assigned", () => {
-    const ended = { ...aStory({ state: "cancelled" }), submittedAt: 0, endedAt: 5_000 };
+    const ended = { ...aStory({ state: "cancelled", endedIdx: 2 }), submittedAt: 0, endedAt: 5_000 };
     expect(told(ended)).toContain("cancelled after 5 s, never assigned");
     expect(told(aStory({}))).toContain("no attempt yet");
-    const line = { task: "t", kind: "k", project: "p", user: "u", at: 9_000, attempts: [], endedAt: 5_000 };
-    const explained = (state: string) =>
-      renderExplanation(
-        { ...line, state, waits: [{ state: "queued", from: 0, to: 5_000 }] } as unknown as TaskExplanation,
-        false,
-        view,
-      );
+    const waits = [{ state: "queued", from: 0, to: 5_000 }];
+    const explained = (state: string) => explanationText({ state, endedIdx: 2, endedAt: 5_000, waits });
     expect(explained("cancelled")).toMatch(
       /never assigned, as of .*\n\nwhy +It was cancelled at [\d:.]+, 5 s after it was submitted: it was never assigned$/,
     );
@@ -322,6 +337,37 @@ describe("a task's story", () => {
   });
 
   const receipt = { feasible: 1, candidates: [], ineligible: {}, decidedBy: "only", waiting: 1, waitedMs: 0 };
+  const anAttempt = { attempt: 2, agent: "a1", assignedAt: 0, assignedIdx: 950, receipt };
+
+  it("whose record is no longer kept is said to have ended all the same, and where the journal begins", () => {
+    const ended = { state: "completed", submittedIdx: 5, endedIdx: 9 };
+    const gone = "its record is no longer kept (the journal begins at batch 1,917)";
+    const text = told(aStory({ ...ended, attempts: 2 }), undefined, 1_917);
+    expect(text).toMatch(/^t {2}completed, 2 attempts\n/);
+    expect(text).toContain(`events\n  ${gone}`);
+    const explained = explanationText({ ...ended, attemptCount: 2 }, 1_917);
+    expect(explained).toMatch(/, 2 attempts, as of /);
+    expect(explained).toContain(gone);
+    expect(explanationText({ ...ended, state: "cancelled" }, 1_917)).toMatch(/, never assigned, as of /);
+  });
+
+  it("of which the beginning is no longer kept says so, and counts the attempts that it had", () => {
+    const cut = "the beginning of its record is no longer kept (the journal begins at batch 917)";
+    const status = { state: "running", submittedIdx: 5 };
+    const story = { ...aStory({ ...status, attempts: 2 }), attempts: [anAttempt] } as unknown as TaskStory;
+    expect(told(story, undefined, 917)).toMatch(/running, 2 attempts\n/);
+    expect(told(story, undefined, 917)).toContain(cut);
+    const explained = explanationText({ ...status, attemptCount: 2, attempts: [anAttempt] }, 917);
+    expect(explained).toMatch(/, 2 attempts, as of /);
+    expect(explained).toContain(cut);
+  });
+
+  it("offers to replay an assignment only where the journal has its beginning", () => {
+    const assigned = { state: "running", submittedIdx: 940, attemptCount: 1, attempts: [anAttempt] };
+    expect(explanationText(assigned)).toContain("waggle explain t --attempt 1 has every agent");
+    expect(explanationText(assigned, 917)).not.toMatch(/--attempt|no longer kept/);
+  });
+
   const shown = (attempt: object) => told({ ...aStory({ attempts: 1 }), attempts: [attempt] } as TaskStory);
 
   it.each([

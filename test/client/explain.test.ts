@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { describeWait } from "../../src/audit/describe-wait.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
+import { CompactedSwarm } from "../support/compacted-swarm.ts";
 import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
 
 let there: TestSwarm;
@@ -63,6 +64,40 @@ it("replays one assignment, the last by default, and tells how far it is", async
   });
   expect(progress).toEqual(Array.from({ length: replayed.idx }, (_, at) => at + 1));
   expect(replayed.replayed).toEqual({ from: 1, to: replayed.idx });
+});
+
+it("says of a journal that was purged that nothing can be replayed, and what is left", async () => {
+  const compacted = await new CompactedSwarm().start();
+  const client = await connect({ swarm: "test", transport: compacted.swarm.hub.connect() });
+  try {
+    const agent = await compacted.swarm.agent("a1");
+    await client.submit({ id: "early", kind: "count" });
+    await agent.complete(await agent.assignment());
+    await client.submit({ id: "open", kind: "count" });
+    await agent.assignment();
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    const { auditFirstIdx } = (await client.status()).journal;
+    expect(auditFirstIdx).toBeGreaterThan(20);
+    const from = `begins at batch ${auditFirstIdx}`;
+    const refused = { code: "WAGGLE_AUDIT_TRIMMED", firstIdx: auditFirstIdx };
+    await expect(client.replayAssignment("open")).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringMatching(`${from}: its receipt is what is left`),
+    });
+    await expect(client.replayAssignment("early")).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringMatching(`${from}: the task's record is no longer kept`),
+    });
+    expect(await client.explain("early")).toMatchObject({
+      state: "completed",
+      attemptCount: 1,
+      attempts: [],
+      endedIdx: expect.any(Number),
+    });
+  } finally {
+    await client.close();
+    await compacted.swarm.stop();
+  }
 });
 
 it("has no assignment to replay of a task that ended without one, and says so", async () => {
