@@ -99,9 +99,13 @@ async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitC
       ? undefined
       : new StateFile(resolve(shell.cwd, flags.state), flags.state, { terms, version });
   const { reports: noted, leftOut } = state?.read() ?? { reports: [], leftOut: 0 };
+  state?.requireWritable();
   const isAsked = asksFor(flags);
   const before = noted.filter(({ seed }) => isAsked(seed));
-  if (before.length > 0) output.note(`${counted(before.length, "seed")} of ${flags.state} are not run again`);
+  if (before.length > 0)
+    output.note(
+      `${counted(before.length, "seed")} of ${flags.state} ${before.length === 1 ? "is" : "are"} not run again`,
+    );
   if (leftOut > 0)
     output.note(
       `${counted(leftOut, "seed")} of ${flags.state} ran on another version of the code: not counted`,

@@ -1,7 +1,7 @@
 // `waggle torture` as its user meets it: what it prints of seeds that hold and of one that fails, what it keeps, and
 // what it refuses.
 
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -76,7 +76,12 @@ describe("seeds that hold", () => {
       0, 1, 2,
     ]);
     const other = await torture(folder, "--seeds", "0..2", "--for", "5s", "--state", "state.ndjson");
-    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("holds seeds of 4 s") });
+    const differs = "holds seeds of 4 s with all faults, and these are of 5 s with all faults;";
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining(differs) });
+    const fewer = await torture(folder, "--seeds", "0..2", ...argv, "--without", "pause,loss");
+    expect(fewer.stderr).toContain("4 s with all faults, and these are of 4 s without loss,pause;");
+    const none = await torture(folder, "--seeds", "0..2", ...argv, "--without", "all");
+    expect(none.stderr).toContain("and these are of 4 s without faults;");
   });
 });
 
@@ -96,7 +101,7 @@ describe("seeds of another version of the code, in the state file", () => {
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     const { code, stdout, stderr } = await torture(folder, "--seeds", "0..2", ...argv);
     expect(code).toBe(0);
-    expect(stderr).toContain("1 seed of state.ndjson are not run again");
+    expect(stderr).toContain("1 seed of state.ndjson is not run again");
     expect(stderr).toContain("2 seeds of state.ndjson ran on another version of the code: not counted");
     expect(stdout).toContain("3 seeds, none failed");
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1, 2, 1, 2]);
@@ -113,8 +118,24 @@ describe("a state file", () => {
     writeFileSync(path, readFileSync(path, "utf8").slice(0, -40));
     const { code, stderr } = await torture(folder, "--seeds", "0..1", ...argv);
     expect(code).toBe(0);
-    expect(stderr).toContain("1 seed of state.ndjson are not run again");
+    expect(stderr).toContain("1 seed of state.ndjson is not run again");
     expect(records(readFileSync(path, "utf8")).map(({ seed }) => seed)).toEqual([0, 1]);
+  });
+
+  it("that cannot be written is refused before a seed is run", async () => {
+    const folder = aFolder();
+    const { code, stdout, stderr } = await torture(
+      folder,
+      "--seed",
+      "1",
+      "--for",
+      "4s",
+      "--state",
+      "nowhere/x",
+    );
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error WAGGLE_USAGE: cannot write nowhere\/x: ENOENT/m);
+    expect(stdout).toBe("");
   });
 
   /** Seeds 0 to 2, of which the last two failed. */
@@ -213,7 +234,8 @@ describe("a run that is interrupted", () => {
       "state.ndjson",
       ...argv,
     );
-    await expect.poll(() => existsSync(state), { timeout: 20_000 }).toBe(true);
+    const hasNoted = () => existsSync(state) && statSync(state).size > 0;
+    await expect.poll(hasNoted, { timeout: 20_000 }).toBe(true);
     shell.interrupt();
     return { ...(await running), ran: records(readFileSync(state, "utf8")).length };
   }

@@ -2,8 +2,9 @@
 // as it ends. A last line that was cut off by a crash is a seed to run again, and so is one of another version of the
 // code: a seed takes the same course on the same code alone. A file of anything else is left as it is.
 
-import { appendFileSync, existsSync, readFileSync, truncateSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { z } from "zod";
+import { faultKinds } from "../../sim/fault/fault.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import { fileError } from "../file-error.ts";
 import { UsageError } from "../usage-error.ts";
@@ -56,12 +57,20 @@ export class StateFile {
     const lines = all.filter((line) => line.version === version);
     const other = lines.find((line) => !isSame(line, terms));
     if (other === undefined) return { reports: lines.map(reportOf), leftOut: all.length - lines.length };
-    const { forMs, without } = other;
     throw new UsageError(
-      `${this.#name} holds seeds of ${forMs / 1_000} s${without.length === 0 ? "" : ` without ${without.join(",")}`}; ` +
-        "name another file, or the same --for and --without",
+      `${this.#name} holds seeds of ${termsText(other)}, and these are of ${termsText(terms)}; name another file, or the ` +
+        "same --for and --without",
       { field: "state" },
     );
+  }
+
+  /** Before the first seed is run, whose report would be lost. @throws UsageError where it cannot be written */
+  requireWritable(): void {
+    try {
+      closeSync(openSync(this.#path, "a"));
+    } catch (error) {
+      throw fileError("write", this.#name, error, "state");
+    }
   }
 
   /** @throws UsageError where it cannot be written */
@@ -104,6 +113,17 @@ function parsedOrNothing(text: string): unknown {
 
 function reportOf({ version: _version, forMs: _forMs, without: _without, ...report }: Line): SeedReport {
   return report;
+}
+
+function termsText({ forMs, without }: SeedTerms): string {
+  return `${forMs / 1_000} s ${faultsText(without)}`;
+}
+
+function faultsText(without: SeedTerms["without"]): string {
+  if (without.length === 0) return "with all faults";
+  return without.length === Object.keys(faultKinds).length
+    ? "without faults"
+    : `without ${without.join(",")}`;
 }
 
 function isSame(line: SeedTerms, terms: SeedTerms): boolean {
