@@ -30,7 +30,7 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   yield await checkDataFolder(context);
   const broker = await attempt("broker", () => findFor(context));
   yield broker.check;
-  if (mayHaveFileJournal(broker.value, context)) yield* checkFile(context);
+  const isFileSound = !mayHaveFileJournal(broker.value, context) || (yield* checkFile(context));
   if (broker.value === undefined) return;
   const options = connectionOf(broker.value, context);
   const connection = await attempt("connection", () => connectFor(options));
@@ -38,7 +38,8 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   if (connection.value === undefined) return;
   try {
     yield* checkServer(broker.value, connection.value);
-    const isSound = broker.value.kind === "development" || (yield* checkJournal(options, context));
+    const isStream = broker.value.kind !== "development";
+    const isSound = isStream ? yield* checkJournal(options, context) : isFileSound;
     const isLed = yield* checkSwarm(connection.value, { broker: broker.value, isSound, context });
     if (!isLed && isSound) yield* checkDurabilityAlone(broker.value, options, context);
   } finally {
@@ -197,9 +198,11 @@ function mayHaveFileJournal(broker: FoundBroker | undefined, { settings }: VerbC
   return settings.nats === undefined && settings.natsContext === undefined;
 }
 
-async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check> {
+/** @returns whether it did not fail */
+async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check, boolean> {
   const check = await checkJournalFolder(journalFolder(settings));
   if (check !== undefined) yield check;
+  return check?.status !== "fail";
 }
 
 // --- the swarm --------------------------------------------------------------------------------------

@@ -4,11 +4,9 @@ import { Command } from "commander";
 import { findBroker } from "../broker/find-broker.ts";
 import { type StoppedBroker, stopBroker } from "../broker/stop-broker.ts";
 import { limits } from "../limits.ts";
-import type { StatusResponse } from "../protocol/schemas.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted } from "./format.ts";
-import { printable } from "./output.ts";
+import { type LeftBehind, leftBehind, leftBehindLines } from "./left-behind.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function downCommand(program: Program): Command {
@@ -20,12 +18,6 @@ export function downCommand(program: Program): Command {
     )
     .addHelpText("after", "\nExamples:\n  $ waggle down\n  $ waggle down --data-folder /srv/swarm/.waggle")
     .action((_: unknown, command: Command) => runVerb(program, command, down));
-}
-
-interface Remaining {
-  readonly leader: string;
-  readonly agents: readonly string[];
-  readonly liveTasks: number;
 }
 
 async function down(context: VerbContext): Promise<ExitCode> {
@@ -41,45 +33,26 @@ async function down(context: VerbContext): Promise<ExitCode> {
 }
 
 /** Undefined when nobody answers, or only at another server: then there is nobody to name. */
-async function whoIsThere(context: VerbContext): Promise<Remaining | undefined> {
+async function whoIsThere(context: VerbContext): Promise<LeftBehind | undefined> {
   try {
     const { kind } = await findBroker({ mode: "find-only", ...context.settings, env: context.shell.env });
     if (kind === "named") return undefined;
     return await withSwarm(context, async (swarm) =>
-      remainingIn(await swarm.status({ timeoutMs: limits.leaderLookMs })),
+      leftBehind(await swarm.status({ timeoutMs: limits.leaderLookMs })),
     );
   } catch {
     return undefined; // no broker, or no leader behind it: down goes on all the same
   }
 }
 
-function remainingIn({ leader, agents, tasks }: StatusResponse): Remaining {
-  const liveStates = ["queued", "delayed", "assigned", "running"];
-  return {
-    leader,
-    agents: agents.filter(({ status }) => status !== "offline").map(({ id }) => id),
-    liveTasks: liveStates.reduce((sum, state) => sum + (tasks[state] ?? 0), 0),
-  };
-}
-
 function remarks(
   stopped: StoppedBroker,
-  remaining: Remaining | undefined,
+  remaining: LeftBehind | undefined,
   { settings }: VerbContext,
 ): string[] {
   if (!stopped.wasRunning && settings.nats !== undefined) {
     return ["the server that --nats or NATS_URL names was not started here, and is left alone"];
   }
   if (!stopped.wasRunning || remaining === undefined) return [];
-  const { leader, agents, liveTasks } = remaining;
-  const lines = [
-    `the coordinator ${printable(leader)} still runs and waits for a broker: end it with Ctrl-C in its terminal`,
-  ];
-  if (agents.length > 0)
-    lines.push(`${counted(agents.length, "agent")} still run: ${agents.join(", ")}; end them likewise`);
-  if (liveTasks > 0)
-    lines.push(
-      `${counted(liveTasks, "task")} had not ended; they are in the journal and go on after \`waggle up\``,
-    );
-  return lines;
+  return leftBehindLines(remaining);
 }

@@ -24,7 +24,10 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.usage, "usage or configuration"],
   [exitCodes.unreachable, "cannot reach NATS or a leader"],
   [exitCodes.taskFailed, "a task failed"],
-  [exitCodes.rejected, "rejected: backpressure, no capable agent, unknown, conflict"],
+  [
+    exitCodes.rejected,
+    "rejected: backpressure, no capable agent, unknown, conflict, journal in use, no standby, id taken by a later agent",
+  ],
   [exitCodes.waitTimedOut, "the wait timed out; the task goes on"],
   [exitCodes.journalDamaged, "the journal is damaged"],
   [exitCodes.interrupted, "interrupted"],

@@ -57,12 +57,27 @@ async function transfer(context: VerbContext, { to }: TransferFlags): Promise<Ex
       swarm.transferLead({ ...options, ...(to === undefined ? {} : { to }) }),
     );
     const tookMs = Math.round(performance.now() - startedMs);
-    const isSame = lead.leader === before.leader;
-    context.output.datum({ ...lead, from: before.leader, tookMs }, () =>
-      isSame
-        ? `${lead.leader} leads${to === lead.leader ? " already" : " again: nobody took over"}`
-        : `${lead.leader} leads in place of ${before.leader} (term ${lead.term}, after ${duration(tookMs)})`,
-    );
-    return isSame && to !== lead.leader ? exitCodes.unexpected : exitCodes.ok;
+    const { leader, term } = lead;
+    const transferred = { leader, term, from: before.leader, to, tookMs };
+    context.output.datum({ ...lead, from: before.leader, tookMs }, () => transferText(transferred));
+    return leader === before.leader && to !== leader ? exitCodes.unexpected : exitCodes.ok;
   });
+}
+
+export interface Transferred {
+  /** Leads now. */
+  readonly leader: string;
+  readonly term: number;
+  /** Led before. */
+  readonly from: string;
+  /** Was to lead; undefined: any that stood by. */
+  readonly to: string | undefined;
+  readonly tookMs: number;
+}
+
+export function transferText({ leader, term, from, to, tookMs }: Transferred): string {
+  if (leader !== from) return `${leader} leads in place of ${from} (term ${term}, after ${duration(tookMs)})`;
+  if (leader === to) return `${leader} leads already`;
+  const silent = to === undefined ? "The coordinator that was to lead" : `${to}, which was to lead,`;
+  return `${leader} leads again: nobody took over. ${silent} did not answer: look at its log; \`waggle status\` says who stands by`;
 }

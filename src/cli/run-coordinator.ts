@@ -12,7 +12,6 @@ import type { Settings } from "../config/settings.ts";
 import { snapshotPace } from "../config/snapshot-pace.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
 import { type JournalPlace, ThreadSnapshotter } from "../coordinator/thread-snapshotter.ts";
-import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { openFileJournal } from "../journal/file.ts";
 import { openFileSnapshots } from "../journal/file-snapshots.ts";
@@ -22,6 +21,7 @@ import { openNatsStreams } from "../journal/nats.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
 import { logStatus } from "../transport/status-log.ts";
+import { replicasError, requireNoReplicas } from "./replicas.ts";
 
 export interface RunningCoordinator {
   readonly id: string;
@@ -140,16 +140,16 @@ async function openJournal(
     const { replicas, retention } = settings;
     const wanted = { connection, swarm, replicas, keptBytes: retention.bytes, create: true, signal };
     const { signal: _, onError: __, ...plainConnection } = connection;
+    const streams = await openNatsStreams(wanted).catch((error: unknown) => {
+      throw replicasError(error, replicas);
+    });
     return {
-      ...(await openNatsStreams(wanted)),
+      ...streams,
       place: { kind: "stream", connection: plainConnection, swarm },
       recovery: undefined,
     };
   }
-  if ((settings.replicas ?? 1) > 1) {
-    const sentence = `replicas: the development broker keeps the journal in a file of this machine, so there are no ${settings.replicas} copies; name a cluster of NATS servers with --nats`;
-    throw new InvalidConfigError(sentence, { field: "replicas" });
-  }
+  requireNoReplicas(settings.replicas);
   const folder = journalFolder(settings);
   const snapshotFolder = join(folder, "snapshots");
   const journal = await openFileJournal({ folder, bytesMax: wantedRoom(settings.retention.bytes) });

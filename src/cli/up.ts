@@ -73,6 +73,7 @@ async function up(context: VerbContext): Promise<ExitCode> {
   );
   let wasConnected: boolean | undefined;
   const stop = () => {
+    logger.info({ coordinator: running.id }, "ending: handing over (Ctrl-C again ends it at once)");
     wasConnected = running.transport.status() === "connected";
     void running.stop(); // `closed` tells when it has ended
   };

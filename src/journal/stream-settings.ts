@@ -116,7 +116,7 @@ export function checkStreamSettings(found: Config, wanted: WantedStream): Settin
     wanted: text,
     found: show(found[setting]),
     ok: isWanted(found[setting]),
-    advice: adviceFor(setting, stream),
+    advice: adviceFor(setting, { stream, text }),
   });
   return [
     ...Object.entries(fixedSettings(wanted)).map(([setting, value]) =>
@@ -175,11 +175,20 @@ export function settingsError(id: StreamId, checks: readonly SettingCheck[]): Wa
 
 const nounOf: Readonly<Record<StreamPurpose, string>> = { journal: "journal", snapshots: "snapshot store" };
 
-function adviceFor(setting: string, stream: string): string {
-  return immutableSettings.has(setting)
-    ? `this cannot be changed, so use another swarm name, or delete the stream ${stream} if nobody needs it`
-    : `change it with \`nats stream edit ${stream}\`, or ask for what is there`;
+/** @param wanted.text the value, as it is said */
+function adviceFor(
+  setting: string,
+  { stream, text }: { readonly stream: string; readonly text: string },
+): string {
+  if (immutableSettings.has(setting))
+    return `this cannot be changed, so use another swarm name, or delete the stream ${stream} if nobody needs it`;
+  const flag = editFlags[setting];
+  const edit = flag === undefined || !/^\d+$/.test(text) ? stream : `${stream} ${flag} ${text}`;
+  return `change it with \`nats stream edit ${edit}\`, or ask for what is there`;
 }
+
+/** Of settings that are asked for as a number. */
+const editFlags: Readonly<Record<string, string>> = { num_replicas: "--replicas", max_bytes: "--max-bytes" };
 
 /** What a server means by leaving a setting out. */
 function unmentioned(wanted: unknown): unknown {

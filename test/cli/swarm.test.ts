@@ -324,6 +324,7 @@ describe("the life of a broker", () => {
     expect(down.stderr).toMatch(/^the coordinator \S+ still runs and waits for a broker/);
     expect(await workplace.run("status")).toMatchObject({ code: 3 });
     const ended = await up.kill("SIGINT");
+    expect(ended.stdout).toContain("ending: handing over");
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("the coordinator has ended") });
     expect(ended.stdout).not.toContain("the broker goes on");
   });
@@ -352,6 +353,25 @@ describe("the life of a broker", () => {
       code: 3,
       stderr: expect.stringContaining("was stopped: `waggle up` starts it again"),
     });
+  });
+
+  it("that nobody leads over a damaged journal in files is no reason for doctor to have one started", async () => {
+    workplace = await Workplace.make();
+    const up = workplace.start("up");
+    await up.says("leading");
+    for (const id of ["A-1", "A-2"]) await workplace.run("submit", "--kind", "echo", "--id", id);
+    await up.kill("SIGKILL");
+    const path = join(workplace.dataFolder, "journals", "default", "journal.log");
+    const bytes = await readFile(path);
+    bytes[bytes.indexOf("A-1")] = 0x42;
+    await writeFile(path, bytes);
+    const { code, stdout } = await workplace.run("doctor");
+    expect(code).toBe(7);
+    expect(stdout).toMatch(/^fail +journal .*does not match its checksum/m);
+    expect(stdout).toMatch(
+      /^fail +leader +nobody leads the swarm default\n.*see to what is said of the journal/m,
+    );
+    expect(stdout).not.toContain("waggle up");
   });
 
   it("keeps the secret out of everything that is printed", async () => {
@@ -404,6 +424,31 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
         code: 0,
         stdout: expect.stringMatching(/^leader .*, term 2$/m),
       });
+    });
+
+    it("says what replicas need, and how a stream that is there gets them", async () => {
+      workplace = await Workplace.make(path);
+      const refused = await workplace.run("up", "--replicas", "3");
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(
+        /^error WAGGLE_INVALID_CONFIG: --replicas: this NATS server is not in a cluster, .*leave --replicas out/m,
+      );
+      expect(refused.stderr).not.toContain("bytes");
+      await workplace.start("up").says("leading");
+      const wanted = await workplace.run("up", "--replicas", "3");
+      expect(wanted.code).toBe(2);
+      expect(wanted.stderr).toContain("`nats stream edit WAGGLE_default --replicas 3`");
+    });
+
+    it("has its server away, a leader says that it hands over, and ends at the second Ctrl-C", async () => {
+      workplace = await Workplace.make(path);
+      const up = workplace.start("up");
+      await up.says("leading");
+      await workplace.run("down");
+      await up.says("the broker was stopped with `waggle down`");
+      up.child.kill("SIGINT");
+      await up.says("ending: handing over (Ctrl-C again ends it at once)");
+      expect(await up.kill("SIGINT")).toMatchObject({ code: 130 });
     });
   },
 );

@@ -66,6 +66,7 @@ describe("help", () => {
     expect(code).toBe(0);
     for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, "m"));
     for (const exit of [0, 1, 2, 3, 4, 5, 6, 7, 130]) expect(stdout).toMatch(new RegExp(`^ +${exit}  `, "m"));
+    expect(stdout).toMatch(/^ +5 {2}rejected: .*journal in use, no standby, id taken by a later agent$/m);
   });
 
   it("fits the terminal", async () => {

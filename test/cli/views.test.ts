@@ -2,6 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { renderExplanation } from "../../src/cli/explain-view.ts";
+import { transferText } from "../../src/cli/leader.ts";
+import { leftBehind, leftBehindLines } from "../../src/cli/left-behind.ts";
 import { Output } from "../../src/cli/output.ts";
 import { renderStatus } from "../../src/cli/status-view.ts";
 import { renderStory } from "../../src/cli/task-view.ts";
@@ -182,6 +184,37 @@ describe("who stands by, in status", () => {
   ])("%j", (standbys, shown) => {
     const status = { ...aStatus([]), ...(standbys === undefined ? {} : { standbys }) };
     expect(renderStatus(status, { ...view, showsOffline: false })).toMatch(shown);
+  });
+});
+
+describe("who is left behind by down", () => {
+  const lines = (standbys: readonly string[]) =>
+    leftBehindLines(
+      leftBehind({ ...aStatus([anAgent("a1"), anAgent("a2", "offline")]), standbys: [...standbys] }),
+    );
+
+  it("is every coordinator, and each agent that is there", () => {
+    expect(lines([])[0]).toMatch(/^the coordinator l still runs and waits for a broker: /);
+    expect(lines(["c2", "c3"])).toEqual([
+      "the coordinators l, c2, c3 still run and wait for a broker: end each with Ctrl-C in its terminal",
+      "1 agent still runs: a1; end it likewise",
+    ]);
+  });
+});
+
+describe("a transfer of the lead", () => {
+  it.each([
+    [{ leader: "c2" }, "c2 leads in place of c1 (term 2, after 5 ms)"],
+    [{ to: "c1" }, "c1 leads already"],
+    [
+      {},
+      "nobody took over. The coordinator that was to lead did not answer: look at its log; `waggle status`",
+    ],
+    [{ to: "c2" }, "nobody took over. c2, which was to lead, did not answer: look at its log"],
+  ])("%j", (part, said) => {
+    expect(transferText({ leader: "c1", from: "c1", term: 2, tookMs: 5, to: undefined, ...part })).toContain(
+      said,
+    );
   });
 });
 

@@ -1,0 +1,46 @@
+// Who is left without a broker when `waggle down` stops it, as its last status said.
+
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { counted } from "./format.ts";
+import { printable } from "./output.ts";
+
+export interface LeftBehind {
+  readonly leader: string;
+  readonly standbys: readonly string[];
+  readonly agents: readonly string[];
+  readonly liveTasks: number;
+}
+
+const liveStates = ["queued", "delayed", "assigned", "running"];
+
+export function leftBehind({ leader, standbys = [], agents, tasks }: StatusResponse): LeftBehind {
+  return {
+    leader,
+    standbys,
+    agents: agents.filter(({ status }) => status !== "offline").map(({ id }) => id),
+    liveTasks: liveStates.reduce((sum, state) => sum + (tasks[state] ?? 0), 0),
+  };
+}
+
+/** A line each of coordinators, agents and tasks, as far as there are any. */
+export function leftBehindLines({ leader, standbys, agents, liveTasks }: LeftBehind): string[] {
+  const lines = [coordinatorsLine([leader, ...standbys].map(printable))];
+  if (agents.length > 0) lines.push(agentsLine(agents));
+  if (liveTasks > 0)
+    lines.push(
+      `${counted(liveTasks, "task")} had not ended; they are in the journal and go on after \`waggle up\``,
+    );
+  return lines;
+}
+
+function coordinatorsLine(ids: readonly string[]): string {
+  return ids.length === 1
+    ? `the coordinator ${ids.join()} still runs and waits for a broker: end it with Ctrl-C in its terminal`
+    : `the coordinators ${ids.join(", ")} still run and wait for a broker: end each with Ctrl-C in its terminal`;
+}
+
+function agentsLine(ids: readonly string[]): string {
+  return ids.length === 1
+    ? `1 agent still runs: ${ids.join()}; end it likewise`
+    : `${counted(ids.length, "agent")} still run: ${ids.join(", ")}; end them likewise`;
+}
