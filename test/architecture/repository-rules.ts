@@ -90,6 +90,45 @@ function untested(file: SourceFile, row: RegExpMatchArray, tree: Tree): Violatio
   return missing.map((path) => ({ ...place, found: `${path}: no such test` }));
 }
 
+const alarmRule: Rule = {
+  name: "alarms are quoted as they are logged",
+  why: "Whoever is woken by a line looks its words up in that table, and finds nothing where they have changed since.",
+  mend: "Quote what src logs, each line between asterisks, with … for what differs from one time to the next.",
+  check: ({ files }) => {
+    const page = files.find(({ path }) => path === "docs/operations.md");
+    if (page === undefined) return [];
+    const logged = files
+      .filter(({ path }) => /^src\/.*\.ts$/.test(path))
+      .map(({ text }) => sentencesIn(text));
+    return rowsBelow("## Alarms in the log", page.text).flatMap(({ cell, line }) => {
+      const quotes = [...cell.matchAll(/\*([^*]+)\*/g)].map(([, quote = ""]) => quote);
+      const absent = quotes.filter((quote) => !logged.some((text) => patternOf(quote).test(text)));
+      const found =
+        quotes.length === 0 ? ["a row without a quoted line"] : absent.map((quote) => `not in src: ${quote}`);
+      return found.map((each) => ({ path: page.path, line, found: each }));
+    });
+  },
+};
+
+/** Without comments, and with each string that is broken over lines on one. */
+function sentencesIn(text: string): string {
+  return text.replace(/^ *(?:\/\/|\/?\*).*$/gm, "").replace(/["`]\s*\+\s*["`]/g, "");
+}
+
+function patternOf(quote: string): RegExp {
+  const parts = quote.split("…").map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(parts.join(".*"));
+}
+
+/** The first cell of each row of the table below a heading. */
+function rowsBelow(heading: string, text: string): { readonly cell: string; readonly line: number }[] {
+  const at = text.indexOf(`${heading}\n`);
+  const [section = ""] = at === -1 ? [] : text.slice(at).split(/\n## /);
+  return [...section.matchAll(/^\|(.*?)\|.*$/gm)]
+    .slice(2)
+    .map((row) => ({ cell: row[1] ?? "", line: lineAt(text, at + (row.index ?? 0)) }));
+}
+
 const lockRule = fileRule({
   name: "the lock file names no hosts",
   why: "An address in the lock file ties every installation to the registry somebody happened to use.",
@@ -188,6 +227,7 @@ export const repositoryRules: readonly Rule[] = [
   linkRule,
   namedFileRule,
   testedRule,
+  alarmRule,
   lockRule,
   wholeLockRule,
   foreignRule,

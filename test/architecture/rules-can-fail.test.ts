@@ -23,6 +23,9 @@ const somePath = "src/coordinator/step.ts";
 const machinePath = ["", "home", "ann", "waggle"].join("/");
 const registryHost = ["registry", "example", "org"].join(".");
 
+const alarms = (cell: string) =>
+  `## Alarms in the log\n\n| it says | do |\n|---|---|\n| ${cell} | look |\n\n## Else\n\n| a | b |\n`;
+
 const cases: Readonly<Record<string, Case>> = {
   "imports point one way": {
     wrong: [
@@ -239,6 +242,18 @@ const cases: Readonly<Record<string, Case>> = {
         "| fault | what | within | shown by |\n|---|---|---|---|\n| killed | it goes on | at once | `test/kill.test.ts`, `test/process/` |",
       "test/kill.test.ts": "",
       "test/process/a.test.ts": "",
+    },
+  },
+  "alarms are quoted as they are logged": {
+    wrong: [
+      { "docs/operations.md": alarms("*the disk is full*"), "src/ids.ts": '"the disc is full";' },
+      { "docs/operations.md": alarms("the disk is full"), "src/ids.ts": '"the disk is full";' },
+      { "docs/operations.md": alarms("*the disk is full*"), "src/ids.ts": "// the disk is full" },
+      { "docs/operations.md": alarms("*agent … left*"), "src/ids.ts": '"agent a1";\n"left";' },
+    ],
+    right: {
+      "docs/operations.md": alarms("*the disk is full, and stays so*, *agent … left*, *… (slowly)*"),
+      "src/ids.ts": '"the disk is full, " +\n  "and stays so";\n`agent ${id} has left`;\n`${what} (slowly)`;',
     },
   },
   "the lock file names no hosts": {
