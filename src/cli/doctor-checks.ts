@@ -333,7 +333,7 @@ function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
 }
 
 /** Who else wrote into the journal. Nothing where nobody did. */
-function* checkWriters({ at, swarm, journal: { alienRecords } }: StatusResponse): Generator<Check> {
+export function* checkWriters({ at, swarm, journal: { alienRecords } }: StatusResponse): Generator<Check> {
   if (alienRecords === undefined) return;
   const name = "writers";
   const { count, lastAt } = alienRecords;

@@ -8,12 +8,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Check } from "../../src/cli/doctor-check.ts";
+import { checkWriters } from "../../src/cli/doctor-checks.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import { openNatsJournal } from "../../src/journal/nats.ts";
 import { type StreamPurpose, streamConfigOf, streamNameOf } from "../../src/journal/stream-settings.ts";
 import { limits } from "../../src/limits.ts";
+import type { StatusResponse } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import { connectNats } from "../../src/transport/nats.ts";
@@ -93,6 +95,16 @@ async function until<Value>(ask: () => Promise<Value>, isIt: (value: Value) => b
     await delay(200);
   }
 }
+
+it("warns of who else writes into the journal for a day after the last such record, and says so from then on", () => {
+  const writers = (agoMs: number) => {
+    const journal = { alienRecords: { count: 2, lastAt: 1_000 } };
+    const status = { swarm: "default", at: 1_000 + agoMs, journal } as unknown as StatusResponse;
+    return [...checkWriters(status)].map(({ status: told, found }) => `${told} ${found}`);
+  };
+  expect(writers(24 * 3_600_000)).toEqual([expect.stringMatching(/^warn 2 records .*, the last 24 h ago/)]);
+  expect(writers(24 * 3_600_000 + 1)).toEqual([expect.stringMatching(/^ok 2 records/)]);
+});
 
 for (const { path, version } of natsServersFor("doctor on a journal in trouble").slice(0, 1)) {
   describe(`nats-server ${version}`, () => {
