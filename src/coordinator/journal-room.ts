@@ -100,7 +100,7 @@ export class JournalRoom {
 }
 
 /** For the log: how full it is, and how it gets more. */
-export function roomFields({ bytes, bytesMax, remedy }: JournalUsage): object {
+export function roomFields({ bytes, bytesMax, remedy }: JournalUsage): Partial<JournalUsage> {
   return { bytes, bytesMax, ...(remedy === undefined ? {} : { remedy }) };
 }
 

@@ -490,9 +490,10 @@ export class Leader {
     this.#full = full;
     this.#compactor?.full(full !== undefined);
     room.lookAgain();
+    const { bytes: _, ...bound } = roomFields(room.usage); // of before it was full
     if (full !== undefined)
       logger.error(
-        { reason: full.message, ...roomFields(room.usage) },
+        { reason: full.message, ...bound },
         "the journal is full: nothing is done until there is room; what snapshots stand for is purged where that helps",
       );
     else logger.info("the journal takes batches again");
