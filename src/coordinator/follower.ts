@@ -234,6 +234,7 @@ export class Follower {
   async #catchUp({ isPatient }: { readonly isPatient: boolean }): Promise<void> {
     const { announcer, announcements, clock, timing } = this.#deps;
     const heard = announcer.listen();
+    let holeBefore = this.#hole;
     const { timeoutMs } = timing;
     const lately = () => ({
       now: clock.monotonicMs(),
@@ -252,6 +253,7 @@ export class Follower {
         isMoreHeld: () => announcements.isMoreHeld(this.#replay.position, lately()),
         onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
         onRestored: ({ replay, found }) => {
+          holeBefore = this.#hole;
           this.#replay = replay;
           if (!this.#isOnLine(replay)) this.#recent = new RecentRecords();
           this.sawSnapshots(found);
@@ -259,6 +261,7 @@ export class Follower {
         take: (record) => this.#fold(record),
         goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
       });
+      if (this.#hole === holeBefore) this.#hole = undefined; // what a restart reads is whole
     } finally {
       heard.unsubscribe();
     }

@@ -261,6 +261,31 @@ describe("a hole under an unchanged end", () => {
     expect(snapshots.places("manifest")).toHaveLength(1);
   });
 
+  it("that a standby met, and another rescued, is not rescued again by it once it leads", async () => {
+    const own = store.open();
+    const standby = await swarm.startAnother("c2", own);
+    await submit("t1");
+    await clock.settle();
+    own.setCutOff(true);
+    const { lastSeq } = store;
+    for (const id of ["t2", "t3"]) await submit(id);
+    loseRecord(lastSeq + 1);
+    const gate = aGate();
+    onPut = () => gate.opened;
+    own.setCutOff(false);
+    await looked();
+    own.setCutOff(true);
+    gate.open();
+    await clock.advance(timeoutMs);
+    own.setCutOff(false); // it begins anew at the leader's snapshot
+    await clock.advance(2 * timeoutMs);
+    expect([roleOf(standby), standby.settledState?.taskById.size]).toEqual(["standing-by", 3]);
+    swarm.watched.settled();
+    first.setCutOff(true);
+    await clock.advance(2 * timeoutMs);
+    expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["leading", 1]);
+  });
+
   it("may be the whole history, purged by hand", async () => {
     for (const id of ["t1", "t2"]) await submit(id);
     swarm.watched.settled();
