@@ -10,10 +10,11 @@
 // not before the last one is synced (synced-snapshots.ts), so that two are enough. What may go is found by whoever made
 // it.
 //
-// What is stored may rot afterwards: once an hour, whenever the server was away, and when another coordinator says that
-// it can read none, it is asked whether a restart would find a snapshot that it can read. Where the newest cannot be,
-// another is due at once, also where that was found before the term; where none can be and the journal was purged, only
-// the leader's own state is left, and is saved (rescue.ts).
+// What is stored may rot afterwards: once an hour, however many terms it has, whenever the server was away, when one is
+// met that cannot be read, and when another coordinator says that it can read none, it is asked whether a restart would
+// find a snapshot that it can read. Where the newest cannot be, another is due at once, also where that was found
+// before the term; where none can be and the journal was purged, only the leader's own state is left, and is saved
+// (rescue.ts).
 //
 // Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
 // this.
@@ -89,6 +90,7 @@ export class Compactor {
   readonly #places: BatchPlaces;
   readonly #hooks: CompactorHooks;
   readonly #ending = new AbortController();
+  readonly #endFaults: () => void;
   #newest: SnapshotFacts | undefined;
   #found: FoundSnapshots;
   #failure: string | undefined;
@@ -101,9 +103,9 @@ export class Compactor {
   #retryMs: number = limits.snapshotRetryMs;
   /** When it is asked again whether the snapshots can be read. */
   #checkMonotonicMs: number;
-  /** Another coordinator said that it can read none. */
+  /** Another coordinator said that it can read none, or one was met. */
   #isCheckWanted = false;
-  /** When it may be asked on behalf of that one; less and less often where all can be read. */
+  /** When it may be asked for that; less and less often where all can be read. */
   #wantedMonotonicMs = Number.NEGATIVE_INFINITY;
   #wantedMs: number = limits.snapshotRetryMs;
   /** The newest snapshot cannot be read: another is due. */
@@ -128,7 +130,11 @@ export class Compactor {
     const { snapshotSyncMs: syncMs, journal, clock } = deps;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#roomMaker = new RoomMaker({ ...deps, synced: this.#synced });
-    this.#checkMonotonicMs = deps.clock.monotonicMs() + limits.snapshotCheckMs;
+    this.#checkMonotonicMs = Math.max(
+      deps.readable.foundMonotonicMs + limits.snapshotCheckMs,
+      this.#now + limits.snapshotRetryMs, // a term's first seconds are for its agents
+    );
+    this.#endFaults = deps.readable.onFault(() => this.checkSooner());
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
@@ -189,8 +195,8 @@ export class Compactor {
     this.#checkMonotonicMs = this.#now;
   }
 
-  /** Another coordinator says that it can read none: it is asked when the last answer is not from just now, and nothing
-   *  else is due. */
+  /** Another coordinator says that it can read none, or one was met that cannot be read: it is asked when the last
+   *  answer is not from just now, and nothing else is due. */
   checkSooner(): void {
     this.#isCheckWanted = true;
   }
@@ -219,6 +225,7 @@ export class Compactor {
   /** The term is over: what is being made is given up. */
   end(): void {
     this.#ending.abort();
+    this.#endFaults();
   }
 
   get #now(): number {
@@ -314,7 +321,6 @@ export class Compactor {
       const found = await this.#deps.snapshotter.find(this.#committedSeq, signal);
       if (signal.aborted) return;
       this.#sawFound(found);
-      this.#isNewestLost = found.unreadable.length > 0;
       const isInVain = isWanted && !this.#isNewestLost;
       this.#wantedMs = isInVain
         ? Math.min(this.#wantedMs * 2, limits.snapshotRetryMsMax)
@@ -330,6 +336,7 @@ export class Compactor {
 
   #sawFound(found: FoundSnapshots): void {
     this.#found = found;
+    this.#isNewestLost = found.unreadable.length > 0;
     this.#deps.readable.found(found);
     if (found.read !== undefined) this.#synced.stands(found.read);
   }

@@ -130,7 +130,7 @@ class RunningCoordinator implements Coordinator {
       neededBytes: () => this.#leader?.neededBytes,
     });
     this.#room = new JournalRoom(options.journal, options.clock, options.logger);
-    this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options.logger);
+    this.#readable = new ReadableSnapshots(options.compaction?.snapshots, options);
     this.#deadLog = new DeadRecordLog(options);
     this.#follower = new Follower(
       {

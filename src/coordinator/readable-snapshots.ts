@@ -2,13 +2,15 @@
 // when it was written, and nothing of what the storage gives back of it now.
 //
 // All chunks are asked for, once for each snapshot; what this process read itself, or its thread, counts as asked. One
-// that rots afterwards is found by the leader (compactor.ts).
+// that rots afterwards is found by the leader (compactor.ts), who is told of one that is met here.
 
+import type { Clock } from "../clock.ts";
 import type { ChainPosition } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
 import { type FoundSnapshots, faultIn } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { Listeners } from "../listeners.ts";
 
 type Name = Pick<PlacedManifest, "place" | "hash">;
 type Reach = Pick<ChainPosition, "term" | "idx" | "seq">;
@@ -19,16 +21,23 @@ export function reachesBehind({ term, idx, seq }: Reach, own: Reach): boolean {
   return term >= own.term && (idx > own.idx || (idx === own.idx && seq > own.seq));
 }
 
+export interface ReadableSnapshotsDeps {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly logger: SnapshotLog;
+}
+
 export class ReadableSnapshots {
   readonly #store: SnapshotStore | undefined;
-  readonly #logger: SnapshotLog;
+  readonly #deps: ReadableSnapshotsDeps;
+  readonly #faultListeners = new Listeners();
+  #foundMonotonicMs = Number.NEGATIVE_INFINITY;
   /** Names of those that were read, as many as the store had manifests at the last look. */
   #read = new Set<string>();
 
   /** @param store absent where there are none */
-  constructor(store: SnapshotStore | undefined, logger: SnapshotLog) {
+  constructor(store: SnapshotStore | undefined, deps: ReadableSnapshotsDeps) {
     this.#store = store;
-    this.#logger = logger;
+    this.#deps = deps;
   }
 
   /** Whether snapshots are made at all. */
@@ -36,8 +45,19 @@ export class ReadableSnapshots {
     return this.#store !== undefined;
   }
 
+  /** When it was last looked which of them a restart would begin at, whoever led then. */
+  get foundMonotonicMs(): number {
+    return this.#foundMonotonicMs;
+  }
+
+  /** Tells of each that is met and cannot be read, but not of what `found` says. @returns a function that ends it */
+  onFault(listener: () => void): () => void {
+    return this.#faultListeners.add(listener);
+  }
+
   /** Takes note of which was read in whole, and which cannot be read any more. */
   found({ read, unreadable }: FoundSnapshots): void {
+    this.#foundMonotonicMs = this.#deps.clock.monotonicMs();
     for (const { place } of unreadable)
       for (const name of this.#read) if (name.startsWith(`${place} `)) this.#read.delete(name);
     if (read !== undefined) this.#read.add(nameOf(read));
@@ -59,7 +79,7 @@ export class ReadableSnapshots {
   async beginBehind(own: Reach): Promise<boolean> {
     const store = this.#store;
     if (store === undefined) return false;
-    for (const each of await readManifests(store, this.#logger)) {
+    for (const each of await readManifests(store, this.#deps.logger)) {
       const { position } = each.manifest;
       if (position.term < own.term) continue;
       if (!reachesBehind(position, own)) return false;
@@ -72,7 +92,7 @@ export class ReadableSnapshots {
   async *reaching(isReaching: (position: ChainPosition) => boolean): AsyncGenerator<Manifest> {
     const store = this.#store;
     if (store === undefined) return;
-    const placed = await readManifests(store, this.#logger);
+    const placed = await readManifests(store, this.#deps.logger);
     this.#read = new Set(placed.map(nameOf).filter((name) => this.#read.has(name)));
     for (const each of placed.filter(({ manifest }) => isReaching(manifest.position)))
       if (await this.#isReadable(each, store)) yield each.manifest;
@@ -82,9 +102,14 @@ export class ReadableSnapshots {
     const name = nameOf(placed);
     if (this.#read.has(name)) return true;
     const fault = await faultIn(placed.manifest, store);
-    if (fault === undefined) this.#read.add(name);
-    else this.#logger.error({ err: fault, idx: placed.manifest.position.idx }, "a snapshot cannot be read");
-    return fault === undefined;
+    if (fault === undefined) {
+      this.#read.add(name);
+      return true;
+    }
+    const { idx } = placed.manifest.position;
+    this.#deps.logger.error({ err: fault, idx }, "a snapshot cannot be read");
+    this.#faultListeners.tell();
+    return false;
   }
 }
 

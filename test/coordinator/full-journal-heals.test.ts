@@ -120,6 +120,29 @@ describe("a full journal", () => {
     expect(snapshots.places("manifest").length - before).toBeGreaterThan(2);
   });
 
+  it("that is purged by the older of two, because the newest rotted, has another made once it takes batches", async () => {
+    compacted = new CompactedSwarm();
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 10);
+    const { swarm, journal } = compacted;
+    await swarm.coordinator.stop();
+    compacted.everyEvents = 1_000_000;
+    let isFull = false;
+    const full = { kind: "full", message: "no room" } as const;
+    const own = journal.open({ onRequest: () => (isFull && journal.firstSeq === 1 ? full : "deliver") });
+    const next = await swarm.startAnother("c2", own);
+    await next.whenLeading();
+    await passWatched(compacted, limits.pulseMs * 3);
+    compacted.spoilNewest();
+    isFull = true;
+    const answer = swarm.client.submit([{ id: "late", kind: "k" }]);
+    await passWatched(compacted, limits.journalRoomRetryMs * 2);
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+    expect(journal.firstSeq).toBeGreaterThan(1);
+    expect((await compacted.found()).found.unreadable).toEqual([]);
+  });
+
   it("in which nobody leads is purged by who campaigns, and the record says so once the term has begun", async () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 4;

@@ -46,7 +46,7 @@ async function toldBeside(
   journal.position = async () => left.shift() ?? expect.fail("no further look");
   const holes: JournalPosition[] = [];
   const purged: number[] = [];
-  const readable = new ReadableSnapshots(await snapshotsTo(12, isSpoilt), silentLogger);
+  const readable = new ReadableSnapshots(await snapshotsTo(12, isSpoilt), { clock, logger: silentLogger });
   const watch = new JournalWatch(
     { journal, readable, clock },
     {

@@ -3,6 +3,7 @@
 // everything.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { MemoryJournal } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
@@ -204,6 +205,34 @@ it("where the newest could not be read before a term, its leader makes another a
   expect((await compacted.found()).found.unreadable).toHaveLength(1);
   await clock.advance(limits.pulseMs * 3);
   expect((await compacted.found()).found.unreadable).toEqual([]);
+});
+
+/** Another leads from then on, and has made another snapshot. */
+async function expectMadeWithin(ms: number, next: Coordinator): Promise<void> {
+  expect((await compacted.found()).found.unreadable).toHaveLength(1);
+  await compacted.swarm.coordinator.stop();
+  await next.whenLeading();
+  await advance(ms);
+  expect((await compacted.found()).found.unreadable).toEqual([]);
+  await expectRestartHasAll();
+}
+
+it("where the newest rots under a standby, another is made seconds after it leads", async () => {
+  await purged();
+  compacted.everyEvents = 1_000;
+  const next = await compacted.swarm.startAnother("c2");
+  await advance(limits.snapshotCheckMs + limits.snapshotRetryMs);
+  compacted.spoilNewest();
+  await expectMadeWithin(2 * limits.snapshotRetryMs, next);
+});
+
+it("whoever asks meanwhile what a snapshot stands for, and meets one that rotted, has another made", async () => {
+  await purged();
+  compacted.everyEvents = 1_000;
+  const next = await compacted.swarm.startAnother("c2");
+  await compacted.work(12); // one that it has not read, and a purge that it has yet to see
+  compacted.spoilNewest();
+  await expectMadeWithin(limits.journalLookMs + limits.pulseMs * 3, next);
 });
 
 it("storage that is away is not taken for lost", async () => {

@@ -5,6 +5,7 @@ import { isOvertaken } from "../../src/coordinator/begin-anew.ts";
 import { ReadableSnapshots } from "../../src/coordinator/readable-snapshots.ts";
 import { taskId, term } from "../../src/ids.ts";
 import { Replay } from "../../src/journal/replay.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { StoredHistory } from "../support/stored-history.ts";
 import { silentLogger } from "../support/swarm.ts";
 import { aTask, submit, Turns } from "../support/turns.ts";
@@ -27,9 +28,10 @@ async function aStore() {
   const spoilNewest = () => {
     for (const [place] of newest.chunks) stored.snapshots.damage(place);
   };
-  return { stored, store, asked, newest, spoilNewest, readable: new ReadableSnapshots(store, silentLogger) };
+  return { stored, store, asked, newest, spoilNewest, readable: new ReadableSnapshots(store, deps) };
 }
 
+const deps = { clock: new ManualClock(), logger: silentLogger };
 const behind = (seq: number) => (position: { readonly seq: number }) => position.seq > seq;
 
 it("is asked for once, and of one that was read nothing", async () => {
@@ -39,7 +41,7 @@ it("is asked for once, and of one that was read nothing", async () => {
   expect(await readable.has(behind(6))).toBe(true);
   expect(asked.chunks).toBe(1);
   const { found } = await stored.make();
-  const other = new ReadableSnapshots(store, silentLogger);
+  const other = new ReadableSnapshots(store, deps);
   other.found(found);
   expect(await other.has(behind(6))).toBe(true);
   expect(asked.chunks).toBe(1);
@@ -77,5 +79,5 @@ it("nobody begins anew at one that cannot be read", async () => {
 });
 
 it("there is none where there are no snapshots", async () => {
-  expect(await new ReadableSnapshots(undefined, silentLogger).has(() => true)).toBe(false);
+  expect(await new ReadableSnapshots(undefined, deps).has(() => true)).toBe(false);
 });
