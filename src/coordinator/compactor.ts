@@ -16,8 +16,8 @@
 // before the term; where none can be and the journal was purged, only the leader's own state is left, and is saved
 // (rescue.ts).
 //
-// Failures are said in the log and in the status, and tried again with back-off; nothing of the leader waits for any of
-// this.
+// Failures are said in the log and in the status, and tried again with back-off, each kind for itself; nothing of the
+// leader waits for any of this.
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
@@ -36,9 +36,11 @@ import { type FoundSnapshots, SnapshotsLostError } from "../journal/snapshot/res
 import type { Retention } from "../journal/snapshot/trim.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
+import { CheckTimes } from "./check-times.ts";
 import type { JournalRoom } from "./journal-room.ts";
 import { Purge } from "./purge.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
+import { RetryPause } from "./retry-pause.ts";
 import { RoomMaker } from "./room-maker.ts";
 import type { Snapshotter } from "./snapshotter.ts";
 import { SyncedSnapshots } from "./synced-snapshots.ts";
@@ -99,15 +101,9 @@ export class Compactor {
   /** Journal time from which the age of what has no snapshot counts. */
   #sinceAt: Instant;
   #isBusy = true;
-  #retryMonotonicMs = 0;
-  #retryMs: number = limits.snapshotRetryMs;
-  /** When it is asked again whether the snapshots can be read. */
-  #checkMonotonicMs: number;
-  /** Another coordinator said that it can read none, or one was met. */
-  #isCheckWanted = false;
-  /** When it may be asked for that; less and less often where all can be read. */
-  #wantedMonotonicMs = Number.NEGATIVE_INFINITY;
-  #wantedMs: number = limits.snapshotRetryMs;
+  /** Of what is due and could not be made. */
+  readonly #makeRetry: RetryPause;
+  readonly #checkTimes: CheckTimes;
   /** The newest snapshot cannot be read: another is due. */
   #isNewestLost = false;
   #shortMonotonicMs = Number.NEGATIVE_INFINITY;
@@ -116,6 +112,8 @@ export class Compactor {
   /** The journal takes no batch. */
   #isFull = false;
   readonly #roomMaker: RoomMaker;
+  /** Of what is made to purge a full journal by, and fails or rots. */
+  readonly #roomRetry: RetryPause;
   /** When it is looked again whether something may go of a full journal. */
   #roomMonotonicMs = Number.NEGATIVE_INFINITY;
   /** The first batch that is not purged yet, as far as this leader purged, on record or not. */
@@ -130,24 +128,14 @@ export class Compactor {
     const { snapshotSyncMs: syncMs, journal, clock } = deps;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#roomMaker = new RoomMaker({ ...deps, synced: this.#synced });
-    this.#checkMonotonicMs = Math.max(
-      deps.readable.foundMonotonicMs + limits.snapshotCheckMs,
-      this.#now + limits.snapshotRetryMs, // a term's first seconds are for its agents
-    );
+    this.#makeRetry = new RetryPause(clock);
+    this.#roomRetry = new RetryPause(clock);
+    this.#checkTimes = new CheckTimes(clock, deps.readable.foundMonotonicMs);
     this.#endFaults = deps.readable.onFault(() => this.checkSooner());
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
-    const purgeDeps = {
-      ...deps,
-      places,
-      read: () => this.#found.read,
-      synced: this.#synced,
-      mayTry: () => this.#now >= this.#retryMonotonicMs,
-      onFailed: () => {
-        this.#retryMonotonicMs = this.#now + limits.snapshotRetryMs;
-      },
-    };
+    const purgeDeps = { ...deps, places, read: () => this.#found.read, synced: this.#synced };
     this.#purge = new Purge(purgeDeps, state.auditFirstIdx);
     this.#keptIdx = state.auditFirstIdx;
     void this.#begin(tail, position.idx);
@@ -183,22 +171,21 @@ export class Compactor {
       if (this.#now >= this.#roomMonotonicMs) void this.#makeRoom(at);
       return;
     }
-    if (this.#now < this.#retryMonotonicMs) return;
-    if (this.#now >= this.#checkMonotonicMs) void this.#check();
-    else if (this.#isDue(at)) void this.#make(at);
-    else if (this.#isCheckWanted && this.#now >= this.#wantedMonotonicMs) void this.#check();
+    if (this.#checkTimes.isDue) void this.#check();
+    else if (this.#makeRetry.isOver && this.#isDue(at)) void this.#make(at);
+    else if (this.#checkTimes.isWanted) void this.#check();
   }
 
   /** The server was away, and may have lost something: the next look asks whether the snapshots can be read. */
   checkSoon(): void {
     this.#synced.forget();
-    this.#checkMonotonicMs = this.#now;
+    this.#checkTimes.soon();
   }
 
   /** Another coordinator says that it can read none, or one was met that cannot be read: it is asked when the last
    *  answer is not from just now, and nothing else is due. */
   checkSooner(): void {
-    this.#isCheckWanted = true;
+    this.#checkTimes.want();
   }
 
   /** The leader saved its own state. */
@@ -293,13 +280,11 @@ export class Compactor {
 
   /** Of what none that can be read reaches. One that was made of it before has rotted: then less and less often. */
   async #makeForRoom({ read }: FoundSnapshots, at: Instant): Promise<void> {
-    if ((read?.seq ?? 0) >= this.#committedSeq || this.#now < this.#retryMonotonicMs) return;
+    if ((read?.seq ?? 0) >= this.#committedSeq || !this.#roomRetry.isOver) return;
     const isAgain = this.#backlog.events === 0;
-    const retryMs = this.#retryMs;
-    await this.#make(at);
-    if (!isAgain) return;
-    this.#retryMs = retryMs;
-    this.#putOff();
+    const isMade = await this.#make(at);
+    if (isMade && !isAgain) this.#roomRetry.reset();
+    else this.#roomRetry.begin();
   }
 
   #isDue(at: Instant): boolean {
@@ -313,24 +298,17 @@ export class Compactor {
   }
 
   async #check(): Promise<void> {
-    this.#checkMonotonicMs = this.#now + limits.snapshotCheckMs;
-    const isWanted = this.#isCheckWanted;
     const { signal } = this.#ending;
     this.#isBusy = true;
     try {
       const found = await this.#deps.snapshotter.find(this.#committedSeq, signal);
       if (signal.aborted) return;
       this.#sawFound(found);
-      const isInVain = isWanted && !this.#isNewestLost;
-      this.#wantedMs = isInVain
-        ? Math.min(this.#wantedMs * 2, limits.snapshotRetryMsMax)
-        : limits.snapshotRetryMs;
+      this.#checkTimes.answered({ isInVain: !this.#isNewestLost });
     } catch (cause) {
       if (!signal.aborted) this.#couldNotCheck(cause);
     } finally {
       this.#isBusy = false;
-      this.#isCheckWanted = false;
-      this.#wantedMonotonicMs = this.#now + this.#wantedMs;
     }
   }
 
@@ -342,13 +320,14 @@ export class Compactor {
   }
 
   #couldNotCheck(cause: unknown): void {
-    this.checkSoon(); // after the pause
-    this.#putOff();
+    this.#synced.forget();
+    this.#checkTimes.failed();
     if (cause instanceof SnapshotsLostError) this.#lost(cause);
     else this.#deps.logger.warn({ err: cause }, "it could not be asked whether the snapshots can be read");
   }
 
-  async #make(at: Instant): Promise<void> {
+  /** @returns whether one was made */
+  async #make(at: Instant): Promise<boolean> {
     const { snapshotter, retention, room, logger } = this.#deps;
     const before = { ...this.#backlog };
     const startedMs = this.#now;
@@ -367,12 +346,14 @@ export class Compactor {
     if (isShort) this.#shortMonotonicMs = startedMs;
     try {
       const made = await snapshotter.make(order, this.#ending.signal);
-      if (this.#ending.signal.aborted) return;
+      if (this.#ending.signal.aborted) return false;
       const { idx, bytes } = made;
       logger.info({ idx, bytes, tookMs: Math.round(this.#now - startedMs) }, "a snapshot was made");
       this.#made(made, before);
+      return true;
     } catch (cause) {
       if (!this.#ending.signal.aborted) this.#failed(cause);
+      return false;
     } finally {
       this.#isBusy = false;
     }
@@ -384,14 +365,14 @@ export class Compactor {
     this.#synced.stands(name);
     this.#failure = undefined;
     this.#isNewestLost = false;
-    this.#retryMs = limits.snapshotRetryMs;
+    this.#makeRetry.reset();
     this.#backlog.events = Math.max(0, this.#backlog.events - before.events); // less, where the state was saved meanwhile
     this.#backlog.bytes = Math.max(0, this.#backlog.bytes - before.bytes);
     if (trim !== undefined) this.#hooks.ask({ type: "TrimAudit", ...trim });
   }
 
   #failed(cause: unknown): void {
-    const retryMs = this.#putOff();
+    const retryMs = this.#makeRetry.begin();
     if (cause instanceof SnapshotsLostError) return this.#lost(cause);
     this.#failure = `the last one could not be made: ${messageOf(cause)}`;
     this.#deps.logger.error(
@@ -404,13 +385,5 @@ export class Compactor {
     this.#failure = cause.message;
     this.#found = { read: undefined, unreadable: [] };
     this.#hooks.onLost(cause);
-  }
-
-  /** @returns the pause before anything is tried again, ms */
-  #putOff(): number {
-    const retryMs = this.#retryMs;
-    this.#retryMonotonicMs = this.#now + retryMs;
-    this.#retryMs = Math.min(retryMs * 2, limits.snapshotRetryMsMax);
-    return retryMs;
   }
 }

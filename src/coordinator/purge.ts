@@ -12,6 +12,7 @@
 // Not here: a journal that is full (room-maker.ts), and one that does not keep what it is given (purge-unkept.ts).
 
 import type { Logger } from "pino";
+import type { Clock } from "../clock.ts";
 import type { EventOf } from "../core/event.ts";
 import { type BatchIndex, batchIndex } from "../ids.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
@@ -21,6 +22,7 @@ import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { ReadSnapshot } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import { RetryPause } from "./retry-pause.ts";
 import type { SyncedSnapshots } from "./synced-snapshots.ts";
 
 export interface PurgeDeps {
@@ -32,10 +34,7 @@ export interface PurgeDeps {
   /** The snapshot that was read in whole when this was last looked for, if there was one. */
   readonly read: () => ReadSnapshot | undefined;
   readonly synced: SyncedSnapshots;
-  /** Whether it is not too soon after something failed. */
-  readonly mayTry: () => boolean;
-  /** It could not be purged. */
-  readonly onFailed: () => void;
+  readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 export class Purge {
@@ -48,10 +47,12 @@ export class Purge {
   /** What was saved, where that is what stands. */
   #saved: SnapshotName | undefined;
   #isRunning = false;
+  readonly #retry: RetryPause;
 
   /** @param auditFirstIdx from which batch on the journal is kept, by the record */
   constructor(deps: PurgeDeps, auditFirstIdx: BatchIndex) {
     this.#deps = deps;
+    this.#retry = new RetryPause(deps.clock);
     this.#firstIdx = auditFirstIdx > 1 ? auditFirstIdx : undefined;
   }
 
@@ -73,11 +74,11 @@ export class Purge {
   }
 
   async #run(firstIdx: BatchIndex): Promise<void> {
-    const { journal, snapshots, room, logger, mayTry, onFailed } = this.#deps;
+    const { journal, snapshots, room, logger } = this.#deps;
     const seq = this.#keptFromSeq(firstIdx);
     const standing = seq === undefined ? undefined : this.#standingFor(seq);
     if (seq === undefined || standing === undefined) return; // the next that is made reads one, or it is synced by then
-    if (this.#isRunning || !mayTry()) return;
+    if (this.#isRunning || !this.#retry.isOver) return;
     this.#isRunning = true;
     try {
       const placed = await readManifests(snapshots, logger);
@@ -86,9 +87,10 @@ export class Purge {
       await journal.purgeBelow(seq);
       logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
       if (this.#firstIdx === firstIdx) this.#firstIdx = undefined;
+      this.#retry.reset();
       room.lookAgain();
     } catch (cause) {
-      onFailed();
+      this.#retry.begin();
       logger.warn({ err: cause, firstIdx }, "the journal could not be purged: it is tried again");
     } finally {
       this.#isRunning = false;

@@ -143,6 +143,20 @@ describe("a full journal", () => {
     expect((await compacted.found()).found.unreadable).toEqual([]);
   });
 
+  it("has a snapshot made at once, however often one could not be made before", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    compacted.failures = Number.POSITIVE_INFINITY;
+    await compacted.start(everything);
+    await load(compacted, 6);
+    await passWatched(compacted, 34 * limits.snapshotRetryMs); // the next try is in minutes
+    compacted.failures = 0;
+    const answer = submitLarge(compacted);
+    await passWatched(compacted, limits.journalRoomRetryMs * 2);
+    expect(compacted.journal.firstSeq).toBeGreaterThan(10);
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+  });
+
   it("in which nobody leads is purged by who campaigns, and the record says so once the term has begun", async () => {
     compacted = new CompactedSwarm(bytesMax);
     compacted.everyEvents = 4;

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { MemoryJournal } from "../../src/journal/memory.ts";
+import type { MemorySnapshotStore } from "../../src/journal/memory-snapshots.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
@@ -233,6 +234,38 @@ it("whoever asks meanwhile what a snapshot stands for, and meets one that rotted
   await compacted.work(12); // one that it has not read, and a purge that it has yet to see
   compacted.spoilNewest();
   await expectMadeWithin(limits.journalLookMs + limits.pulseMs * 3, next);
+});
+
+it("what keeps one from being made keeps nobody from asking whether the others can be read", async () => {
+  await purged();
+  compacted.failures = Number.POSITIVE_INFINITY;
+  await advance(2 * limits.snapshotRetryMsMax);
+  compacted.spoilAll();
+  await compacted.reconnect();
+  expect(times(saved)).toBe(1);
+  await expectRestartHasAll();
+});
+
+it("storage that was away for long, and is back, has one that failed tried again as soon as ever", async () => {
+  await purged();
+  const { swarm } = compacted;
+  await swarm.coordinator.stop();
+  compacted.everyEvents = 1_000_000;
+  compacted.opened = undefined;
+  const next = await swarm.startAnother("c2");
+  await next.whenLeading();
+  const snapshots = compacted.opened ?? expect.fail("it opened the snapshots");
+  (snapshots as MemorySnapshotStore).setCutOff(true);
+  await compacted.reconnect("c2");
+  await advance(2 * limits.snapshotRetryMsMax);
+  (snapshots as MemorySnapshotStore).setCutOff(false);
+  await advance(limits.snapshotRetryMsMax);
+  compacted.spoilNewest();
+  compacted.failures = 1;
+  await compacted.reconnect("c2");
+  expect(compacted.failures).toBe(0);
+  await advance(limits.snapshotRetryMs + limits.pulseMs);
+  expect((await compacted.found()).found.unreadable).toEqual([]);
 });
 
 it("storage that is away is not taken for lost", async () => {

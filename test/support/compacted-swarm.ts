@@ -96,8 +96,8 @@ export class CompactedSwarm {
   }
 
   /** The server is away for a moment, and back. */
-  async reconnect(): Promise<void> {
-    const leader = this.swarm.transportById.get("c1") ?? expect.fail("c1 has a connection");
+  async reconnect(id = "c1"): Promise<void> {
+    const leader = this.swarm.transportById.get(id) ?? expect.fail(`${id} has a connection`);
     this.swarm.hub.cut(leader);
     await this.clock.advance(limits.pulseMs);
     this.swarm.hub.heal(leader);
