@@ -100,7 +100,12 @@ export class Compactor {
   #committedSeq: number;
   /** Journal time from which the age of what has no snapshot counts. */
   #sinceAt: Instant;
-  #isBusy = true;
+  /** Of what was read since the replay began, until it is known how much of that lies behind the newest snapshot. */
+  #tail: (Tail & { readonly idx: BatchIndex }) | undefined;
+  /** What the leader before left is known, and on record. */
+  #hasBegun = false;
+  readonly #beginRetry: RetryPause;
+  #isBusy = false;
   /** Of what is due and could not be made. */
   readonly #makeRetry: RetryPause;
   readonly #checkTimes: CheckTimes;
@@ -128,6 +133,7 @@ export class Compactor {
     const { snapshotSyncMs: syncMs, journal, clock } = deps;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#roomMaker = new RoomMaker({ ...deps, synced: this.#synced });
+    this.#beginRetry = new RetryPause(clock);
     this.#makeRetry = new RetryPause(clock);
     this.#roomRetry = new RetryPause(clock);
     this.#checkTimes = new CheckTimes(clock, deps.readable.foundMonotonicMs);
@@ -138,7 +144,9 @@ export class Compactor {
     const purgeDeps = { ...deps, places, read: () => this.#found.read, synced: this.#synced };
     this.#purge = new Purge(purgeDeps, state.auditFirstIdx);
     this.#keptIdx = state.auditFirstIdx;
-    void this.#begin(tail, position.idx);
+    this.#tail = { ...tail, idx: position.idx };
+    this.#backlog = { events: tail.events, bytes: tail.bytes };
+    void this.#begin();
   }
 
   get status(): CompactionStatus {
@@ -171,7 +179,8 @@ export class Compactor {
       if (this.#now >= this.#roomMonotonicMs) void this.#makeRoom(at);
       return;
     }
-    if (this.#checkTimes.isDue) void this.#check();
+    if (!this.#hasBegun && this.#beginRetry.isOver) void this.#begin();
+    else if (this.#checkTimes.isDue) void this.#check();
     else if (this.#makeRetry.isOver && this.#isDue(at)) void this.#make(at);
     else if (this.#checkTimes.isWanted) void this.#check();
   }
@@ -198,6 +207,7 @@ export class Compactor {
     this.#isNewestLost = false;
     this.#found = { ...this.#found, unreadable: [] };
     this.#backlog = { events: 0, bytes: 0 };
+    this.#tail = undefined;
   }
 
   /** There is nothing before a record any more, whoever purged it: a leader that was deposed, and had yet to hear of
@@ -219,32 +229,45 @@ export class Compactor {
     return this.#deps.clock.monotonicMs();
   }
 
-  /** Of what was read since the replay began, as much counts as lies behind the newest snapshot. */
-  async #begin({ fromIdx, events, bytes }: Tail, idx: BatchIndex): Promise<void> {
+  /** Takes over what the leader before left. */
+  async #begin(): Promise<void> {
+    this.#isBusy = true;
     try {
-      const manifests = await readManifests(this.#deps.snapshots, this.#deps.logger);
-      const { read, unreadable } = this.#found;
-      const isUnreadable = (at: number) => unreadable.some(({ place }) => place === at);
-      const isThere = (at: number) => manifests.some(({ place }) => place === at);
-      const furthest = manifests.find(({ place }) => !isUnreadable(place));
-      if (furthest !== undefined) {
-        this.#newest = factsOf(furthest.manifest);
-        this.#synced.stands(nameOf(furthest.manifest));
-      }
-      this.#found = {
-        read: read && isThere(read.place) ? read : undefined,
-        unreadable: unreadable.filter(({ place }) => isThere(place)),
-      };
-      this.#isNewestLost = this.#found.unreadable.length > 0;
+      if (this.#tail !== undefined) await this.#inherit(this.#tail);
       await this.#recordPurge();
+      this.#hasBegun = true;
     } catch (cause) {
-      this.#deps.logger.warn({ err: cause }, "the snapshots cannot be reached");
+      if (this.#ending.signal.aborted) return;
+      const retryMs = this.#beginRetry.begin();
+      const what = "what the leader before left could not be looked at: it is tried again";
+      this.#deps.logger.warn({ err: cause, retryMs }, what);
+    } finally {
+      this.#isBusy = false;
     }
-    const behind = idx - Math.max(this.#newest?.idx ?? 0, fromIdx);
-    const share = behind <= 0 ? 0 : behind / (idx - fromIdx);
-    this.#backlog.events += Math.round(events * share);
-    this.#backlog.bytes += Math.round(bytes * share);
-    this.#isBusy = false;
+  }
+
+  /** Of what was read since the replay began, as much is left as lies behind the newest snapshot. */
+  async #inherit({ fromIdx, events, bytes, idx }: Tail & { readonly idx: BatchIndex }): Promise<void> {
+    const manifests = await readManifests(this.#deps.snapshots, this.#deps.logger);
+    if (this.#tail === undefined) return; // the state was saved meanwhile
+    const { read, unreadable } = this.#found;
+    const isUnreadable = (at: number) => unreadable.some(({ place }) => place === at);
+    const isThere = (at: number) => manifests.some(({ place }) => place === at);
+    const furthest = manifests.find(({ place }) => !isUnreadable(place));
+    if (furthest !== undefined) {
+      this.#newest = factsOf(furthest.manifest);
+      this.#synced.stands(nameOf(furthest.manifest));
+    }
+    this.#found = {
+      read: read && isThere(read.place) ? read : undefined,
+      unreadable: unreadable.filter(({ place }) => isThere(place)),
+    };
+    this.#isNewestLost = this.#found.unreadable.length > 0;
+    const before = Math.min(Math.max((this.#newest?.idx ?? 0) - fromIdx, 0), idx - fromIdx);
+    const share = before === 0 ? 0 : before / (idx - fromIdx);
+    this.#backlog.events -= Math.round(events * share);
+    this.#backlog.bytes -= Math.round(bytes * share);
+    this.#tail = undefined;
   }
 
   /** The leader before may have purged a full journal and not come to say so. Where no snapshot reaches, it was not
@@ -366,6 +389,7 @@ export class Compactor {
     this.#failure = undefined;
     this.#isNewestLost = false;
     this.#makeRetry.reset();
+    this.#tail = undefined;
     this.#backlog.events = Math.max(0, this.#backlog.events - before.events); // less, where the state was saved meanwhile
     this.#backlog.bytes = Math.max(0, this.#backlog.bytes - before.bytes);
     if (trim !== undefined) this.#hooks.ask({ type: "TrimAudit", ...trim });

@@ -1,9 +1,10 @@
 // A journal that takes no batch and is never given more room: what snapshots stand for goes first, and is put on record
 // behind that, whoever leads.
 
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { RoomMaker } from "../../src/coordinator/room-maker.ts";
 import { SyncedSnapshots } from "../../src/coordinator/synced-snapshots.ts";
+import { UnreachableError } from "../../src/errors.ts";
 import { type BatchIndex, batchIndex } from "../../src/ids.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
@@ -192,6 +193,27 @@ describe("a full journal", () => {
     const next = await swarm.startAnother("c2");
     await next.whenLeading();
     await passWatched(compacted, limits.pulseMs * 3);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(firstIdx);
+  });
+
+  it("…also where the next is not answered at first who asks where the journal begins", async () => {
+    compacted = new CompactedSwarm();
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 10);
+    const { swarm, journal } = compacted;
+    await swarm.coordinator.stop();
+    swarm.watched.settled();
+    const firstIdx = purgedByOlder(compacted);
+    compacted.everyEvents = 1_000_000;
+    const own = journal.open();
+    const next = await swarm.startAnother("c2", own);
+    const position = vi.spyOn(own, "position").mockRejectedValue(new UnreachableError("nobody answers"));
+    await next.whenLeading();
+    await passWatched(compacted, limits.pulseMs);
+    expect(position).toHaveBeenCalled();
+    position.mockRestore();
+    await passWatched(compacted, limits.snapshotRetryMs + limits.pulseMs * 2);
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(firstIdx);
   });
 
