@@ -9,6 +9,7 @@ import type { Replay } from "../journal/replay.ts";
 import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
+import type { Transport } from "../transport/transport.ts";
 import type { Compaction } from "./compactor.ts";
 import { RoomMaker } from "./room-maker.ts";
 import { SyncedSnapshots } from "./synced-snapshots.ts";
@@ -18,6 +19,8 @@ export interface CampaignRoomDeps {
   readonly compaction: Compaction;
   /** Up to where the journal was read. */
   readonly replay: Replay;
+  /** To the server of the journal and its snapshots. */
+  readonly transport: Pick<Transport, "onStatus">;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Snapshots were looked for. */
@@ -29,19 +32,24 @@ export class CampaignRoom {
   readonly #ending = new AbortController();
   readonly #synced: SyncedSnapshots;
   readonly #maker: RoomMaker;
+  readonly #stopStatus: () => void;
 
   /** Begins at once. */
   constructor(deps: CampaignRoomDeps) {
     this.#deps = deps;
-    const { compaction, journal, clock, logger } = deps;
+    const { compaction, journal, transport, clock, logger } = deps;
     const { snapshots, snapshotSyncMs: syncMs } = compaction;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#maker = new RoomMaker({ journal, snapshots, synced: this.#synced, logger });
+    this.#stopStatus = transport.onStatus((status) => {
+      if (status === "connected") this.#synced.forget(); // what it had not synced it may have lost
+    });
     void this.#run();
   }
 
   stop(): void {
     this.#ending.abort();
+    this.#stopStatus();
   }
 
   async #run(): Promise<void> {

@@ -6,6 +6,7 @@ import { RoomMaker } from "../../src/coordinator/room-maker.ts";
 import { SyncedSnapshots } from "../../src/coordinator/synced-snapshots.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { type BatchIndex, batchIndex } from "../../src/ids.ts";
+import type { Journal } from "../../src/journal/journal.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, everything, inPageCache } from "../support/compacted-swarm.ts";
@@ -47,6 +48,19 @@ async function passWatched({ clock, swarm }: CompactedSwarm, ms: number): Promis
     await clock.advance(limits.pulseMs);
     swarm.watched.settled();
   }
+}
+
+/** The first leader has died, and another campaigns in a journal without room. */
+async function campaignWithoutRoom({ swarm, journal, clock }: CompactedSwarm, own: Journal) {
+  swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+  const stopping = swarm.coordinator.stop();
+  await clock.advance(limits.handOverMs);
+  await stopping;
+  swarm.watched.settled();
+  journal.insertRival(Buffer.alloc(bytesMax - journal.usage.bytes - 10));
+  const starting = swarm.startAnother("c2", own);
+  await clock.advance(limits.leaderTimeoutMs * 4);
+  return await starting;
 }
 
 describe("a full journal", () => {
@@ -163,22 +177,30 @@ describe("a full journal", () => {
     compacted.everyEvents = 4;
     await compacted.start(everything);
     await load(compacted, 14);
-    const { swarm, journal, clock } = compacted;
-    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
-    const stopping = swarm.coordinator.stop();
-    await clock.advance(limits.handOverMs);
-    await stopping;
-    swarm.watched.settled();
-    journal.insertRival(Buffer.alloc(bytesMax - journal.usage.bytes - 10));
-    const starting = swarm.startAnother("c2");
-    await clock.advance(limits.leaderTimeoutMs * 4);
-    const next = await starting;
+    const { swarm, journal } = compacted;
+    const next = await campaignWithoutRoom(compacted, journal.open());
     expect(await next.whenLeading()).toBe(2);
     await passWatched(compacted, limits.leaderTimeoutMs);
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(journal.firstSeq);
     expect(await swarm.client.submit([{ id: "behind", kind: "k" }])).toMatchObject({
       answers: [{ ok: true }],
     });
+  });
+
+  it("…for which a snapshot counts anew that a server may have lost which was away", async () => {
+    compacted = new CompactedSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    await load(compacted, 8);
+    const { journal } = compacted;
+    const next = await campaignWithoutRoom(compacted, inPageCache(journal.open()));
+    await passWatched(compacted, limits.snapshotSyncMs / 2);
+    await compacted.reconnect("c2");
+    await passWatched(compacted, limits.snapshotSyncMs - limits.journalRoomRetryMs * 2);
+    expect(journal.firstSeq).toBe(1);
+    await passWatched(compacted, limits.journalRoomRetryMs * 4);
+    expect(journal.firstSeq).toBeGreaterThan(1);
+    expect(await next.whenLeading()).toBe(2);
   });
 
   it("that was purged by a leader that died before it said so is said to be by the next", async () => {
