@@ -211,6 +211,8 @@ type RecordQuestion =
 /** One stream and those who read it. */
 export class SimStream {
   readonly name: string;
+  /** Told of what was stored, and of what was purged. */
+  onChanged: (stream: SimStream) => void = () => undefined;
   #config: { readonly max_bytes?: number };
   readonly #subjects: readonly string[];
   readonly #created: string;
@@ -318,6 +320,7 @@ export class SimStream {
       this.#bytes += bytes.length;
     }
     for (const [name, consumer] of this.#consumers) this.#deliver(name, consumer);
+    this.onChanged(this);
     return { stream: this.name, seq: this.#lastSeq };
   }
 
@@ -350,6 +353,7 @@ export class SimStream {
       if (this.#records.has(this.#firstSeq)) purged += 1;
       this.#drop(this.#firstSeq);
     }
+    this.onChanged(this);
     return { success: true, purged };
   }
 

@@ -4,8 +4,7 @@
 import type { OpenAttempt } from "../../core/state.ts";
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
-import { type ChunkRef, decodeManifest, type Manifest } from "../../journal/snapshot/manifest.ts";
-import { subjectsOf } from "../../protocol/subjects.ts";
+import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { ClientParty } from "./client-party.ts";
 import type { CoordinatorParty } from "./coordinator-party.ts";
@@ -14,6 +13,7 @@ import type { JournalCondition } from "./journal-fates.ts";
 import type { JournalTruth } from "./journal-truth.ts";
 import type { Link } from "./link.ts";
 import { journalOf, type Victims } from "./nemesis.ts";
+import { RestartWatch } from "./restart-watch.ts";
 
 type Party = CoordinatorParty | AgentParty | ClientParty;
 
@@ -31,11 +31,11 @@ const SKEW_MS_MAX = 72 * 3_600_000;
 const STARTING_MS = 3_000;
 /** A leader that ended with the journal's end is started again after so many T: another leads by then. */
 const RESTART_TIMEOUTS = 4;
-const NO_BYTES = new Uint8Array();
 
 export class SwarmVictims implements Victims {
   readonly #habitat: Habitat;
   readonly #truth: JournalTruth;
+  readonly #restart: RestartWatch;
   readonly #coordinators: readonly CoordinatorParty[];
   readonly #agents: readonly AgentParty[];
   readonly #partyById: ReadonlyMap<string, Party>;
@@ -45,6 +45,7 @@ export class SwarmVictims implements Victims {
   constructor({ habitat, truth, coordinators, agents, clients }: VictimsDeps) {
     this.#habitat = habitat;
     this.#truth = truth;
+    this.#restart = new RestartWatch(habitat, truth);
     this.#coordinators = coordinators;
     this.#agents = agents;
     const parties = [...coordinators, ...agents, ...clients];
@@ -166,7 +167,7 @@ export class SwarmVictims implements Victims {
     const { snapshotStream, occurrences } = this.#habitat;
     if (!this.#truth.isWhole) return;
     const { idx, auditFirstIdx } = this.#truth.state;
-    const [newest, ...others] = this.#wholeSnapshots().filter(({ position }) => position.idx <= idx);
+    const [newest, ...others] = this.#restart.wholeSnapshots().filter(({ position }) => position.idx <= idx);
     const [place] = newest?.chunks.at(-1) ?? [];
     if (newest === undefined || place === undefined) return;
     // A manifest may be stored twice: its copy has the same chunks.
@@ -175,6 +176,7 @@ export class SwarmVictims implements Victims {
       position.idx >= auditFirstIdx - 1 && this.#isUnbroken(position.seq + 1, newest.position.seq);
     if (!others.some((other) => isOther(other) && leadsOn(other))) return;
     snapshotStream.rot(place);
+    this.#restart.rotted();
     occurrences.note("snapshot-rotten");
   }
 
@@ -205,17 +207,6 @@ export class SwarmVictims implements Victims {
     this.#habitat.stream.intrude(encodeBatch(header, [JSON.stringify({ type: "TermRenewed" })]));
   }
 
-  /** Those of which every part is as it was written, the one that reaches furthest first. */
-  #wholeSnapshots(): Manifest[] {
-    const { snapshotStream, swarm } = this.#habitat;
-    const isWhole = ([place, , hash]: ChunkRef) => hashOf(snapshotStream.at(place) ?? NO_BYTES) === hash;
-    return snapshotStream
-      .under(subjectsOf(swarm).snapshotManifest)
-      .map(decodeManifest)
-      .filter(({ chunks }) => chunks.every(isWhole))
-      .toSorted((one, other) => other.position.idx - one.position.idx);
-  }
-
   /** Whether the journal has every record from one to another. */
   #isUnbroken(fromSeq: number, toSeq: number): boolean {
     for (let seq = fromSeq; seq <= toSeq; seq += 1)
@@ -243,13 +234,7 @@ export class SwarmVictims implements Victims {
   /** While the journal lacks what coordinators hold, or nobody could begin, none of them may end: it would be lost with
    *  them. */
   #isNeeded(party: string): boolean {
-    return this.#isCoordinator(party) && (!this.#truth.isWhole || !this.#canBegin());
-  }
-
-  /** Whether who starts can read the journal from its beginning, or a snapshot that leads there. */
-  #canBegin(): boolean {
-    const { firstSeq } = this.#habitat.stream;
-    return firstSeq <= 1 || this.#wholeSnapshots().some(({ position }) => position.seq >= firstSeq - 1);
+    return this.#isCoordinator(party) && (!this.#truth.isWhole || !this.#restart.isPossible);
   }
 
   /** Whether a leader that was deposed has not heard of its successor: where it hears nobody for 2·T, it writes in

@@ -1,0 +1,64 @@
+// Whether a coordinator that starts can begin: read the journal from its first batch, or a snapshot that leads to where
+// the journal begins. A purge or a removal that ends this is found, and nobody is ended then (victims.ts), so that the
+// seed shows what did it. What faults took is excepted: a snapshot that rotted, an end or records that were lost.
+
+import { hashOf } from "../../journal/batch.ts";
+import { type ChunkRef, decodeManifest, type Manifest } from "../../journal/snapshot/manifest.ts";
+import { subjectsOf } from "../../protocol/subjects.ts";
+import type { Habitat } from "./habitat.ts";
+import type { JournalTruth } from "./journal-truth.ts";
+
+const NO_BYTES = new Uint8Array();
+
+export class RestartWatch {
+  readonly #habitat: Habitat;
+  readonly #truth: JournalTruth;
+  /** Where the journal began when it was last looked at. */
+  #firstSeq = 1;
+  #wasPossible = true;
+  /** Since it was last possible. */
+  #hasRotted = false;
+
+  constructor(habitat: Habitat, truth: JournalTruth) {
+    this.#habitat = habitat;
+    this.#truth = truth;
+    habitat.snapshotStream.onChanged = () => this.#look();
+    habitat.stream.onChanged = ({ firstSeq }) => {
+      if (firstSeq > this.#firstSeq) this.#look();
+      this.#firstSeq = firstSeq;
+    };
+  }
+
+  get isPossible(): boolean {
+    const { firstSeq } = this.#habitat.stream;
+    return firstSeq <= 1 || this.wholeSnapshots().some(({ position }) => position.seq >= firstSeq - 1);
+  }
+
+  /** Those of which every part is as it was written, the one that reaches furthest first. */
+  wholeSnapshots(): Manifest[] {
+    const { snapshotStream, swarm } = this.#habitat;
+    const isWhole = ([place, , hash]: ChunkRef) => hashOf(snapshotStream.at(place) ?? NO_BYTES) === hash;
+    return snapshotStream
+      .under(subjectsOf(swarm).snapshotManifest)
+      .map(decodeManifest)
+      .filter(({ chunks }) => chunks.every(isWhole))
+      .toSorted((one, other) => other.position.idx - one.position.idx);
+  }
+
+  /** A part of a snapshot is lost: a purge may be under way by who has read it before. */
+  rotted(): void {
+    this.#hasRotted = true;
+  }
+
+  #look(): void {
+    const { isPossible } = this;
+    const isFault = this.#hasRotted || !this.#truth.isWhole;
+    if (this.#wasPossible && !isPossible && !isFault)
+      this.#habitat.found(
+        "a-restart-is-possible",
+        `no whole snapshot leads to record ${this.#habitat.stream.firstSeq}, at which the journal begins now`,
+      );
+    this.#wasPossible = isPossible;
+    if (isPossible) this.#hasRotted = false;
+  }
+}
