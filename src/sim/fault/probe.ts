@@ -102,7 +102,7 @@ export class Probe {
   }
 
   async #crashAgent(): Promise<void> {
-    const { truth, recovery, random, agents } = this.#deps;
+    const { truth, recovery, random, agents, habitat } = this.#deps;
     const task = await this.#submit();
     const victimOf = () => truth.state.taskById.get(task)?.open;
     await this.#until(`${task} to be assigned`, () => victimOf() !== undefined);
@@ -114,6 +114,9 @@ export class Probe {
     party.crash(lostWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     await this.#until(`${open.agent} to be lost`, () => recovery.isOver);
     await this.#until(`the end of ${task}`, () => truth.state.taskById.size === 0);
+    const { state: end = "forgotten" } = truth.state.endedById.get(task) ?? {};
+    if (end !== "completed")
+      habitat.found("recovery-is-bounded", `${task}, whose agent crashed with nothing else wrong, is ${end}`);
   }
 
   /** When the last of what an agent sent arrives: copies of what it sent while all was not well may be on their way. */

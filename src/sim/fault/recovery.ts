@@ -105,7 +105,11 @@ export class Recovery {
       return row?.online !== true || row.incarnation !== incarnation;
     };
     const isTriedAgain = ({ taskById }: SwarmState) =>
-      lost.every(([task, attempt]) => (taskById.get(task)?.attempt ?? Number.POSITIVE_INFINITY) > attempt);
+      lost.every(([task, attempt]) => {
+        const { attempt: newest = 0, open } = taskById.get(task) ?? {};
+        const isElsewhere = open?.agent !== id || open.incarnation !== incarnation;
+        return newest > attempt && open !== undefined && isElsewhere;
+      });
     this.#expect({
       what: `that ${id} is lost, which crashed, and ${lost.map(([task]) => task).join(", ")} run elsewhere`,
       withinMs: Math.max(0, heardMs - this.#deps.engine.nowMs) + lostWithinMs(state.leaderTimeoutMs),

@@ -80,7 +80,9 @@ describe.each([
 describe("after an agent crashed", () => {
   const dueMs = heardMs + lostWithinMs(timeoutMs);
   const isLost = () => state.agentById.set("a1", { online: false, incarnation: life });
-  const isTriedAgain = () => state.taskById.set("t1", { spec: { id: "t1" }, attempt: 2, open: undefined });
+  const isTriedAgain = (
+    { open }: { open: object | undefined } = { open: { agent: agentId("a2"), incarnation: life } },
+  ) => state.taskById.set("t1", { spec: { id: "t1" }, attempt: 2, open });
   const crash = () => recovery.agentCrashed({ id: agent, incarnation: life }, heardMs);
 
   it("all is well when it is lost in time after it was last heard, and its task tried again", async () => {
@@ -89,18 +91,24 @@ describe("after an agent crashed", () => {
     expect({ found, noted }).toEqual({ found: [], noted: ["agent-lost-in-calm"] });
   });
 
-  it("all is well, too, when it is there again as another life, and its task has ended", async () => {
+  it("all is well, too, when it is there again as another life, which runs its task", async () => {
     crash();
     await wait(60_000, dueMs, () => {
       state.agentById.set("a1", { online: true, incarnation: incarnation("second") });
-      state.taskById.clear();
+      isTriedAgain({ open: { agent, incarnation: incarnation("second") } });
     });
     expect(found).toEqual([]);
   });
 
-  it.each([
-    ["it is not lost", isTriedAgain],
+  it.each<readonly [string, () => unknown]>([
+    ["it is not lost", () => isTriedAgain()],
     ["what it ran is not tried again", isLost],
+    ["what it ran has ended instead", () => isLost() && state.taskById.clear()],
+    ["what it ran is tried again by nobody yet", () => isLost() && isTriedAgain({ open: undefined })],
+    [
+      "what it ran is given to the same life again",
+      () => isLost() && isTriedAgain({ open: { agent, incarnation: life } }),
+    ],
   ])("it is found when %s", async (_, happens) => {
     crash();
     await wait(60_000, 1_000, happens);

@@ -3,7 +3,9 @@
 import { describe, expect, it } from "vitest";
 import { startAgent } from "../../../src/agent/agent.ts";
 import type { Handler } from "../../../src/agent/handler.ts";
+import { connect } from "../../../src/client/connect.ts";
 import type { TaskRequest } from "../../../src/client/task-request.ts";
+import { taskId } from "../../../src/ids.ts";
 import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { newMachine } from "../../../src/sim/fault/life.ts";
@@ -231,6 +233,30 @@ describe("once all has ended, nothing goes wrong, and", () => {
         check: "recovery-is-bounded",
         sentence: expect.stringMatching(/a\d+ is lost, which crashed, and probe run elsewhere/),
       },
+    ]);
+  });
+
+  it("a task that was lost with its agent runs elsewhere, and is not completed", async () => {
+    const prepare = ({ habitat, truth }: World) => {
+      const life = habitat.newLife("x1", newMachine());
+      const options = {
+        project: "ops",
+        user: "x1",
+        swarm: habitat.swarm,
+        clock: life.clock,
+        random: life.random,
+      };
+      const look = () => {
+        if (truth.state.taskById.get(taskId("probe"))?.attempt !== 2) habitat.engine.after(100, "look", look);
+        else
+          void connect({ ...options, transport: habitat.newConnection("x1", life) }).then((swarm) =>
+            swarm.cancel("probe", { project: "ops" }),
+          );
+      };
+      look();
+    };
+    expect(await findingsOf({ prepare })).toMatchObject([
+      { check: "recovery-is-bounded", sentence: expect.stringMatching(/^probe, .* is cancelled$/) },
     ]);
   });
 
