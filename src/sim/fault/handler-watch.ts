@@ -1,7 +1,8 @@
 // Watches the handlers of all agents: none runs twice in one life, none beyond its agent's places, and no task is
 // worked on by two at once while the first still may (P4). What an attempt's own limit ended is excepted: the word of
 // it may be lost on the way. Whether it ended so is what the journal says: a leader counts a time-out from its
-// decision, in journal time, and the agent hears of that decision once it is stored, however long that takes.
+// decision, in journal time, and the agent hears of that decision once it is stored, however long that takes. It tells
+// its handler to end by its own clock, though: behind that the time-out excuses none.
 
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
@@ -23,8 +24,19 @@ interface Run extends Start {
   readonly startedMs: number;
 }
 
+/** That the journal closes an attempt for a limit of its own. */
+export interface LimitReached {
+  readonly task: string;
+  readonly attempt: number;
+  readonly by: "timed-out" | "stalled";
+  /** The task's. */
+  readonly timeoutMs: number;
+}
+
 /** What clocks may differ over how long an attempt is silent, and messages take, ms. */
 const SLACK_MS = 1_000;
+/** What a timer lasts at most by a slow clock (habitat.ts), rounded up. */
+const SLOW_MAX = 1.02;
 
 export class HandlerWatch {
   readonly #habitat: Habitat;
@@ -33,15 +45,14 @@ export class HandlerWatch {
   readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; running: number }>();
 
   /** By attempt, which of its limits closed it. */
-  readonly #limitByAttempt = new Map<string, "timed-out" | "stalled">();
+  readonly #limitByAttempt = new Map<string, LimitReached>();
 
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
   }
 
-  /** The journal closes an attempt for a limit of its own. */
-  limitReached({ task, attempt, by }: { task: string; attempt: number; by: "timed-out" | "stalled" }): void {
-    this.#limitByAttempt.set(`${task}#${attempt}`, by);
+  limitReached(limit: LimitReached): void {
+    this.#limitByAttempt.set(`${limit.task}#${limit.attempt}`, limit);
   }
 
   /** A handler begins. Returns what to call when it has ended. */
@@ -82,10 +93,13 @@ export class HandlerWatch {
     this.#habitat.found("one-handler-a-task", sentence);
   }
 
-  /** Whether a limit of its own closed an attempt, and not too soon. */
+  /** Whether a limit of its own closed an attempt: its silence not too soon, its time-out before its agent's clock. */
   #isOver({ task, attempt, startedMs, limitMs }: Run): boolean {
     const limit = this.#limitByAttempt.get(`${task}#${attempt}`);
     const ranMs = this.#habitat.engine.nowMs - startedMs;
-    return limit === "timed-out" || (limit === "stalled" && ranMs > limitMs - SLACK_MS);
+    if (limit === undefined) return false;
+    return limit.by === "timed-out"
+      ? ranMs < limit.timeoutMs * SLOW_MAX + SLACK_MS
+      : ranMs > limitMs - SLACK_MS;
   }
 }

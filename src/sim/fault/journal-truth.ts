@@ -13,6 +13,7 @@ import { type ChainPosition, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
+import type { LimitReached } from "./handler-watch.ts";
 import type { Occurrence } from "./occurrences.ts";
 
 /** How it was before a batch. */
@@ -37,8 +38,7 @@ export class JournalTruth {
   onLapsed: (lapsed: EventOf<"AgentLeft">, decidedMs: number) => void = () => undefined;
   /** Told of every attempt that the journal closes for its silence, or at its time-out, which is over by journal
    *  time. */
-  onLimitReached: (closed: { task: string; attempt: number; by: "timed-out" | "stalled" }) => void = () =>
-    undefined;
+  onLimitReached: (closed: LimitReached) => void = () => undefined;
   readonly #records: JournalRecord[] = [];
   /** When each was stored, virtual ms. */
   readonly #readMs: number[] = [];
@@ -233,7 +233,7 @@ export class JournalTruth {
     const { class: by } = failure;
     const timeoutMs = this.state.taskById.get(task)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
     if (by === "stalled" || (by === "timed-out" && latencyMs >= timeoutMs))
-      this.onLimitReached({ task, attempt, by });
+      this.onLimitReached({ task, attempt, by, timeoutMs });
   }
 
   #noteFailOver(): void {

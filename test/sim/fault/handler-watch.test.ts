@@ -79,14 +79,22 @@ it("one that was told to end may still run", async () => {
 });
 
 it("one that the journal closed at its time-out may not know, however late it heard that it was to begin", async () => {
-  watch.limitReached({ task, attempt: 1, by: "timed-out" });
+  watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs });
   expect(await beginAgain(limitMs - 3_000)).toEqual([]);
 });
 
+it.each([
+  [1.02 * limitMs + 990, []],
+  [1.02 * limitMs + 1_010, ["one-handler-a-task"]],
+])("…until its agent's own clock told it, however slow: %d ms after it began", async (ms, found) => {
+  watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs });
+  expect(await beginAgain(ms)).toEqual(found);
+});
+
 it("one that was closed for its silence may not know, unless it was not silent for so long", async () => {
-  watch.limitReached({ task, attempt: 1, by: "stalled" });
+  watch.limitReached({ task, attempt: 1, by: "stalled", timeoutMs: limitMs });
   expect(await beginAgain(limitMs)).toEqual([]);
-  watch.limitReached({ task, attempt: 2, by: "stalled" });
+  watch.limitReached({ task, attempt: 2, by: "stalled", timeoutMs: limitMs });
   begin(3);
   expect(habitat.findings).toHaveLength(1);
 });
