@@ -1,7 +1,7 @@
 // What is found in a journal as it is written, batch by batch.
 
 import { beforeEach, expect, it } from "vitest";
-import type { Instant } from "../../../src/ids.ts";
+import type { Instant, Kind } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
 import { STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
@@ -91,13 +91,40 @@ it("a purge that is not on record yet is that of a full journal, and counted onc
   expect(occurrences()).toMatchObject({ "purged-when-full": 1, "journal-purged": 1 });
 });
 
-it("a turn may leave something undone where the journal was nearly full a while ago", () => {
-  const task = aTask({ deadline: 2_000 as Instant });
-  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
+it("a task that an agent would take may not wait behind a turn", () => {
+  expect(
+    stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
+  ).toEqual([]);
+  expect(stored(2_000, joined)).toEqual(["invariant 13 work-conserving"]);
+});
+
+it("…but where the journal was nearly full a while ago", () => {
+  expect(
+    stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
+  ).toEqual([]);
   habitat.stream.bound(1);
   truth.readOn();
   habitat.stream.bound(STREAM_BYTES); // which its leader may not know yet
   expect(stored(2_000, joined)).toEqual([]);
+});
+
+it("…or would be nearly full by the bound of a while ago", () => {
+  expect(
+    stored(1_000, began, { type: "TaskSubmitted", task: aTask({ kind: "count" as Kind }), hash: "" }),
+  ).toEqual([]);
+  habitat.stream.bound(2 * habitat.stream.usage.bytes + 1);
+  truth.readOn();
+  habitat.stream.bound(STREAM_BYTES);
+  expect(stored(2_000, joined)).toEqual([]);
+});
+
+it("what is due is done, however full the journal", () => {
+  const task = aTask({ deadline: 2_000 as Instant });
+  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
+  habitat.stream.bound(1);
+  truth.readOn();
+  habitat.stream.bound(STREAM_BYTES);
+  expect(stored(2_000, joined)).toEqual(["invariant 14 nothing-is-overdue"]);
 });
 
 it("a stale result is counted that comes when its task is tried again", () => {
@@ -114,13 +141,4 @@ it("a stale result is counted that comes when its task is tried again", () => {
   expect(habitat.occurrences.counts()).toEqual({});
   hear(1, "stale");
   expect(habitat.occurrences.counts()).toEqual({ "result-after-a-new-attempt": 1 });
-});
-
-it("…or would be nearly full by the bound of a while ago", () => {
-  const task = aTask({ deadline: 2_000 as Instant });
-  expect(stored(1_000, began, { type: "TaskSubmitted", task, hash: "" })).toEqual([]);
-  habitat.stream.bound(2 * habitat.stream.usage.bytes + 1);
-  truth.readOn();
-  habitat.stream.bound(STREAM_BYTES);
-  expect(stored(2_000, joined)).toEqual([]);
 });
