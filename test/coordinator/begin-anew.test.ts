@@ -16,7 +16,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 it("is not refused for looks between which nobody answered: who saved it may not be known yet", async () => {
   const clock = new ManualClock();
   const snapshots = new MemorySnapshots().open();
-  const readable = new ReadableSnapshots(snapshots, pino({ level: "silent" }));
+  const readable = new ReadableSnapshots(snapshots, { clock, logger: pino({ level: "silent" }) });
   let verdict: boolean | undefined;
   const looking = mayBeginAnew(forkError(3), {
     clock,
