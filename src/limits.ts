@@ -572,6 +572,8 @@ export const limits = {
   snapshotSyncMs: 120_000,
   /** Snapshots of which it is known since when they stand: more than are ever kept at once. */
   snapshotsKnownMax: 16,
+  /** The journal is purged by a snapshot that was read no longer ago: what is stored may rot. */
+  snapshotReadMs: 10_000,
   /** A snapshot that failed is tried again after so long; doubles. */
   snapshotRetryMs: 5_000,
   snapshotRetryMsMax: 300_000,
@@ -742,6 +744,7 @@ assert(
   limits.journalFullRetryMs * 2 <= limits.leaderTimeoutMsMin,
   "a leader finds room before a standby does",
 );
+assert(limits.snapshotReadMs > 4 * limits.pulseMs, "what was just read is purged by at the next look");
 assert(limits.snapshotChunkBytesMax <= limits.snapshotPartBytesMax, "a chunk is a part of a snapshot");
 assert(limits.snapshotSliceMs * 2 <= limits.turnMsAlarm, "a slice and what ends it raise no alarm");
 assert(

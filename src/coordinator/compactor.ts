@@ -141,7 +141,13 @@ export class Compactor {
     this.#found = deps.foundSnapshots;
     this.#committedSeq = position.seq;
     this.#sinceAt = state.at;
-    const purgeDeps = { ...deps, places, read: () => this.#found.read, synced: this.#synced };
+    const purgeDeps = {
+      ...deps,
+      places,
+      read: () => this.#found.read,
+      askAgain: () => this.#checkTimes.soon(),
+      synced: this.#synced,
+    };
     this.#purge = new Purge(purgeDeps, state.auditFirstIdx);
     this.#keptIdx = state.auditFirstIdx;
     this.#tail = { ...tail, idx: position.idx };

@@ -4,10 +4,10 @@
 // reaches as far. A leader that takes over begins the purge anew that the one before did not end.
 //
 // Nobody purges by a snapshot that was not read in whole, by this coordinator when it started or by whoever made the
-// next one for it: a manifest that can be read says nothing of its chunks, and a storage may give back what was just
-// written and not what is read later. Only what stands before records that are lost goes by the snapshot that was saved
-// for these. Nor by one that a power failure could take: until it is synced (synced-snapshots.ts) the purge waits, and
-// more can be read than the record says.
+// next one for it, and lately: a manifest that can be read says nothing of its chunks, and a storage may give back what
+// was just written and not what is read later. Where that was longer ago it is read again first. Only what stands
+// before records that are lost goes by the snapshot that was saved for these. Nor by one that a power failure could
+// take: until it is synced (synced-snapshots.ts) the purge waits, and more can be read than the record says.
 //
 // Not here: a journal that is full (room-maker.ts), and one that does not keep what it is given (purge-unkept.ts).
 
@@ -21,7 +21,9 @@ import type { SnapshotName } from "../journal/snapshot/manifest.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
 import type { ReadSnapshot } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { limits } from "../limits.ts";
 import type { JournalRoom } from "./journal-room.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { RetryPause } from "./retry-pause.ts";
 import type { SyncedSnapshots } from "./synced-snapshots.ts";
 
@@ -33,6 +35,10 @@ export interface PurgeDeps {
   readonly places: BatchPlaces;
   /** The snapshot that was read in whole when this was last looked for, if there was one. */
   readonly read: () => ReadSnapshot | undefined;
+  /** When that was. */
+  readonly readable: Pick<ReadableSnapshots, "foundMonotonicMs">;
+  /** Has it looked for at the next look. */
+  readonly askAgain: () => void;
   readonly synced: SyncedSnapshots;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
@@ -74,13 +80,15 @@ export class Purge {
   }
 
   async #run(firstIdx: BatchIndex): Promise<void> {
-    const { journal, snapshots, room, logger } = this.#deps;
+    const { journal, snapshots, room, logger, askAgain } = this.#deps;
     const seq = this.#keptFromSeq(firstIdx);
     const standing = seq === undefined ? undefined : this.#standingFor(seq);
     if (seq === undefined || standing === undefined) return; // the next that is made reads one, or it is synced by then
     if (this.#isRunning || !this.#retry.isOver) return;
     this.#isRunning = true;
     try {
+      const { firstSeq } = await journal.position();
+      if (firstSeq < seq && !this.#isReadLately) return askAgain();
       const placed = await readManifests(snapshots, logger);
       if (!placed.some(({ hash }) => hash === standing.hash))
         throw new Error("the snapshot that stands for what is purged is gone");
@@ -104,6 +112,11 @@ export class Purge {
     const seq = places.seqOf(firstIdx);
     const beforeSeq = this.#isLoss ? undefined : places.seqOf(batchIndex(firstIdx - 1));
     return seq === undefined || beforeSeq === undefined ? seq : beforeSeq + 1;
+  }
+
+  get #isReadLately(): boolean {
+    const { clock, readable } = this.#deps;
+    return clock.monotonicMs() - readable.foundMonotonicMs <= limits.snapshotReadMs;
   }
 
   #standingFor(seq: number): SnapshotName | undefined {

@@ -4,11 +4,12 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { UnreachableError } from "../../src/errors.ts";
 import type { MemoryJournal } from "../../src/journal/memory.ts";
 import type { MemorySnapshotStore } from "../../src/journal/memory-snapshots.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
-import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
+import { CompactedSwarm, everything, inPageCache } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { subjects } from "../support/swarm.ts";
@@ -234,6 +235,25 @@ it("whoever asks meanwhile what a snapshot stands for, and meets one that rotted
   await compacted.work(12); // one that it has not read, and a purge that it has yet to see
   compacted.spoilNewest();
   await expectMadeWithin(limits.journalLookMs + limits.pulseMs * 3, next);
+});
+
+it("what the leader before did not purge is not purged by a snapshot that rotted since it was read", async () => {
+  compacted.everyEvents = 10;
+  first = compacted.journal.open();
+  first.purgeBelow = async () => Promise.reject(new UnreachableError("nobody answers"));
+  await compacted.start(undefined, { logger: log.logger, journal: first });
+  for (let round = 0; round < 3; round += 1) await compacted.work(12);
+  const { swarm, journal } = compacted;
+  compacted.everyEvents = 1_000_000;
+  await swarm.coordinator.stop();
+  const next = await swarm.startAnother("c2", inPageCache(journal.open()));
+  await next.whenLeading();
+  await advance(limits.snapshotSyncMs / 2);
+  compacted.spoilAll();
+  await advance(limits.snapshotSyncMs);
+  expect(journal.firstSeq).toBe(1);
+  await expectRestartHasAll();
+  expect((await compacted.found()).found.unreadable).toEqual([]); // another was made
 });
 
 it("what keeps one from being made keeps nobody from asking whether the others can be read", async () => {
