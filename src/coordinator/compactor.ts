@@ -14,7 +14,7 @@
 // met that cannot be read, and when another coordinator says that it can read none, it is asked whether a restart would
 // find a snapshot that it can read. Where the newest cannot be, another is due at once, also where that was found
 // before the term; where none can be and the journal was purged, only the leader's own state is left, and is saved
-// (rescue.ts).
+// (rescue.ts). So it is where two makings in a row meet damage in the journal behind the newest.
 //
 // Failures are said in the log and in the status, and tried again with back-off, each kind for itself; nothing of the
 // leader waits for any of this.
@@ -32,7 +32,7 @@ import type { Replay, Tail } from "../journal/replay.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../journal/snapshot/make.ts";
 import { type Manifest, nameOf } from "../journal/snapshot/manifest.ts";
 import { readManifests } from "../journal/snapshot/manifests.ts";
-import { type FoundSnapshots, SnapshotsLostError } from "../journal/snapshot/restore.ts";
+import { type FoundSnapshots, RestartLostError, SnapshotsLostError } from "../journal/snapshot/restore.ts";
 import type { Retention } from "../journal/snapshot/trim.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
@@ -77,8 +77,9 @@ export interface CompactionStatus {
 export interface CompactorHooks {
   /** A command for the next turn. */
   readonly ask: (command: Command) => void;
-  /** No snapshot that can be read leads to where the journal begins. Called again while that is so. */
-  readonly onLost: (error: SnapshotsLostError) => void;
+  /** No snapshot that can be read leads to where the journal begins, or what stands behind one is damaged. Called again
+   *  while that is so. */
+  readonly onLost: (error: SnapshotsLostError | RestartLostError) => void;
 }
 
 /** What was committed since the newest snapshot, or since the making of one began. */
@@ -108,6 +109,8 @@ export class Compactor {
   #isBusy = false;
   /** Of what is due and could not be made. */
   readonly #makeRetry: RetryPause;
+  /** The last one met damage behind the newest snapshot. */
+  #isDamageMet = false;
   readonly #checkTimes: CheckTimes;
   /** The newest snapshot cannot be read: another is due. */
   #isNewestLost = false;
@@ -214,6 +217,7 @@ export class Compactor {
     this.#found = { ...this.#found, unreadable: [] };
     this.#backlog = { events: 0, bytes: 0 };
     this.#tail = undefined;
+    this.#isDamageMet = false;
   }
 
   /** There is nothing before a record any more, whoever purged it: a leader that was deposed, and had yet to hear of
@@ -395,6 +399,7 @@ export class Compactor {
     this.#failure = undefined;
     this.#isNewestLost = false;
     this.#makeRetry.reset();
+    this.#isDamageMet = false;
     this.#tail = undefined;
     this.#backlog.events = Math.max(0, this.#backlog.events - before.events); // less, where the state was saved meanwhile
     this.#backlog.bytes = Math.max(0, this.#backlog.bytes - before.bytes);
@@ -404,10 +409,16 @@ export class Compactor {
   #failed(cause: unknown): void {
     const retryMs = this.#makeRetry.begin();
     if (cause instanceof SnapshotsLostError) return this.#lost(cause);
+    const isDamage = cause instanceof RestartLostError;
+    const isDamageAgain = isDamage && this.#isDamageMet;
+    this.#isDamageMet = isDamage;
+    if (isDamageAgain) return this.#hooks.onLost(cause);
     this.#failure = `the last one could not be made: ${messageOf(cause)}`;
     this.#deps.logger.error(
       { err: cause, retryMs },
-      "a snapshot could not be made: it is tried again; until then a restart takes longer and the journal grows",
+      isDamage
+        ? "a snapshot could not be made, for what a restart would read is damaged: it is read again"
+        : "a snapshot could not be made: it is tried again; until then a restart takes longer and the journal grows",
     );
   }
 

@@ -10,10 +10,16 @@ import {
   WaggleError,
   type WaggleErrorCode,
 } from "../errors.ts";
-import { SnapshotsLostError } from "../journal/snapshot/restore.ts";
+import { RestartLostError, SnapshotsLostError } from "../journal/snapshot/restore.ts";
 
 /** From the narrowest to the widest. */
-const classes = { SnapshotsLostError, MissingRecordsError, JournalDamagedError, UnreachableError } as const;
+const classes = {
+  SnapshotsLostError,
+  RestartLostError,
+  MissingRecordsError,
+  JournalDamagedError,
+  UnreachableError,
+} as const;
 
 export interface CopiedError {
   /** The narrowest that it is of; absent where none of them. */

@@ -19,6 +19,7 @@ import { unreadableError } from "../journal/journal-errors.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import type { Folded } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
+import { RestartLostError } from "../journal/snapshot/restore.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
@@ -29,7 +30,8 @@ import { purgeUnkept } from "./purge-unkept.ts";
 import { ReadBack } from "./read-back.ts";
 
 /** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole,
- *  and nothing that can be read leads to where it begins. */
+ *  and nothing that can be read leads to where it begins; or it counts all records, and what a restart would read of it
+ *  is damaged: the record is as it was. */
 export type LossReason = Extract<TrimReason, "hole" | "tail-lost"> | "unreadable" | "snapshots-lost";
 
 export interface RescueDeps {
@@ -169,7 +171,7 @@ export class Rescue {
     if (this.#deps.snapshots === undefined) throw lost;
     this.#deps.logger.error(
       { err: lost },
-      `${whatIsLost[reason]}: the state is saved as a snapshot, and nothing is answered until it is`,
+      `${lost instanceof RestartLostError ? "a restart could not read the journal" : whatIsLost[reason]}: the state is saved as a snapshot, and nothing is answered until it is`,
     );
     this.#embargo.impose({ mayBeat: reason === "hole" || reason === "snapshots-lost" });
   }
@@ -261,7 +263,7 @@ export class Rescue {
       });
   }
 
-  /** Where only snapshots were lost, the record is as it was. */
+  /** Where only what a restart begins with was lost, the record is as it was. */
   async #trimAudit(folded: Folded, loss: LossReason): Promise<void> {
     if (loss === "snapshots-lost" && !this.#hasLostMore) return;
     const lastSeq = folded.position.seq;

@@ -8,8 +8,8 @@ import type { SnapshotStore } from "../journal/snapshot-store.ts";
 
 /** One thing at a time. Aborted, it ends as soon as it can, with an error; what it wrote until then is no snapshot. */
 export interface Snapshotter {
-  /** @throws UnreachableError, SnapshotsLostError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL,
-   *  WAGGLE_INVARIANT */
+  /** @throws UnreachableError, SnapshotsLostError, RestartLostError, JournalDamagedError; WaggleError
+   *  WAGGLE_JOURNAL_FULL, WAGGLE_INVARIANT */
   make(order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotMade>;
 
   /** Which snapshot a restart would begin at. @param lastSeq of the journal, where its storage does not know

@@ -4,12 +4,13 @@ import { expect, it } from "vitest";
 import { copyOf, errorOf } from "../../src/coordinator/copied-error.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError, WaggleError } from "../../src/errors.ts";
 import { holeError, snapshotsFullError, strayError } from "../../src/journal/journal-errors.ts";
-import { SnapshotsLostError } from "../../src/journal/snapshot/restore.ts";
+import { RestartLostError, SnapshotsLostError } from "../../src/journal/snapshot/restore.ts";
 
 const afterCopy = (error: unknown) => errorOf(structuredClone(copyOf(error)));
 
 it.each([
   [new SnapshotsLostError("lost"), SnapshotsLostError],
+  [new RestartLostError("rotten"), RestartLostError],
   [holeError(3, 9), MissingRecordsError],
   [strayError(4), MissingRecordsError],
   [new JournalDamagedError("rotten"), JournalDamagedError],

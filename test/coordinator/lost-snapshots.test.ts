@@ -16,6 +16,8 @@ import { subjects } from "../support/swarm.ts";
 
 const saved = "no snapshot can be read of what was purged from the journal: the state is saved";
 
+const damaged = "a restart could not read the journal: the state is saved";
+
 let log: ReturnType<typeof keptLog>;
 let compacted: CompactedSwarm;
 let first: MemoryJournal;
@@ -254,6 +256,25 @@ it("what the leader before did not purge is not purged by a snapshot that rotted
   expect(journal.firstSeq).toBe(1);
   await expectRestartHasAll();
   expect((await compacted.found()).found.unreadable).toEqual([]); // another was made
+});
+
+it("a record that rots behind the newest has the leader save its state once a second making meets it", async () => {
+  await purged();
+  const { swarm, journal } = compacted;
+  await compacted.work(2);
+  const rotten = journal.at(journal.lastSeq) ?? expect.fail("it is there");
+  await compacted.work(4);
+  rotten.bytes.fill(0);
+  expect((await compacted.restarted()).state.idx).toBeLessThan(swarm.watched.settled().state.idx);
+  await compacted.work(12);
+  expect(times(damaged)).toBe(0); // what one meets may be another's purge
+  await advance(limits.snapshotRetryMs + limits.pulseMs);
+  expect(times(damaged)).toBe(1);
+  await expectRestartHasAll();
+  await compacted.work(12);
+  expect(times("a snapshot was made")).toBeGreaterThan(1);
+  expect(await failure()).toBeUndefined();
+  await expectRestartHasAll();
 });
 
 it("what keeps one from being made keeps nobody from asking whether the others can be read", async () => {

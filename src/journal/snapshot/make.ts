@@ -2,13 +2,23 @@
 // journal may go then. Touches nothing of the leader that asked for it, so it runs in a thread of its own
 // (coordinator/snapshot-thread.ts), or beside the leader in tests and simulations.
 
+import { JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import { strayError } from "../journal-errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, nameOf, type SnapshotName, sizeOf } from "./manifest.ts";
 import { readManifests, removeBelow } from "./manifests.ts";
-import { type FoundSnapshots, type RestoreDeps, readToEnd, restore } from "./restore.ts";
+import {
+  EndLostError,
+  type FoundSnapshots,
+  RestartLostError,
+  type RestoreDeps,
+  type Restored,
+  readToEnd,
+  restore,
+  SnapshotsLostError,
+} from "./restore.ts";
 import { type Older, requireRoom } from "./room.ts";
 import { type Trim, type TrimOrder, trimOf } from "./trim.ts";
 import { writeSnapshot } from "./write.ts";
@@ -46,11 +56,9 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
  *  it does not fit otherwise, room.ts): one that cannot be read neither stands for what was purged nor takes the place
  *  of one that can. While a power failure could take the one that was read, the older ones stay with it.
  *  @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
- *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
+ *  @throws RestartLostError, UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promise<SnapshotMade> {
-  const { replay, manifest: older, found } = await restore(deps);
-  await readToEnd(deps, replay.position.seq, (record) => replay.take(record), order.untilSeq);
-  if (replay.strayedAtSeq !== undefined) throw strayError(replay.strayedAtSeq);
+  const { replay, manifest: older, found } = await readAll(deps, order);
   const isOlderSynced = order.synced.some((hash) => hash === found.read?.hash);
   const made = await writeUnlessThere(replay, { older, isOlderSynced, found }, deps);
   const facts = { ...factsOf(made), found, name: nameOf(made) };
@@ -58,6 +66,21 @@ export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promis
   if (isOlderSynced) await removeBelow(deps.snapshots, [older, made]);
   const trim = await trimOf(deps.journal, replay.places, older, order);
   return trim === undefined ? facts : { ...facts, trim };
+}
+
+/** @throws RestartLostError, SnapshotsLostError, EndLostError, UnreachableError */
+async function readAll(deps: MakeDeps, { untilSeq }: SnapshotOrder): Promise<Restored> {
+  try {
+    const restored = await restore(deps);
+    const { replay } = restored;
+    await readToEnd(deps, replay.position.seq, (record) => replay.take(record), untilSeq);
+    if (replay.strayedAtSeq !== undefined) throw strayError(replay.strayedAtSeq);
+    return restored;
+  } catch (cause) {
+    const isEnd = cause instanceof EndLostError || cause instanceof SnapshotsLostError;
+    if (isEnd || !(cause instanceof JournalDamagedError)) throw cause;
+    throw new RestartLostError(cause.message, { cause });
+  }
 }
 
 async function writeUnlessThere(

@@ -229,6 +229,10 @@ const adviceDeleted =
 /** No snapshot that can be read leads to where the journal begins: nobody who starts can know the state any more. */
 export class SnapshotsLostError extends MissingRecordsError {}
 
+/** What a restart would read behind the newest snapshot that can be read is damaged, as who reads it for the next one
+ *  found. Another's purge, or a server that lags, looks the same once. */
+export class RestartLostError extends JournalDamagedError {}
+
 /** The journal ends before the newest snapshot goes on. Whoever is alone with it may go on from `folded`. */
 export class EndLostError extends MissingRecordsError {
   /** What the snapshot holds. */
