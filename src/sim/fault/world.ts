@@ -81,8 +81,7 @@ export class World {
         }),
     );
     this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
-    const isAnyMeddling = () => this.#clients.some(({ isMeddling }) => isMeddling);
-    this.#operator = new Operator(this.habitat, workload, isAnyMeddling);
+    this.#operator = new Operator(this.habitat, workload, () => this.#isAnyMeddling());
     const victims = new SwarmVictims({
       habitat: this.habitat,
       truth: this.truth,
@@ -173,6 +172,14 @@ export class World {
     this.habitat.hasHealed = true;
     for (const agent of this.#agents) agent.heal();
     this.#operator.start();
+  }
+
+  /** Whether somebody may still set a limit, pause or drain: a client, or a copy of what one sent, on the last of its
+   *  way to a coordinator. */
+  #isAnyMeddling(): boolean {
+    const { engine } = this.habitat;
+    const isOnItsWay = ({ id }: CoordinatorParty) => this.habitat.linkOf(id).lastArrivalMs > engine.nowMs;
+    return this.#clients.some(({ isMeddling }) => isMeddling) || this.#coordinators.some(isOnItsWay);
   }
 
   /** Whether the swarm recovers in time from what ends, where nothing else goes wrong. */

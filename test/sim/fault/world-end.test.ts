@@ -102,6 +102,29 @@ it("what a client said comes long after all has healed, and is put right before 
   expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
 });
 
+it("so is what is long on its way to the coordinators, though nobody asks for it any more", async () => {
+  const heldUntilMs = 25_000;
+  const prepare = ({ habitat }: World) => {
+    const setAll = (condition: typeof lost | undefined) => {
+      for (const id of ["c1", "c2", "c3"]) habitat.linkOf(id).set("down", condition);
+    };
+    const held = { ...lost, lossShare: 0, reorderShare: 1, heldUntilMs };
+    habitat.engine.after(14_400, "held", () => setAll(held));
+    habitat.engine.after(14_600, "passing", () => setAll(undefined));
+  };
+  const change = (workload: Workload) => ({
+    ...workload,
+    clients: workload.clients.map((client) => ({ ...client, remembers: false })),
+  });
+  const deeds: Workload["deeds"] = [{ atMs: 14_500, client: "k1", does: "pause", project: undefined }];
+  const schedule: Fault[] = [{ kind: "crash", atMs: 14_550, forMs: 100, of: "k1" }];
+  const { habitat, truth } = await worldAfter({ deeds, prepare, change, schedule });
+  expect(habitat.findings).toEqual([]);
+  const pauses = truth.records.filter(({ bytes }) => Buffer.from(bytes).includes("SwarmPaused"));
+  expect(pauses).toHaveLength(1);
+  expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
+});
+
 it("a client that is never told how its task ended is found", async () => {
   const schedule: Fault[] = [{ kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", direction: "down" }];
   expect(await findingsOf({ deeds: submits({}), schedule })).toMatchObject([
