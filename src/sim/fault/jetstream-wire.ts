@@ -51,9 +51,9 @@ export class SimStreamWire implements StreamWire {
   async ask(subject: string, data: Uint8Array, options: AskOptions): Promise<RequestOutcome> {
     if (this.status !== "connected") return ended.disconnected;
     const { token, outcome } = this.#requests.open({ timeoutMs: options.timeoutMs });
-    this.#line.carry("there", () =>
-      this.#server.handle(subject, data, options.headers ?? {}, (answer) => this.#answer(token, answer)),
-    );
+    const sent = { tailLosses: this.#server.tailLossesOf(subject) };
+    const reply = (answer: object | "nobody") => this.#answer(token, answer);
+    this.#line.carry("there", () => this.#server.handle(subject, data, options.headers ?? {}, reply, sent));
     return await outcome;
   }
 

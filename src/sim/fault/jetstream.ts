@@ -44,6 +44,14 @@ export interface StreamFates {
 /** An answer, or none. `nobody`: no responders. */
 export type Reply = (answer: object | "nobody") => void;
 
+type Headers = Readonly<Record<string, string>>;
+
+/** How it was when a message left. */
+interface Sent {
+  /** Of its stream. */
+  readonly tailLosses?: number | undefined;
+}
+
 interface StreamWord {
   readonly code: number;
   readonly description: string;
@@ -110,11 +118,19 @@ export class SimJetStream {
     for (const stream of this.#streams.values()) stream.forgetConsumers();
   }
 
-  /** A message to a stream's subject, or a question to its API. */
-  handle(subject: string, data: Uint8Array, headers: Readonly<Record<string, string>>, reply: Reply): void {
+  /** How often the stream lost its end that takes a subject; undefined where none does. */
+  tailLossesOf(subject: string): number | undefined {
+    return this.#streamOf(subject)?.tailLosses;
+  }
+
+  /** A message to a stream's subject, or a question to its API.
+   *  @param sent when it left. What was to be stored is gone where the stream lost its end since: a copy of what was
+   *  refused would find that very place free */
+  handle(subject: string, data: Uint8Array, headers: Headers, reply: Reply, sent: Sent = {}): void {
     if (subject.startsWith("$JS.API.")) return this.#question(subject.split(".").slice(2), data, reply);
-    const stream = [...this.#streams.values()].find((each) => each.takes(subject));
+    const stream = this.#streamOf(subject);
     if (stream === undefined) return reply("nobody");
+    if ((sent.tailLosses ?? stream.tailLosses) !== stream.tailLosses) return;
     const expected = headers["Nats-Expected-Last-Sequence"];
     const expectedSeq = expected === undefined ? undefined : Number(expected);
     this.#publish(stream, { subject, bytes: data, expectedSeq }, reply);
@@ -126,6 +142,10 @@ export class SimJetStream {
     const request = parse(data) as PullRequest;
     const isThere = this.#streams.get(stream)?.pull(consumer, request, send, this.#clock) ?? false;
     if (!isThere) send(word(503, "", { delivered: 0, nextSeq: 1 }));
+  }
+
+  #streamOf(subject: string): SimStream | undefined {
+    return [...this.#streams.values()].find((each) => each.takes(subject));
   }
 
   #publish(stream: SimStream, message: Publish, reply: Reply): void {

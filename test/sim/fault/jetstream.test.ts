@@ -23,6 +23,9 @@ const { name, subjects } = config as { name: string; subjects: string[] };
 
 /** A line without delay, and what happens to messages at its end. */
 class World {
+  /** Of what goes to the server: it arrives so much later again, ms. */
+  copyMs: number | undefined;
+  copiesArrived = 0;
   publishFates: PublishFate[] = [];
   questionFates: QuestionFate[] = [];
   status: Line["status"] = "connected";
@@ -48,7 +51,14 @@ class World {
   open(): StreamJournal {
     const line: Line = {
       status: "connected",
-      carry: (_, arrive) => setImmediate(arrive),
+      carry: (direction, arrive) => {
+        setImmediate(arrive);
+        if (direction !== "there" || this.copyMs === undefined) return;
+        setTimeout(() => {
+          arrive();
+          this.copiesArrived += 1;
+        }, this.copyMs);
+      },
       onStatus: (listener) => {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);
@@ -136,6 +146,18 @@ describe("the simulated JetStream's faults", () => {
     await journal.append(bytesOf("later"), 2);
     expect(Buffer.from(world.stream.at(3) ?? []).toString()).toBe("later");
     expect((await lost).kind).toBe("unknown");
+  });
+
+  it("…and the copy of an append that it refused, whose place is free now", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 3);
+    world.copyMs = 50;
+    expect(await journal.append(bytesOf("a rival's"), 2)).toEqual({ kind: "refused" });
+    world.copyMs = undefined;
+    world.stream.loseTail(1);
+    await expect.poll(() => world.copiesArrived).toBe(1);
+    expect(world.stream.lastSeq).toBe(2);
   });
 
   it("a hole is damage to whoever reads across it", async () => {
