@@ -31,6 +31,8 @@ const SKEW_MS_MAX = 72 * 3_600_000;
 const STARTING_MS = 3_000;
 /** A leader that ended with the journal's end is started again after so many T: another leads by then. */
 const RESTART_TIMEOUTS = 4;
+/** Of its bound: a journal that holds more may be purged to make room. */
+const FULL_SHARE = 0.85;
 
 export class SwarmVictims implements Victims {
   readonly #habitat: Habitat;
@@ -162,9 +164,10 @@ export class SwarmVictims implements Victims {
   }
 
   /** Only while an older one, and the journal behind it, lead as far: else what it stands for would be gone. What is to
-   *  be purged by the record leads nowhere: whoever put it there has read the snapshot that stands for it. */
+   *  be purged by the record leads nowhere: whoever put it there has read the snapshot that stands for it. Nor does
+   *  what a full journal may be purged of by who has just read the newest: all that no older one reaches into. */
   rotSnapshot(): void {
-    const { snapshotStream, occurrences } = this.#habitat;
+    const { snapshotStream, occurrences, stream, fates } = this.#habitat;
     if (!this.#truth.isWhole) return;
     const { idx, auditFirstIdx } = this.#truth.state;
     const [newest, ...others] = this.#restart.wholeSnapshots().filter(({ position }) => position.idx <= idx);
@@ -172,8 +175,11 @@ export class SwarmVictims implements Victims {
     if (newest === undefined || place === undefined) return;
     // A manifest may be stored twice: its copy has the same chunks.
     const isOther = ({ chunks }: Manifest) => chunks.every(([other]) => other !== place);
+    const isFull = stream.fullShare > FULL_SHARE || fates.condition?.isFull === true;
     const leadsOn = ({ position }: Manifest) =>
-      position.idx >= auditFirstIdx - 1 && this.#isUnbroken(position.seq + 1, newest.position.seq);
+      position.idx >= auditFirstIdx - 1 &&
+      (!isFull || position.seq >= stream.firstSeq) &&
+      this.#isUnbroken(position.seq + 1, newest.position.seq);
     if (!others.some((other) => isOther(other) && leadsOn(other))) return;
     snapshotStream.rot(place);
     this.#restart.rotted();

@@ -184,6 +184,19 @@ describe("the newest snapshot", () => {
     expect(habitat.findings).toEqual([]);
   });
 
+  it("does not rot while a full journal may be purged of all that no older one reaches into", async () => {
+    await run(20_000);
+    const manifests = habitat.snapshotStream.under(subjectsOf(habitat.swarm).snapshotManifest);
+    const [older = 0] = manifests.slice(-2).map((bytes) => decodeManifest(bytes).position.seq);
+    habitat.stream.purge(older + 1);
+    habitat.stream.bound(1);
+    victims.rotSnapshot();
+    expect(rotten()).toBe(0);
+    habitat.stream.bound(2 * habitat.stream.usage.bytes);
+    victims.rotSnapshot();
+    expect(rotten()).toBe(1);
+  });
+
   it("does not rot while it is the only one that can be read", async () => {
     await run(20_000);
     victims.rotSnapshot();
