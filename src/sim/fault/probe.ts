@@ -3,6 +3,7 @@
 // recovery.ts. While faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
 
 import { connect } from "../../client/connect.ts";
+import type { OpenAttempt } from "../../core/state.ts";
 import { WaggleError } from "../../errors.ts";
 import { type AgentId, type TaskId, taskId } from "../../ids.ts";
 import type { SeededRandom } from "../random.ts";
@@ -102,14 +103,11 @@ export class Probe {
   }
 
   async #crashAgent(): Promise<void> {
-    const { truth, recovery, random, agents, habitat } = this.#deps;
+    const { truth, recovery, agents, habitat } = this.#deps;
     const task = await this.#submit();
-    const victimOf = () => truth.state.taskById.get(task)?.open;
-    await this.#until(`${task} to be assigned`, () => victimOf() !== undefined);
-    await this.#wait((TASK_MS / 2) * random.fraction());
-    const open = victimOf();
-    const party = agents.find(({ id }) => id === open?.agent);
-    if (open === undefined || party === undefined) throw new Error(`${task} is with nobody`);
+    const open = await this.#attemptOf(task);
+    const party = agents.find(({ id }) => id === open.agent);
+    if (party === undefined) throw new Error(`${task} is with a stranger`);
     recovery.agentCrashed({ id: open.agent, incarnation: open.incarnation }, this.#heardMs(open.agent));
     party.crash(lostWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     await this.#until(`${open.agent} to be lost`, () => recovery.isOver);
@@ -117,6 +115,18 @@ export class Probe {
     const { state: end = "forgotten" } = truth.state.endedById.get(task) ?? {};
     if (end !== "completed")
       habitat.found("recovery-is-bounded", `${task}, whose agent crashed with nothing else wrong, is ${end}`);
+  }
+
+  /** A while after it began: it may be taken back meanwhile, where a life of its agent is replaced. */
+  async #attemptOf(task: TaskId): Promise<OpenAttempt> {
+    const { truth, random } = this.#deps;
+    const openAttempt = () => truth.state.taskById.get(task)?.open;
+    for (;;) {
+      await this.#until(`${task} to be assigned`, () => openAttempt() !== undefined);
+      await this.#wait((TASK_MS / 2) * random.fraction());
+      const open = openAttempt();
+      if (open !== undefined) return open;
+    }
   }
 
   /** When the last of what an agent sent arrives: copies of what it sent while all was not well may be on their way. */

@@ -23,15 +23,16 @@ interface Course {
   readonly schedule?: readonly Fault[];
   readonly change?: (workload: Workload) => Workload;
   readonly without?: readonly FaultKind[];
+  readonly seed?: number;
   /** Before it runs. */
   readonly prepare?: (world: World) => void;
 }
 
 async function worldAfter(course: Course): Promise<World> {
-  const { deeds = [], schedule = [], without = [], change, prepare } = course;
-  const { workload: drawn } = planOf({ ...request, deeds });
+  const { deeds = [], schedule = [], without = [], seed = request.seed, change, prepare } = course;
+  const { workload: drawn } = planOf({ ...request, seed, deeds });
   const workload = change?.(drawn) ?? drawn;
-  const world = new World({ ...request, workload, schedule, without, untilMs: request.forMs });
+  const world = new World({ ...request, seed, workload, schedule, without, untilMs: request.forMs });
   prepare?.(world);
   await world.run();
   return world;
@@ -46,13 +47,13 @@ function submits(task: Partial<TaskRequest>): Workload["deeds"] {
 }
 
 /** An agent beside those of the world: no fault frees its handlers. */
-function joinBeside(habitat: Habitat, kind: string, handler: Handler): void {
-  const life = habitat.newLife("x1", newMachine());
+function joinBeside(habitat: Habitat, kind: string, handler: Handler, id = "x1"): void {
+  const life = habitat.newLife(id, newMachine());
   const transport = habitat.newConnection("x1", life);
   const { clock, random } = life;
   const { swarm } = habitat;
   const deps = { swarm, connection: { kind: "transport", transport }, clock, random } as const;
-  void startAgent({ id: "x1", kinds: [kind], handler }, deps);
+  void startAgent({ id, kinds: [kind], handler }, deps);
 }
 
 it("nothing is found where nothing is broken, and there is something to judge", async () => {
@@ -257,6 +258,32 @@ describe("once all has ended, nothing goes wrong, and", () => {
         sentence: expect.stringMatching(/a\d+ is lost, which crashed, and probe run elsewhere/),
       },
     ]);
+  });
+
+  it("an agent's life that is replaced before it would crash, and leaves its task with nobody, is waited for", async () => {
+    const prepare = ({ habitat, truth }: World) => {
+      const openIn = (attempt: number) => {
+        const row = truth.state.taskById.get(taskId("probe"));
+        return row?.attempt === attempt ? row.open : undefined;
+      };
+      const once = (isSo: () => boolean, then: () => void): void =>
+        isSo() ? then() : void habitat.engine.after(10, "look", () => once(isSo, then));
+      once(
+        () => openIn(1) !== undefined,
+        () => joinBeside(habitat, "other", () => "never asked", "a1"),
+      );
+      once(
+        () => openIn(2) !== undefined,
+        () => joinBeside(habitat, "count", () => "done"),
+      );
+    };
+    const change = (workload: Workload) => ({
+      ...workload,
+      agents: workload.agents.map((each) => (each.id === "a1" ? each : { ...each, kinds: ["outline"] })),
+    });
+    const { habitat } = await worldAfter({ seed: 3, prepare, change });
+    expect(habitat.findings).toEqual([]);
+    expect(habitat.occurrences.counts()).toMatchObject({ "agent-lost-in-calm": 1 });
   });
 
   it("a task that was lost with its agent runs elsewhere, and is not completed", async () => {
