@@ -7,6 +7,9 @@ import { hashOf } from "../../journal/batch.ts";
 const PACE_MAX = 1.05;
 /** …and how far it may be ahead beside that, ms. */
 const AHEAD_MS_MAX = 6_000;
+/** So many of a term's first batches may say when it began. The election waits for a journal that answers, and the
+ *  second while its leader listens for a rival: each may be sent long after it was decided. */
+const STARTS = 3;
 
 interface Stamp {
   readonly term: number;
@@ -25,8 +28,8 @@ export class TermPace {
   readonly #sentMsByHash = new Map<string, number>();
   #start: Stamp | undefined;
   #last: Stamp | undefined;
-  /** The next batch of its term is its second. */
-  #isSecond = false;
+  /** Of its term, up to the last. */
+  #batches = 0;
 
   /** Somebody sends a record, not always for the first time. */
   sent(bytes: Uint8Array, nowMs: number): void {
@@ -54,18 +57,12 @@ export class TermPace {
     return `${journalMs} ms of journal time went by in term ${term} while ${Math.round(trueMs)} ms did`;
   }
 
-  /** The term's first batch or its second: an election may be decided long before it can be sent, and so may what is
-   *  decided first. Of the two, the one that was sent sooner says when it was. */
+  /** Of the term's first batches, the one that was sent soonest after it was decided says when the term began. */
   #startWith(next: Stamp): Stamp {
-    const start = this.#start;
-    if (start === undefined || start.term !== next.term) {
-      this.#start = next;
-      this.#isSecond = true;
-      return next;
-    }
-    const isSooner = next.sentMs - next.at < start.sentMs - start.at;
-    if (this.#isSecond && isSooner) this.#start = next;
-    this.#isSecond = false;
+    const start = this.#start?.term === next.term ? this.#start : undefined;
+    this.#batches = start === undefined ? 1 : this.#batches + 1;
+    const isSooner = start === undefined || next.sentMs - next.at < start.sentMs - start.at;
+    this.#start = isSooner && this.#batches <= STARTS ? next : start;
     return this.#start ?? next;
   }
 }

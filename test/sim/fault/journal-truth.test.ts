@@ -62,9 +62,10 @@ it("what never may change from one state to the next is found", () => {
 
 it("journal time that runs ahead of true time is found", () => {
   expect(stored(1_000, began)).toEqual([]);
-  expect(stored(6_000, renewed)).toEqual([]);
-  expect(stored(12_000, renewed)).toEqual([]);
-  expect(stored(12_001, renewed)).toEqual(["journal-time-keeps-pace"]);
+  expect(stored(1_001, renewed)).toEqual([]);
+  expect(stored(1_002, renewed)).toEqual([]);
+  expect(stored(7_002, renewed)).toEqual([]);
+  expect(stored(7_003, renewed)).toEqual(["journal-time-keeps-pace"]);
 });
 
 it("a journal ends with a batch, or with what everybody skips", () => {
