@@ -327,7 +327,7 @@ class RunningCoordinator implements Coordinator {
 
   #lost(): void {
     this.#endCampaign();
-    this.#options.logger.info("another coordinator leads");
+    this.#options.logger.info("not elected");
     this.#leadershipSignal({ type: "REFUSED" });
     this.#follower.foldHeld();
     this.#follower.standBy();

@@ -11,7 +11,7 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
-import type { TrimReason } from "../core/event.ts";
+import type { Event, TrimReason } from "../core/event.ts";
 import { Endurance } from "../endurance.ts";
 import { type JournalDamagedError, mayPass } from "../errors.ts";
 import type { BatchIndex } from "../ids.ts";
@@ -170,9 +170,7 @@ export class Follower {
     this.#unprovenEnd.renew();
     this.time.read(this.#replay.state.at, this.#deps.clock.monotonicMs());
     if (verdict.kind === "dead") this.#deps.deadLog.tell(record, verdict.reason);
-    else
-      for (const event of verdict.batch.events)
-        if (event.type === "AuditTrimmed") this.#sawTrimmed(event.reason);
+    else for (const event of verdict.batch.events) this.#sawEvent(event);
     if (verdict.kind === "dead" && verdict.reason === "broken-chain") void this.#lookBehind(record);
     return verdict;
   }
@@ -235,6 +233,7 @@ export class Follower {
     const { announcer, announcements, clock, timing } = this.#deps;
     const heard = announcer.listen();
     let holeBefore = this.#hole;
+    const startedMs = clock.monotonicMs();
     const { timeoutMs } = timing;
     const lately = () => ({
       now: clock.monotonicMs(),
@@ -262,9 +261,27 @@ export class Follower {
         goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
       });
       if (this.#hole === holeBefore) this.#hole = undefined; // what a restart reads is whole
+      this.#tellRead(clock.monotonicMs() - startedMs);
     } finally {
       heard.unsubscribe();
     }
+  }
+
+  #tellRead(ms: number): void {
+    const { position, state, tail } = this.#replay;
+    const { idx, term } = position;
+    if (idx === 0) return; // nothing was ever written
+    const { read } = this.#foundSnapshots;
+    const from = read === undefined ? {} : { snapshotIdx: tail.fromIdx };
+    const told = {
+      idx,
+      term,
+      leader: state.leader,
+      ...from,
+      batches: idx - tail.fromIdx,
+      tookMs: Math.round(ms),
+    };
+    this.#deps.logger.info(told, "the journal was read");
   }
 
   /** Whether what is kept of the journal is of the line that was restored, as far as both know. */
@@ -317,6 +334,13 @@ export class Follower {
     this.#lostEnd = folded.position.idx;
     this.#recent = new RecentRecords();
     return true;
+  }
+
+  #sawEvent(event: Event): void {
+    const { id, logger } = this.#deps;
+    if (event.type === "AuditTrimmed") this.#sawTrimmed(event.reason);
+    if (event.type === "TermStarted" && event.leader !== id)
+      logger.info({ leader: event.leader, term: event.term }, "standing by: another coordinator leads");
   }
 
   #sawTrimmed(reason: TrimReason): void {

@@ -102,7 +102,7 @@ async function answersOf(subject: string, message: object) {
 
 describe("the log", () => {
   it("names in each line the coordinator that it is about", async () => {
-    await aStandby();
+    const { coordinator: second } = await aStandby();
     first.journal.setCutOff(true);
     await clock.advance(silenceMs);
     first.journal.setCutOff(false);
@@ -110,9 +110,16 @@ describe("the log", () => {
     expect(log.lines).toMatchObject([
       { coordinator: "c1", msg: "nothing was ever written here: a new journal begins" },
       { coordinator: "c1", msg: "leading", term: 1 },
+      { coordinator: "c2", msg: "the journal was read", leader: "c1", term: 1, batches: 1 },
       { coordinator: "c2", msg: "leading", term: 2 },
       { coordinator: "c1", msg: "deposed: another coordinator leads" },
+      { coordinator: "c1", msg: "the journal was read", leader: "c2", term: 2 },
     ]);
+    await aStandby("c3");
+    await second.stop();
+    await clock.advance(silenceMs);
+    const told = log.lines.filter(({ msg }) => msg === "standing by: another coordinator leads");
+    expect(told).toMatchObject([{ coordinator: "c3", leader: "c1", term: 3 }]);
     expect(log.lines.filter(({ coordinator }) => coordinator === undefined)).toEqual([]);
   });
 });
