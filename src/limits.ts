@@ -269,6 +269,9 @@ export const limits = {
   /** A tenth of a heartbeat: progress that comes more often is no sign of anything. */
   stallMsMin: 100,
   stallMsMax: 24 * 3_600_000,
+  /** An attempt that its agent cannot begin, though it has a place for it by the leader's account, counts as silent
+   *  after so long: handlers of the agent's earlier life may never end. */
+  stallWaitMs: 60_000,
 
   // --- queues ---------------------------------------------------------------------------------
   queuedTasksMax: 1_000_000,

@@ -294,7 +294,8 @@ export class AgentSession implements SessionLink {
       return this.#deps.log.warn({ field: push.field, why: push.message }, "a push does not parse");
     const life = this.#life;
     if (push.value.incarnation !== life.incarnation || !this.#isCurrent(life)) return;
-    if (push.value.term < this.#term) return; // late: that the swarm began anew an answer says
+    // Of a term gone by: late, unless a leader that knows nobody answers so, of a swarm that began anew.
+    if (push.value.term < this.#term && push.value.type !== "rejoin" && push.value.type !== "fenced") return;
     if (this.#hear(push.value.term)) this.#obeyLeader(life, push.value);
   }
 

@@ -1,6 +1,7 @@
 // Where the journal's record begins, and what that leaves of a task's story, in words.
 
 import type { Swarm } from "../client/swarm.ts";
+import { WaggleError } from "../errors.ts";
 import type { TaskStatus } from "../protocol/schemas.ts";
 import { ask } from "./ask.ts";
 import { formatCount } from "./format.ts";
@@ -8,10 +9,15 @@ import type { VerbContext } from "./verb.ts";
 
 type Accepted = Extract<TaskStatus, { readonly ok: true }>;
 
-/** The first batch that is kept to be read: 1 where the journal was never purged. */
+/** The first batch that is kept to be read: 1 where the journal was never purged, or nobody says so any more. */
 export async function firstKeptIdx(context: VerbContext, swarm: Swarm): Promise<number> {
-  const { journal } = await ask(context, (options) => swarm.status(options));
-  return journal.auditFirstIdx;
+  try {
+    const { journal } = await ask(context, (options) => swarm.status(options));
+    return journal.auditFirstIdx;
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    return 1; // what was asked for before is known, and worth more
+  }
 }
 
 /** What of a task's story is no longer kept; undefined where all of it is. @param firstIdx the first batch that is */

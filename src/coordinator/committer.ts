@@ -379,11 +379,12 @@ export class Committer {
 
   /** Reads what took the place of the oldest batch. */
   async #readPosition(oldest: Entry): Promise<void> {
-    if (await this.#isReplaced()) return;
-    for (let seq = this.#lastSeq + 1; ; seq += 1) {
+    const isReplaced = await this.#isTailReplaced();
+    for (let seq = this.#lastSeq + 1; !this.#isOver; seq += 1) {
       const record = await this.#journal.read(seq);
       if (this.#isOver) return;
       if (record === undefined) {
+        if (isReplaced && (await this.#isEndLostBefore(seq))) return;
         if (await this.#isLost(seq)) continue;
         if (this.#isOver) return;
         this.#lostPlaces = seq - 1 - this.#lastSeq;
@@ -393,7 +394,7 @@ export class Committer {
         return;
       }
       const verdict = this.#judge(oldest, record);
-      if (verdict === "ours") {
+      if (verdict === "ours" && !isReplaced) {
         oldest.storedSeq = seq;
         // It was refused just now: a rival's record may stand behind it.
         oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;
@@ -402,22 +403,27 @@ export class Committer {
       if (verdict === "over") return;
       this.#goOnBehind(seq);
       this.#recent.add(record, this.#clock.monotonicMs(), { isDead: true });
-      this.#events.onDead(record, verdict);
+      if (verdict !== "ours") this.#events.onDead(record, verdict);
     }
   }
 
   /** Whether no batch stands any more where the last one was committed: the journal lost its end, and what somebody
-   *  else wrote there is dead to all. @throws JournalDamagedError where it is a batch */
-  async #isReplaced(): Promise<boolean> {
+   *  else wrote there is dead to all. What stands behind that is to be read first: another may lead by now.
+   *  @throws JournalDamagedError where it is a batch */
+  async #isTailReplaced(): Promise<boolean> {
     const tail = this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
     const found = tail && (await this.#journal.read(tail.seq));
-    if (this.#isOver || tail === undefined || found === undefined) return this.#isOver;
-    if (isSameBytes(found.bytes, tail.bytes)) return false;
+    if (tail === undefined || found === undefined || isSameBytes(found.bytes, tail.bytes)) return false;
     if (decodeBatch(found.bytes) !== undefined) throw forkError(tail.seq);
+    return true;
+  }
+
+  /** Whether the journal ends before a place, all behind the end that it lost being dead: the state is to be saved. */
+  async #isEndLostBefore(seq: number): Promise<boolean> {
     const { lastSeq } = await this.#journal.position();
-    if (this.#isOver) return true;
+    if (this.#isOver || lastSeq >= seq) return this.#isOver;
     this.#isWaiting = true;
-    this.#events.onTailLost(lastSeq, unreadableError(tail.seq));
+    this.#events.onTailLost(lastSeq, lostTailError(lastSeq, this.#lastSeq));
     return true;
   }
 

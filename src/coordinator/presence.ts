@@ -27,9 +27,9 @@ interface Presence {
   /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
   withheldNumber: number;
   reported: Heartbeat | undefined;
-  /** Attempts that have not begun, as the last heartbeat says: an agent has fewer places than it joined with while
-   *  handlers of an earlier life of it end late. */
-  waiting: ReadonlySet<string>;
+  /** By attempt that has not begun, as the last heartbeat says: since when it says so. An agent has fewer places than
+   *  it joined with while handlers of an earlier life of it end late. */
+  waiting: ReadonlyMap<string, number>;
 }
 
 /** What a heartbeat calls for. */
@@ -78,7 +78,7 @@ export class Presences {
       sentByPulseBefore: 0,
       withheldNumber: 0,
       reported: undefined,
-      waiting: new Set(),
+      waiting: new Map(),
     };
     this.#presenceById.set(agent, presence);
     return presence;
@@ -87,11 +87,15 @@ export class Presences {
   beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
     const presence = this.heard(row.id, row.incarnation);
     presence.reported = beat;
-    presence.waiting = new Set(beat.held.filter(({ waiting }) => waiting === true).map(attemptKey));
+    presence.waiting = this.#waitingIn(beat, presence.waiting);
     const { sentByPreviousBeat, sentByPulseBefore, withheldNumber } = presence;
     const dueNumber = Math.max(sentByPreviousBeat, sentByPulseBefore, withheldNumber);
     const missing = missingAssignments(row, beat.seen, dueNumber);
-    noteMissing(presence, missing);
+    const sentInTime = Math.max(sentByPreviousBeat, sentByPulseBefore);
+    noteMissing(
+      presence,
+      missing.filter(({ number }) => number <= sentInTime),
+    );
     presence.sentByPreviousBeat = presence.sentNumber;
     if (presence.lagging >= limits.unresponsiveHeartbeats && !row.unresponsive) {
       return { command: { type: "MarkUnresponsive", agent: row.id, incarnation: row.incarnation }, missing };
@@ -202,6 +206,12 @@ export class Presences {
     for (const key of this.#progressAt.keys()) if (!open.has(key)) this.#progressAt.delete(key);
   }
 
+  #waitingIn({ held }: Heartbeat, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+    const now = this.#clock.monotonicMs();
+    const keys = held.filter(({ waiting }) => waiting === true).map(attemptKey);
+    return new Map(keys.map((key) => [key, before.get(key) ?? now]));
+  }
+
   #collectStalled(
     state: SwarmState,
     agent: AgentRow,
@@ -219,7 +229,8 @@ export class Presences {
       if (stallMs === undefined) continue;
       const key = attemptKey(attempt);
       const since = this.#progressAt.get(key);
-      if (since === undefined || waiting?.has(key)) this.progressed(attempt);
+      const waitsMs = now - (waiting?.get(key) ?? Number.NEGATIVE_INFINITY);
+      if (since === undefined || waitsMs < limits.stallWaitMs) this.progressed(attempt);
       else if (now - since > stallMs) {
         commands.push({
           type: "StallAttempt",

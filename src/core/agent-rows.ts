@@ -48,8 +48,10 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   if (event.reason === "fenced") {
     row.fencedLives = [...row.fencedLives, event.incarnation].slice(-limits.fencedLivesMax);
     row.fencedAt = context.at;
-  } else if (row.lastNumber > 0)
-    row.pastLives = [...row.pastLives, event.incarnation].slice(-limits.pastLivesMax);
+  } else if (row.lastNumber > 0) {
+    const others = row.pastLives.filter((life) => life !== event.incarnation);
+    row.pastLives = [...others, event.incarnation].slice(-limits.pastLivesMax);
+  }
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
   row.kindRows = [];

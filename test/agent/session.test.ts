@@ -705,6 +705,21 @@ describe("lives", () => {
     expect(leader.reports().slice(reported)).toMatchObject([{ task: "t1" }]);
   });
 
+  it("begin anew, once its leases are over, where a leader of a lower term knows nobody and answers no heartbeat", async () => {
+    const { leader, clock } = await join();
+    leader.appear(5);
+    await clock.advance(1_000);
+    leader.script.heartbeat = () => "silence";
+    leader.push({ type: "rejoin", term: 1 });
+    await settled();
+    expect(leader.all("join")).toHaveLength(1);
+    await clock.advance(limits.leaseTtlMs + 2 * limits.heartbeatMs);
+    leader.appear(1);
+    leader.push({ type: "rejoin" });
+    await clock.advance(1_000);
+    expect(leader.all("join")).toHaveLength(2);
+  });
+
   it("end for good when fenced: all is aborted, and one farewell shows that there are two", async () => {
     const { leader, clock } = await join();
     await fixture.assign();

@@ -212,6 +212,23 @@ describe("a stall limit", () => {
     expect(await agent.push("revoke")).toMatchObject({ attempts: [{ task: "t1", attempt: 1 }] });
   });
 
+  it("begins after a minute all the same: what takes the place may never end", async () => {
+    const agent = await swarm.agent("a1");
+    await submit({ id: "t1", stallMs: 3_000 });
+    await agent.assignment();
+    const waits = { task: "t1", attempt: 1, waiting: true };
+    const pass = async (ms: number) => {
+      for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
+        await agent.beat([waits], 1);
+        await clock.advance(1_000);
+      }
+    };
+    await pass(limits.stallWaitMs);
+    expect(await swarm.client.task("t1")).toMatchObject({ state: "running", attempts: 1 });
+    await pass(5_000);
+    expect(await agent.push("revoke")).toMatchObject({ attempts: [{ task: "t1", attempt: 1 }] });
+  });
+
   it("does not begin anew with progress of another attempt, or of another's", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });

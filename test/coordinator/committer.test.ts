@@ -823,10 +823,24 @@ describe("an end that is not held any more", () => {
     writer.store.loseTail(2);
     for (let aliens = 0; aliens < 3; aliens += 1) writer.store.insertRival(alien);
     writer.append();
-    expect((await writer.play(limits.appendRetryMs)).slice(4)).toEqual(["tail lost behind @5"]);
+    expect((await writer.play(limits.appendRetryMs)).slice(4)).toEqual(["dead @5", "tail lost behind @5"]);
     writer.committer.continueBehind(5); // it was saved
     writer.append();
-    expect((await writer.play()).slice(5)).toEqual(["committed 5@none", "committed 6@6"]);
+    expect((await writer.play()).slice(6)).toEqual(["committed 5@none", "committed 6@6"]);
+  });
+
+  it("is not saved where another leads behind what somebody else wrote in its place", async () => {
+    const writer = new Writer();
+    for (let batches = 0; batches < 4; batches += 1) {
+      writer.append();
+      await writer.play();
+    }
+    writer.store.loseTail(2);
+    const { position } = replayOf(writer.store);
+    for (let aliens = 0; aliens < 2; aliens += 1) writer.store.insertRival(alien);
+    writer.store.insertRival(aBatch({ tail: position, term: term(2) }).bytes);
+    writer.append();
+    expect((await writer.play(limits.appendRetryMs)).slice(4)).toEqual(["halted WAGGLE_JOURNAL_DAMAGED"]);
   });
 
   it("is told of when it stays so", async () => {

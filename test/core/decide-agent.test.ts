@@ -108,6 +108,18 @@ describe("joining", () => {
     }
   });
 
+  it("keeps a life once that began again while nobody remembered it", () => {
+    const turns = busy(1);
+    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
+    turns.agent("a1").pastLives = []; // as by an earlier version
+    turns.turn(join("a1", { incarnation: incarnation("a1-2") }));
+    turns.turn(join("a1"));
+    turns.agent("a1").pastLives = [first];
+    turns.turn(submit({ id: taskId("again") }));
+    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
+    expect(turns.agent("a1").pastLives).toEqual([first]);
+  });
+
   it("keeps no more than the newest lives that were assigned something", () => {
     const turns = busy(1);
     const lives = Array.from({ length: limits.pastLivesMax + 1 }, (_, n) => incarnation(`a1-${n + 2}`));

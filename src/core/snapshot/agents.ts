@@ -11,8 +11,10 @@ import { readRecord, readTimer, timerFields } from "./values.ts";
 
 export function* agentRows(state: SwarmState): Generator<Row> {
   for (const agent of state.agentById.values()) {
-    const { kinds, kindRows: _, open, recordByKind, suspensionByKind, forgetTimer, ...fields } = agent;
-    yield ["agent", { ...fields, kinds: [...kinds], forgetTimer: timerFields(forgetTimer) }];
+    const { kinds, kindRows: _, open, recordByKind, suspensionByKind, forgetTimer, ...rest } = agent;
+    const { pastLives, ...fields } = rest;
+    const past = pastLives.length === 0 ? {} : { pastLives }; // an older version reads what has none
+    yield ["agent", { ...fields, ...past, kinds: [...kinds], forgetTimer: timerFields(forgetTimer) }];
     for (const [kind, record] of recordByKind) yield ["agent-record", { kind, record }];
     for (const [kind, suspension] of suspensionByKind) yield ["suspension", { kind, ...suspension }];
     for (const attempt of open.values()) yield ["attempt", attemptFields(attempt)];
