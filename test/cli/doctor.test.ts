@@ -333,17 +333,20 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
         ]);
 
         await connection.close();
+        // Not who leads the stream: nobody leads it then, now and then, for a minute and more (docs/reliability.md).
         const [, second, third] = servers.members;
-        await third?.kill("SIGKILL");
+        const isThirdLeading = well.of("replicas")[0]?.endsWith("s3 leads") === true;
+        const [first, next, name] = isThirdLeading ? [second, third, "s2"] : [third, second, "s3"];
+        await first?.kill("SIGKILL");
         const lacking = await until(
           () => doctor(url),
           ({ of }) => of("replicas")[0]?.startsWith("warn") === true,
         );
         expect(lacking.of("replicas")[0]).toMatch(
-          /^warn WAGGLE_default is kept by 2 of 3: s\d leads; s3 (was not heard for|is)/,
+          new RegExp(`^warn WAGGLE_default is kept by 2 of 3: s\\d leads; ${name} (was not heard for|is)`),
         );
 
-        await second?.kill("SIGKILL");
+        await next?.kill("SIGKILL");
         const lost = await until(
           () => doctor(url),
           ({ of }) => [...of("replicas"), ...of("stream")].some((found) => found.startsWith("fail")),
