@@ -8,7 +8,7 @@
 // proves nothing. Nor does that nobody answers, for however long.
 
 import type { Clock } from "../clock.ts";
-import { Endurance } from "../endurance.ts";
+import { Endurance, lossEndurance } from "../endurance.ts";
 import { MissingRecordsError, UnreachableError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
@@ -39,9 +39,7 @@ type Look = "lossless" | "lost" | "unknown" | "unanswered";
 export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
   const { clock, isLed, isOver, readable } = deps;
   const endurance = new Endurance(clock, limits.lossPatienceRunningMs, limits.lossLooksMin);
-  const certainty = readable.areKept
-    ? new Endurance(clock, limits.readBackPatienceMs, limits.lossLooksMin)
-    : new Endurance(clock, 0);
+  const certainty = lossEndurance(clock, limits.readBackPatienceMs, readable.areKept);
   const mayBeFound = cause instanceof MissingRecordsError;
   for (;;) {
     const look = await lookAgain(deps);

@@ -16,7 +16,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
-import { Endurance } from "../endurance.ts";
+import { Endurance, lossEndurance } from "../endurance.ts";
 import { MissingRecordsError, mayPass, RewrittenError, UnreachableError } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { strayError } from "../journal/journal-errors.ts";
@@ -66,8 +66,7 @@ type Obstacle = UnreachableError | MissingRecordsError | RewrittenError;
 /** @throws UnreachableError, JournalDamagedError */
 export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
-  const bearing = (ms: number) =>
-    journal.sharable ? new Endurance(clock, ms, limits.lossLooksMin) : new Endurance(clock, 0);
+  const bearing = (ms: number) => lossEndurance(clock, ms, journal.sharable);
   let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
   const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
   for (;;) {

@@ -35,7 +35,7 @@
 // again, because their positions follow from the oldest one's.
 
 import type { Clock } from "../clock.ts";
-import { Endurance } from "../endurance.ts";
+import { Endurance, lossEndurance } from "../endurance.ts";
 import { JournalDamagedError, UnreachableError, type WaggleError } from "../errors.ts";
 import type { BatchIndex, Term } from "../ids.ts";
 import { type Batch, decodeBatch, hashOf } from "../journal/batch.ts";
@@ -178,12 +178,7 @@ export class Committer {
     this.#recent = recent;
     this.#rivals = rivals;
     this.#isSavedAt = isSaved ?? (async () => false);
-    const mayBeSaved = isSaved !== undefined;
-    this.#unsaved = new Endurance(
-      clock,
-      mayBeSaved ? limits.readBackPatienceMs : 0,
-      mayBeSaved ? limits.lossLooksMin : 1,
-    );
+    this.#unsaved = lossEndurance(clock, limits.readBackPatienceMs, isSaved !== undefined);
     this.#lastSeq = position.seq;
     this.#tail = position;
     this.#events = events;
@@ -379,12 +374,12 @@ export class Committer {
 
   /** Reads what took the place of the oldest batch. */
   async #readPosition(oldest: Entry): Promise<void> {
-    const isReplaced = await this.#isTailReplaced();
+    const replacedSeq = await this.#replacedTail();
     for (let seq = this.#lastSeq + 1; !this.#isOver; seq += 1) {
       const record = await this.#journal.read(seq);
       if (this.#isOver) return;
       if (record === undefined) {
-        if (isReplaced && (await this.#isEndLostBefore(seq))) return;
+        if (replacedSeq !== undefined && (await this.#isEndLostBefore(seq, replacedSeq))) return;
         if (await this.#isLost(seq)) continue;
         if (this.#isOver) return;
         this.#lostPlaces = seq - 1 - this.#lastSeq;
@@ -394,7 +389,7 @@ export class Committer {
         return;
       }
       const verdict = this.#judge(oldest, record);
-      if (verdict === "ours" && !isReplaced) {
+      if (verdict === "ours" && replacedSeq === undefined) {
         oldest.storedSeq = seq;
         // It was refused just now: a rival's record may stand behind it.
         oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;
@@ -407,23 +402,23 @@ export class Committer {
     }
   }
 
-  /** Whether no batch stands any more where the last one was committed: the journal lost its end, and what somebody
-   *  else wrote there is dead to all. What stands behind that is to be read first: another may lead by now.
+  /** Where the last batch was committed, once no batch stands there any more: the journal lost its end, and what
+   *  somebody else wrote there is dead to all. What stands behind that is to be read first: another may lead by now.
    *  @throws JournalDamagedError where it is a batch */
-  async #isTailReplaced(): Promise<boolean> {
+  async #replacedTail(): Promise<number | undefined> {
     const tail = this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
     const found = tail && (await this.#journal.read(tail.seq));
-    if (tail === undefined || found === undefined || isSameBytes(found.bytes, tail.bytes)) return false;
+    if (tail === undefined || found === undefined || isSameBytes(found.bytes, tail.bytes)) return undefined;
     if (decodeBatch(found.bytes) !== undefined) throw forkError(tail.seq);
-    return true;
+    return tail.seq;
   }
 
-  /** Whether the journal ends before a place, all behind the end that it lost being dead: the state is to be saved. */
-  async #isEndLostBefore(seq: number): Promise<boolean> {
+  /** Whether the journal ends before a place, all from `replacedSeq` on being dead: the state is to be saved. */
+  async #isEndLostBefore(seq: number, replacedSeq: number): Promise<boolean> {
     const { lastSeq } = await this.#journal.position();
     if (this.#isOver || lastSeq >= seq) return this.#isOver;
     this.#isWaiting = true;
-    this.#events.onTailLost(lastSeq, lostTailError(lastSeq, this.#lastSeq));
+    this.#events.onTailLost(lastSeq, lostTailError(replacedSeq - 1, replacedSeq));
     return true;
   }
 

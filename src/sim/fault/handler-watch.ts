@@ -6,7 +6,7 @@
 
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
-import type { Life } from "./life.ts";
+import { type Life, SLOW_MAX } from "./life.ts";
 
 interface Start {
   readonly task: string;
@@ -35,8 +35,6 @@ export interface LimitReached {
 
 /** What clocks may differ over how long an attempt is silent, and messages take, ms. */
 const SLACK_MS = 1_000;
-/** What a timer lasts at most by a slow clock (habitat.ts), rounded up. */
-const SLOW_MAX = 1.02;
 
 export class HandlerWatch {
   readonly #habitat: Habitat;

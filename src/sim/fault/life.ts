@@ -14,6 +14,9 @@ export interface MachineClock {
   rate: number;
 }
 
+/** What a timer lasts at most by a slow clock (habitat.ts), per ms that it was set for, rounded up. */
+export const SLOW_MAX = 1.02;
+
 /** Its clocks are right. */
 export function newMachine(): MachineClock {
   return { wallSkewMs: 0, rate: 1 };

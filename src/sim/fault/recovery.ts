@@ -22,10 +22,9 @@ import type { SwarmState, TaskRow } from "../../core/state.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Engine } from "./engine.ts";
+import { SLOW_MAX } from "./life.ts";
 import type { Occurrence } from "./occurrences.ts";
 
-/** What a timer lasts at most by a slow clock (habitat.ts), rounded up. */
-const SLOW_MAX = 1.02;
 /** Ways to the server and back, and the turn of whoever is there, ms: far less, unless something waits for a timer. */
 const WAYS_MS = 100;
 /** From the word to stop until another leads, ms. */
