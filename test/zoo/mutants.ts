@@ -273,8 +273,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/catch-up.ts",
     edits: [
       {
-        find: "new Endurance(clock, ms, limits.lossLooksMin)",
-        replace: "new Endurance(clock, ms)",
+        find: "lossEndurance(clock, ms, journal.sharable)",
+        replace: "new Endurance(clock, journal.sharable ? ms : 0)",
       },
     ],
   },
