@@ -776,6 +776,17 @@ describe("an end that is not held any more", () => {
     return { writer, recall: () => vi.restoreAllMocks() };
   }
 
+  /** Four batches, of which the journal lost the last two. */
+  async function aWriterWhoseEndIsLost(): Promise<Writer> {
+    const writer = new Writer();
+    for (let batches = 0; batches < 4; batches += 1) {
+      writer.append();
+      await writer.play();
+    }
+    writer.store.loseTail(2);
+    return writer;
+  }
+
   it("is only the word of a server that does not know yet, where it is there again soon", async () => {
     const { writer, recall } = await aForgetfulWriter();
     const log = await writer.play(limits.journalHoleMs - 5 * limits.appendRetryMs);
@@ -815,12 +826,7 @@ describe("an end that is not held any more", () => {
   });
 
   it("is lost, too, where somebody else wrote on in its place", async () => {
-    const writer = new Writer();
-    for (let batches = 0; batches < 4; batches += 1) {
-      writer.append();
-      await writer.play();
-    }
-    writer.store.loseTail(2);
+    const writer = await aWriterWhoseEndIsLost();
     for (let aliens = 0; aliens < 3; aliens += 1) writer.store.insertRival(alien);
     writer.append();
     expect((await writer.play(limits.appendRetryMs)).slice(4)).toEqual(["dead @5", "tail lost behind @5"]);
@@ -830,12 +836,7 @@ describe("an end that is not held any more", () => {
   });
 
   it("is not saved where another leads behind what somebody else wrote in its place", async () => {
-    const writer = new Writer();
-    for (let batches = 0; batches < 4; batches += 1) {
-      writer.append();
-      await writer.play();
-    }
-    writer.store.loseTail(2);
+    const writer = await aWriterWhoseEndIsLost();
     const { position } = replayOf(writer.store);
     for (let aliens = 0; aliens < 2; aliens += 1) writer.store.insertRival(alien);
     writer.store.insertRival(aBatch({ tail: position, term: term(2) }).bytes);

@@ -15,14 +15,29 @@ import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const bytesMax = 100_000;
-let compacted: CompactedSwarm | undefined;
+let started: CompactedSwarm | undefined;
 afterEach(async () => {
-  if (compacted === undefined) return;
-  const stopped = compacted.swarm.stop();
-  await compacted.clock.advance(limits.handOverMs);
+  if (started === undefined) return;
+  const stopped = started.swarm.stop();
+  await started.clock.advance(limits.handOverMs);
   await stopped;
-  compacted = undefined;
+  started = undefined;
 });
+
+/** Stopped behind the test. @param bytes of the journal, of which there is no bound without */
+function aSwarm(bytes?: number): CompactedSwarm {
+  started = new CompactedSwarm(bytes);
+  return started;
+}
+
+/** It saves its state every 4 events, and has done so for so many tasks. */
+async function snapshotting(tasks: number, bytes?: number): Promise<CompactedSwarm> {
+  const compacted = aSwarm(bytes);
+  compacted.everyEvents = 4;
+  await compacted.start(everything);
+  await load(compacted, tasks);
+  return compacted;
+}
 
 /** So many tasks of 5 kB, each followed by time for a snapshot. */
 async function load(swarm: CompactedSwarm, tasks: number): Promise<void> {
@@ -65,10 +80,7 @@ async function campaignWithoutRoom({ swarm, journal, clock }: CompactedSwarm, ow
 
 describe("a full journal", () => {
   it("is purged to the older of two snapshots, takes what it had no room for, and says so", async () => {
-    compacted = new CompactedSwarm(bytesMax);
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 10);
+    const compacted = await snapshotting(10, bytesMax);
     expect(compacted.journal.firstSeq).toBe(1);
     const answer = submitLarge(compacted);
     await passWatched(compacted, limits.journalFullRetryMs * 4);
@@ -81,7 +93,7 @@ describe("a full journal", () => {
   });
 
   it("without any snapshot has one made, and is purged to that", async () => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     await compacted.start(everything);
     const { client, watched } = compacted.swarm;
     for (let task = 0; task < 14; task += 1)
@@ -101,7 +113,7 @@ describe("a full journal", () => {
     ["snapshots rot", (swarm: CompactedSwarm) => swarm.spoilAll()],
     ["manifests rot", (swarm: CompactedSwarm) => swarm.loseManifests()],
   ])("whose %s before it may be purged by them has another made", async (_, spoil) => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     compacted.everyEvents = 1_000_000;
     const { journal, snapshots } = compacted;
     await compacted.start(everything, { journal: inPageCache(journal.open()) });
@@ -120,7 +132,7 @@ describe("a full journal", () => {
   });
 
   it("whose snapshots rot one after the other has them made less and less often", async () => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     const { journal, snapshots } = compacted;
     await compacted.start(everything, { journal: inPageCache(journal.open()) });
     await load(compacted, 14);
@@ -136,10 +148,7 @@ describe("a full journal", () => {
   });
 
   it("that is purged by the older of two, because the newest rotted, has another made once it takes batches", async () => {
-    compacted = new CompactedSwarm();
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 10);
+    const compacted = await snapshotting(10);
     const { swarm, journal } = compacted;
     await swarm.coordinator.stop();
     compacted.everyEvents = 1_000_000;
@@ -159,7 +168,7 @@ describe("a full journal", () => {
   });
 
   it("has a snapshot made at once, however often one could not be made before", async () => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     compacted.everyEvents = 4;
     compacted.failures = Number.POSITIVE_INFINITY;
     await compacted.start(everything);
@@ -173,10 +182,7 @@ describe("a full journal", () => {
   });
 
   it("in which nobody leads is purged by who campaigns, and the record says so once the term has begun", async () => {
-    compacted = new CompactedSwarm(bytesMax);
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 14);
+    const compacted = await snapshotting(14, bytesMax);
     const { swarm, journal } = compacted;
     const next = await campaignWithoutRoom(compacted, journal.open());
     expect(await next.whenLeading()).toBe(2);
@@ -188,10 +194,7 @@ describe("a full journal", () => {
   });
 
   it("…for which a snapshot counts anew that a server may have lost which was away", async () => {
-    compacted = new CompactedSwarm(bytesMax);
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 8);
+    const compacted = await snapshotting(8, bytesMax);
     const { journal } = compacted;
     const next = await campaignWithoutRoom(compacted, inPageCache(journal.open()));
     await passWatched(compacted, limits.snapshotSyncMs / 2);
@@ -204,10 +207,7 @@ describe("a full journal", () => {
   });
 
   it("that was purged by a leader that died before it said so is said to be by the next", async () => {
-    compacted = new CompactedSwarm(bytesMax);
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 10);
+    const compacted = await snapshotting(10, bytesMax);
     const { swarm } = compacted;
     await swarm.coordinator.stop();
     swarm.watched.settled();
@@ -219,10 +219,7 @@ describe("a full journal", () => {
   });
 
   it("…also where the next is not answered at first who asks where the journal begins", async () => {
-    compacted = new CompactedSwarm();
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 10);
+    const compacted = await snapshotting(10);
     const { swarm, journal } = compacted;
     await swarm.coordinator.stop();
     swarm.watched.settled();
@@ -240,7 +237,7 @@ describe("a full journal", () => {
   });
 
   it("…also where the next followed all along, and never read a snapshot", async () => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     compacted.everyEvents = 4;
     await compacted.start(everything);
     const { swarm } = compacted;
@@ -255,10 +252,7 @@ describe("a full journal", () => {
   });
 
   it("that was purged by a leader which had been deposed is said to be by the one that leads", async () => {
-    compacted = new CompactedSwarm(bytesMax);
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 10);
+    const compacted = await snapshotting(10, bytesMax);
     const { swarm } = compacted;
     const firstIdx = purgedByOlder(compacted);
     await passWatched(compacted, limits.journalLookMs * 2);
@@ -266,7 +260,7 @@ describe("a full journal", () => {
   });
 
   it("tells who asks why nothing is answered, and nothing definite", async () => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     compacted.everyEvents = 1_000_000;
     compacted.failures = Number.POSITIVE_INFINITY;
     await compacted.start(everything);
@@ -291,7 +285,7 @@ describe("a full journal", () => {
 
 describe("a journal with little room left", () => {
   it("is kept for the results of what runs: nothing more is assigned until there is room", async () => {
-    compacted = new CompactedSwarm(bytesMax);
+    const compacted = aSwarm(bytesMax);
     await compacted.start(everything);
     const { swarm, journal } = compacted;
     await load(compacted, 2);
@@ -314,10 +308,7 @@ describe("a journal with little room left", () => {
 
 describe("what is purged of a full journal", () => {
   it("is left while only snapshots stand for it that a server may not have synced", async () => {
-    compacted = new CompactedSwarm();
-    compacted.everyEvents = 4;
-    await compacted.start(everything);
-    await load(compacted, 8);
+    const compacted = await snapshotting(8);
     const { journal, snapshots, swarm } = compacted;
     const log = keptLog();
     const clock = new ManualClock();
