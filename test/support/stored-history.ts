@@ -2,11 +2,11 @@
 // it.
 
 import { pino } from "pino";
-import { systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
-import { MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
+import { type MemorySnapshotFaults, MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
@@ -18,6 +18,9 @@ const alien = Buffer.from("somebody else's");
 export class StoredHistory {
   readonly journal = new MemoryJournalStore();
   readonly snapshots: MemorySnapshots;
+  clock: Clock = systemClock;
+  /** Of whoever makes snapshots and starts. */
+  readonly snapshotFaults: MemorySnapshotFaults = {};
   /** Everything, folded from the first record. */
   readonly whole = new Replay();
 
@@ -76,6 +79,11 @@ export class StoredHistory {
 
   #deps() {
     const logger = pino({ level: "silent" });
-    return { journal: this.journal.open(), snapshots: this.snapshots.open(), clock: systemClock, logger };
+    return {
+      journal: this.journal.open(),
+      snapshots: this.snapshots.open(this.snapshotFaults),
+      clock: this.clock,
+      logger,
+    };
   }
 }

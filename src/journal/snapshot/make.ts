@@ -4,6 +4,7 @@
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
+import { limits } from "../../limits.ts";
 import { strayError } from "../journal-errors.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
@@ -12,12 +13,14 @@ import { readManifests, removeBelow } from "./manifests.ts";
 import {
   EndLostError,
   type FoundSnapshots,
+  faultIn,
   RestartLostError,
   type RestoreDeps,
   type Restored,
   readToEnd,
   restore,
   SnapshotsLostError,
+  withFault,
 } from "./restore.ts";
 import { type Older, requireRoom } from "./room.ts";
 import { type Trim, type TrimOrder, trimOf } from "./trim.ts";
@@ -54,15 +57,20 @@ export function factsOf(manifest: Manifest): SnapshotFacts {
 
 /** Keeps that one and the one that was read for it, and no other older than these (which go before it is written where
  *  it does not fit otherwise, room.ts): one that cannot be read neither stands for what was purged nor takes the place
- *  of one that can. While a power failure could take the one that was read, the older ones stay with it.
+ *  of one that can. While a power failure could take the one that was read, the older ones stay with it; and where it
+ *  rotted while this one was written, which may take long, nothing goes.
  *  @returns the newest snapshot then: this one, or another that reaches as far, where somebody else was quicker
  *  @throws RestartLostError, UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promise<SnapshotMade> {
+  const readMonotonicMs = deps.clock.monotonicMs();
   const { replay, manifest: older, found } = await readAll(deps, order);
   const isOlderSynced = order.synced.some((hash) => hash === found.read?.hash);
   const made = await writeUnlessThere(replay, { older, isOlderSynced, found }, deps);
   const facts = { ...factsOf(made), found, name: nameOf(made) };
   if (older === undefined || older.position.idx >= made.position.idx) return facts;
+  const isReadLately = deps.clock.monotonicMs() - readMonotonicMs <= limits.snapshotReadMs;
+  const fault = isReadLately ? undefined : await faultIn(older, deps.snapshots);
+  if (fault !== undefined) return { ...facts, found: withFault(found, older, fault) };
   if (isOlderSynced) await removeBelow(deps.snapshots, [older, made]);
   const trim = await trimOf(deps.journal, replay.places, older, order);
   return trim === undefined ? facts : { ...facts, trim };

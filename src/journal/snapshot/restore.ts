@@ -112,6 +112,20 @@ export async function findSnapshots({
   return { read: undefined, unreadable };
 }
 
+/** What was found, once the one that was read cannot be read any more. */
+export function withFault(
+  { read, unreadable }: FoundSnapshots,
+  manifest: Manifest,
+  fault: JournalDamagedError,
+): FoundSnapshots {
+  if (read === undefined) return { read, unreadable };
+  const { place } = read;
+  return {
+    read: undefined,
+    unreadable: [...unreadable, { place, why: whyUnreadable(manifest, fault.message) }],
+  };
+}
+
 function whyUnreadable({ position }: Manifest, reason: string): string {
   return `that of batch ${position.idx} cannot be read: ${reason}`;
 }

@@ -4,10 +4,15 @@
 
 import { hashOf } from "../../journal/batch.ts";
 import { type ChunkRef, decodeManifest, type Manifest } from "../../journal/snapshot/manifest.ts";
+import { limits } from "../../limits.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
+import { SLOW_MAX } from "./life.ts";
 
+/** From reading a snapshot, on which what is made beside it relies, until what goes by it is gone: the server is asked
+ *  until patience ends. */
+const UNDER_WAY_MS_MAX = (2 * limits.snapshotReadMs + limits.journalSilenceMsMax) * SLOW_MAX;
 const NO_BYTES = new Uint8Array();
 
 export class RestartWatch {
@@ -18,6 +23,7 @@ export class RestartWatch {
   #wasPossible = true;
   /** Since it was last possible. */
   #hasRotted = false;
+  readonly #rotten: { readonly manifest: Manifest; readonly sinceMs: number }[] = [];
 
   constructor(habitat: Habitat, truth: JournalTruth) {
     this.#habitat = habitat;
@@ -45,14 +51,26 @@ export class RestartWatch {
       .toSorted((one, other) => other.position.idx - one.position.idx);
   }
 
-  /** A part of a snapshot is lost: a purge may be under way by who has read it before. */
-  rotted(): void {
+  /** A part of a snapshot is lost: a purge or a removal may be under way by who has read it before. */
+  rotted(manifest: Manifest): void {
     this.#hasRotted = true;
+    this.#rotten.push({ manifest, sinceMs: this.#habitat.engine.nowMs });
+  }
+
+  /** Whether one leads to where the journal begins that somebody may have taken for whole. */
+  get #isReliedOn(): boolean {
+    const { engine, stream, snapshotStream } = this.#habitat;
+    return this.#rotten.some(
+      ({ manifest: { position, chunks }, sinceMs }) =>
+        engine.nowMs - sinceMs < UNDER_WAY_MS_MAX &&
+        position.seq >= stream.firstSeq - 1 &&
+        chunks.every(([place]) => snapshotStream.at(place) !== undefined),
+    );
   }
 
   #look(): void {
     const { isPossible } = this;
-    const isFault = this.#hasRotted || !this.#truth.isWhole;
+    const isFault = this.#hasRotted || this.#isReliedOn || !this.#truth.isWhole;
     if (this.#wasPossible && !isPossible && !isFault)
       this.#habitat.found(
         "a-restart-is-possible",

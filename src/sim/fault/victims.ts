@@ -182,7 +182,7 @@ export class SwarmVictims implements Victims {
       this.#isUnbroken(position.seq + 1, newest.position.seq);
     if (!others.some((other) => isOther(other) && leadsOn(other))) return;
     snapshotStream.rot(place);
-    this.#restart.rotted();
+    this.#restart.rotted(newest);
     occurrences.note("snapshot-rotten");
   }
 

@@ -4,7 +4,9 @@
 import { expect, it } from "vitest";
 import { taskId } from "../../../src/ids.ts";
 import { MemorySnapshots } from "../../../src/journal/memory-snapshots.ts";
+import { limits } from "../../../src/limits.ts";
 import { fingerprint } from "../../support/fingerprint.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 import { StoredHistory } from "../../support/stored-history.ts";
 import { aTask, submit, Turns } from "../../support/turns.ts";
 
@@ -36,3 +38,27 @@ it("keeps the last that can be read where another does not fit beside it, and wr
   expect(stored.snapshots.bytes).toBe(bytes);
   expect(fingerprint((await stored.restart()).state)).toBe(fingerprint(stored.whole.state));
 });
+
+it.each([
+  ["at once", 0, 2],
+  ["longer than its word holds", limits.snapshotReadMs + 1, 3],
+])(
+  "removes nothing by a snapshot that rotted while the next was written, which took %s",
+  async (_, ms, left) => {
+    const stored = await aHistory(10);
+    for (const untilSeq of [34, 36]) await stored.make(untilSeq);
+    const [, newest = 0] = stored.snapshots.places("chunk");
+    const clock = new ManualClock();
+    stored.clock = clock;
+    stored.snapshotFaults.onPut = async ({ kind }) => {
+      if (kind === "manifest") {
+        stored.snapshots.damage(newest);
+        await clock.advance(ms);
+      }
+      return "deliver" as const;
+    };
+    const { found } = await stored.make(40);
+    expect(stored.snapshots.places("manifest")).toHaveLength(left);
+    expect(found).toMatchObject(ms === 0 ? { unreadable: [] } : { read: undefined, unreadable: [{}] });
+  },
+);

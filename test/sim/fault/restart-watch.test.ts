@@ -70,15 +70,41 @@ it("it is found again, once another snapshot stood", () => {
   expect(checks()).toEqual(["a-restart-is-possible", "a-restart-is-possible"]);
 });
 
+/** The newest snapshot's part, once nobody can read it any more. */
+function rot(place: number): void {
+  const [newest] = watch.wholeSnapshots();
+  habitat.snapshotStream.rot(place);
+  watch.rotted(newest ?? expect.fail("one is whole"));
+}
+
 it("a purge by a snapshot that rotted meanwhile is none; once another stands, one beyond that is", () => {
-  habitat.snapshotStream.rot(saved(4));
-  watch.rotted();
+  rot(saved(4));
   habitat.stream.purge(5);
   expect(checks()).toEqual([]);
   saved(5);
   habitat.stream.purge(8);
   expect(checks()).toEqual(["a-restart-is-possible"]);
 });
+
+it.each([
+  [1_000, []],
+  [60_000, ["a-restart-is-possible"]],
+])(
+  "what goes by a snapshot %i ms after it rotted is judged by how lately it was whole",
+  async (ms, found) => {
+    const { engine, snapshotStream, swarm, stream } = habitat;
+    saved(4);
+    const place = saved(5);
+    stream.purge(5);
+    rot(place);
+    engine.after(ms, "time passes", () => undefined);
+    await engine.run(ms, () => false);
+    const subject = subjectsOf(swarm).snapshotChunk; // of the next one
+    snapshotStream.publish({ subject, bytes: Buffer.from("a part"), expectedSeq: undefined });
+    snapshotStream.purge(place);
+    expect(checks()).toEqual(found);
+  },
+);
 
 it.each([
   ["its end", () => truth.lostTail(RECORDS - 2)],
