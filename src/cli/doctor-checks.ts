@@ -12,6 +12,7 @@ import { systemClock, systemRandom } from "../clock.ts";
 import { NoLeaderError, WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { inspectNatsStreams, openNatsJournal } from "../journal/nats.ts";
+import { checkMaxPayload } from "../journal/stream-settings.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
@@ -71,15 +72,9 @@ async function attempt<Value>(
 
 // --- this machine -----------------------------------------------------------------------------------
 
-const RUNTIME_MIN = [20, 19] as const;
-
+/** One that is too old has ended the program before (bin/waggle.js). */
 function checkRuntime(): Check {
-  const { node: version } = process.versions;
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  const isFit = major > RUNTIME_MIN[0] || (major === RUNTIME_MIN[0] && minor >= RUNTIME_MIN[1]);
-  const found = `Node ${version}`;
-  if (isFit) return { name: "runtime", status: "ok", found };
-  return { name: "runtime", status: "fail", found, advice: `install Node ${RUNTIME_MIN.join(".")} or newer` };
+  return { name: "runtime", status: "ok", found: `Node ${process.versions.node}` };
 }
 
 async function checkDataFolder({ settings: { dataFolder } }: VerbContext): Promise<Check> {
@@ -163,7 +158,7 @@ function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generato
   }
 
   const found = formatBytes(maxPayloadBytes);
-  if (maxPayloadBytes >= limits.maxPayloadBytesDefault) yield { name: "max payload", status: "ok", found };
+  if (checkMaxPayload(maxPayloadBytes).ok) yield { name: "max payload", status: "ok", found };
   else {
     const advice = `raise max_payload to ${formatBytes(limits.maxPayloadBytesDefault)} in the server's configuration`;
     yield { name: "max payload", status: "fail", found, advice };

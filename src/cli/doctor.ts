@@ -21,8 +21,8 @@ export function doctorCommand(program: Program): Command {
 }
 
 const examples = `
-Ends with 0 when nothing fails (warnings included), 7 when the journal is damaged, 3 when no broker or no leader can
-be reached, else with 1.
+Ends with 0 when nothing fails (warnings included), 7 when the journal is damaged, 2 when a setting is wrong, 3 when no
+broker or no leader can be reached, else with 1.
 
 Examples:
   $ waggle doctor

@@ -1,4 +1,4 @@
-// What the process ends with, for scripts. docs and `waggle --help` print the same table.
+// What the process ends with, for scripts. `waggle --help` prints the table.
 // Not here: what an error says (errors.ts), how it is printed (report-error.ts).
 
 import { InvalidArgumentError } from "commander";
