@@ -27,6 +27,7 @@ import { type OpenJournalFile, openJournalFile } from "../../src/journal/file-ha
 import { openFileJournalReader } from "../../src/journal/file-reader.ts";
 import { FILE_HEADER_BYTES, LINKED_HEADER_BYTES, RECORD_HEAD_BYTES } from "../../src/journal/file-record.ts";
 import type { Journal } from "../../src/journal/journal.ts";
+import { flipBit } from "../support/flip-bit.ts";
 import { describeJournal } from "./conformance.ts";
 import { bytesOf, Follower, fill, noise, range, tell, toldOf } from "./records.ts";
 
@@ -82,12 +83,6 @@ function byFirstRecord(one: string, other: string): number {
 
 const pathOf = (firstSeq: number) =>
   join(folder, firstSeq === 1 ? "journal.log" : `journal-${String(firstSeq).padStart(12, "0")}.log`);
-
-function flipBit(path: string, offset: number): void {
-  const bytes = readFileSync(path);
-  bytes.writeUInt8(bytes.readUInt8(offset) ^ 1, offset);
-  writeFileSync(path, bytes);
-}
 
 async function reopened() {
   const journal = await open();

@@ -14,6 +14,7 @@ import { type FileJournalOptions, openFileJournal } from "../../src/journal/file
 import { type JournalFile, type OpenJournalFile, openJournalFile } from "../../src/journal/file-handle.ts";
 import { FILE_HEADER_BYTES, RECORD_HEAD_BYTES } from "../../src/journal/file-record.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
+import { flipBit } from "../support/flip-bit.ts";
 import { Gate } from "../support/gate.ts";
 import { describeJournal } from "./conformance.ts";
 import { bytesOf, Follower, fill, noise, range, tell, toldOf } from "./records.ts";
@@ -56,12 +57,6 @@ async function reopened() {
   const lines = await tell(journal.replay(1));
   await journal.close();
   return { lines, recovered: journal.recovered };
-}
-
-function flipBit(offset: number, bit = 0): void {
-  const bytes = readFileSync(path);
-  bytes.writeUInt8(bytes.readUInt8(offset) ^ (1 << bit), offset);
-  writeFileSync(path, bytes);
 }
 
 describe("a file journal whose writer was killed", () => {
@@ -114,7 +109,7 @@ describe("a file journal whose writer was killed", () => {
     await fill(journal, 1);
     await fill(journal, 3, 2);
     await journal.close();
-    flipBit(endOf([8], 1) + RECORD_HEAD_BYTES);
+    flipBit(path, endOf([8], 1) + RECORD_HEAD_BYTES);
     const cutBytes = 2 * (RECORD_HEAD_BYTES + 8);
     expect(await reopened()).toEqual({ lines: toldOf(1, 1), recovered: { cutBytes, atSeq: 2 } });
   });
@@ -141,7 +136,7 @@ describe("a damaged file journal", () => {
     const secondAt = endOf([8], 1);
     for (const offset of range(secondAt, endOf([8, 8], 2) - 1)) {
       writeFileSync(path, whole);
-      flipBit(offset, offset % 8);
+      flipBit(path, offset, offset % 8);
       const opening = openFileJournal({ folder });
       await expect(opening).rejects.toThrow(JournalDamagedError);
       await expect(opening).rejects.toThrow(`record 2 at byte ${secondAt}`);
@@ -152,7 +147,7 @@ describe("a damaged file journal", () => {
 
   it("is refused also where the proof lies megabytes behind the damage", async () => {
     await written(bytesOf("record 1"), noise(3_000_000), bytesOf("record 3"));
-    flipBit(endOf([8], 1));
+    flipBit(path, endOf([8], 1));
     await expect(openFileJournal({ folder })).rejects.toThrow(
       /record 2 at byte 48 .* record 3 at byte 3000072/,
     );
@@ -170,7 +165,7 @@ describe("a damaged file journal", () => {
   it("is refused where its header is damaged, newer, or something else", async () => {
     await written(bytesOf("record 1"));
     const whole = readFileSync(path);
-    flipBit(9);
+    flipBit(path, 9);
     await expect(openFileJournal({ folder })).rejects.toThrow("its header is damaged");
     writeFileSync(path, "some other file of the user's");
     await expect(openFileJournal({ folder })).rejects.toThrow("it does not begin as a journal does");

@@ -2,12 +2,13 @@
 // begins at a snapshot, nothing that was accepted is lost, nothing ends twice; also where the newest snapshot is
 // damaged.
 
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { AuditTrimmedError } from "../../src/errors.ts";
+import { flipBit } from "../support/flip-bit.ts";
 import { findNatsServers } from "../support/nats-server.ts";
 import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
@@ -113,10 +114,7 @@ it("goes on from the older snapshot where the newest is damaged", async () => {
     .filter((name) => name.endsWith(".chunk"))
     .sort()
     .at(-1);
-  const path = join(folder, newest ?? "none");
-  const bytes = await readFile(path);
-  bytes.writeUInt8(bytes.readUInt8(100) ^ 1, 100);
-  await writeFile(path, bytes);
+  flipBit(join(folder, newest ?? "none"), 100);
   const next = await startLeading();
   expect(next.said).toContain("a snapshot cannot be read: an older one is taken");
   expect((await swarm.status()).tasks["completed"]).toBe(4 * TASKS_PER_CYCLE);
