@@ -3,13 +3,13 @@
 // before.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment, ProgressPush } from "../../src/protocol/schemas.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import {
   type Listening,
+  noJitter,
   startTestSwarm,
   subjects,
   type TestSwarm,
@@ -24,7 +24,7 @@ let log: ReturnType<typeof keptLog>;
 beforeEach(async () => {
   clock = new ManualClock();
   log = keptLog();
-  swarm = await startTestSwarm({ clock, logger: log.logger, random: { ...systemRandom, next: () => 0 } });
+  swarm = await startTestSwarm({ clock, logger: log.logger, random: noJitter });
 });
 afterEach(() => swarm.stop());
 

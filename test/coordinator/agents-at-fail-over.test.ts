@@ -3,7 +3,6 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agent, startAgent } from "../../src/agent/agent.ts";
-import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { Event } from "../../src/core/event.ts";
 import { swarmId } from "../../src/ids.ts";
@@ -13,10 +12,9 @@ import { limits } from "../../src/limits.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 import { WireTap } from "../support/wire-tap.ts";
 
-const random = { ...systemRandom, next: () => 0 };
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let first: HeldJournal;
@@ -35,7 +33,7 @@ beforeEach(async () => {
   first = new HeldJournal(store);
   second = store.open();
   [running, starts, aborts, agents] = [new Map(), [], [], []];
-  swarm = await startTestSwarm({ clock, store, random, journal: first.journal });
+  swarm = await startTestSwarm({ clock, store, random: noJitter, journal: first.journal });
   standby = await swarm.startAnother("c2", second);
 });
 afterEach(async () => {
@@ -58,7 +56,7 @@ function joining(id = "a1"): Promise<Agent> {
   const transport = swarm.hub.connect();
   const started = startAgent(
     { id, kinds: ["count"], handler, maxConcurrent: 4 },
-    { swarm: swarmId("test"), connection: { kind: "transport", transport }, clock, random },
+    { swarm: swarmId("test"), connection: { kind: "transport", transport }, clock, random: noJitter },
   );
   return started.then((agent) => {
     agents.push(agent);
@@ -72,7 +70,6 @@ async function joined(): Promise<Agent> {
   return await agent;
 }
 
-const submit = (...ids: string[]) => swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
 const end = async (id: string) => {
   running.get(id)?.();
   await clock.settle();
@@ -110,7 +107,7 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
     await killFirst();
     await clock.advance(limits.requestTimeoutMs);
     await agent;
-    await submit("t1");
+    await swarm.submit("t1");
     await clock.settle();
     expect(starts).toEqual(["t1#1"]);
     await end("t1");
@@ -121,7 +118,7 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
 
   it("during a result leaves one outcome: the handler ran once, and its result is taken", async () => {
     await joined();
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await clock.advance(limits.heartbeatMs);
     failNextAppend(how);
     await end("t1");
@@ -135,14 +132,14 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
 
   it("during a drain leaves nothing behind: what runs is finished, then the agent leaves", async () => {
     const agent = await joined();
-    await submit("t1");
+    await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
     failNextAppend(how);
     const drained = agent.drain();
     await clock.settle();
     await killFirst();
     await clock.advance(limits.requestTimeoutMs);
-    await submit("t2");
+    await swarm.submit("t2");
     await clock.advance(limits.heartbeatMs);
     expect(starts).toEqual(["t1#1"]);
     await end("t1");
@@ -157,12 +154,12 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
   it("during an assignment leaves one attempt, which runs once", async () => {
     await joined();
     failNextAppend(how);
-    const submitted = submit("t1").catch(() => undefined); // its answer is lost with the leader
+    const submitted = swarm.submit("t1").catch(() => undefined); // its answer is lost with the leader
     await clock.settle();
     await killFirst();
     await clock.advance(limits.requestTimeoutMs);
     await submitted;
-    await submit("t1");
+    await swarm.submit("t1");
     await clock.advance(2 * limits.heartbeatMs);
     expect(starts).toEqual(["t1#1"]);
     expect(await swarm.client.task("t1")).toMatchObject({ state: "running", attempts: 1 });
@@ -185,11 +182,11 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
 describe("a journal that lost its end with all who remembered it", () => {
   it("is told by the agent that has seen more: what it ran is stopped, what it is given next is started", async () => {
     await joined();
-    await submit("t1");
+    await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
     await clock.advance(limits.heartbeatMs);
     const known = store.lastSeq;
-    await submit("t2", "t3");
+    await swarm.submit("t2", "t3");
     await clock.advance(limits.heartbeatMs);
     expect(starts).toEqual(["t1#1", "t2#1", "t3#1"]);
     for (const id of ["c1", "c2"]) swarm.hub.cut(swarm.transportById.get(id) as Transport);
@@ -198,12 +195,12 @@ describe("a journal that lost its end with all who remembered it", () => {
     store.loseTail(store.lastSeq - known);
     await swarm.startAnother("c3");
     await clock.advance(3 * limits.leaderTimeoutMs);
-    await submit("t4");
+    await swarm.submit("t4");
     await clock.advance(3 * limits.heartbeatMs);
     expect(aborts.sort()).toEqual(["t2#1", "t3#1"]);
     await end("t2");
     await end("t3");
-    await submit("t5");
+    await swarm.submit("t5");
     await clock.advance(3 * limits.heartbeatMs);
     expect(starts.slice(3)).toEqual(["t4#1", "t5#1"]);
     expect(events("AgentFoundAhead")).toMatchObject([{ agent: "a1", upTo: 3 }]);
@@ -221,7 +218,7 @@ describe("two leaders", () => {
 
   it("that both hear a result record it once; the one without the journal says nothing", async () => {
     await joined();
-    await submit("t1");
+    await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);
     first.journal.setCutOff(true);
     await clock.advance(2.5 * limits.leaderTimeoutMs);
@@ -238,7 +235,7 @@ describe("two leaders", () => {
   it("that both speak are heard by term: what the old one says late starts, stops and ends nothing", async () => {
     const tap = new WireTap(swarm.hub);
     const agent = await joined();
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await clock.advance(limits.heartbeatMs);
     const incarnation = events("AgentJoined")[0]?.incarnation;
     const late = wordsTo("a1", tap);
@@ -255,7 +252,7 @@ describe("two leaders", () => {
     ];
     for (const word of words) {
       swarm.client.transport.publish(subjects.assign("a1"), word);
-      await submit(`n${starts.length}`); // the new leader speaks in between
+      await swarm.submit(`n${starts.length}`); // the new leader speaks in between
       await clock.settle();
       for (const id of [...running.keys()].filter((name) => name.startsWith("n"))) await end(id);
     }

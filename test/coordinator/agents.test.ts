@@ -2,12 +2,11 @@
 // wrong side.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
 import type { Assignment } from "../../src/protocol/schemas.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 let clock: ManualClock;
 let swarm: TestSwarm;
@@ -16,11 +15,10 @@ let log: ReturnType<typeof keptLog>;
 beforeEach(async () => {
   clock = new ManualClock();
   log = keptLog();
-  swarm = await startTestSwarm({ clock, logger: log.logger, random: { ...systemRandom, next: () => 0 } });
+  swarm = await startTestSwarm({ clock, logger: log.logger, random: noJitter });
 });
 afterEach(() => swarm.stop());
 
-const submit = (...ids: string[]) => swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
 const held = (...ids: string[]) => ids.map((task) => ({ task, attempt: 1 }));
 const task = (id: string) => swarm.client.task(id);
 const statusOf = async (id: string) =>
@@ -58,7 +56,7 @@ describe("joining", () => {
 
   it("again resumes: what it holds runs on, what it does not know of is sent again, what is not its own it stops", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await assignments(agent, 2);
     Object.assign(agent.joinMessage, { held: [...held("t1"), { task: "other", attempt: 3 }], seen: 1 });
     expect(await agent.join()).toMatchObject({ resumed: true, unknown: [{ task: "other", attempt: 3 }] });
@@ -70,7 +68,7 @@ describe("joining", () => {
 
   it("as a new incarnation fences the old one, whose attempts run again", async () => {
     const old = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     const stale = await old.assignment();
     const young = await swarm.agent("a1", { incarnation: "a1-2" });
     expect(await old.push("fenced")).toMatchObject({ incarnation: "a1-1" });
@@ -129,7 +127,7 @@ describe("joining", () => {
 
   it("with other places is mirrored by its chart", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1 });
-    await submit("t1");
+    await swarm.submit("t1");
     await agent.assignment();
     expect(await statusOf("a1")).toMatchObject({ chart: "busy.saturated" });
     Object.assign(agent.joinMessage, { maxConcurrent: 2, held: held("t1"), seen: 1 });
@@ -144,7 +142,7 @@ describe("joining", () => {
 describe("silence", () => {
   it("for H loses an agent: its attempts run elsewhere, and it is told to begin a new life", async () => {
     const [silent, other] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
-    await submit("t1");
+    await swarm.submit("t1");
     await silent.assignment();
     for (let second = 0; second < limits.agentLostMs / 1_000; second += 1) {
       await clock.advance(1_000);
@@ -178,7 +176,7 @@ describe("silence", () => {
     ],
   ])("is broken by %s", async (_, speak) => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     await agent.assignment();
     Object.assign(agent.joinMessage, { held: held("t1"), seen: 1 });
     await clock.advance(limits.agentLostMs - 100);
@@ -226,7 +224,7 @@ describe("silence", () => {
 describe("a heartbeat", () => {
   it("confirms what arrived, and renews", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     await agent.assignment();
     expect(await task("t1")).toMatchObject({ state: "assigned" });
     expect(await agent.beat(held("t1"), 1)).toEqual({ term: 1, renewed: true });
@@ -242,7 +240,7 @@ describe("a heartbeat", () => {
 
   it("without an attempt that had arrived gives it away", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     await agent.assignment();
     await agent.beat([], 1);
     expect(await agent.assignment()).toMatchObject({ task: "t1", attempt: 2, number: 2 });
@@ -258,7 +256,7 @@ describe("a heartbeat", () => {
 
   it("brings a revoke that was lost again, and frees the place when the attempt is gone", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1 });
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await agent.assignment();
     await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["t1"] });
     await agent.push("revoke");
@@ -271,7 +269,7 @@ describe("a heartbeat", () => {
 
   it("behind the assignments brings them again with the second, and makes it unresponsive with the third", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await assignments(agent, 2);
     await agent.beat([], 0);
     expect(await untold(agent)).toEqual(["assign"]);
@@ -283,7 +281,7 @@ describe("a heartbeat", () => {
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
     await agent.beat([], 0);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
-    await submit("t3");
+    await swarm.submit("t3");
     expect(await swarm.client.explain("t3")).toMatchObject({
       state: "queued",
       waiting: {
@@ -300,7 +298,7 @@ describe("a heartbeat", () => {
 
   it("that should show an assignment brings it again, within a heartbeat of the loss", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     await assignments(agent, 1);
     await clock.advance(limits.heartbeatMs);
     await agent.beat([], 0);
@@ -315,7 +313,7 @@ describe("a heartbeat", () => {
   it("that is behind by something else each time comes from an agent that is slow, and hears", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 8 });
     for (let seen = 0; seen < 4; seen += 1) {
-      await submit(`t${seen + 1}`);
+      await swarm.submit(`t${seen + 1}`);
       await assignments(agent, 1);
       await clock.advance(limits.heartbeatMs);
       await agent.beat(held(...Array.from({ length: seen }, (_, at) => `t${at + 1}`)), seen);
@@ -326,10 +324,10 @@ describe("a heartbeat", () => {
 
   it("behind while attempts run keeps their leases, for as long as it takes, and nothing runs twice", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     await assignments(agent, 1);
     await agent.beat(held("t1"), 1);
-    await submit("t2");
+    await swarm.submit("t2");
     for (let second = 0; second < 60; second += 1) {
       await clock.advance(limits.heartbeatMs);
       await agent.beat(held("t1"), 1);
@@ -342,15 +340,15 @@ describe("a heartbeat", () => {
     expect((await untold(agent)).filter((type) => type === "assign").length).toBeGreaterThan(55);
     await agent.beat(held("t1", "t2"), 2);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
-    await submit("t3");
+    await swarm.submit("t3");
     expect(await task("t3")).toMatchObject({ state: "assigned" });
   });
 
   it("right after an assignment was sent is no sign that it was lost", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     await agent.beat([], 0);
-    await submit("t2");
+    await swarm.submit("t2");
     await agent.beat(held("t1"), 1);
     await agent.beat(held("t1", "t2"), 2);
     expect(await untold(agent)).toEqual(["assign", "assign"]);
@@ -373,7 +371,7 @@ describe("draining and leaving", () => {
     const agent = await swarm.agent("a1");
     expect(await operator("drain", "a1")).toMatchObject({ ok: true, term: 1 });
     expect(await agent.push("drain")).toMatchObject({ incarnation: "a1-1" });
-    await submit("t1");
+    await swarm.submit("t1");
     expect(await swarm.client.explain("t1")).toMatchObject({
       state: "queued",
       waiting: {
@@ -403,7 +401,7 @@ describe("draining and leaving", () => {
       await swarm.agent("a1", { maxConcurrent: 1 }),
       await swarm.agent("a2", { maxConcurrent: 1 }),
     ];
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await assignments(one, 1);
     const second = await other.assignment();
     await one.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" });
@@ -415,7 +413,7 @@ describe("draining and leaving", () => {
   it("with six hundred attempts closes each once", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1_024 });
     const ids = Array.from({ length: 600 }, (_, at) => `t${at}`);
-    await submit(...ids);
+    await swarm.submit(...ids);
     await assignments(agent, ids.length);
     expect(await agent.ask(subjects.agent("a1", "leave"), { incarnation: "a1-1" })).toMatchObject({
       ok: true,
@@ -432,7 +430,7 @@ describe("draining and leaving", () => {
 describe("a result", () => {
   it("about somebody else's attempt, or with a stale token, is refused and changes nothing", async () => {
     const [one, other] = [await swarm.agent("a1"), await swarm.agent("a2", { kinds: [] })];
-    await submit("t1");
+    await swarm.submit("t1");
     const assignment = await one.assignment();
     const stale = [{ ok: false, code: "WAGGLE_STALE_TOKEN", field: "token", message: expect.any(String) }];
     expect((await other.complete(assignment)).answers).toEqual(stale);
@@ -443,7 +441,7 @@ describe("a result", () => {
 
   it("repeated is answered as the first time, and recorded once", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     const assignment = await agent.assignment();
     const answers = [await agent.complete(assignment), await agent.complete(assignment)];
     expect(answers.map((each) => each.answers)).toEqual(
@@ -454,7 +452,7 @@ describe("a result", () => {
 
   it("of a task nobody knows is gone; one bad report does not spoil its neighbours", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t1");
+    await swarm.submit("t1");
     const { attempt, token } = await agent.assignment();
     const results = [
       { task: "t9", attempt: 1, token, outcome: "completed" },
@@ -548,7 +546,7 @@ describe("an agent that fails what others do well", () => {
       await good.complete(await good.assignment());
     }
     expect(await statusOf("a1")).toMatchObject({ kinds: [{ suspendedUntil: expect.any(Number) }] });
-    await submit("t1", "t2");
+    await swarm.submit("t1", "t2");
     await good.assignment();
     expect(await task("t2")).toMatchObject({ state: "queued" });
     for (let waitedMs = 0; waitedMs < limits.suspendMs + limits.pulseMs; waitedMs += limits.pulseMs) {

@@ -2,11 +2,10 @@
 // stalls, and what wins when two ends meet.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import { limits } from "../../src/limits.ts";
 import type { DonePush, Outcome } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 const firstBackoffMs = limits.retryBackoffMs / 2;
 let clock: ManualClock;
@@ -15,7 +14,7 @@ let outcomes: { next(): Promise<DonePush> };
 
 beforeEach(async () => {
   clock = new ManualClock();
-  swarm = await startTestSwarm({ clock, random: { ...systemRandom, next: () => 0 } });
+  swarm = await startTestSwarm({ clock, random: noJitter });
   outcomes = swarm.client.listen<DonePush>(subjects.done("me"));
 });
 afterEach(() => swarm.stop());

@@ -111,7 +111,7 @@ describe("an await about tasks that have ended", () => {
     journal = store.open();
     swarm = await startTestSwarm({ clock, store, journal, logger: log.logger });
     const agent = await swarm.agent("a1");
-    await swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
+    await swarm.submit(...ids);
     const ends: number[] = [];
     for (let n = 0; n < ids.length; n += 1) {
       await agent.complete(await agent.assignment());

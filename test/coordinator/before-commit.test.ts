@@ -1,12 +1,11 @@
 // Nothing is seen before its commit: the journal's answer is held back, and everything on the wire is looked at.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 import { WireTap } from "../support/wire-tap.ts";
 
 let clock: ManualClock;
@@ -23,7 +22,7 @@ beforeEach(async () => {
     clock,
     store,
     journal: held.journal,
-    random: { ...systemRandom, next: () => 0 },
+    random: noJitter,
   });
   agent = await swarm.agent("a1");
   tap = new WireTap(swarm.hub);

@@ -3,11 +3,10 @@
 
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Clock, systemRandom } from "../../src/clock.ts";
+import type { Clock } from "../../src/clock.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
-import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, stopped, type TestSwarm, type WireAgent } from "../support/swarm.ts";
 
 const hourMs = 3_600_000;
 const jumps = [
@@ -62,16 +61,13 @@ beforeEach(async () => {
   );
   const store = new MemoryJournalStore();
   firstJournal = store.open();
-  const random = { ...systemRandom, next: () => 0 };
-  swarm = await startTestSwarm({ clock: walls.c1, random, store, logger, journal: firstJournal });
+  swarm = await startTestSwarm({ clock: walls.c1, random: noJitter, store, logger, journal: firstJournal });
   secondJournal = store.open();
   await swarm.startAnother("c2", secondJournal, { clock: walls.c2 });
   agent = await swarm.agent("a1");
 });
 afterEach(async () => {
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
 const journalTime = () => swarm.watched.settled().state.at;
@@ -176,9 +172,7 @@ describe.each(jumps)("a wall clock that jumps %s", (_, offMs) => {
 
 it("a coordinator that followed nobody takes its wall clock's word for how long nobody led, but never goes back", async () => {
   await submitThree();
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm, clock);
   const before = journalTime();
   const back = new OtherWall(clock);
   back.offMs = -hourMs;
@@ -186,9 +180,7 @@ it("a coordinator that followed nobody takes its wall clock's word for how long 
   await third.whenLeading();
   expect(journalTime() - before).toBeLessThan(2_000);
   expect(alarms).toEqual([expect.closeTo(-hourMs, -5)]);
-  const stoppedAgain = third.stop();
-  await clock.advance(limits.handOverMs);
-  await stoppedAgain;
+  await stopped(third, clock);
   const ahead = new OtherWall(clock);
   ahead.offMs = hourMs;
   const fourth = await swarm.startAnother("c4", undefined, { clock: ahead });

@@ -1,12 +1,11 @@
 // A journal that has no room for the leader's next batch, and some for another's term.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 const bytesMax = 64 * 1024;
@@ -26,12 +25,10 @@ beforeEach(async () => {
   const journal = store.open({
     onRequest: () => (isLate ? { kind: "full", message: "no room" } : "deliver"),
   });
-  swarm = await startTestSwarm({ clock, store, journal, random: { ...systemRandom, next: () => 0 } });
+  swarm = await startTestSwarm({ clock, store, journal, random: noJitter });
 });
 afterEach(async () => {
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
 /** The leader's append finds no room, and smaller ones would. */
@@ -88,9 +85,7 @@ it("is looked at anew by who campaigns, whose last figure may be of long ago", a
   standby.role$.subscribe((role) => {
     if (role === "leading") asksWhenLed ??= asks;
   });
-  const stopped = swarm.coordinator.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm.coordinator, clock);
   expect(asksWhenLed).toBe(asksBefore + 1);
 });
 

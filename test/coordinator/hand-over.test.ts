@@ -2,13 +2,12 @@
 // down stands by warm.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
-import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
@@ -20,26 +19,14 @@ beforeEach(async () => {
   clock = new ManualClock();
   store = new MemoryJournalStore();
   first = new HeldJournal(store);
-  const random = { ...systemRandom, next: () => 0 };
-  swarm = await startTestSwarm({ clock, store, journal: first.journal, random });
+  swarm = await startTestSwarm({ clock, store, journal: first.journal, random: noJitter });
 });
 afterEach(async () => {
   first.release();
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
-const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
 const transfer = (more: object = {}) => swarm.client.ask(subjects.operator("transfer"), { of: 1, ...more });
-
-function roleOf(coordinator: Coordinator): Role {
-  let present: Role = "stopped";
-  coordinator.role$.subscribe((role) => {
-    present = role;
-  });
-  return present;
-}
 
 /** Standbys, heard by the leader. */
 async function standbys(...ids: string[]): Promise<Coordinator[]> {
@@ -68,7 +55,7 @@ describe("a leader that hands over", () => {
     expect(second && roleOf(second)).toBe("leading");
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
     expect(clock.monotonicMs()).toBe(0);
-    expect(await submit("t1")).toMatchObject({ term: 2, answers: [{ ok: true }] });
+    expect(await swarm.submit("t1")).toMatchObject({ term: 2, answers: [{ ok: true }] });
   });
 
   it("to one that is named leaves it to that one, and nobody snatches it back", async () => {
@@ -82,11 +69,11 @@ describe("a leader that hands over", () => {
 
   it("finishes first what it was asked before, and loses nothing", async () => {
     const agent = await swarm.agent("a1");
-    await submit("t0");
+    await swarm.submit("t0");
     const assignment = await agent.assignment();
     await standbys("c2");
     first.hold();
-    const accepted = submit("t1");
+    const accepted = swarm.submit("t1");
     await clock.settle();
     const handed = transfer();
     await clock.settle();
@@ -101,16 +88,16 @@ describe("a leader that hands over", () => {
 
   it("goes on from the state that it had: it is taken back, and replay agrees", async () => {
     const [second] = await standbys("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     await transfer();
     await clock.settle();
-    await submit("t2");
+    await swarm.submit("t2");
     await clock.settle();
     expect(await transfer({ of: 2, to: "c1" })).toMatchObject({ ok: true, term: 2 });
     await clock.settle();
     expect(roleOf(swarm.coordinator)).toBe("leading");
     expect(second && roleOf(second)).toBe("standing-by");
-    expect(await submit("t1")).toMatchObject({ term: 3, answers: [{ ok: true, duplicate: true }] });
+    expect(await swarm.submit("t1")).toMatchObject({ term: 3, answers: [{ ok: true, duplicate: true }] });
     expect(await swarm.client.status()).toMatchObject({ tasks: { queued: 2 }, leader: "c1" });
   });
 
@@ -136,7 +123,7 @@ describe("a hand-over is refused", () => {
     await clock.advance(timeoutMs + limits.pulseMs);
     expect(await transfer()).toMatchObject(refusal);
     expect(roleOf(swarm.coordinator)).toBe("leading");
-    expect(await submit("t1")).toMatchObject({ term: 1 });
+    expect(await swarm.submit("t1")).toMatchObject({ term: 1 });
   });
 
   it("when the one that is named does not stand by, saying who does", async () => {

@@ -39,7 +39,7 @@ describe("what is asked for comes, though it is more than one message holds", ()
   it("outcomes of tasks whose results fill more than one", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 10 });
     const ids = Array.from({ length: 10 }, (_, n) => `t${n}`);
-    await swarm.client.submit(ids.map((id) => ({ id, kind: "count" })));
+    await swarm.submit(...ids);
     const large = "r".repeat(limits.payloadBytesMax);
     for (const id of ids) await agent.complete(await agent.assignment(), `${id}${large.slice(10)}`);
 

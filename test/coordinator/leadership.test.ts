@@ -2,8 +2,7 @@
 // leaders, lost campaigns, and ends of a coordinator at awkward moments.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
-import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { Event } from "../../src/core/event.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
@@ -14,7 +13,7 @@ import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const silenceMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
@@ -22,7 +21,6 @@ let store: MemoryJournalStore;
 let first: HeldJournal;
 let swarm: TestSwarm;
 let log: ReturnType<typeof keptLog>;
-const roleByCoordinator = new WeakMap<Coordinator, Role>();
 
 beforeEach(async () => {
   clock = new ManualClock();
@@ -34,15 +32,13 @@ beforeEach(async () => {
     store,
     journal: first.journal,
     logger: log.logger,
-    random: { ...systemRandom, next: () => 0 },
+    random: noJitter,
   });
 });
 afterEach(async () => {
   first.journal.setCutOff(false);
   first.release();
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs); // what was unknown is asked again, once no rival was heard
-  await stopped;
+  await stopped(swarm, clock); // what was unknown is asked again, once no rival was heard
 });
 
 const submit = (...ids: string[]) =>
@@ -50,14 +46,6 @@ const submit = (...ids: string[]) =>
     ids.map((id) => ({ id, kind: "count" })),
     { notify: "me" },
   );
-
-/** The role a coordinator is in, or ended in. */
-function roleOf(coordinator: Coordinator): Role {
-  const known = roleByCoordinator.get(coordinator);
-  if (known !== undefined) return known;
-  coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
-  return roleByCoordinator.get(coordinator) ?? "stopped";
-}
 
 /** A standby's way to the journal is its own. */
 async function aStandby(id = "c2"): Promise<{ coordinator: Coordinator; journal: MemoryJournal }> {

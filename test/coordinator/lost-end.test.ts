@@ -2,8 +2,7 @@
 // back, who waits for that, and what is said when nobody can.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
-import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
@@ -11,7 +10,7 @@ import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, roleOf, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 let clock: ManualClock;
@@ -25,17 +24,13 @@ beforeEach(async () => {
   store = new MemoryJournalStore();
   first = store.open();
   log = keptLog();
-  const random = { ...systemRandom, next: () => 0 };
-  swarm = await startTestSwarm({ clock, store, journal: first, random, logger: log.logger });
+  swarm = await startTestSwarm({ clock, store, journal: first, random: noJitter, logger: log.logger });
 });
 afterEach(async () => {
   first.setCutOff(false);
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
-const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
 const bytesFrom = (seq: number) =>
   Array.from({ length: store.lastSeq - seq + 1 }, (_, at) => Buffer.from(store.at(seq + at)?.bytes ?? []));
 
@@ -49,21 +44,13 @@ class HidingJournal extends MemoryJournal {
   }
 }
 
-function roleOf(coordinator: Coordinator): Role {
-  let present: Role = "stopped";
-  coordinator.role$.subscribe((role) => {
-    present = role;
-  });
-  return present;
-}
-
 describe("a leader whose journal lost its end", () => {
   it("puts it back byte for byte, and goes on with what was in flight", async () => {
-    await submit("t1");
-    await submit("t2");
+    await swarm.submit("t1");
+    await swarm.submit("t2");
     const before = bytesFrom(1);
     store.loseTail(2);
-    const answer = submit("t3");
+    const answer = swarm.submit("t3");
     await clock.advance(limits.appendRetryMs);
     expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(bytesFrom(1).slice(0, before.length)).toEqual(before);
@@ -74,8 +61,8 @@ describe("a leader whose journal lost its end", () => {
   });
 
   it("says that there is no room to put it back, and does once there is", async () => {
-    await submit("t1");
-    await submit("t2");
+    await swarm.submit("t1");
+    await swarm.submit("t2");
     const { lastSeq } = store;
     store.loseTail(2);
     const append = vi
@@ -83,7 +70,7 @@ describe("a leader whose journal lost its end", () => {
       .mockImplementation(async (_, seq) =>
         seq < lastSeq ? { kind: "full", message: "it is bounded" } : { kind: "refused" },
       );
-    submit("t3").catch(() => undefined); // its request ends before
+    swarm.submit("t3").catch(() => undefined); // its request ends before
     await clock.advance(2 * limits.readBackPatienceMs);
     expect(log.lines).toContainEqual(
       expect.objectContaining({
@@ -93,14 +80,14 @@ describe("a leader whose journal lost its end", () => {
     );
     append.mockRestore();
     await clock.advance(limits.rescueProbeMs);
-    const answer = submit("t4");
+    const answer = swarm.submit("t4");
     await clock.advance(limits.appendRetryMs);
     expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(swarm.watched.settled().state.taskById.size).toBe(4);
   });
 
   it("finds out by its next beat when nobody asks anything", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     const { lastSeq } = store;
     store.loseTail(3);
     await clock.advance(timeoutMs);
@@ -110,11 +97,11 @@ describe("a leader whose journal lost its end", () => {
   });
 
   it("halts where it went on differently: nobody can put that back", async () => {
-    await submit("t1");
-    await submit("t2");
+    await swarm.submit("t1");
+    await swarm.submit("t2");
     store.loseTail(2);
     store.insertRival(Buffer.from("another's"));
-    const unanswered = expect(submit("t3")).rejects.toThrow(/timeout/);
+    const unanswered = expect(swarm.submit("t3")).rejects.toThrow(/timeout/);
     await clock.advance(limits.appendRetryMs);
     expect(await swarm.coordinator.closed).toMatchObject({
       code: "WAGGLE_JOURNAL_DAMAGED",
@@ -129,13 +116,13 @@ describe("a leader that was out of touch while another was elected", () => {
   it("leaves it to that one to put back what the journal lost of both", async () => {
     const second = store.open();
     const successor = await swarm.startAnother("c2", second);
-    await submit("t1");
+    await swarm.submit("t1");
     const { lastSeq } = store;
     first.setCutOff(true);
-    submit("void").catch(() => undefined); // sent to the journal again and again
+    swarm.submit("void").catch(() => undefined); // sent to the journal again and again
     await clock.advance(2 * timeoutMs);
     expect(roleOf(successor)).toBe("leading");
-    await submit("t2");
+    await swarm.submit("t2");
     second.setCutOff(true);
     store.loseTail(store.lastSeq - lastSeq);
     first.setCutOff(false);
@@ -160,12 +147,12 @@ describe("a candidate whose election found no way to the journal while another w
     candidate = await swarm.startAnother("c2", own);
     elected = store.open();
     successor = await swarm.startAnother("c3", elected);
-    await submit("t1");
+    await swarm.submit("t1");
     const { lastSeq } = store;
     first.setCutOff(true);
     await clock.advance(1.5 * timeoutMs);
     expect([roleOf(candidate), roleOf(successor)]).toEqual(["standing-by", "leading"]);
-    await submit("t2");
+    await swarm.submit("t2");
     elected.setCutOff(true);
     store.loseTail(store.lastSeq - lastSeq);
     isAway = false;
@@ -199,12 +186,12 @@ describe("a candidate whose election found no way to the journal while the leade
     let isAway = true;
     const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
     const candidate = await swarm.startAnother("c2", own);
-    await submit("t1");
+    await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
     const { lastSeq } = store;
     first.setCutOff(true);
-    submit("t2").catch(() => undefined); // where that one stood
+    swarm.submit("t2").catch(() => undefined); // where that one stood
     await clock.advance(1.5 * timeoutMs); // a candidate by now
     store.loseTail(1);
     first.setCutOff(false);
@@ -223,7 +210,7 @@ describe("a candidate that was not elected", () => {
     let isAway = true;
     const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
     const candidate = await swarm.startAnother("c2", own);
-    await submit("t1");
+    await swarm.submit("t1");
     first.setCutOff(true);
     await clock.advance(1.5 * timeoutMs);
     const fromSeq = store.lastSeq + 1;
@@ -253,8 +240,8 @@ describe("a candidate that was not elected", () => {
 describe("a standby whose journal lost its end", () => {
   it("puts it back before it campaigns, when the leader is gone with it", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
-    await submit("t2");
+    await swarm.submit("t1");
+    await swarm.submit("t2");
     const before = bytesFrom(1);
     first.setCutOff(true);
     store.loseTail(2);
@@ -267,8 +254,8 @@ describe("a standby whose journal lost its end", () => {
 
   it("that holds less than another leaves it to that one", async () => {
     const whole = await swarm.startAnother("c2");
-    await submit("t1");
-    await submit("t2");
+    await swarm.submit("t1");
+    await swarm.submit("t2");
     first.setCutOff(true);
     store.loseTail(2);
     const short = await swarm.startAnother("c3"); // begins with what is left
@@ -280,7 +267,7 @@ describe("a standby whose journal lost its end", () => {
   it("that holds less asks before it campaigns: another may hold more since it last said so", async () => {
     const second = store.open();
     const behind = await swarm.startAnother("c2", second);
-    await submit("t1");
+    await swarm.submit("t1");
     first.setCutOff(true);
     const betweenMs = timeoutMs / limits.leaderBeatsPerTimeout / 2;
     await clock.advance(betweenMs);
@@ -289,7 +276,7 @@ describe("a standby whose journal lost its end", () => {
     second.setCutOff(true);
     first.setCutOff(false);
     const { lastSeq } = store;
-    const answer = submit("t2");
+    const answer = swarm.submit("t2");
     await clock.advance(limits.appendRetryMs);
     expect(await answer).toMatchObject({ answers: [{ ok: true }] });
     first.setCutOff(true);
@@ -303,7 +290,7 @@ describe("a standby whose journal lost its end", () => {
 
   it("that holds less waits 2·T for who holds more, and no longer", async () => {
     await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     const whole = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
     first.setCutOff(true);
     store.loseTail(1);
@@ -331,7 +318,7 @@ describe("a standby whose journal lost its end", () => {
 
   it("does not wait for ever for what somebody announces again and again, under one name after the other", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     first.setCutOff(true);
     let names = 0;
     const lie = () => {
@@ -356,11 +343,11 @@ describe("a standby whose journal lost its end", () => {
 
   it("begins anew where only a dead record was replaced, which no leader knew of", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
     store.loseTail(1);
-    await submit("t2");
+    await swarm.submit("t2");
     await clock.advance(timeoutMs);
     expect(roleOf(standby)).toBe("standing-by");
     expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
@@ -368,11 +355,11 @@ describe("a standby whose journal lost its end", () => {
 
   it("begins anew, before it campaigns, where the leader's last batch stands among the dead records that it had read", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     for (let count = 0; count < 2; count += 1) store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
     store.loseTail(2);
-    await submit("t2"); // where the first of them stood
+    await swarm.submit("t2"); // where the first of them stood
     first.setCutOff(true);
     for (let count = 0; count < 2; count += 1) store.insertRival(Buffer.from("somebody else's"));
     await clock.advance((limits.announcementWaitsMax + 3) * timeoutMs);
@@ -384,12 +371,12 @@ describe("a standby whose journal lost its end", () => {
   async function replacedBehind(how: string): Promise<{ standby: Coordinator; hiding: HidingJournal }> {
     const hiding = new HidingJournal(store, {});
     const standby = await swarm.startAnother("c2", hiding);
-    await submit("t1");
+    await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
     store.loseTail(1);
     hiding.how = how;
-    await submit("t2");
+    await swarm.submit("t2");
     return { standby, hiding };
   }
 
@@ -421,13 +408,13 @@ describe("a standby whose journal lost its end", () => {
     const second = store.open();
     const behind = await swarm.startAnother("c2", second);
     const whole = await swarm.startAnother("c3");
-    await submit("t1");
+    await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
     second.setCutOff(true);
     store.loseTail(1);
     const { lastSeq } = store;
-    await submit("t2"); // where that one stood
+    await swarm.submit("t2"); // where that one stood
     await clock.advance(timeoutMs / limits.leaderBeatsPerTimeout - 1);
     first.setCutOff(true);
     store.loseTail(store.lastSeq - lastSeq);
@@ -440,8 +427,8 @@ describe("a standby whose journal lost its end", () => {
 
   it("halts where it went on differently", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
-    await submit("t2");
+    await swarm.submit("t1");
+    await swarm.submit("t2");
     first.setCutOff(true);
     store.loseTail(2);
     for (const text of ["x", "y"]) store.insertRival(Buffer.from(text)); // as long as before
@@ -452,12 +439,12 @@ describe("a standby whose journal lost its end", () => {
 
 describe("a coordinator that starts", () => {
   it("does not lead at once where another is there that holds more", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     await swarm.coordinator.stop();
     const ended = store.lastSeq; // its goodbye
     const second = await swarm.startAnother("c2");
     await second.whenLeading();
-    await submit("t2");
+    await swarm.submit("t2");
     store.loseTail(store.lastSeq - ended);
     const third = await swarm.startAnother("c3");
     expect(roleOf(third)).toBe("standing-by");

@@ -12,7 +12,7 @@ import { encode } from "../../src/protocol/codec.ts";
 import { CompactedSwarm, everything, inPageCache } from "../support/compacted-swarm.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
-import { subjects } from "../support/swarm.ts";
+import { stopped, subjects } from "../support/swarm.ts";
 
 const saved = "no snapshot can be read of what was purged from the journal: the state is saved";
 
@@ -26,9 +26,7 @@ beforeEach(() => {
   compacted = new CompactedSwarm();
 });
 afterEach(async () => {
-  const stopped = compacted.swarm.stop();
-  await compacted.clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(compacted.swarm, compacted.clock);
 });
 
 async function purged(): Promise<void> {

@@ -271,8 +271,7 @@ describe("in a swarm", () => {
     for (const id of ["b1", "b2", "b3"]) await swarm.agent(id, { maxConcurrent: 1 });
     await swarm.agent("hog", { maxConcurrent: limits.maxConcurrentMax });
     const ids = (from: number, count: number) => Array.from({ length: count }, (_, n) => `t${from + n}`);
-    const submitted = (tasks: string[]) => swarm.client.submit(tasks.map((id) => ({ id, kind: "count" })));
-    await submitted(ids(0, enough));
+    await swarm.submit(...ids(0, enough));
     await clock.advance(4 * limits.pulseMs);
     const alert = { kind: "count", agent: "hog", share: 0.997, threshold: 0.7, since: expect.any(Number) };
     expect((await swarm.client.status()).observed.concentration).toEqual([alert]);
@@ -281,7 +280,7 @@ describe("in a swarm", () => {
 
     await swarm.client.ask(subjects.operator("drain"), { agent: "hog" });
     for (const id of ["c1", "c2", "c3"]) await swarm.agent(id, { maxConcurrent: limits.maxConcurrentMax });
-    await submitted(ids(enough, enough));
+    await swarm.submit(...ids(enough, enough));
     await clock.advance(limits.pulseMs);
     expect((await swarm.client.status()).observed.concentration).toEqual([]);
     expect(said()).toHaveLength(1);

@@ -2,8 +2,7 @@
 // until it is. Whoever starts afterwards has all that was ever acknowledged.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
-import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
+import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { hashOf } from "../../src/journal/batch.ts";
@@ -14,7 +13,7 @@ import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { silentLogger, startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, roleOf, silentLogger, startTestSwarm, stopped, type TestSwarm } from "../support/swarm.ts";
 
 const timeoutMs = limits.leaderTimeoutMs;
 const none = new Uint8Array();
@@ -43,11 +42,10 @@ beforeEach(async () => {
   isLostUnheard = false;
   second = store.open();
   first = new HidingJournal(store, { onAnswer: (_, outcome) => forgetAgain(outcome) });
-  const random = { ...systemRandom, next: () => 0 };
   swarm = await startTestSwarm({
     clock,
     store,
-    random,
+    random: noJitter,
     journal: first,
     compaction: (journal) => {
       const opened = snapshots.open({ onPut: () => onPut() });
@@ -63,26 +61,15 @@ beforeEach(async () => {
 afterEach(async () => {
   first.setCutOff(false);
   onPut = () => "deliver";
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
-const submit = (id: string) => swarm.client.submit([{ id, kind: "count" }]);
 const looked = () => clock.advance(limits.journalLookMs + timeoutMs / limits.leaderBeatsPerTimeout);
 
 /** Whoever checks the journal has read it before. */
 function loseRecord(seq: number): void {
   swarm.watched.settled();
   store.loseMiddle(seq, 1);
-}
-
-function roleOf(coordinator: Coordinator): Role {
-  let present: Role = "stopped";
-  coordinator.role$.subscribe((role) => {
-    present = role;
-  });
-  return present;
 }
 
 /** May not find what is there. */
@@ -133,17 +120,17 @@ function aGate() {
 
 describe("a hole under an unchanged end", () => {
   it("is found by a look; all that was accepted survives a restart, and the audit says where it begins", async () => {
-    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     loseRecord(3);
     await looked();
     expect(snapshots.places("manifest")).toHaveLength(1);
-    await submit("t4");
+    await swarm.submit("t4");
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(4);
     expect(await tasksAfterRestart()).toBe(4);
   });
 
   it("is put on record though nobody answers at first who is asked how far it goes", async () => {
-    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     loseRecord(3);
     first.silences = 2;
     await looked();
@@ -153,7 +140,7 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("whose leader is gone once it saved its state is put on record by who comes after", async () => {
-    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     const gate = aGate();
     onPut = () => gate.opened;
     loseRecord(3);
@@ -169,7 +156,7 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("that is found while another is being saved is saved, too", async () => {
-    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     const gate = aGate();
     onPut = () => gate.opened;
     loseRecord(3);
@@ -183,25 +170,25 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("that takes a batch before its leader heard of it holds nobody up for ever, and loses nothing", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     isLostUnheard = true;
-    const answer = submit("t2").catch(() => undefined);
+    const answer = swarm.submit("t2").catch(() => undefined);
     await clock.advance(limits.readBackPatienceMs);
     expect(snapshots.places("manifest")).toHaveLength(0);
     await clock.advance(limits.readBackPatienceMs);
     await answer; // it may have given up; what it asked for is taken in all the same
-    expect(await submit("t3")).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await swarm.submit("t3")).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(await tasksAfterRestart()).toBe(3);
   });
 
   it("that takes a batch which only a standby has read is got over by both on one line", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     isLostUnheard = true;
-    submit("t2").catch(() => undefined);
+    swarm.submit("t2").catch(() => undefined);
     await clock.advance(4 * limits.readBackPatienceMs);
     expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
-    expect(await submit("t3")).toMatchObject({ term: 2, answers: [{ ok: true }] });
+    expect(await swarm.submit("t3")).toMatchObject({ term: 2, answers: [{ ok: true }] });
     await clock.advance(timeoutMs);
     const known = [swarm.coordinator, standby].map(({ settledState }) => settledState);
     expect(known.map((state) => state?.idx)).toEqual([standby.settledState?.idx, standby.settledState?.idx]);
@@ -209,13 +196,13 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("holds what is acknowledged until the snapshot is durable", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     const gate = aGate();
     onPut = () => gate.opened;
     loseRecord(2);
     await looked();
     let isAnswered = false;
-    const answer = submit("t2").then((told) => {
+    const answer = swarm.submit("t2").then((told) => {
       isAnswered = true;
       return told;
     });
@@ -228,7 +215,7 @@ describe("a hole under an unchanged end", () => {
 
   it("does not depose the leader, however long the snapshot takes: its beats go on", async () => {
     const standby = await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     const gate = aGate();
     onPut = () => gate.opened;
     loseRecord(2);
@@ -236,24 +223,24 @@ describe("a hole under an unchanged end", () => {
     expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["leading", "standing-by"]);
     gate.open();
     await clock.settle();
-    expect(await submit("t2")).toMatchObject({ term: 1 });
+    expect(await swarm.submit("t2")).toMatchObject({ term: 1 });
   });
 
   it("is tried again until it is saved", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     const fates: PutFate[] = ["full", "lose", "deliver", "lose-answer"];
     onPut = () => fates.shift() ?? "deliver";
     loseRecord(2);
     await looked();
     await clock.advance(5 * limits.rescueRetryMs);
     expect(fates).toEqual([]);
-    expect(await submit("t2")).toMatchObject({ term: 1 });
+    expect(await swarm.submit("t2")).toMatchObject({ term: 1 });
     expect(await tasksAfterRestart()).toBe(2);
   });
 
   it("that a standby found is rescued by it once it leads", async () => {
     await swarm.startAnother("c2");
-    await submit("t1");
+    await swarm.submit("t1");
     first.setCutOff(true);
     loseRecord(2);
     await clock.advance(2 * timeoutMs);
@@ -264,11 +251,11 @@ describe("a hole under an unchanged end", () => {
   it("that a standby met, and another rescued, is not rescued again by it once it leads", async () => {
     const own = store.open();
     const standby = await swarm.startAnother("c2", own);
-    await submit("t1");
+    await swarm.submit("t1");
     await clock.settle();
     own.setCutOff(true);
     const { lastSeq } = store;
-    for (const id of ["t2", "t3"]) await submit(id);
+    for (const id of ["t2", "t3"]) await swarm.submit(id);
     loseRecord(lastSeq + 1);
     const gate = aGate();
     onPut = () => gate.opened;
@@ -287,18 +274,18 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("may be the whole history, purged by hand", async () => {
-    for (const id of ["t1", "t2"]) await submit(id);
+    for (const id of ["t1", "t2"]) await swarm.submit(id);
     swarm.watched.settled();
     store.purgeBelow(store.lastSeq + 1);
     await looked();
-    await submit("t3");
+    await swarm.submit("t3");
     expect(await tasksAfterRestart()).toBe(3);
   });
 
   it("is no reason to go on where there are no snapshots: it halts and says what to do", async () => {
     const bare = new MemoryJournalStore();
     const alone = await startTestSwarm({ clock, store: bare });
-    await alone.client.submit([{ id: "t1", kind: "count" }]);
+    await alone.submit("t1");
     bare.loseMiddle(2, 1);
     await looked();
     expect(await alone.coordinator.closed).toMatchObject({
@@ -321,28 +308,28 @@ describe("a journal that acknowledges what it does not keep", () => {
   };
 
   it("has nothing acknowledged or told until it keeps what is appended; nothing that was accepted is lost", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     isForgetful = true;
-    await submit("t2"); // before anybody looks
+    await swarm.submit("t2"); // before anybody looks
     await untilSure();
-    const answer = submit("t3");
+    const answer = swarm.submit("t3");
     await clock.advance(limits.askTimeoutMs / 10);
     expect(await isAnswered(answer)).toBe(false);
     isForgetful = false;
     await clock.advance(limits.readBackPatienceMs + 2 * limits.rescueProbeMs);
     await answer.catch(() => undefined); // the request gave up; what it asked for is taken in all the same
-    expect(await submit("t4")).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await swarm.submit("t4")).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(await tasksAfterRestart()).toBe(4);
   });
 
   it("is purged by its leader up to the snapshot, which mends it; nothing is lost, and the audit says where it begins", async () => {
     isPurgeOfHelp = true;
-    await submit("t1");
+    await swarm.submit("t1");
     isForgetful = true;
-    await submit("t2");
+    await swarm.submit("t2");
     await untilSure();
     await clock.advance(limits.readBackPatienceMs);
-    expect(await submit("t3")).toMatchObject({ term: 1, answers: [{ ok: true }] });
+    expect(await swarm.submit("t3")).toMatchObject({ term: 1, answers: [{ ok: true }] });
     const [{ manifest } = expect.fail("there is a snapshot")] = await readManifests(
       snapshots.open(),
       silentLogger,
@@ -360,9 +347,9 @@ describe("a journal that acknowledges what it does not keep", () => {
       purges.push(seq);
       return purge(seq);
     };
-    await submit("t1");
+    await swarm.submit("t1");
     isForgetful = true;
-    await submit("t2");
+    await swarm.submit("t2");
     await untilSure();
     await clock.advance(10 * limits.readBackPatienceMs);
     expect(purges).toHaveLength(1);
@@ -376,9 +363,9 @@ describe("a journal that acknowledges what it does not keep", () => {
       first.setCutOff(true);
       return isPurged;
     };
-    await submit("t1");
+    await swarm.submit("t1");
     isForgetful = true;
-    await submit("t2");
+    await swarm.submit("t2");
     await untilSure();
     await clock.advance(limits.readBackPatienceMs);
     const next = await swarm.startAnother("c9");
@@ -387,9 +374,9 @@ describe("a journal that acknowledges what it does not keep", () => {
   });
 
   it("leaves to whoever starts a snapshot that reaches to its end", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     isForgetful = true;
-    await submit("t2");
+    await swarm.submit("t2");
     await untilSure();
     await clock.advance(limits.readBackPatienceMs);
     isForgetful = false;
@@ -403,10 +390,10 @@ describe("a journal that acknowledges what it does not keep", () => {
     const bare = new MemoryJournalStore();
     const journal = new HidingJournal(bare, {});
     const alone = await startTestSwarm({ clock, store: bare, journal });
-    await alone.client.submit([{ id: "t1", kind: "count" }]);
+    await alone.submit("t1");
     journal.isHiding = true;
     await untilSure();
-    const answer = alone.client.submit([{ id: "t2", kind: "count" }]);
+    const answer = alone.submit("t2");
     expect([await isAnswered(answer), roleOf(alone.coordinator)]).toEqual([false, "leading"]);
     journal.isHiding = false;
     await clock.advance(limits.journalLookMs);
@@ -415,10 +402,10 @@ describe("a journal that acknowledges what it does not keep", () => {
   });
 
   it("may only have been read by who does not know the newest yet: told late, and nothing is saved", async () => {
-    await submit("t1");
+    await swarm.submit("t1");
     first.isHiding = true;
     await clock.advance(limits.readBackPatienceMs - limits.journalLookMs);
-    const answer = submit("t2");
+    const answer = swarm.submit("t2");
     expect(await isAnswered(answer)).toBe(false);
     first.isHiding = false;
     await clock.advance(limits.journalLookMs);
@@ -430,7 +417,7 @@ describe("a journal that acknowledges what it does not keep", () => {
 describe("an end that nobody holds any more", () => {
   /** So long that the first records are dropped. */
   async function loseMoreThanIsHeld(): Promise<void> {
-    for (const id of ["t1", "t2"]) await submit(id);
+    for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs + timeoutMs);
     swarm.watched.settled();
     store.loseTail(store.lastSeq - 2);
@@ -440,7 +427,7 @@ describe("an end that nobody holds any more", () => {
 
   it("is saved by the leader, and the journal goes on at its actual end", async () => {
     await loseMoreThanIsHeld();
-    const answer = submit("t3");
+    const answer = swarm.submit("t3");
     await untilBelieved();
     expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(store.lastSeq).toBeLessThan(10);
@@ -452,7 +439,7 @@ describe("an end that nobody holds any more", () => {
     const gate = aGate();
     onPut = () => gate.opened;
     let isAnswered = false;
-    const answer = submit("t3").then((told) => {
+    const answer = swarm.submit("t3").then((told) => {
       isAnswered = true;
       return told;
     });
@@ -465,12 +452,12 @@ describe("an end that nobody holds any more", () => {
   });
 
   it("is saved also where a hole was found before, whose rescue waits for what is in flight", async () => {
-    for (const id of ["t1", "t2", "t3"]) await submit(id);
+    for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs + timeoutMs);
     loseRecord(2);
     store.loseTail(store.lastSeq - 4);
     await clock.advance(limits.journalLookMs);
-    const answer = submit("t4");
+    const answer = swarm.submit("t4");
     await clock.advance(2 * limits.readBackPatienceMs);
     expect(await answer).toMatchObject({ term: 1, answers: [{ ok: true }] });
     expect(await tasksAfterRestart()).toBe(4);
@@ -480,7 +467,7 @@ describe("an end that nobody holds any more", () => {
     await loseMoreThanIsHeld();
     const gate = aGate();
     onPut = () => gate.opened;
-    const unanswered = expect(submit("t3")).rejects.toThrow(/timeout/);
+    const unanswered = expect(swarm.submit("t3")).rejects.toThrow(/timeout/);
     await untilBelieved();
     // It knows nothing of what was lost: a term of its own, on what is left.
     store.insertRival(Buffer.from(rivalsTerm()));
@@ -500,7 +487,7 @@ describe("an end that nobody holds any more", () => {
 describe("an end that no leader holds any more", () => {
   /** A snapshot of it is there; the leader and all records behind the fourth are gone. */
   async function loseWhatTheSnapshotHolds(): Promise<void> {
-    for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
+    for (const id of ["t1", "t2", "t3", "t4"]) await swarm.submit(id);
     loseRecord(3);
     await looked();
     expect(snapshots.places("manifest")).toHaveLength(1);
@@ -524,7 +511,7 @@ describe("an end that no leader holds any more", () => {
     const next = await starting;
     expect([roleOf(next), await queued()]).toEqual(["leading", 4]);
     expect(next.settledState?.auditFirstIdx).toBeGreaterThan(5);
-    await submit("t5");
+    await swarm.submit("t5");
     await next.stop();
     const afterwards = await swarm.startAnother("c10");
     await afterwards.whenLeading();
@@ -534,11 +521,11 @@ describe("an end that no leader holds any more", () => {
   it("is not left by a standby that had not read it, and would lead without it", async () => {
     const own = store.open();
     const standby = await swarm.startAnother("c2", own);
-    for (const id of ["t1", "t2"]) await submit(id);
+    for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.settle();
     own.setCutOff(true);
     const { lastSeq } = store;
-    await submit("t3");
+    await swarm.submit("t3");
     loseRecord(2);
     await looked();
     expect(snapshots.places("manifest")).toHaveLength(1);
@@ -554,7 +541,7 @@ describe("an end that no leader holds any more", () => {
     "keeps nobody from leading where the snapshots' storage %s",
     async (how) => {
       const standby = await swarm.startAnother("c2");
-      for (const id of ["t1", "t2"]) await submit(id);
+      for (const id of ["t1", "t2"]) await swarm.submit(id);
       loseLeaderAndEnd(store.lastSeq);
       const never = new Promise<never>((_, reject) => {
         if (how === "cannot be reached") reject(new UnreachableError("it is away"));
@@ -568,7 +555,7 @@ describe("an end that no leader holds any more", () => {
   );
 
   it("is noticed by a standby that has read nothing behind its snapshot", async () => {
-    for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
+    for (const id of ["t1", "t2", "t3", "t4"]) await swarm.submit(id);
     loseRecord(3);
     await looked();
     const [place = 0] = snapshots.places("manifest");
@@ -597,7 +584,7 @@ describe("an end that no leader holds any more", () => {
     { rival, cutOff }: { rival?: () => string; cutOff?: MemoryJournal | undefined } = {},
   ) {
     const standby = await swarm.startAnother("c2", journal);
-    for (const id of ["t1", "t2"]) await submit(id);
+    for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs);
     cutOff?.setCutOff(true);
     await clock.advance(timeoutMs);
@@ -632,7 +619,7 @@ describe("an end that no leader holds any more", () => {
   /** A standby that has read two dead records behind `t1` and `t2`, and whose leader and end are gone. */
   async function leftWithDeadRecords(lastSeq: (deadSeq: number) => number): Promise<Coordinator> {
     const standby = await swarm.startAnother("c2");
-    for (const id of ["t1", "t2"]) await submit(id);
+    for (const id of ["t1", "t2"]) await swarm.submit(id);
     for (const text of ["somebody", "else's"]) store.insertRival(Buffer.from(text));
     const deadSeq = store.lastSeq - 1;
     await clock.advance(limits.recentRecordsMs + timeoutMs);
@@ -701,7 +688,7 @@ describe("an end that no leader holds any more", () => {
     let isAway = false;
     const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
     const standby = await swarm.startAnother("c2", own);
-    for (const id of ["t1", "t2"]) await submit(id);
+    for (const id of ["t1", "t2"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs + timeoutMs);
     isAway = true;
     loseLeaderAndEnd(store.lastSeq);
@@ -750,7 +737,7 @@ describe("an end that no leader holds any more", () => {
     const standby = await leftToAStandby(store.open(), { cutOff: more === 1 ? own : undefined });
     own.setCutOff(true);
     await expectGoneOn(standby);
-    await submit("t3");
+    await swarm.submit("t3");
     own.setCutOff(false);
     await untilLed();
     expect([roleOf(standby), roleOf(third)]).toEqual(["leading", "standing-by"]);
@@ -759,11 +746,11 @@ describe("an end that no leader holds any more", () => {
 
   /** A standby that began at a snapshot, and a leader that is out of the journal's reach and holds what that lost. */
   async function loseWhatOnlyTheLeaderHolds(): Promise<Coordinator> {
-    for (const id of ["t1", "t2", "t3", "t4"]) await submit(id);
+    for (const id of ["t1", "t2", "t3", "t4"]) await swarm.submit(id);
     loseRecord(3);
     await looked();
     const standby = await swarm.startAnother("c2", second);
-    await submit("t5");
+    await swarm.submit("t5");
     swarm.watched.settled();
     first.setCutOff(true);
     store.loseTail(store.lastSeq - 4);

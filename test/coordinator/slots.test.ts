@@ -2,12 +2,18 @@
 // the journal are brought into line when messages are lost, leaders change or somebody dies.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";
+import {
+  noJitter,
+  startTestSwarm,
+  stopped,
+  subjects,
+  type TestSwarm,
+  type WireAgent,
+} from "../support/swarm.ts";
 
 let clock: ManualClock;
 let store: MemoryJournalStore;
@@ -21,8 +27,7 @@ beforeEach(async () => {
   clock = new ManualClock();
   store = new MemoryJournalStore();
   first = new HeldJournal(store);
-  const random = { ...systemRandom, next: () => 0 };
-  swarm = await startTestSwarm({ clock, store, journal: first.journal, random });
+  swarm = await startTestSwarm({ clock, store, journal: first.journal, random: noJitter });
   await setResource("gpu", 1);
   a1 = await swarm.agent("a1", { kinds: [] });
   a2 = await swarm.agent("a2", { kinds: [] });
@@ -31,9 +36,7 @@ beforeEach(async () => {
 afterEach(async () => {
   first.journal.setCutOff(false);
   first.release();
-  const stopped = swarm.stop();
-  await clock.advance(4 * limits.appendRetryMs);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
 const setResource = (resource: string, slots: number, more: object = {}) =>

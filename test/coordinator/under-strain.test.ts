@@ -1,7 +1,6 @@
 // A leader whose journal is slow, away, or already somebody else's: what it may say, keep and forget meanwhile.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { systemRandom } from "../../src/clock.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { Event } from "../../src/core/event.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
@@ -9,7 +8,7 @@ import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let clock: ManualClock;
 let store: MemoryJournalStore;
@@ -26,7 +25,7 @@ beforeEach(async () => {
     clock,
     store,
     journal: held.journal,
-    random: { ...systemRandom, next: () => 0 },
+    random: noJitter,
   });
   answers = [];
   swarm.client.transport.subscribe("_INBOX.sink", ({ data }) => answers.push(Buffer.from(data).toString()));
@@ -34,9 +33,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   held.release();
-  const stopped = swarm.stop();
-  await clock.advance(limits.handOverMs + 1_000);
-  await stopped;
+  await stopped(swarm, clock);
 });
 
 /** Asks so many questions at once. */
@@ -48,7 +45,7 @@ async function ask(count: number): Promise<void> {
 }
 
 function submitLater(id: string): void {
-  swarm.client.submit([{ id, kind: "count" }]).catch(() => undefined); // its answer is held, or never comes
+  swarm.submit(id).catch(() => undefined); // its answer is held, or never comes
 }
 
 /** As many batches as may be are on their way, and no turn is taken until one of them is committed. */

@@ -7,14 +7,13 @@
 //   silence a1 · deafen a1 · hear a1 · cut c1 · heal c1 · stop c1 · tick 10s
 
 import { describe } from "../../src/audit/describe.ts";
-import { systemRandom } from "../../src/clock.ts";
 import type { Event } from "../../src/core/event.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { noJitter, startTestSwarm, stopped, subjects, type TestSwarm } from "../support/swarm.ts";
 import { WatchedJournal } from "../support/watched-journal.ts";
 
 interface Actor {
@@ -85,9 +84,7 @@ class Stage {
   async end(): Promise<void> {
     this.#isOver = true;
     for (const journal of this.#journalById.values()) journal.setCutOff(false);
-    const stopped = this.#swarm?.stop();
-    await this.#clock.advance(limits.handOverMs);
-    await stopped;
+    if (this.#swarm !== undefined) await stopped(this.#swarm, this.#clock);
     this.#watched.settled();
   }
 
@@ -158,8 +155,7 @@ class Stage {
   }
 
   #startFirst(journal: MemoryJournal): Promise<TestSwarm> {
-    const random = { ...systemRandom, next: () => 0 };
-    return startTestSwarm({ clock: this.#clock, store: this.#store, journal, random });
+    return startTestSwarm({ clock: this.#clock, store: this.#store, journal, random: noJitter });
   }
 
   async #enter(id: string, { kinds = "count", max = "4" }: Record<string, string>): Promise<void> {

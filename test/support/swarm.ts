@@ -4,15 +4,17 @@
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
 import type { Compaction } from "../../src/coordinator/compactor.ts";
-import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { AgentPush, Assignment } from "../../src/protocol/schemas.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
 import type { Transport } from "../../src/transport/transport.ts";
+import type { ManualClock } from "./manual-clock.ts";
 import { WatchedJournal } from "./watched-journal.ts";
 
 export const subjects = subjectsOf(swarmId("test"));
@@ -27,6 +29,8 @@ export interface TestSwarm {
   /** Of each coordinator, by its id: to cut and heal. */
   readonly transportById: ReadonlyMap<string, Transport>;
   agent(id: string, options?: Partial<JoinOptions>): Promise<WireAgent>;
+  /** Submits tasks of the kind that an agent of a test does, in one message of the client. */
+  submit(...ids: readonly string[]): ReturnType<WireParty["submit"]>;
   /** A further coordinator on the same journal. */
   startAnother(
     id: string,
@@ -63,6 +67,25 @@ interface JoinOptions {
 
 export const silentLogger = pino({ level: "silent" });
 
+/** Waits are as short as their jitter lets them be, each time. */
+export const noJitter: Random = { ...systemRandom, next: () => 0 };
+
+const roleByCoordinator = new WeakMap<Coordinator, Role>();
+
+/** The role that a coordinator of a test swarm is in, or ended in. */
+export function roleOf(coordinator: Coordinator): Role {
+  const role = roleByCoordinator.get(coordinator);
+  if (role === undefined) throw new Error("no test swarm started this coordinator");
+  return role;
+}
+
+/** Stops a swarm, or one coordinator, and lets the time pass that one needs which cannot write its goodbye. */
+export async function stopped(running: { stop(): Promise<void> }, clock: ManualClock): Promise<void> {
+  const ended = running.stop();
+  await clock.advance(limits.handOverMs);
+  await ended;
+}
+
 /** Starts a coordinator and waits until it leads. */
 export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<TestSwarm> {
   const swarmClock = options.clock ?? systemClock;
@@ -88,6 +111,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       ...more,
     };
     const coordinator = await startCoordinator(deps);
+    coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
     running.push(coordinator);
     return coordinator;
   };
@@ -95,11 +119,12 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const ofFirst = leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs };
   const coordinator = await startAnother("c1", options.journal ?? store.open(), ofFirst);
   await coordinator.whenLeading();
+  const client = new WireParty(hub.connect());
   return {
     hub,
     store,
     coordinator,
-    client: new WireParty(hub.connect()),
+    client,
     watched,
     transportById,
     startAnother,
@@ -108,6 +133,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       await agent.join();
       return agent;
     },
+    submit: (...ids) => client.submit(ids.map((id) => ({ id, kind: "count" }))),
     stop: async () => {
       await Promise.all(running.map((each) => each.stop()));
       watched.settled();
