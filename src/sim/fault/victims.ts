@@ -1,6 +1,7 @@
 // What faults strike in a simulated swarm, and what they spare: what nobody could bring back is not lost, and whoever
 // alone could bring something back does not end. No swarm survives that, and none promises to.
 
+import { timingOf } from "../../coordinator/timing.ts";
 import type { OpenAttempt } from "../../core/state.ts";
 import { batchIndex } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
@@ -31,6 +32,8 @@ const SKEW_MS_MAX = 72 * 3_600_000;
 const STARTING_MS = 3_000;
 /** A leader that ended with the journal's end is started again after so many T: another leads by then. */
 const RESTART_TIMEOUTS = 4;
+/** There and back between two who hear each other well, ms. */
+const WAYS_MS = 50;
 /** Of its bound: a journal that holds more may be purged to make room. */
 const FULL_SHARE = 0.85;
 
@@ -124,7 +127,7 @@ export class SwarmVictims implements Victims {
   }
 
   /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not, which hears it say
-   *  so. */
+   *  so: it has yet to ask. */
   loseMissed(link: string): void {
     const behind = this.#coordinators.find(({ id }) => link === journalOf(id));
     const leader = this.#coordinators.find(({ isLeading }) => isLeading);
@@ -133,11 +136,21 @@ export class SwarmVictims implements Victims {
     const { idx, leaderTimeoutMs } = this.#truth.state;
     const missed = idx - (behind?.knownIdx ?? idx);
     if (missed < 1 || (holder.knownIdx ?? 0) < idx || this.#mayFork()) return;
+    if (this.#mayHaveAsked(missed, leaderTimeoutMs)) return;
     if ([...this.links()].some(({ name, isLate }) => this.#isCoordinator(name) && isLate)) return;
     if (this.#loseTail(missed, [holder]) < 1) return;
     this.#isOneBehind = true;
     this.#habitat.occurrences.note("standby-left-behind");
     leader.crash(RESTART_TIMEOUTS * leaderTimeoutMs);
+  }
+
+  /** Whether a standby that missed so many records has heard nobody for so long that it may have asked who holds more,
+   *  and somebody has read more since. */
+  #mayHaveAsked(missed: number, timeoutMs: number): boolean {
+    const { nowMs } = this.#habitat.engine;
+    const askMs = timingOf(timeoutMs).askMs + WAYS_MS;
+    const hasHeard = this.#truth.storedSince(nowMs - timeoutMs + askMs) > missed;
+    return !hasHeard && this.#truth.storedSince(nowMs - askMs) > 0;
   }
 
   get isDelicate(): boolean {

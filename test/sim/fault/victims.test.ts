@@ -123,6 +123,18 @@ describe("the end of the journal that a standby missed", () => {
     victims.loseMissed("c3/journal");
     expect(lastSeq() < before).toBe(isLost);
   });
+
+  it("is not, where that one may have asked before the others read it", async () => {
+    await begin({ everyEvents: 1_000, ids: ["c1", "c2", "c3"] });
+    setReach("c3", lost);
+    await run(4_000);
+    await run(5_000, () => truth.storedSince(habitat.engine.nowMs - 5) > 0);
+    await run(30);
+    setReach("c3", undefined);
+    const before = lastSeq();
+    victims.loseMissed("c3/journal");
+    expect(lastSeq()).toBe(before);
+  });
 });
 
 describe("while the end of the journal is lost", () => {
