@@ -1,5 +1,5 @@
-// Writes docs/lifecycle.md from the charts in machines/. Sentences come from the charts' own descriptions, so that there
-// is one place to change them.
+// Writes docs/lifecycle.md from the charts in machines/. Sentences come from the charts' own descriptions, so that
+// there is one place to change them.
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -28,6 +28,7 @@ import type { Embargo } from "./embargo.ts";
 import { firstSeqBehindHoles } from "./hole.ts";
 import { purgeUnkept } from "./purge-unkept.ts";
 import { ReadBack } from "./read-back.ts";
+import type { ReadableSnapshots } from "./readable-snapshots.ts";
 
 /** `unreadable`: the journal acknowledged records and does not find them. `snapshots-lost`: the journal is whole,
  *  and nothing that can be read leads to where it begins; or it counts all records, and what a restart would read of it
@@ -38,6 +39,7 @@ export interface RescueDeps {
   readonly journal: Journal;
   /** Absent where there are none: then nothing can be rescued. */
   readonly snapshots: SnapshotStore | undefined;
+  readonly readable: ReadableSnapshots;
   readonly recent: RecentRecords;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -95,8 +97,8 @@ export class Rescue {
   }
 
   /** Puts on record where the journal is whole, should records be missing: who began from a snapshot that another saved
-   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. To be called
-   *  when the term begins. */
+   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. What nobody has
+   *  saved stays to be found. To be called when the term begins. */
   async trimBehindHoles(): Promise<void> {
     const folded = this.#leader.folded();
     await this.#trimWhere(folded, async () => {
@@ -106,7 +108,9 @@ export class Rescue {
       const auditSeq = places.seqOf(state.auditFirstIdx) ?? firstSeq;
       const lowestSeq = position.seq - limits.holeScanRecordsMax;
       const holes = { fromSeq: Math.max(auditSeq, lowestSeq), lastSeq: position.seq };
-      return await firstSeqBehindHoles(holes, this.#deps);
+      const wholeSeq = await firstSeqBehindHoles(holes, this.#deps);
+      const isSaved = wholeSeq !== undefined && (await this.#deps.readable.leadsTo(wholeSeq));
+      return isSaved ? wholeSeq : undefined;
     });
   }
 

@@ -155,6 +155,24 @@ describe("a hole under an unchanged end", () => {
     expect(next.settledState?.taskById.size).toBe(3);
   });
 
+  it("that came just before another leads is saved by that one, who has read it", async () => {
+    const next = await swarm.startAnother("c2");
+    for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
+    swarm.watched.settled();
+    loseRecord(3);
+    await swarm.coordinator.stop();
+    await clock.settle();
+    expect(roleOf(next)).toBe("leading");
+    expect(next.settledState?.auditFirstIdx).toBe(1); // nothing is saved yet
+    await looked();
+    expect(next.settledState?.auditFirstIdx).toBeGreaterThan(3);
+    expect(snapshots.places("manifest")).toHaveLength(1);
+    await next.stop();
+    const third = await swarm.startAnother("c3");
+    await third.whenLeading();
+    expect(third.settledState?.taskById.size).toBe(3);
+  });
+
   it("that is found while another is being saved is saved, too", async () => {
     for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     const gate = aGate();
