@@ -236,7 +236,7 @@ export class AwaitedTasks {
   }
 
   #settleOne(task: AwaitedTask, answer: AwaitAnswer | undefined, at: JournalPoint): number | undefined {
-    if (task.hasEnded) return undefined;
+    if (task.hasEnded || this.#taskById.get(task.id) !== task) return undefined; // ended, or given up meanwhile
     if (answer === undefined) return 0;
     if (answer.ok && "outcome" in answer) this.#end(answer.outcome);
     else if (at.term < this.#deps.horizon.term)

@@ -12,6 +12,7 @@ import { limits } from "../../src/limits.ts";
 import { LossError } from "../../src/protocol/loss-error.ts";
 import type { Outcome } from "../../src/protocol/schemas.ts";
 import { aClient, aTask, watch } from "./client-fixture.ts";
+import type { FakeLeader } from "./fake-leader.ts";
 import { settled } from "./manual-clock.ts";
 
 describe("an outcome", () => {
@@ -388,6 +389,37 @@ describe("ending a wait", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it("while a leader is asked leaves nothing to ask about, whenever the answer comes", async () => {
+    const { swarm, leader, clock } = await aClient();
+    const { told, script } = heldAnswers();
+    leader.script = script;
+    leader.start();
+    const result = watch(swarm.task("t1").outcome({ timeoutMs: 1_000 }));
+    await clock.advance(1_000);
+    expect(result.error).toBeInstanceOf(WaitTimedOutError);
+    told[0]?.(goesOn);
+    await clock.advance(limits.awaitRefreshMs * 3);
+    expect(leader.of("await")).toHaveLength(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it("while a leader is asked takes nothing from a wait that begins before the answer", async () => {
+    const { swarm, leader, clock } = await aClient();
+    const { told, script } = heldAnswers();
+    leader.script = script;
+    leader.start();
+    const first = watch(swarm.task("t1").outcome({ timeoutMs: 1_000 }));
+    await clock.advance(1_000);
+    expect(first.error).toBeInstanceOf(WaitTimedOutError);
+    const second = watch(swarm.task("t1").outcome());
+    told[0]?.(goesOn);
+    await clock.advance(10);
+    const outcome: Outcome = { task: "t1", state: "completed", attempts: 1, agent: "a1", result: "done" };
+    leader.push(leader.of("await")[0]?.body.notify, [outcome]);
+    await clock.advance(10);
+    expect(second).toMatchObject({ state: "fulfilled", value: outcome });
+  });
+
   it("by closing rejects with WAGGLE_UNREACHABLE, now and afterwards", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
@@ -425,3 +457,13 @@ describe("bad messages", () => {
     expect((await handle.result()).text()).toBe("done");
   });
 });
+
+const goesOn = { term: 1, idx: 5, answers: [{ ok: true, live: true }] };
+
+/** Whoever awaits is answered when a test says so: one function for each question. */
+function heldAnswers() {
+  const told: ((answer: object) => void)[] = [];
+  const script: FakeLeader["script"] = ({ verb }) =>
+    verb === "await" ? new Promise<object>((resolve) => void told.push(resolve)) : undefined;
+  return { told, script };
+}
