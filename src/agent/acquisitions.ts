@@ -93,6 +93,8 @@ export class Acquisitions {
   }
 
   acquire(order: AcquireOrder): void {
+    if (this.#byKey.size >= limits.acquisitionsPerAgentMax)
+      return this.#deps.notify({ type: "slot-refused", key: order.key, error: tooMany });
     const acquisition: LocalAcquisition = {
       order,
       handle: this.#freshHandle(),
@@ -312,6 +314,14 @@ export function noLeaderAnswered(why?: string): PlainError {
   const message = `No leader answered for ${seconds} s${cause}. Is a coordinator running (\`waggle up\`)? Nothing is held`;
   return { code: "WAGGLE_NO_LEADER", message };
 }
+
+/** As a leader would say that counted them: those that no leader has heard of count as well, since a heartbeat lists
+ *  them all. */
+const tooMany: PlainError = {
+  code: "WAGGLE_BACKPRESSURE",
+  message: `the agent holds, waits for or gives back ${limits.acquisitionsPerAgentMax} acquisitions, and may not more: release some`,
+  retryAfterMs: limits.retryAfterMs,
+};
 
 const timedOut = {
   code: "WAGGLE_ACQUIRE_TIMED_OUT",

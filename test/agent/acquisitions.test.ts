@@ -88,6 +88,30 @@ describe("asking", () => {
   });
 });
 
+describe("asking for more than a heartbeat lists", () => {
+  it("is refused at once, and costs nothing of what is held", async () => {
+    const fixture = await acquiring();
+    fixture.leader.script.acquire = () => "silence";
+    const acquire = (key: string) =>
+      fixture.session.tell({ type: "acquire", acquisition: { key, resources: ["gpu"] } });
+    for (let n = 2; n <= limits.acquisitionsPerAgentMax; n += 1) acquire(`s${n}`);
+    expect(fixture.noticesOf("slot-refused")).toEqual([]);
+    acquire("more");
+    expect(fixture.noticesOf("slot-refused")).toMatchObject([
+      { key: "more", error: { code: "WAGGLE_BACKPRESSURE", retryAfterMs: limits.retryAfterMs } },
+    ]);
+    await fixture.clock.advance(limits.heartbeatMs);
+    expect(listed(fixture)?.held).toHaveLength(1);
+    expect(listed(fixture)?.waiting).toHaveLength(limits.acquisitionsPerAgentMax - 1);
+    expect(told(fixture)).toEqual(["slot-granted", "slot-refused"]);
+
+    fixture.session.tell({ type: "release", key: "s1" });
+    await settled();
+    acquire("again");
+    expect(fixture.noticesOf("slot-refused")).toHaveLength(1);
+  });
+});
+
 describe("asking without an answer", () => {
   it("ends after the time of any question, and what may have been taken in is given back", async () => {
     const fixture = await SessionFixture.joined();
