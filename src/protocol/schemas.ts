@@ -142,7 +142,9 @@ export const awaitRequestSchema = z.object({
 // --- agents → leader --------------------------------------------------------------------------------
 
 export const heldAttemptSchema = z.object({ task: taskIdSchema, attempt: attemptSchema });
-const HELD_MAX = limits.maxConcurrentMax * 2;
+/** An attempt in each place, and those whose results a leader has heard, and given their places away, while its answer
+ *  is still to come. */
+const HELD_MAX = limits.maxConcurrentMax * 2 + limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
 const held = z.array(heldAttemptSchema).max(HELD_MAX);
 const listedAttemptSchema = heldAttemptSchema.extend({
   waiting: z.literal(true).optional().describe("it has not begun: there is no place for it yet"),

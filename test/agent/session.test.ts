@@ -2,6 +2,8 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
+import { decode, encode } from "../../src/protocol/codec.ts";
+import { heartbeatSchema } from "../../src/protocol/schemas.ts";
 import { SessionFixture, type SessionFixtureOptions, settled } from "./session-fixture.ts";
 
 let fixture: SessionFixture;
@@ -153,6 +155,29 @@ describe("heartbeats", () => {
         { task: "t2", attempt: 1 },
       ],
     });
+  });
+
+  it("list what runs and what is answered late, with names of 128 letters, in one message that a leader takes", async () => {
+    const places = limits.maxConcurrentMax;
+    const { leader } = await join({ profile: { maxConcurrent: places, prefetch: places } });
+    const heard = limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
+    const assigned = Array.from({ length: heard + 2 * places }, (_, at) =>
+      leader.assignment({ task: `t${at}`.padEnd(128, "x"), attempt: limits.maxAttemptsMax }),
+    );
+    for (let at = 0; at < assigned.length; at += limits.itemsPerMessageMax)
+      leader.assign(...assigned.slice(at, at + limits.itemsPerMessageMax));
+    await settled();
+    leader.script.result = () => "silence"; // it has heard them, and given their places to others
+    const keys = fixture.started.slice(0, heard).map(({ key }) => key);
+    for (const key of keys)
+      fixture.session.tell({ type: "ended", ends: [{ key, outcome: "completed", latencyMs: 5 }] });
+    for (let n = 0; n < limits.acquisitionsPerAgentMax; n += 1)
+      fixture.session.tell({ type: "acquire", acquisition: { key: `s${n}`, resources: ["gpu"] } });
+    await fixture.clock.advance(limits.heartbeatMs);
+    const heartbeat = encode(leader.last("heartbeat"));
+    expect(decode(heartbeat, heartbeatSchema)).toMatchObject({ ok: true });
+    expect(leader.last("heartbeat").held).toHaveLength(assigned.length);
+    expect(heartbeat.length).toBeLessThan(limits.maxPayloadBytesDefault);
   });
 
   it("follow the period the leader asks for", async () => {
