@@ -100,6 +100,7 @@ class CommandRun {
   readonly #unreadable = { lines: 0, first: "" };
   #timer: NodeJS.Timeout | undefined;
   #hasExited = false;
+  #isBeyondUs = false;
 
   constructor(child: Child, context: HandlerContext) {
     this.#child = child;
@@ -223,8 +224,20 @@ class CommandRun {
     try {
       process.kill(-pid, signal);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // ESRCH: all of it is gone already
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "EPERM") this.#warnOfWhatGoesOn(pid);
+      else if (code !== "ESRCH") throw error; // ESRCH: all of it is gone already
     }
+  }
+
+  /** All that is left of the group runs as another user. Once an attempt, however often it is told. */
+  #warnOfWhatGoesOn(group: number): void {
+    if (this.#isBeyondUs) return;
+    this.#isBeyondUs = true;
+    this.#context.log.warn(
+      `what is left of the command, process group ${group}, runs as another user and may not be ended by this one: ` +
+        "it goes on",
+    );
   }
 }
 

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { limits } from "../../src/limits.ts";
@@ -193,6 +193,20 @@ describe("an attempt's processes", () => {
     writeFileSync(go, "");
     expect(await ended).toBe("done\n");
     await expect.poll(() => groupExists(group)).toBe(false);
+  });
+
+  it("that run as another user, whom we may not end, are warned of and cost nobody anything else", async () => {
+    const { warnings, log } = aLog();
+    vi.spyOn(process, "kill").mockImplementation(() => {
+      throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+    });
+    try {
+      const ended = execHandler({ command: "echo done" })(aTask(), aContext({ log }));
+      expect(await ended).toBe("done\n");
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(warnings).toEqual([expect.stringMatching(/runs as another user.*it goes on$/)]);
   });
 
   it("that left the group do not keep the attempt waiting for ever", async () => {
