@@ -97,8 +97,8 @@ export class Rescue {
   }
 
   /** Puts on record where the journal is whole, should records be missing: who began from a snapshot that another saved
-   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. What nobody has
-   *  saved stays to be found. To be called when the term begins. */
+   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. What nobody
+   *  has saved stays to be found. To be called when the term begins. */
   async trimBehindHoles(): Promise<void> {
     const folded = this.#leader.folded();
     await this.#trimWhere(folded, async () => {

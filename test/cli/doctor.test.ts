@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Check } from "../../src/cli/doctor-check.ts";
 import { checkWriters } from "../../src/cli/doctor-checks.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
@@ -88,11 +88,15 @@ async function setBytesMax(connection: NatsConnection, bytesMax: (bytes: number)
   await callApi(connection, `STREAM.UPDATE.${JOURNAL}`, { ...config, max_bytes: bytesMax(state.bytes) });
 }
 
+/** A server finds out within a minute that others are gone, on a busy machine too. */
+const UNTIL_MS = 60_000;
+
 async function until<Value>(ask: () => Promise<Value>, isIt: (value: Value) => boolean): Promise<Value> {
-  for (;;) {
+  for (const startedMs = performance.now(); ; await delay(200)) {
     const value = await ask();
     if (isIt(value)) return value;
-    await delay(200);
+    if (performance.now() - startedMs > UNTIL_MS)
+      throw new Error(`still not as it should be: ${JSON.stringify(value)}`);
   }
 }
 
@@ -302,66 +306,61 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
   });
 
   describe(`three nats-servers ${version}`, () => {
-    let servers: Servers;
-    beforeAll(async () => {
+    let servers: Servers | undefined;
+    afterEach(() => servers?.stop());
+
+    it("names replicas that are away, and says when a majority is", { // Once more with other servers: replicas of some lag for minutes where one is killed (docs/reliability.md).
+      timeout: limits.journalOpenMs * 20,
+      retry: 1,
+    }, async () => {
       servers = await startServers(path, 3);
-    });
-    afterAll(() => servers.stop());
-
-    it(
-      "names replicas that are away, and says when a majority is",
-      async () => {
-        const [url = ""] = servers.urls;
-        const connection = await connect({ servers: url });
-        const make = (purpose: StreamPurpose) => create(connection, purpose, { replicas: 3 });
-        await until(
-          () =>
-            make("journal").then(
-              () => true,
-              () => false,
-            ),
-          (made) => made,
-        );
-        await make("snapshots");
-        const well = await until(
-          () => doctor(url),
-          ({ of }) => of("replicas").every((found) => found.startsWith("ok")),
-        );
-        expect(well.of("replicas")).toEqual([
-          expect.stringMatching(/^ok WAGGLE_default is kept by 3 servers, all up to date: s\d leads$/),
-          expect.stringMatching(/^ok WAGGLE_default_SNAP is kept by 3 servers/),
-        ]);
-
-        await connection.close();
-        // Not who leads the stream: nobody leads it then, now and then, for a minute and more (docs/reliability.md).
-        const [, second, third] = servers.members;
-        const isThirdLeading = well.of("replicas")[0]?.endsWith("s3 leads") === true;
-        const [first, next, name] = isThirdLeading ? [second, third, "s2"] : [third, second, "s3"];
-        await first?.kill("SIGKILL");
-        const lacking = await until(
-          () => doctor(url),
-          ({ of }) => of("replicas")[0]?.startsWith("warn") === true,
-        );
-        expect(lacking.of("replicas")[0]).toMatch(
-          new RegExp(`^warn WAGGLE_default is kept by 2 of 3: s\\d leads; ${name} (was not heard for|is)`),
-        );
-
-        await next?.kill("SIGKILL");
-        const lost = await until(
-          () => doctor(url),
-          ({ of }) => [...of("replicas"), ...of("stream")].some((found) => found.startsWith("fail")),
-        );
-        expect(lost.code).toBe(3);
-        expect([...lost.of("replicas"), ...lost.of("stream")]).toContainEqual(
-          expect.stringMatching(
-            /^fail WAGGLE_default(_SNAP)?( has (lost its majority|no leader)|: JetStream)/,
+      const [url = ""] = servers.urls;
+      const connection = await connect({ servers: url });
+      const make = (purpose: StreamPurpose) => create(connection, purpose, { replicas: 3 });
+      await until(
+        () =>
+          make("journal").then(
+            () => true,
+            () => false,
           ),
-        );
-        expect(lost.advice).toMatch(/2 of 3 must be there|a majority of them/);
-        expect(lost.of("durability")).toEqual([]);
-        expect(lost.advice).not.toContain("waggle up");
-      },
-      limits.journalOpenMs * 12,
-    );
+        (made) => made,
+      );
+      await make("snapshots");
+      const well = await until(
+        () => doctor(url),
+        ({ of }) => of("replicas").every((found) => found.startsWith("ok")),
+      );
+      expect(well.of("replicas")).toEqual([
+        expect.stringMatching(/^ok WAGGLE_default is kept by 3 servers, all up to date: s\d leads$/),
+        expect.stringMatching(/^ok WAGGLE_default_SNAP is kept by 3 servers/),
+      ]);
+
+      await connection.close();
+      // Not who leads the stream: nobody leads it then, now and then, for a minute and more (docs/reliability.md).
+      const [, second, third] = servers.members;
+      const isThirdLeading = well.of("replicas")[0]?.endsWith("s3 leads") === true;
+      const [first, next, name] = isThirdLeading ? [second, third, "s2"] : [third, second, "s3"];
+      await first?.kill("SIGKILL");
+      const lacking = await until(
+        () => doctor(url),
+        ({ of }) => of("replicas")[0]?.startsWith("warn") === true,
+      );
+      expect(lacking.of("replicas")[0]).toMatch(
+        new RegExp(`^warn WAGGLE_default is kept by 2 of 3: s\\d leads; ${name} (was not heard for|is)`),
+      );
+
+      await next?.kill("SIGKILL");
+      const lost = await until(
+        () => doctor(url),
+        ({ of }) => [...of("replicas"), ...of("stream")].some((found) => found.startsWith("fail")),
+      );
+      expect(lost.code).toBe(3);
+      expect([...lost.of("replicas"), ...lost.of("stream")]).toContainEqual(
+        expect.stringMatching(/^fail WAGGLE_default(_SNAP)?( has (lost its majority|no leader)|: JetStream)/),
+      );
+      expect(lost.advice).toMatch(/2 of 3 must be there|a majority of them/);
+      expect(lost.of("durability")).toEqual([]);
+      expect(lost.advice).not.toContain("waggle up");
+    });
   });
 }
