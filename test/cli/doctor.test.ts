@@ -309,7 +309,8 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
     let servers: Servers | undefined;
     afterEach(() => servers?.stop());
 
-    it("names replicas that are away, and says when a majority is", { // Once more with other servers: replicas of some lag for minutes where one is killed (docs/reliability.md).
+    it("names replicas that are away, and says when a majority is", {
+      // Once more with other servers: replicas of some lag for minutes where one is killed (docs/reliability.md).
       timeout: limits.journalOpenMs * 20,
       retry: 1,
     }, async () => {
