@@ -389,7 +389,8 @@ describe("ending a wait", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it("while a leader is asked leaves nothing to ask about, whenever the answer comes", async () => {
+  /** A wait for t1 has been given up, and the leader has yet to answer its question. */
+  async function aWaitGivenUpUnanswered() {
     const { swarm, leader, clock } = await aClient();
     const { told, script } = heldAnswers();
     leader.script = script;
@@ -397,6 +398,11 @@ describe("ending a wait", () => {
     const result = watch(swarm.task("t1").outcome({ timeoutMs: 1_000 }));
     await clock.advance(1_000);
     expect(result.error).toBeInstanceOf(WaitTimedOutError);
+    return { swarm, leader, clock, told };
+  }
+
+  it("while a leader is asked leaves nothing to ask about, whenever the answer comes", async () => {
+    const { leader, clock, told } = await aWaitGivenUpUnanswered();
     told[0]?.(goesOn);
     await clock.advance(limits.awaitRefreshMs * 3);
     expect(leader.of("await")).toHaveLength(1);
@@ -404,13 +410,7 @@ describe("ending a wait", () => {
   });
 
   it("while a leader is asked takes nothing from a wait that begins before the answer", async () => {
-    const { swarm, leader, clock } = await aClient();
-    const { told, script } = heldAnswers();
-    leader.script = script;
-    leader.start();
-    const first = watch(swarm.task("t1").outcome({ timeoutMs: 1_000 }));
-    await clock.advance(1_000);
-    expect(first.error).toBeInstanceOf(WaitTimedOutError);
+    const { swarm, leader, clock, told } = await aWaitGivenUpUnanswered();
     const second = watch(swarm.task("t1").outcome());
     told[0]?.(goesOn);
     await clock.advance(10);
