@@ -94,22 +94,20 @@ describe("connect", () => {
   it("ends its agents when it is closed: what they run ends first", async () => {
     const swarm = await aConnection();
     const other = await aConnection();
-    let finish = (): void => undefined;
-    const started = new Promise<void>((hasStarted) => {
-      void swarm.agent({
-        id: "closer",
-        kinds: ["slow"],
-        handler: () =>
-          new Promise((resolve) => {
-            finish = () => resolve("done");
-            hasStarted();
-          }),
-      });
+    let finish: (() => void) | undefined;
+    // A task may reach its handler before the agent's start resolves, and what is starting is given up by `close`.
+    await swarm.agent({
+      id: "closer",
+      kinds: ["slow"],
+      handler: () =>
+        new Promise((resolve) => {
+          finish = () => resolve("done");
+        }),
     });
     const handle = await other.submit({ kind: "slow" });
-    await started;
+    await vi.waitFor(() => expect(finish).toBeDefined());
     const closing = swarm.close();
-    finish();
+    finish?.();
     await closing;
     expect((await handle.result()).text()).toBe("done");
     const { agents } = await other.status();
@@ -120,22 +118,21 @@ describe("connect", () => {
     const clock = new ManualClock();
     const swarm = await aConnection({ clock });
     const other = await aConnection();
+    let hasStarted = false;
     let wasAborted = false;
-    const started = new Promise<void>((hasStarted) => {
-      void swarm.agent({
-        kinds: ["endless"],
-        handler: (_, { signal }) =>
-          new Promise((_resolve, reject) => {
-            signal.addEventListener("abort", () => {
-              wasAborted = true;
-              reject(signal.reason);
-            });
-            hasStarted();
-          }),
-      });
+    await swarm.agent({
+      kinds: ["endless"],
+      handler: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            wasAborted = true;
+            reject(signal.reason);
+          });
+          hasStarted = true;
+        }),
     });
     const { id } = await other.submit({ kind: "endless", maxAttempts: 1 });
-    await started;
+    await vi.waitFor(() => expect(hasStarted).toBe(true));
     const closing = swarm.close();
     await clock.advance(limits.closeDrainMs - 1);
     expect(wasAborted).toBe(false);
