@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { InvalidConfigError } from "../errors.ts";
+import { isInboxPrefix } from "../protocol/subjects.ts";
 import { parseServerUrls, type ServerAddress, type ServerCredentials } from "../transport/server-address.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -85,8 +86,19 @@ function toContext(name: string, file: ContextFile, env: Environment): NatsConte
       ...(credentials === undefined ? {} : { credentials }),
       ...(tls === undefined ? {} : { tls }),
     },
-    inboxPrefix: file.inbox_prefix || undefined,
+    inboxPrefix: inboxPrefixOf(name, file),
   };
+}
+
+/** Coordinators answer to inboxes alone: with any other prefix all would be asked in vain. */
+function inboxPrefixOf(name: string, { inbox_prefix: prefix }: ContextFile): string | undefined {
+  if (!prefix) return undefined;
+  if (isInboxPrefix(prefix)) return prefix;
+  throw new InvalidConfigError(
+    `NATS context "${name}": inbox_prefix must begin with _INBOX and a word of A–Z a–z 0–9 _ -, as _INBOX_ann, and ` +
+      `hold no wildcards or spaces; ${JSON.stringify(prefix)} is never answered`,
+    { field: "inbox_prefix" },
+  );
 }
 
 function credentialsOf(file: ContextFile, env: Environment): ServerCredentials | undefined {

@@ -3,9 +3,6 @@
 
 import type { AgentId, ProjectId, SwarmId } from "../ids.ts";
 
-/** The inbox prefix every asker uses, and the only place an answer may go. */
-export const INBOX_PREFIX = "_INBOX";
-
 /** Prefix of all subjects of one swarm. */
 export function swarmPrefix(swarm: SwarmId): string {
   return `waggle.v1.${swarm}`;
@@ -74,8 +71,13 @@ export function subjectsOf(swarm: SwarmId) {
 
 export type Subjects = ReturnType<typeof subjectsOf>;
 
-/** A reply subject that an asker may name: an inbox, without wildcards. Everything else could reach the
- *  journal or the server's own interface. */
+/** A reply subject that an asker may name: an inbox, of the common prefix or one of the asker's own as `_INBOX_ann`,
+ *  without wildcards. Everything else could reach the journal or the server's own interface. */
 export function isInbox(reply: string): boolean {
-  return reply.startsWith(`${INBOX_PREFIX}.`) && !/[*>\s]/.test(reply);
+  return /^_INBOX[A-Za-z0-9_-]*\./.test(reply) && !/[*>\s]/.test(reply);
+}
+
+/** Whether what is asked from inboxes of this prefix is answered. It may have several tokens: `_INBOX_ann.laptop`. */
+export function isInboxPrefix(prefix: string): boolean {
+  return isInbox(`${prefix}.x`) && prefix.split(".").every((token) => token !== "");
 }

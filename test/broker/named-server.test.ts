@@ -69,6 +69,18 @@ describe("a named server", () => {
     });
   });
 
+  it.each(["ann", "_INBOX_ann.>", "_INBOX ann", "_INBOX_ann.", "waggle", "$JS"])(
+    "is refused with an inbox prefix that nobody answers to: %s",
+    async (prefix) => {
+      writeContext("odd", { url: "nats://odd", inbox_prefix: prefix });
+      await expect(find({ natsContext: "odd" })).rejects.toMatchObject({
+        code: "WAGGLE_INVALID_CONFIG",
+        field: "inbox_prefix",
+        message: expect.stringMatching(/must begin with _INBOX/),
+      });
+    },
+  );
+
   it("is looked for where XDG_CONFIG_HOME says", async () => {
     write("elsewhere/nats/context/x.json", { url: "nats://x" });
     const env = { HOME: home, XDG_CONFIG_HOME: join(home, "elsewhere") };

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import type { TaskUpdate } from "../../src/client/task-updates.ts";
+import { MemoryHub } from "../../src/transport/memory.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 let test: TestSwarm;
@@ -195,4 +196,14 @@ describe("a new leader", () => {
     await agent.complete(assignment, "5");
     expect((await handle.result()).text()).toBe("5");
   });
+});
+
+it("whoever has an inbox prefix of their own is answered: agents, clients and coordinators", async () => {
+  const hub = new MemoryHub({ inboxPrefix: "_INBOX_ann" });
+  const there = await startTestSwarm({ hub });
+  const connected = await connect({ swarm: "test", transport: hub.connect() });
+  await connected.agent({ kinds: ["count"], handler: () => "done" });
+  expect((await (await connected.submit({ kind: "count" })).result()).text()).toBe("done");
+  await connected.close();
+  await there.stop();
 });

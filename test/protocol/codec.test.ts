@@ -112,7 +112,12 @@ it.each([
   ["_INBOX", false],
   ["_INBOX.>", false],
   ["_INBOX.*.x", false],
-  ["_INBOXES.abc", false],
+  ["_INBOX_ann.abc", true],
+  ["_INBOX-2.abc.1", true],
+  ["_INBOX_ann", false],
+  ["_INBOX_ann.>", false],
+  ["_INBOX$JS.API", false],
+  ["a_INBOX.abc", false],
   ["waggle.v1.test.journal", false],
   ["$JS.API.STREAM.DELETE.WAGGLE_test", false],
 ])("a reply may go to %s: %s", (subject, expected) => expect(isInbox(subject)).toBe(expected));
