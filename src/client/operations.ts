@@ -4,6 +4,7 @@
 
 import type { z } from "zod";
 import { isObject, type OptionNames, unknownOption } from "../agent/option-names.ts";
+import type { Clock } from "../clock.ts";
 import type {
   KindPatch as CheckedKindPatch,
   PolicyPatch,
@@ -11,8 +12,9 @@ import type {
   RatePatch,
   ResourcePatch,
 } from "../core/settings-patch.ts";
-import { InvalidMessageError } from "../errors.ts";
+import { InvalidMessageError, NoLeaderError, UnreachableError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { check } from "../protocol/codec.ts";
 import { okResponseSchema, statusResponseSchema, transferRequestSchema } from "../protocol/schemas.ts";
 import {
@@ -115,6 +117,7 @@ export interface SwarmOperations {
 
   /** Lets another coordinator lead: the one named, or any that stands by. What was asked before is finished first, and
    *  nothing is lost. Resolves when the next one leads.
+   *  @throws NoLeaderError when none began to in time
    *  @throws WaggleError `WAGGLE_NO_STANDBY` when nobody could, or not the one named: nothing was changed */
   transferLead(options?: TransferOptions): Promise<Lead>;
 }
@@ -139,10 +142,12 @@ export interface Pause {
 export class Operations implements SwarmOperations {
   readonly #asker: Asker;
   readonly #subjects: Subjects;
+  readonly #clock: Clock;
 
-  constructor(asker: Asker, subjects: Subjects) {
+  constructor(asker: Asker, subjects: Subjects, clock: Clock) {
     this.#asker = asker;
     this.#subjects = subjects;
+    this.#clock = clock;
   }
 
   async settings({ name, ...options }: SettingsOptions = {}): Promise<SettingsResponse> {
@@ -220,18 +225,31 @@ export class Operations implements SwarmOperations {
     await this.#tellAgent("undrain", agent, options);
   }
 
-  async transferLead({ to, ...options }: TransferOptions = {}): Promise<Lead> {
-    const before = await this.#lead(options);
+  async transferLead({ to, timeoutMs = limits.askTimeoutMs, signal }: TransferOptions = {}): Promise<Lead> {
+    const giveUpAtMs = this.#clock.monotonicMs() + timeoutMs;
+    const rest = (): AskOptions => ({
+      timeoutMs: Math.max(1, giveUpAtMs - this.#clock.monotonicMs()),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const before = await this.#lead(rest());
     if (before.leader === to) return before;
     const message = checked({ v: 1, of: before.term, to }, transferRequestSchema);
     const subject = this.#subjects.operator("transfer");
     const question = { kind: "deed", subject, schema: okResponseSchema, message } as const;
-    const answer = await this.#asker.ask(question, options);
+    const answer = await this.#asker.ask(question, rest());
     if (!answer.ok) throw errorFrom(answer);
-    for (;;) {
-      const now = await this.#lead(options);
+    const isOver = () => this.#clock.monotonicMs() >= giveUpAtMs;
+    while (!isOver()) {
+      const now = await this.#lead(rest()).catch((error: unknown) => {
+        if (isOver() && error instanceof UnreachableError) return before; // the last look was cut short
+        throw error;
+      });
       if (now.term > before.term) return now;
     }
+    throw new NoLeaderError(
+      `${before.leader} let another lead, and none has begun to within ${timeoutMs / 1_000} s. ` +
+        "One may yet: `waggle status` shows who leads",
+    );
   }
 
   /** Who leads, by whoever answers: standbys take their time, so this is no busy loop. */

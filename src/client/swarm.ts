@@ -211,7 +211,7 @@ export class SwarmClient implements Swarm {
     this.#awaited = new AwaitedTasks({ ...shared, inboxToken: this.#inboxToken });
     this.#submitter = new Submitter(shared);
     this.#agents = new OwnAgents(shared);
-    this.#operations = new Operations(asker, subjects);
+    this.#operations = new Operations(asker, subjects, clock);
     this.#slots = new SlotAgent({
       swarm: deps.swarm,
       aborts,

@@ -5,7 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { defaultProjectSettings } from "../../src/core/state.ts";
-import { InvalidMessageError, InvalidValueError, OutcomeUnknownError } from "../../src/errors.ts";
+import {
+  InvalidMessageError,
+  InvalidValueError,
+  NoLeaderError,
+  OutcomeUnknownError,
+} from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
 import { aClient, watch } from "./client-fixture.ts";
@@ -243,6 +248,32 @@ it("a setting whose answer was lost is unknown, and may be made again", async ()
   expect(asked.error).toBeInstanceOf(OutcomeUnknownError);
   expect(leader.of("policy").length).toBeGreaterThan(1);
   expect(leader.of("policy")[0]?.body).toEqual({ v: 1, topN: 3 });
+});
+
+it("handing over the lead ends in the time it was given, though nobody begins to lead", async () => {
+  const { swarm, leader, clock } = await aClient();
+  const status = await (async () => {
+    const there = await startTestSwarm();
+    const asked = await connect({ swarm: "test", transport: there.hub.connect() });
+    const told = await asked.status();
+    await asked.close();
+    await there.stop();
+    return told;
+  })();
+  leader.script = ({ verb }) => {
+    if (verb === "transfer") return { ok: true, term: 1, idx: 5 };
+    if (verb !== "query.status") return undefined;
+    const answer = { ...status, leader: "c1", term: 1, stale: true };
+    return new Promise((resolve) => void clock.after(limits.standbyAnswerMs, () => resolve(answer)));
+  };
+  leader.start();
+  const moved = watch(swarm.transferLead({ timeoutMs: 2_000 }));
+  await clock.advance(1_999);
+  expect(moved.state).toBe("pending");
+  await clock.advance(limits.standbyAnswerMs);
+  expect(moved.error).toBeInstanceOf(NoLeaderError);
+  expect((moved.error as Error).message).toMatch(/^c1 let another lead, and none has begun to within 2 s/);
+  expect(leader.of("transfer")).toHaveLength(1);
 });
 
 describe("an answer about a removal that cannot be is no answer", () => {
