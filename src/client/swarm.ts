@@ -405,6 +405,7 @@ export class SwarmClient implements Swarm {
     return taskUpdates(task.id, {
       progress: this.#progress,
       watch: () => task.watched(),
+      abandon: (awaited) => this.#awaited.abandoned(awaited),
       closed: this.#closed.signal,
       submittedIdx: (signal) => this.#submittedIdx(task, signal),
       follow: (from, signal) => this.events({ from, follow: true, signal }),

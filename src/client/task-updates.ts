@@ -48,6 +48,8 @@ export interface TaskUpdatesDeps {
   follow(from: number, signal: AbortSignal): EventStream;
   /** Has a leader tell how it ends. */
   watch(): AwaitedTask;
+  /** Nobody listens here any more to what `watch` gave. */
+  abandon(awaited: AwaitedTask): void;
   /** Aborts when the connection is closed. */
   readonly closed: AbortSignal;
 }
@@ -65,15 +67,18 @@ export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskU
       if (end.kind === "failed" && deps.closed.aborted) subscriber.complete();
       else if (end.kind === "failed") subscriber.error(end.error);
     });
+    let stopFinishing = (): void => undefined;
     const pump = async () => {
       for await (const update of readUpdates(id, deps, ended.signal)) subscriber.next(update);
-      if (!ended.signal.aborted) awaited.onEnd((end) => finish(subscriber, end));
+      if (!ended.signal.aborted) stopFinishing = awaited.onEnd((end) => finish(subscriber, end));
     };
     pump().catch((error: unknown) => subscriber.error(error));
     return () => {
       ended.abort();
       stopProgress();
       stopAwaiting();
+      stopFinishing();
+      deps.abandon(awaited);
     };
   });
 }

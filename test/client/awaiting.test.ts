@@ -263,6 +263,19 @@ describe("loss", () => {
     await expect(lost.outcome()).rejects.toBeInstanceOf(LossError);
   });
 
+  it("is asked for no more when whoever looked on at the task's life has gone", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.script = ({ verb }) =>
+      verb === "await" ? { term: 1, idx: 5, answers: [{ ok: true, live: true }] } : "silence";
+    leader.start();
+    const looking = swarm.task("t1").events$.subscribe();
+    await clock.advance(1_000);
+    expect(leader.of("await")).toHaveLength(1);
+    looking.unsubscribe();
+    await clock.advance(3 * limits.awaitRefreshMs);
+    expect(leader.of("await")).toHaveLength(1);
+  });
+
   it("is not taken from an answer that was asked for before the task was accepted", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
