@@ -41,7 +41,7 @@ export interface TaskHandle {
   /** How it ended, whichever way.
    *  @throws WaitTimedOutError, or the reason of `signal`, when the wait ends first
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK` when no such task is known, LossError when it was accepted and
-   *    is lost, UnreachableError when the connection is closed */
+   *    is lost (or ended longer than `rememberMs` ago), UnreachableError when the connection is closed */
   outcome(options?: WaitOptions): Promise<Outcome>;
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
   cancel(): Promise<CancelOutcome>;

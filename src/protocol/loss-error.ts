@@ -5,22 +5,28 @@ import { WaggleError } from "../errors.ts";
 import type { JournalPoint } from "./journal-point.ts";
 
 /** What was known of the journal, and how much less of it there is now. `taskId` is set when one accepted
- *  task is known to be lost: submit it again, under the same id, if it may run twice. */
+ *  task is not known any more: lost, unless it ended longer than `rememberMs` ago. */
 export class LossError extends WaggleError {
   readonly known: JournalPoint;
   readonly found: JournalPoint;
   readonly taskId: string | undefined;
 
   constructor(known: JournalPoint, found: JournalPoint, taskId?: string) {
-    const what =
-      taskId === undefined ? "The journal lost its end" : `Task ${taskId} was accepted and is lost`;
     super(
       "WAGGLE_JOURNAL_DAMAGED",
-      `${what}: it was known up to term ${known.term}, batch ${known.idx}, and the leader now speaks from term ` +
-        `${found.term}, batch ${found.idx}. Tasks accepted in between may be gone: submit them again under their ids.`,
+      taskId === undefined
+        ? `The journal lost its end: it was known up to ${pointText(known)}, and the leader now speaks from ` +
+            `${pointText(found)}. Tasks accepted in between may be gone: submit them again under their ids.`
+        : `Task ${taskId} was accepted at ${pointText(known)}, and the leader knows nothing of it at ` +
+            `${pointText(found)}: it is lost, or it ended longer ago than the swarm remembers tasks (rememberMs). ` +
+            "Submit it again under its id if it may run twice.",
     );
     this.known = known;
     this.found = found;
     this.taskId = taskId;
   }
+}
+
+function pointText({ term, idx }: JournalPoint): string {
+  return `term ${term}, batch ${idx}`;
 }
