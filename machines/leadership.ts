@@ -1,4 +1,4 @@
-// How a coordinator comes to lead and ceases to (design section 6), as a chart. Authoritative is the journal
+// How a coordinator comes to lead and ceases to (docs/lifecycle.md), as a chart. Authoritative is the journal
 // alone: the chart says what this process is doing about it. Timers, reads and appends are done by its owner,
 // who sends the signals.
 //

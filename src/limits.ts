@@ -46,7 +46,7 @@ export const limits = {
   /** Subjects a routing table remembers the receivers of; all are forgotten when one more would not fit. */
   subjectCacheMax: 8_192,
 
-  // --- development broker and its life (design section 4) -------------------------------------
+  // --- development broker and its life --------------------------------------------------------
   /** Longest protocol line, as in nats-server: bounds what an unfinished line may hold. */
   controlLineBytesMax: 4_096,
   /** Output waiting for one client; a slower one is cut off, as by nats-server. */
@@ -74,7 +74,7 @@ export const limits = {
   /** …until a connection to it has held for so long. */
   brokerSteadyMs: 10_000,
 
-  // --- the coordinator's turn (design section 3) ----------------------------------------------
+  // --- the coordinator's turn -----------------------------------------------------------------
   /** A turn takes no further command beyond it; one command adds at most `batchBytesMax`. */
   turnBytesMax: 256 * 1024,
   /** Attempts, releases or waits one command may end: what has more is closed over several batches. */
@@ -140,7 +140,7 @@ export const limits = {
   /** How long a coordinator that starts waits for another to say that it is there. */
   greetingMs: 250,
 
-  // --- leadership (design section 6) ----------------------------------------------------------
+  // --- leadership -----------------------------------------------------------------------------
   /** T: silence after which a standby campaigns, unless a coordinator is told otherwise. */
   leaderTimeoutMs: 3_000,
   /** Shorter, and a pause of the garbage collector or of a disk would change leaders. */
@@ -184,7 +184,7 @@ export const limits = {
   /** How fast a difference is taken up: 1 % a second. */
   clockSlewShare: 0.01,
 
-  // --- agents (design section 8) --------------------------------------------------------------
+  // --- agents ---------------------------------------------------------------------------------
   heartbeatMs: 1_000,
   /** H: an agent that sent nothing for so long is lost and its attempts run elsewhere. */
   agentLostMs: 10_000,
@@ -300,7 +300,7 @@ export const limits = {
   projectsMax: 10_000,
   usersPerProjectMax: 10_000,
 
-  // --- clients (design section 5) -------------------------------------------------------------
+  // --- clients --------------------------------------------------------------------------------
   /** One question to a leader; a journal's append may stall for several seconds when a server fails over. */
   requestTimeoutMs: 5_000,
   /** A question is repeated, with the same ids, for so long unless the asker says otherwise. */
@@ -330,7 +330,7 @@ export const limits = {
   /** Tasks whose project a filter of events remembers. */
   projectMemoryTasksMax: 100_000,
 
-  // --- whose turn (design section 7.2) --------------------------------------------------------
+  // --- whose turn -----------------------------------------------------------------------------
   /** A project granted nothing for so long goes first, once: the window of the budget document's guarantee. */
   guaranteeMs: 3_600_000,
   /** Ticks of waiting, for each one that waits beside it, after which somebody goes next. */
@@ -353,7 +353,7 @@ export const limits = {
   /** Lost attempts whose report, should it come after all, is still charged. */
   unchargedAttemptsMax: 100_000,
 
-  // --- what operators set (design section 7) --------------------------------------------------
+  // --- what operators set ---------------------------------------------------------------------
   /** Credit weights and importances: a share below a thousandth of the usual is better said with `pause`, and
    *  the quotient of any cost and weight keeps its digits. */
   settingWeightMin: 0.001,
@@ -386,7 +386,7 @@ export const limits = {
   resourcesMax: 1_000,
   ratesMax: 1_000,
 
-  // --- learning (design section 7.3, 7.1) -----------------------------------------------------
+  // --- learning -------------------------------------------------------------------------------
   /** Weight of the swarm's rate for the kind in an agent's estimate, in attempts. */
   priorAttempts: 8,
   /** What a kind nobody has tried yet is taken to succeed at. */
@@ -407,7 +407,7 @@ export const limits = {
   suspendMs: 5_000,
   suspendMsMax: 10 * 60_000,
 
-  // --- slots (design section 7.4) -------------------------------------------------------------
+  // --- slots ----------------------------------------------------------------------------------
   /** `maxWaiters` of LOCO: one more that would wait for the same resource is refused. */
   waitersPerResourceMax: 100,
   /** Slots one acquisition may ask for, repeated names included: each is looked at whenever one is free. */
@@ -424,7 +424,7 @@ export const limits = {
    *  journal's verdict comes first where a leader is there to give it. */
   acquireGraceMs: 2_000,
 
-  // --- watching the load (design section 10) ---------------------------------------------------
+  // --- watching the load -----------------------------------------------------------------------
   /** Assignments of a kind after which it can be said that they go to one agent too often. */
   concentrationAssignments: 1_000,
   /** …which it does when one agent's share is above 2/n of the agents and this: the better of two may get all. */
@@ -445,9 +445,9 @@ export const limits = {
   bottlenecksShownMax: 5,
 
   // --- receipts and rounds ---------------------------------------------------------------------
-  /** Bytes of a receipt (design section 10). */
+  /** Bytes of a receipt. */
   receiptBytesMax: 512,
-  /** Agents that a receipt shows: the winner and the next two (design section 10). */
+  /** Agents that a receipt shows: the winner and the next two. */
   receiptCandidatesMax: 3,
   /** As much of a lane's name stands in a receipt before a candidate more does. */
   receiptLaneBytesMin: 24,
@@ -461,7 +461,7 @@ export const limits = {
   /** Tasks of one user that are looked at for one that fits a budget. */
   budgetLookAhead: 16,
 
-  // --- journal (design section 6) -------------------------------------------------------------
+  // --- journal --------------------------------------------------------------------------------
   /** The most one command may put into a batch: half of the server's max payload. */
   batchBytesMax: 512 * 1024,
   journalBytesMax: 10 * 1024 ** 3,
@@ -544,7 +544,7 @@ export const limits = {
   /** How often room in the journal is looked at. */
   journalUsageMs: 5_000,
 
-  // --- snapshots (design section 6) -----------------------------------------------------------
+  // --- snapshots ------------------------------------------------------------------------------
   /** The most a snapshot's chunk or manifest may have: what any server takes that a journal is opened on. */
   snapshotPartBytesMax: 768 * 1024,
   /** Of the stream that holds snapshots: three of a million live tasks, two that are kept and one in the making. */

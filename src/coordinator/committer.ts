@@ -3,7 +3,7 @@
 // Overview. At most two batches are in flight. Each is appended at the position right behind the one before.
 // Authoritative is the journal: what it stored, not what it answered.
 //
-// The rule (design section 6): a batch is committed when it is stored and every earlier batch of its term is
+// The rule: a batch is committed when it is stored and every earlier batch of its term is
 // committed. A batch acknowledged behind a refused one is void. A batch once sent is never re-cut: whatever
 // happens, the same bytes are sent again, or the term is over.
 //

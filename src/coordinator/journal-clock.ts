@@ -1,4 +1,4 @@
-// Journal time (design section 3): advances with the monotonic clock and never jumps. A wall clock that differs by
+// Journal time: advances with the monotonic clock and never jumps. A wall clock that differs by
 // more than the bound is approached slowly, and reported once.
 //
 // A term's time begins where the journal's is. A coordinator that followed the journal as it was written knows that

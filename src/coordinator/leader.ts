@@ -1,4 +1,4 @@
-// One term of leadership, from the moment it is won (campaign.ts): the coordinator's actor (design section 3).
+// One term of leadership, from the moment it is won (campaign.ts): the coordinator's actor (docs/architecture.md).
 //
 //   inbox → decide → append(batch) → apply → effects → answers
 //

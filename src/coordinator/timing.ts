@@ -1,6 +1,6 @@
 // What T, the time-out of leaders, means for everything that is timed by it. Each coordinator has a T of its own,
 // and announces it with the term that it wins: whoever stands by waits for the T of the term that it follows, so
-// coordinators of different settings may stand side by side (design section 6).
+// coordinators of different settings may stand side by side.
 
 import { limits } from "../limits.ts";
 

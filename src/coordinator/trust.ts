@@ -1,5 +1,5 @@
 // For how long a leader may take itself for the leader: an append that was acknowledged and *sent* less than 0.8·T ago
-// shows that nobody else can be elected by now (design section 3). A journal that nobody shares needs no showing.
+// shows that nobody else can be elected by now. A journal that nobody shares needs no showing.
 
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";

@@ -1,5 +1,5 @@
-// Whether a task may come in (design section 7, "Admission"): bounds on what waits, per swarm, project and user, and
-// budgets that it could never fit. Counters only: what it costs does not grow with what waits.
+// Whether a task may come in: bounds on what waits, per swarm, project and user (docs/operations.md, "When a queue is
+// full"), and budgets that it could never fit. Counters only: what it costs does not grow with what waits.
 
 import { limits } from "../limits.ts";
 import { tokensEstimate } from "../scheduling/estimate.ts";

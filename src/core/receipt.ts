@@ -1,9 +1,9 @@
-// Why a task went where it went: small enough to stand in every assignment (design section 10).
+// Why a task went where it went: small enough to stand in every assignment.
 // The full table of candidates comes by replaying the journal to that batch.
 
 import type { AgentId, ResourceName } from "../ids.ts";
 
-/** Why an agent was not a candidate (design section 7.1). A closed set, shared by receipts, status and docs. */
+/** Why an agent was not a candidate (eligibility.ts). A closed set, shared by receipts, status and docs. */
 export const ineligibleReasons = [
   "offline",
   "draining",

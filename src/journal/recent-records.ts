@@ -1,5 +1,5 @@
 // The newest records of a journal as they were read or stored, kept to be appended again, byte for byte, should the
-// journal lose its end (design section 6). Dead records are among them: who comes behind must stand where it stood.
+// journal lose its end. Dead records are among them: who comes behind must stand where it stood.
 //
 // Bounded by age and by bytes, whichever is reached first. Beyond that a lost end cannot be put back.
 

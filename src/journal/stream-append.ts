@@ -1,4 +1,4 @@
-// What a stream's answer to an append proves. Pure. The rule (design section 6): only the position that was
+// What a stream's answer to an append proves. Pure. The rule: only the position that was
 // expected, from this stream and not called a duplicate, is an acknowledgement; a refusal is one only where
 // the server compared positions; everything else proves nothing.
 

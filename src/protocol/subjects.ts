@@ -1,4 +1,4 @@
-// The subjects of the wire, v1 (design section 5). What a server must be able to permit is a subject token,
+// The subjects of the wire, v1 (docs/protocol.md). What a server must be able to permit is a subject token,
 // and a message never overrides it.
 
 import type { AgentId, ProjectId, SwarmId } from "../ids.ts";

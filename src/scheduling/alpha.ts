@@ -1,6 +1,6 @@
 // α of LOCO's load function: what an operator may choose, and the rule that moves it by itself. Presets and raw
-// values come from LOCO ("Alpha"); its "Adaptive Alpha" names directions only, the figures are ours (design
-// section 7). Not here: the load function (load.ts), whose queues are watched and when.
+// values come from LOCO ("Alpha"); its "Adaptive Alpha" names directions only, the figures are ours.
+// Not here: the load function (load.ts), whose queues are watched and when.
 
 import { InvalidValueError } from "../errors.ts";
 import { checkAmounts, checkFinite, checkNames, checkObject, checkText, said } from "./argument.ts";
@@ -93,7 +93,7 @@ export interface AlphaChange {
 
 /**
  * The adaptive rule, asked once at each release, after the ageing and before the grant: coefficient of variation
- * of D > 0.5 → α − 0.01, else queue trend over 10 ticks > 20 % → α + 0.01, within [0, 0.5] (design section 7).
+ * of D > 0.5 → α − 0.01, else queue trend over 10 ticks > 20 % → α + 0.01, within [0, 0.5].
  *
  * @returns the change with its reason, or undefined when α stays
  * @throws InvalidValueError when α is above 0.5, or facts are missing or no numbers from 0

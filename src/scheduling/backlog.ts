@@ -1,4 +1,4 @@
-// What an agent has before it that it does not run yet: what L(agent) is made of (design section 7.3). Prefetched
+// What an agent has before it that it does not run yet: what L(agent) is made of (docs/scheduling.md). Prefetched
 // attempts, that wait for a place, and acquisitions, that wait for a slot.
 
 import { type AcquisitionRow, type AgentRow, runsTasks, type SwarmState } from "../core/state.ts";

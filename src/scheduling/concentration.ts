@@ -1,5 +1,5 @@
 // Whether a kind's tasks go to one agent too often (VAPORA's ADR-018, "Alert if concentration detected"; the figures
-// are ours, design section 10). One watch a kind, told of each assignment; whoever owns it decides when to ask.
+// are ours). One watch a kind, told of each assignment; whoever owns it decides when to ask.
 
 import { assert } from "../assert.ts";
 import type { AgentId } from "../ids.ts";

@@ -1,4 +1,4 @@
-// Who may have a task (design section 7.1): filters in a fixed order, each with its reason. Ranking never
+// Who may have a task (docs/scheduling.md): filters in a fixed order, each with its reason. Ranking never
 // overrides them. Two look at the others, because they give way rather than let a task starve: an agent that
 // failed the task, or is suspended for its kind, is passed over only while somebody else can have it.
 // Not here: who is best among those that pass (score.ts), when a suspension begins (suspension.ts).

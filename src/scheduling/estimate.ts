@@ -1,5 +1,5 @@
 // What an attempt is expected to take: tokens, which budgets hold back, and cost, which fairness charges
-// (design section 7, "Cost"). Both are corrected at the attempt's end by what was reported.
+// (docs/scheduling.md, "The clocks"). Both are corrected at the attempt's end by what was reported.
 
 import type { TaskSpec } from "../core/event.ts";
 import type { KindRow, SwarmState } from "../core/state.ts";

@@ -1,4 +1,4 @@
-// What stands between a task that waits and any agent at all (design section 7.1): the swarm, its project, the
+// What stands between a task that waits and any agent at all (docs/scheduling.md): the swarm, its project, the
 // budgets; and between an agent and any task: the rate of its type. Each gate is read in constant time from what
 // the state counts. Reads only: who opens and closes them is core/budget-rows.ts and settings-rows.ts.
 

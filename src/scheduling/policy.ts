@@ -1,4 +1,4 @@
-// What an operator may set for the swarm as a whole (design section 7): which rule decides at each joint, and the
+// What an operator may set for the swarm as a whole: which rule decides at each joint, and the
 // constants of the rules. Not bounds: those stand in src/limits.ts. What is set for a project, a kind, a resource
 // or an agent type stands in core/settings.ts.
 
@@ -36,7 +36,7 @@ export interface Policy {
   readonly speedExponent: number;
   /** α of LOCO's load function, [0, 1]. */
   readonly alpha: number;
-  /** Whether α follows what is observed, at each release (design section 7, "auto-tune"). */
+  /** Whether α follows what is observed, at each release (alpha.ts). */
   readonly autoTune: boolean;
   /** After how many ticks of its kind (a project), turns of its project (a user) or of its user (a task) somebody that
    *  waits goes next, for each one that waits at its level; 0 is off. */

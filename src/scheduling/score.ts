@@ -22,7 +22,7 @@ export function vaporaScore(terms: ScoreTerms): number {
 }
 
 /**
- * `successRate · speed / (1 + load + λ·L(agent))` (design section 7.3), in [0, 1]. Without a backlog or with λ = 0,
+ * `successRate · speed / (1 + load + λ·L(agent))` (docs/scheduling.md), in [0, 1]. Without a backlog or with λ = 0,
  * and with a speed of 1, it is VAPORA's score to the bit.
  *
  * @param speed (0, 1] · @param backlogCost λ·L(agent), ≥ 0

@@ -1,4 +1,4 @@
-// Who gets the slot that became free (design section 7.4): the live form of LOCO's contention, over the journaled
+// Who gets the slot that became free (docs/scheduling.md): the live form of LOCO's contention, over the journaled
 // rows of resources. The score and the pick are those of the exact model (contention.ts); what is added is sets of
 // resources, granted whole, and the ceiling, so that a set does not wait for ever for two slots to be free at once.
 //

@@ -1,4 +1,4 @@
-// How often an agent succeeds at a kind of task, learnt from its own outcomes (design section 7.3).
+// How often an agent succeeds at a kind of task, learnt from its own outcomes (docs/scheduling.md, "Who does it").
 //
 // An agent's estimate is a Beta mean: its own successes and failures, plus `limits.priorAttempts` imagined
 // attempts at the swarm's rate for the kind. The swarm's is the same, with imagined attempts at

@@ -1,4 +1,4 @@
-// When an agent is suspended for a kind and when it is taken back (design section 7.1). A fast-failing agent is
+// When an agent is suspended for a kind and when it is taken back. A fast-failing agent is
 // the one that is always free: without this rule it eats the queue. Pure rules; `decide` makes events of them.
 // What a suspension excludes, and when it gives way, is eligibility.ts.
 //

@@ -1,5 +1,5 @@
 // What a task costs when nobody said so: from the name of the model it will ask and the length of its prompt.
-// Tiers are LOCO's ("Task Weight", within its ranges), the formula is ours (design section 7, "Cost").
+// Tiers are LOCO's ("Task Weight", within its ranges), the formula is ours.
 // Integer thousandths, so that sums of weights are exact and the same everywhere.
 
 import { InvalidValueError } from "../errors.ts";

@@ -2,7 +2,7 @@
 // real server gives, the misleading ones too. What the production journal (journal/stream-journal.ts) meets in a
 // simulation. Not here: the way to it (jetstream-wire.ts), and when what goes wrong (the caller of `StreamFates`).
 //
-// What it says and how follows what was seen of nats-server 2.9.10, 2.10.27 and 2.15.1 (design section 6).
+// What it says and how follows what was seen of nats-server 2.9.10, 2.10.27 and 2.15.1.
 
 import type { Clock } from "../../clock.ts";
 import { apiCodes } from "../../journal/stream-api.ts";
