@@ -1,5 +1,5 @@
-// kill -9 of the leader of two coordinators on JetStream: the standby leads, soon, and slots that are held and waited
-// for are held and waited for as before.
+// The leader of two coordinators on JetStream goes: killed (-9), asked to end (SIGTERM), or told to let the other lead.
+// The standby leads, soon, and slots that are held and waited for are held and waited for as before.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -48,5 +48,33 @@ describe.skipIf(server === undefined)("a standby", () => {
     expect([slot.signal.aborted, next.signal.aborted]).toEqual([false, false]);
     await next.release();
     expect(await swarm.status()).toMatchObject({ term: 2, tasks: { queued: 2 } });
+  });
+
+  it.each([
+    ["its leader was asked to end (SIGTERM)", () => leader.kill("SIGTERM")],
+    ["its leader was told to let it lead", () => workplace.run("leader", "transfer")],
+  ])("leads without waiting for silence when %s", async (_, go) => {
+    const { leader: before } = await swarm.status();
+    const going = go();
+    let isGone = false;
+    void going.finally(() => {
+      isGone = true;
+    });
+    const acceptedMs: number[] = [];
+    while (!isGone || acceptedMs.length < 20) {
+      const askedAt = performance.now();
+      await swarm.submit({ id: `t${acceptedMs.length}`, kind: "none" });
+      acceptedMs.push(performance.now() - askedAt);
+    }
+    const { code, stderr } = await going;
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const longestMs = Math.max(...acceptedMs);
+    console.log(
+      `accepted ${acceptedMs.length} tasks meanwhile, after ${Math.round(longestMs)} ms at the latest`,
+    );
+    expect(longestMs).toBeLessThan(T);
+    const status = await swarm.status();
+    expect(status).toMatchObject({ term: 2, tasks: { queued: acceptedMs.length } });
+    expect(status.leader).not.toBe(before);
   });
 });
