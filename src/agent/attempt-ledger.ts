@@ -1,10 +1,9 @@
 // The attempts that one life of an agent holds, and which assignments have reached it. Pure bookkeeping: it
 // sends nothing and starts nothing.
 //
-// The rules: `seen` is the highest assignment number with none missing; an attempt is
-// held from the moment its assignment arrives until its result was answered; an assignment whose number has
-// arrived before is never started again. The leader closes as lost whatever number is ≤ `seen` and not held,
-// so both change together, here.
+// The rules: `seen` is the highest assignment number with none missing; an attempt is held from the moment its
+// assignment arrives until its result was answered; an assignment whose number has arrived before is never
+// started again. The leader closes as lost whatever number is ≤ `seen` and not held, so both change together, here.
 
 import {
   type AssignmentNumber,

@@ -3,9 +3,9 @@
 // Overview. At most two batches are in flight. Each is appended at the position right behind the one before.
 // Authoritative is the journal: what it stored, not what it answered.
 //
-// The rule: a batch is committed when it is stored and every earlier batch of its term is
-// committed. A batch acknowledged behind a refused one is void. A batch once sent is never re-cut: whatever
-// happens, the same bytes are sent again, or the term is over.
+// The rule: a batch is committed when it is stored and every earlier batch of its term is committed. A batch
+// acknowledged behind a refused one is void. A batch once sent is never re-cut: whatever happens, the same bytes
+// are sent again, or the term is over.
 //
 //   sent ──stored──► stored ──(all earlier committed)──► committed
 //     │ unknown: the same bytes again, same position; those behind it when it is committed

@@ -1,8 +1,8 @@
 // The furthest point of the journal that a client or an agent has proof of, and what it means to be told of less.
 //
 // Terms and batches only grow, so a leader that was asked after we knew of {term, idx}, and answers from a
-// point before it in the same or a later term, leads a journal that lost its end: loss is
-// never silent. Answers of a lower term prove nothing at first: an old leader may still speak for what it committed.
+// point before it in the same or a later term, leads a journal that lost its end: loss is never silent. Answers of a
+// lower term prove nothing at first: an old leader may still speak for what it committed.
 //
 // Anybody may announce a term that does not exist. So words must become deeds here, too: where leaders have answered us
 // from lower terms for `limits.termDoubtedMs`, and nobody from the highest heard of, it is given up for theirs, and
