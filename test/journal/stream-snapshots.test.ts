@@ -50,6 +50,7 @@ class World {
         carry: (_, arrive) => this.#clock.soon(arrive),
         onStatus: () => () => undefined,
       },
+      reader: "r",
       clock: this.#clock,
       maxPayloadBytes,
     });

@@ -225,11 +225,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "campaigns-below-others",
     breaks: "A standby that holds less of the journal than another one takes the lead.",
-    file: "src/coordinator/standby.ts",
+    file: "src/coordinator/announcements.ts",
     edits: [
       {
-        find: "if (claim === undefined) return true;",
-        replace: "if (claim === undefined || claim.beat.term > 0) return true;",
+        find: "(this.#wait?.times ?? 0) < limits.announcementWaitsMax",
+        replace: "(this.#wait?.times ?? 0) < 0 * limits.announcementWaitsMax",
       },
     ],
   },
@@ -533,6 +533,10 @@ export const mutants: readonly Mutant[] = [
       {
         find: "if (placed > agent.maxConcurrent) break;",
         replace: "if (placed > 1e9) break;",
+      },
+      {
+        find: "waitsMs < limits.stallWaitMs",
+        replace: "waitsMs < 0",
       },
     ],
   },

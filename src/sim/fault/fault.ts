@@ -10,9 +10,12 @@ export const faultKinds = {
   cut: "one party hears nothing, or is not heard, and is not told",
   partition:
     "some parties hear only each other, and the others only the others; the journal is with the others",
-  alone: "a coordinator reaches neither the journal nor its like, and all others",
+  alone: "a coordinator reaches neither the journal nor its like, and all others; at times for long",
   "out-of-touch": "an agent neither hears nor is heard for longer than H, and is not told",
-  clog: "nothing of one party arrives, or of many that clog one after another, then all of it does, in another order",
+  unheard:
+    "some agents are not heard for longer than H, and nobody answers for the journal for nearly as long",
+  clog: "nothing of one party arrives, then all of it does",
+  swizzle: "nothing of many parties arrives, of one after another, then all of it does, in another order",
   disconnect: "one party's connection breaks and cannot be made again",
   "server-restart": "every connection breaks, and the journal is away",
   crash: "a process ends where it stands and is started again",
@@ -30,11 +33,17 @@ export const faultKinds = {
   "false-refusal": "appends are refused for a record that is not there",
   "false-duplicate": "appends are called duplicates and not stored",
   "stale-read": "the journal is read as it was some records ago: what it has is not found",
+  "not-found": "records that the journal has are not found when they are asked for",
   full: "the journal has no room",
   bound: "the journal's stream is bounded anew: to little more than it holds, or to plenty",
-  "journal-away": "nobody answers for the journal",
+  "journal-off": "the journal's server says that it is not enabled",
+  "no-responders": "nobody answers for the journal",
+  "fail-over": "nobody answers for the journal, and what it has is not found right before and after",
+  "dead-reader": "a coordinator reads the journal on, and hears for good that there is nothing new",
   "tail-cut": "the journal loses its last records, which coordinators still hold",
-  "left-behind": "a standby reads nothing, then the journal loses what it missed, and the leader crashes",
+  "left-behind": "a standby's reader is dead, then the journal loses what it missed, and the leader crashes",
+  displaced:
+    "dead records at the end are lost, another batch takes their place, one more follows, and the leader crashes",
   hole: "the journal loses records within, which every coordinator has read",
   "snapshot-rots":
     "a chunk of the newest snapshot is no longer as it was written, and an older snapshot is whole",
@@ -49,11 +58,12 @@ export interface Fault {
   readonly atMs: number;
   readonly forMs: number;
   /** The party it happens to, `c1/journal` for a coordinator's way to the journal, `leader` for whoever leads when it
-   *  begins, `busy` for the agent whose work may take longest then; absent: the server. */
+   *  begins, `standby` for one that does not, `busy` for the agent whose work may take longest then; absent: the
+   *  server. */
   readonly of?: string;
-  /** Those that are cut off with each other, ≥ 1. */
+  /** Those that are cut off with each other, or are not heard, ≥ 1. */
   readonly parties?: readonly string[];
-  /** Of messages, appends or reads, in (0, 1]. */
+  /** Of messages, appends, reads, or T, in (0, 1]. */
   readonly share?: number;
   /** How late, how slow, how far, how often: ms. */
   readonly ms?: number;
@@ -68,6 +78,8 @@ export interface Fault {
 export const STREAM_BYTES = 2 ** 30;
 /** Stands for whoever leads. */
 export const LEADER = "leader";
+/** Stands for one that does not. */
+export const STANDBY = "standby";
 /** Stands for the agent whose work may take longest. */
 export const BUSY = "busy";
 

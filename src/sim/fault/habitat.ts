@@ -154,7 +154,13 @@ export class Habitat {
     const line = new LinkLine(life, this.linkOf(name));
     this.#keep(name, line, life);
     const newWire = () =>
-      new SimStreamWire({ server, line, clock, maxPayloadBytes: limits.maxPayloadBytesDefault });
+      new SimStreamWire({
+        server,
+        line,
+        reader: name,
+        clock,
+        maxPayloadBytes: limits.maxPayloadBytesDefault,
+      });
     const journal = new SimJournal({
       ...{ wire: newWire(), stream: stream.name, subject: subjects.journal, replicas: 3, clock, random },
       ...{ stored: stream, occurrences },

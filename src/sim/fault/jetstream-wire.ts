@@ -20,6 +20,8 @@ export interface Line {
 export interface SimStreamWireOptions {
   readonly server: SimJetStream;
   readonly line: Line;
+  /** As whom it asks for records. */
+  readonly reader: string;
   /** The party's own. */
   readonly clock: Clock;
   readonly maxPayloadBytes: number;
@@ -29,6 +31,7 @@ export class SimStreamWire implements StreamWire {
   readonly maxPayloadBytes: number;
   readonly #server: SimJetStream;
   readonly #line: Line;
+  readonly #reader: string;
   readonly #requests: OpenRequests;
   readonly #inboxes = new Map<string, (message: StreamMessage) => void>();
   readonly #listeners = new Listeners();
@@ -36,10 +39,11 @@ export class SimStreamWire implements StreamWire {
   #inboxesEver = 0;
   #isClosed = false;
 
-  constructor({ server, line, clock, maxPayloadBytes }: SimStreamWireOptions) {
+  constructor({ server, line, reader, clock, maxPayloadBytes }: SimStreamWireOptions) {
     this.maxPayloadBytes = maxPayloadBytes;
     this.#server = server;
     this.#line = line;
+    this.#reader = reader;
     this.#requests = new OpenRequests(clock);
     this.#stopStatus = line.onStatus(() => this.#changed());
   }
@@ -60,7 +64,7 @@ export class SimStreamWire implements StreamWire {
   publish(subject: string, data: Uint8Array, reply: string): void {
     if (this.status !== "connected") return;
     this.#line.carry("there", () =>
-      this.#server.pull(subject, data, (delivery) => this.#deliver(reply, delivery)),
+      this.#server.pull(subject, data, this.#reader, (delivery) => this.#deliver(reply, delivery)),
     );
   }
 

@@ -33,6 +33,8 @@ export type QuestionFate =
   | "drop"
   | "off"
   | "nobody"
+  /** What is asked for is not found, though it is there. */
+  | "not-found"
   /** Answered by who does not know the newest records yet, so many of them. */
   | { readonly staleBy: number };
 
@@ -80,6 +82,10 @@ interface PullRequest {
 }
 
 interface Consumer {
+  /** Who last asked for records. */
+  reader: string | undefined;
+  /** One that is not is told that there is nothing new. */
+  isServed: boolean;
   nextSeq: number;
   delivered: number;
   pull: { send: (delivery: Delivery) => void; records: number; bytes: number } | undefined;
@@ -136,10 +142,10 @@ export class SimJetStream {
     this.#publish(stream, { subject, bytes: data, expectedSeq }, reply);
   }
 
-  /** A consumer is asked for records: `$JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer>`. */
-  pull(subject: string, data: Uint8Array, send: (delivery: Delivery) => void): void {
+  /** A consumer is asked for records, by `reader`: `$JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer>`. */
+  pull(subject: string, data: Uint8Array, reader: string, send: (delivery: Delivery) => void): void {
     const [stream = "", consumer = ""] = subject.split(".").slice(5);
-    const request = parse(data) as PullRequest;
+    const request = { ...(parse(data) as PullRequest), reader };
     const isThere = this.#streams.get(stream)?.pull(consumer, request, send, this.#clock) ?? false;
     if (!isThere) send(word(503, "", { delivered: 0, nextSeq: 1 }));
   }
@@ -197,6 +203,7 @@ export class SimJetStream {
       case "STREAM.INFO":
         return reply(stream.describe(staleBy));
       case "STREAM.MSG":
+        if (fate === "not-found") return reply({ error: apiErrors.notFound });
         return reply(stream.get(body as RecordQuestion, staleBy));
       case "STREAM.PURGE":
         return reply(stream.purge((body as { seq?: number }).seq));
@@ -315,6 +322,12 @@ export class SimStream {
     this.#records.set(seq, { ...record, bytes });
   }
 
+  /** Who reads is served no longer, and goes on being told that there is nothing new. */
+  stopServing(reader: string): void {
+    for (const consumer of this.#consumers.values())
+      if (consumer.reader === reader) consumer.isServed = false;
+  }
+
   /** Somebody else's record: any client of a server without permissions can do that. */
   intrude(bytes: Uint8Array): void {
     this.publish({ subject: this.#subjects[0] ?? "", bytes, expectedSeq: undefined });
@@ -381,7 +394,8 @@ export class SimStream {
   createConsumer(name: string, fromSeq: number): object {
     if (this.#consumers.has(name)) return { stream_name: this.name, name };
     const nextSeq = Math.min(Math.max(fromSeq, this.#firstSeq), this.#lastSeq + 1);
-    this.#consumers.set(name, { nextSeq, delivered: 0, pull: undefined, cancelHeartbeat: () => undefined });
+    const unread = { reader: undefined, isServed: true, delivered: 0, pull: undefined };
+    this.#consumers.set(name, { ...unread, nextSeq, cancelHeartbeat: () => undefined });
     return { stream_name: this.name, name };
   }
 
@@ -395,10 +409,16 @@ export class SimStream {
   }
 
   /** @returns whether there is such a consumer */
-  pull(name: string, request: PullRequest, send: (delivery: Delivery) => void, clock: Clock): boolean {
+  pull(
+    name: string,
+    request: PullRequest & { readonly reader: string },
+    send: (delivery: Delivery) => void,
+    clock: Clock,
+  ): boolean {
     const consumer = this.#consumers.get(name);
     if (consumer === undefined) return false;
     consumer.cancelHeartbeat();
+    consumer.reader = request.reader;
     consumer.pull = { send, records: request.batch, bytes: request.max_bytes };
     const beat = () => {
       consumer.pull?.send(word(100, "Idle Heartbeat", consumer));
@@ -410,6 +430,7 @@ export class SimStream {
   }
 
   #deliver(name: string, consumer: Consumer): void {
+    if (!consumer.isServed) return;
     for (; consumer.pull !== undefined && consumer.nextSeq <= this.#lastSeq; consumer.nextSeq += 1) {
       const record = this.#records.get(consumer.nextSeq);
       if (record === undefined) continue; // a hole is passed over without a word

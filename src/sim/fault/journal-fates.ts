@@ -13,9 +13,12 @@ export interface JournalCondition {
   readonly falseRefusalShare: number;
   readonly falseDuplicateShare: number;
   readonly staleShare: number;
+  readonly notFoundShare: number;
   readonly isFull: boolean;
-  /** Nobody answers. */
+  /** Nobody answers, or a server whose journal is off. */
   readonly isAway: boolean;
+  readonly isOff: boolean;
+  readonly isUnanswered: boolean;
 }
 
 /** By how many records a stale answer is behind, at most. */
@@ -34,7 +37,8 @@ export class JournalFates implements StreamFates {
   onPublish(): PublishFate {
     const { condition } = this;
     if (condition === undefined) return "store";
-    if (condition.isAway) return this.#random.chance(0.5) ? "nobody" : "off";
+    const absence = this.#absence(condition);
+    if (absence !== undefined) return absence;
     if (condition.isFull) {
       this.#occurrences.note("storage-full");
       return "full";
@@ -56,9 +60,21 @@ export class JournalFates implements StreamFates {
   onQuestion(): QuestionFate {
     const { condition } = this;
     if (condition === undefined) return "answer";
-    if (condition.isAway) return this.#random.chance(0.5) ? "nobody" : "off";
+    const absence = this.#absence(condition);
+    if (absence !== undefined) return absence;
+    if (this.#random.chance(condition.notFoundShare)) {
+      this.#occurrences.note("not-found-though-there");
+      return "not-found";
+    }
     if (!this.#random.chance(condition.staleShare)) return "answer";
     this.#occurrences.note("stale-read");
     return { staleBy: 1 + this.#random.below(STALE_RECORDS) };
+  }
+
+  #absence({ isAway, isOff, isUnanswered }: JournalCondition): "nobody" | "off" | undefined {
+    if (isUnanswered) return "nobody";
+    if (isOff) return "off";
+    if (!isAway) return undefined;
+    return this.#random.chance(0.5) ? "nobody" : "off";
   }
 }

@@ -2,7 +2,7 @@
 
 import { unreachable } from "../../assert.ts";
 import type { Engine } from "./engine.ts";
-import { BUSY, type Fault, type FaultKind, LEADER } from "./fault.ts";
+import { BUSY, type Fault, type FaultKind, LEADER, STANDBY } from "./fault.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { Condition, Direction, Link } from "./link.ts";
 
@@ -11,6 +11,10 @@ export interface Victims {
   links(): Iterable<Link>;
   /** Who leads, or would be the first to. */
   leader(): string;
+  /** T, of the present term. */
+  readonly timeoutMs: number;
+  /** One that does not lead. */
+  standby(): string;
   /** The agent with the attempt that may yet take longest, or any. */
   busiest(): string;
   /** The party's process ends where it stands, and is started again after `forMs`. */
@@ -36,9 +40,13 @@ export interface Victims {
   writeOtherLine(): void;
   /** The last records of the journal are lost, up to so many. */
   cutTail(count: number): void;
-  /** …and the leader's process ends, where somebody holds what is lost, and not whoever's way to the journal this
-   *  is. */
-  loseMissed(link: string): void;
+  /** …and the leader's process ends, where somebody else holds what this one missed, which is lost. */
+  loseMissed(party: string): void;
+  /** A coordinator's reader of the journal is served no longer, and not told so. */
+  stopServing(party: string): void;
+  /** Dead records at the journal's end are lost, the leader's next batch takes their place, and more dead ones theirs;
+   *  then its process ends. */
+  displace(): void;
   /** Whether nothing else may go wrong until the journal has again what it lost. */
   readonly isDelicate: boolean;
   /** Whether a party is an agent or a client. */
@@ -83,8 +91,8 @@ export class Nemesis {
   /** A standby that was left behind must hear who holds more, or leads on without it, and rightly. */
   #mayBegin({ kind }: Fault): boolean {
     const active = [...this.#active];
-    if (this.#victims.isDelicate || active.some((fault) => fault.kind === "left-behind")) return false;
-    return kind !== "left-behind" || active.every((fault) => this.#victims.isBystander(whoOf(fault)));
+    if (this.#victims.isDelicate || active.some((fault) => scenes.has(fault.kind))) return false;
+    return !scenes.has(kind) || active.every((fault) => this.#victims.isBystander(whoOf(fault)));
   }
 
   /** When something last kept a party from hearing or being heard, up to an instant, virtual ms; a crash does not
@@ -105,9 +113,15 @@ export class Nemesis {
   #aimed(fault: Fault): Fault {
     const { of } = fault;
     if (of === BUSY) return { ...fault, of: this.#victims.busiest() };
+    if (of === STANDBY) return { ...fault, of: this.#victims.standby(), forMs: this.#lengthOf(fault) };
     return of?.startsWith(LEADER) === true
       ? { ...fault, of: of.replace(LEADER, this.#victims.leader()) }
       : fault;
+  }
+
+  /** Of T, as it is when the fault begins, or what was drawn, ms. */
+  #lengthOf({ kind, forMs, share = 0 }: Fault): number {
+    return kind === "left-behind" ? share * this.#victims.timeoutMs : forMs;
   }
 
   #begin(fault: Fault): void {
@@ -146,6 +160,18 @@ export class Nemesis {
         return this.#victims.rotSnapshot();
       case "bound":
         return this.#victims.boundJournal(fault.bytes ?? 1);
+      case "dead-reader":
+      case "left-behind":
+        return this.#victims.stopServing(of);
+      case "displaced":
+        return this.#victims.displace();
+      case "fail-over":
+        for (const phaseMs of [ms, forMs - ms])
+          this.#engine.after(phaseMs, kind, () => this.#changeWeather(fault));
+        return this.#changeWeather(fault);
+      case "unheard":
+        this.#engine.after(ms, kind, () => this.#changeWeather(fault));
+        return this.#changeWeather(fault);
       case "server-restart":
         this.#victims.restartServer();
         return this.#changeWeather(fault);
@@ -158,16 +184,18 @@ export class Nemesis {
       case "partition":
       case "out-of-touch":
       case "clog":
+      case "swizzle":
       case "disconnect":
-      case "left-behind":
       case "ack-lost":
       case "append-late":
       case "append-dropped":
       case "false-refusal":
       case "false-duplicate":
       case "stale-read":
+      case "not-found":
       case "full":
-      case "journal-away":
+      case "journal-off":
+      case "no-responders":
         return this.#changeWeather(fault);
       default:
         return unreachable(kind);
@@ -202,7 +230,7 @@ export class Nemesis {
       const breaks = changed.kind === "disconnect" || changed.kind === "server-restart";
       if (breaks && this.#active.has(changed)) this.#victims.disconnect(link.name);
     }
-    this.#victims.setJournal(journalConditionOf([...this.#active]));
+    this.#victims.setJournal(journalConditionOf([...this.#active], this.#engine.nowMs));
   }
 }
 
@@ -218,18 +246,29 @@ const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "reorder",
   "cut",
   "clog",
+  "swizzle",
   "disconnect",
   "out-of-touch",
   "usurped",
-  "left-behind",
 ]);
 
+/** What is as delicate as it is rare: it begins only where no other fault keeps coordinators from the journal or from
+ *  each other, and none begins before it is over. */
+const scenes: ReadonlySet<FaultKind> = new Set<FaultKind>(["left-behind", "displaced"]);
+
 /** Nothing passes, in the directions that they touch. */
-const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "disconnect", "out-of-touch", "left-behind"]);
+const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "disconnect", "out-of-touch"]);
+
+/** …and here all of it does when they are over. */
+const clogs: ReadonlySet<FaultKind> = new Set<FaultKind>(["clog", "swizzle"]);
 
 /** Where there are two sides, everybody is cut off from somebody. */
 function isAbout(fault: Fault, party: string): boolean {
-  return fault.kind === "partition" || whoOf(fault) === party;
+  return fault.kind === "partition" || whoOf(fault) === party || isUnheard(fault, party);
+}
+
+function isUnheard({ kind, parties = [] }: Fault, party: string): boolean {
+  return kind === "unheard" && parties.includes(party);
 }
 
 /** Those hear each other who are on the same side of every partition. */
@@ -238,8 +277,9 @@ function sideOf(link: string, active: Iterable<Fault>): string {
   return partitions.map(({ parties = [] }) => (parties.includes(link) ? "1" : "0")).join("");
 }
 
-function touches({ kind, of }: Fault, link: string): boolean {
-  if (kind === "partition") return true;
+function touches(fault: Fault, link: string): boolean {
+  const { kind, of } = fault;
+  if (kind === "partition" || isUnheard(fault, link)) return true;
   if (kind === "alone") return link === of || link === journalOf(of);
   return kind === "server-restart" || (linkKinds.has(kind) && of === link);
 }
@@ -247,6 +287,7 @@ function touches({ kind, of }: Fault, link: string): boolean {
 /** To a coordinator's way to the journal, that it is alone, or on the other side, is a cut. */
 function asSeenBy(link: string, fault: Fault): Fault {
   const { kind, of, parties = [] } = fault;
+  if (isUnheard(fault, link)) return { ...fault, kind: "cut", direction: "up" };
   const isCut =
     (kind === "alone" && link === journalOf(of)) ||
     (kind === "partition" && parties.some((party) => link === journalOf(party)));
@@ -270,22 +311,33 @@ function conditionOf(faults: readonly Fault[], direction: Direction): Condition 
     reorderShare: shareOf(weather, "reorder"),
     lateShare: shareOf(weather, "delay"),
     lateMs: Math.max(0, ...weather.map(({ kind, ms = 0 }) => (kind === "delay" ? ms : 0))),
-    heldUntilMs: Math.max(0, ...weather.map((fault) => (fault.kind === "clog" ? endOf(fault) : 0))),
+    heldUntilMs: Math.max(0, ...weather.map((fault) => (clogs.has(fault.kind) ? endOf(fault) : 0))),
   };
 }
 
-function journalConditionOf(faults: readonly Fault[]): JournalCondition | undefined {
+function journalConditionOf(faults: readonly Fault[], nowMs: number): JournalCondition | undefined {
   const kinds = new Set(faults.map(({ kind }) => kind));
+  const failOvers = faults.filter(({ kind }) => kind === "fail-over");
+  const isUnderstated = (fault: Fault) => {
+    const { atMs, ms = 0 } = fault;
+    return nowMs < atMs + ms || nowMs >= endOf(fault) - ms;
+  };
   const condition = {
     droppedShare: shareOf(faults, "append-dropped"),
     ackLostShare: shareOf(faults, "ack-lost"),
     lateShare: shareOf(faults, "append-late"),
     lateMs: Math.max(0, ...faults.map(({ kind, ms = 0 }) => (kind === "append-late" ? ms : 0))),
     falseRefusalShare: shareOf(faults, "false-refusal"),
-    staleShare: shareOf(faults, "stale-read"),
+    staleShare: failOvers.some(isUnderstated) ? 1 : shareOf(faults, "stale-read"),
+    notFoundShare: shareOf(faults, "not-found"),
     falseDuplicateShare: shareOf(faults, "false-duplicate"),
     isFull: kinds.has("full"),
-    isAway: kinds.has("journal-away") || kinds.has("server-restart"),
+    isAway: kinds.has("server-restart"),
+    isOff: kinds.has("journal-off"),
+    isUnanswered:
+      kinds.has("no-responders") ||
+      failOvers.some((fault) => !isUnderstated(fault)) ||
+      faults.some(({ kind, atMs, ms = 0 }) => kind === "unheard" && nowMs < atMs + ms),
   };
   return Object.values(condition).some(Boolean) ? condition : undefined;
 }

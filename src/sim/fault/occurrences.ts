@@ -9,7 +9,10 @@ export const occurrenceNames = [
   "ambiguous-append-foreign",
   "refused-with-an-uncommitted-number",
   "stale-read",
+  "not-found-though-there",
+  "reader-dead",
   "dead-record",
+  "dead-record-displaced",
   "term-begun-among-aliens",
   "tail-cut",
   "tail-refilled",
@@ -49,6 +52,8 @@ export const occurrenceNames = [
   "term-begun-in-calm",
   "term-handed-over-in-calm",
   "agent-lost-in-calm",
+  "term-begun-among-aliens-in-calm",
+  "unheard-leader-replaced",
 ] as const;
 export type Occurrence = (typeof occurrenceNames)[number];
 
@@ -57,19 +62,24 @@ const ofTheProbe: ReadonlySet<Occurrence> = new Set<Occurrence>([
   "term-begun-in-calm",
   "term-handed-over-in-calm",
   "agent-lost-in-calm",
+  "term-begun-among-aliens-in-calm",
+  "unheard-leader-replaced",
 ]);
 
-/** What brings an occurrence about, where without it no run has to reach it. */
-const faultsBehind: Partial<Record<Occurrence, readonly FaultKind[]>> = {
+/** What an occurrence takes, each of it; of an inner list one is enough. What is not named needs no fault, or many. */
+const faultsBehind: Partial<Record<Occurrence, readonly (FaultKind | readonly FaultKind[])[]>> = {
   "ambiguous-append-landed": ["ack-lost"],
-  "ambiguous-append-not-landed": ["append-dropped", "append-late", "journal-away", "cut"],
-  "ambiguous-append-foreign": ["append-late", "cut", "false-refusal", "alien"],
+  "ambiguous-append-not-landed": [["append-dropped", "append-late", "journal-off", "no-responders"]],
+  "ambiguous-append-foreign": [["append-late", "cut", "false-refusal", "alien"]],
   "refused-with-an-uncommitted-number": ["false-refusal"],
-  "stale-read": ["stale-read"],
+  "stale-read": [["stale-read", "fail-over"]],
+  "not-found-though-there": ["not-found"],
+  "reader-dead": [["dead-reader", "left-behind"]],
   "dead-record": ["alien"],
-  "term-begun-among-aliens": ["alien", "crash", "pause"],
-  "tail-cut": ["tail-cut"],
-  "tail-refilled": ["tail-cut"],
+  "dead-record-displaced": ["displaced"],
+  "term-begun-among-aliens": ["alien", ["crash", "pause", "alone"]],
+  "tail-cut": [["tail-cut", "left-behind"]],
+  "tail-refilled": [["tail-cut", "left-behind"]],
   "standby-left-behind": ["left-behind"],
   "hole-made": ["hole"],
   "hole-rescued": ["hole"],
@@ -77,33 +87,36 @@ const faultsBehind: Partial<Record<Occurrence, readonly FaultKind[]>> = {
   "storage-full": ["full"],
   "storage-short": ["bound"],
   "purged-when-full": ["bound"],
-  "begun-from-a-snapshot": ["crash"],
+  "begun-from-a-snapshot": [["crash", "blackout"]],
   blackout: ["blackout"],
-  "term-begun-by-another": ["crash", "pause"],
+  "term-begun-by-another": [["crash", "pause", "alone", "blackout"]],
   "term-handed-over": ["transfer"],
   "deaf-leader-stepped-down": ["disconnect"],
-  deposed: ["pause", "cut"],
-  "deposed-with-batches-in-flight": ["pause", "cut"],
+  deposed: [["pause", "alone"]],
+  "deposed-with-batches-in-flight": [["pause", "alone"]],
   "leader-killed-with-batches-in-flight": ["crash"],
-  "full-agent-at-fail-over": ["crash", "pause"],
-  "unconfirmed-assignment-at-fail-over": ["crash", "pause"],
-  "standbys-racing": ["transfer"],
-  "election-sent-for-long": ["full", "journal-away", "cut"],
+  "full-agent-at-fail-over": [["crash", "pause", "alone", "blackout"]],
+  "unconfirmed-assignment-at-fail-over": [["crash", "pause", "alone", "blackout"]],
+  "standbys-racing": [["transfer", "crash", "alone"]],
+  "election-sent-for-long": [["full", "journal-off", "no-responders", "fail-over"]],
   "called-a-duplicate-and-not-stored": ["false-duplicate"],
-  "result-after-a-new-attempt": ["pause", "cut", "out-of-touch"],
-  "agent-lost": ["crash"],
-  "agent-fenced": ["twin"],
-  "submit-repeated-and-known": ["crash", "loss", "cut"],
-  "submit-unknown": ["crash", "full"],
+  "result-after-a-new-attempt": [["pause", "out-of-touch"]],
+  "agent-lost": [["crash", "out-of-touch"]],
+  "agent-fenced": [["twin", "usurped"]],
+  "submit-repeated-and-known": [["crash", "loss", "cut", "alone", "blackout"]],
+  "submit-unknown": [["full", "no-responders", "journal-off"]],
   "term-begun-in-calm": ["crash"],
   "term-handed-over-in-calm": ["transfer"],
   "agent-lost-in-calm": ["crash"],
+  "term-begun-among-aliens-in-calm": ["crash", "alien"],
+  "unheard-leader-replaced": ["disconnect"],
 };
 
 /** What a long run must have reached: whatever faults were left out can do no more. */
 export function reachableWithout(without: readonly FaultKind[]): Occurrence[] {
-  return occurrenceNames.filter(
-    (name) => !(faultsBehind[name] ?? []).some((fault) => without.includes(fault)),
+  const isMet = (fault: FaultKind) => !without.includes(fault);
+  return occurrenceNames.filter((name) =>
+    (faultsBehind[name] ?? []).every((behind) => [behind].flat().some(isMet)),
   );
 }
 

@@ -1,5 +1,6 @@
-// The last that a seed does, once all has healed and ended: the leader crashes, then an agent with work, then the next
-// leader is told to stop, one after the other and nothing beside it. How soon the swarm must be over each is judged in
+// The last that a seed does, once all has healed and ended: the leader crashes, then an agent with work; the next leader
+// is told to stop; and either another crashes while somebody else writes into the journal, or nobody can reach it. One
+// after the other, and nothing beside it. How soon the swarm must be over each is judged in
 // recovery.ts. While faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
 
 import { connect } from "../../client/connect.ts";
@@ -14,7 +15,7 @@ import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
 import { newMachine } from "./life.ts";
 import { payloadOf } from "./payload.ts";
-import { lostWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
+import { lostWithinMs, newTermAmongAliensWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
 import { kinds } from "./workload.ts";
 
 export interface ProbeDeps {
@@ -42,6 +43,8 @@ const TASK_MS = 3_000;
 const TASK_TIMEOUT_MS = 20_000;
 /** Whoever ended is away for so long longer than the swarm may take to be over it, ms. */
 const AWAY_MS = 1_000;
+/** Between two records of somebody else, ms: far more than an election takes. */
+const ALIEN_MS = 100;
 /** Pause before a task that was refused is submitted again, ms. */
 const AGAIN_MS = 500;
 
@@ -84,6 +87,9 @@ export class Probe {
       await this.#crashAgent();
     }
     if (!without.includes("transfer")) await this.#stopLeader();
+    if (this.#deps.random.chance(0.5)) {
+      if (!without.includes("crash") && !without.includes("alien")) await this.#crashAmongAliens();
+    } else if (!without.includes("disconnect")) await this.#cutLeaderOff();
   }
 
   async #crashLeader(): Promise<void> {
@@ -92,6 +98,28 @@ export class Probe {
     recovery.leaderCrashed();
     leader.crash(newTermWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     await this.#until("a new term", () => recovery.isOver);
+  }
+
+  async #crashAmongAliens(): Promise<void> {
+    const { recovery, truth, habitat } = this.#deps;
+    const leader = await this.#leaderAtRest();
+    recovery.leaderCrashedAmongAliens();
+    leader.crash(newTermAmongAliensWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
+    while (!recovery.isOver) {
+      habitat.stream.intrude(Buffer.from("not a batch of ours"));
+      await this.#wait(ALIEN_MS);
+    }
+  }
+
+  async #cutLeaderOff(): Promise<void> {
+    const { recovery, habitat } = this.#deps;
+    const { id } = await this.#leaderAtRest();
+    recovery.leaderUnheard();
+    const link = habitat.linkOf(id);
+    link.isDown = true;
+    habitat.disconnect(id);
+    await this.#until("a new term", () => recovery.isOver);
+    link.isDown = false;
   }
 
   async #stopLeader(): Promise<void> {

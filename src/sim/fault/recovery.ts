@@ -9,6 +9,10 @@
 //                         ends, and appends. Nobody else is waited for: the dead leader announced nothing that the
 //                         journal lacks; of two elections one is taken. A journal that is full takes a second
 //                         silence, and is not judged.
+//   …while somebody else  the same, and once more a silence: a record that comes between an election's look and its
+//   writes on and on      append refuses it, and is no sign of life
+//   nobody can reach a    it gives the term up after the longer of T and 3 s, and a pulse, if it reaches the journal,
+//   leader → TermStarted  and whoever reads that campaigns at once
 //   a leader was stopped  it appends TermEnded, and whoever reads that campaigns at once: 200 ms
 //   → TermStarted         (docs/failure-modes.md)
 //   an agent crashed      H since its last message, and a pulse until the leader looks. Its attempts are closed in the
@@ -34,6 +38,17 @@ const HAND_OVER_MS = 200;
 export function newTermWithinMs(timeoutMs: number): number {
   const { silenceMsMax, pulseMs, askMs } = timingOf(timeoutMs);
   return (silenceMsMax + pulseMs + askMs) * SLOW_MAX + WAYS_MS;
+}
+
+/** …while somebody else writes into the journal on and on, ms. @param timeoutMs T */
+export function newTermAmongAliensWithinMs(timeoutMs: number): number {
+  return 2 * newTermWithinMs(timeoutMs);
+}
+
+/** From when nobody can reach a leader until the next term stands in the journal, at most, ms. @param timeoutMs T */
+export function newTermUnheardWithinMs(timeoutMs: number): number {
+  const { deafMs, pulseMs } = timingOf(timeoutMs);
+  return (deafMs + pulseMs) * SLOW_MAX + HAND_OVER_MS;
 }
 
 /** From an agent's last message until the journal counts it as lost, its attempts are closed and others opened, at
@@ -80,6 +95,28 @@ export class Recovery {
       withinMs: newTermWithinMs(leaderTimeoutMs),
       isPaid: (state) => state.term > term,
       occurrence: "term-begun-in-calm",
+    });
+  }
+
+  /** …and somebody else writes into the journal on and on. */
+  leaderCrashedAmongAliens(): void {
+    const { term, leader, leaderTimeoutMs } = this.#deps.state();
+    this.#expect({
+      what: `a new term after the crash of ${leader}, which led term ${term}, while somebody else writes into the journal`,
+      withinMs: newTermAmongAliensWithinMs(leaderTimeoutMs),
+      isPaid: (state) => state.term > term,
+      occurrence: "term-begun-among-aliens-in-calm",
+    });
+  }
+
+  /** The leader's connection to agents and clients is away, and that to the journal is not. A standby must follow. */
+  leaderUnheard(): void {
+    const { term, leader, leaderTimeoutMs } = this.#deps.state();
+    this.#expect({
+      what: `a new term after nobody could reach ${leader}, which led term ${term}`,
+      withinMs: newTermUnheardWithinMs(leaderTimeoutMs),
+      isPaid: (state) => state.term > term,
+      occurrence: "unheard-leader-replaced",
     });
   }
 

@@ -3,7 +3,7 @@
 
 import { limits } from "../../limits.ts";
 import type { SeededRandom } from "../random.ts";
-import { BUSY, type Fault, type FaultKind, faultKinds, LEADER, STREAM_BYTES } from "./fault.ts";
+import { BUSY, type Fault, type FaultKind, faultKinds, LEADER, STANDBY, STREAM_BYTES } from "./fault.ts";
 import { journalOf } from "./nemesis.ts";
 
 /** Who there is for faults to happen to. */
@@ -31,16 +31,26 @@ const besides = {
   "left-behind": 20_000,
   blackout: 60_000,
   bound: 40_000,
+  "fail-over": 20_000,
+  displaced: 30_000,
+  unheard: 45_000,
 } as const;
 type BesideFault = keyof typeof besides;
-/** A leader is alone for longer than T, so that another one leads and it does not know. */
+/** A leader is alone for longer than T, so that another one leads and it does not know… */
 const ALONE_MS_MIN = 2_000;
+/** …and in a share of times so long that others purge what it last wrote. */
+const LONG_ALONE_SHARE = 0.25;
+const LONG_ALONE_MS = 15_000;
 /** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts). */
 const STALE_MS_MAX = 2_500;
 /** A stream with this much takes the largest batch of a seed several times, and not what a minute brings, bytes. */
 const SMALL_BYTES = 96 * 1024;
 /** …and then answers truly for as long as it takes to believe that, ms. */
 const FRESH_MS = 5_000;
+/** Before a fail-over and after it, ms: together no more. */
+const FAIL_OVER_STALE_MS = STALE_MS_MAX / 2;
+/** What makes answers say less than there is. */
+const understating: ReadonlySet<FaultKind> = new Set<FaultKind>(["stale-read", "not-found", "fail-over"]);
 
 /** In order of beginning; all end by `untilMs`. */
 export function drawSchedule(
@@ -49,33 +59,37 @@ export function drawSchedule(
 ): Fault[] {
   const isMet = (kind: FaultKind) => random.split(`kind/${kind}`).chance(0.5) && !without.has(kind);
   const kinds = (Object.keys(faultKinds) as FaultKind[]).filter(
-    (kind): kind is AnyonesFault => !isBeside(kind) && kind !== "skew" && isMet(kind),
+    (kind): kind is AnyonesFault => !isBeside(kind) && kind !== "skew" && kind !== "swizzle" && isMet(kind),
   );
   const schedule = (Object.keys(besides) as BesideFault[])
     .filter(isMet)
     .flatMap((kind) => drawBeside(random.split(kind), kind, { parties, untilMs }));
   if (isMet("skew")) schedule.push({ kind: "skew", atMs: 0, forMs: 0 });
-  if (isMet("clog")) schedule.push(...drawSwizzles(random.split("swizzle"), { parties, untilMs }));
-  if (kinds.length === 0) return inOrder(schedule);
+  if (isMet("swizzle")) schedule.push(...drawSwizzles(random.split("swizzle"), { parties, untilMs }));
+  if (kinds.length === 0) return spaced(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
-  let freshFromMs = 0;
   for (let atMs = QUIET_MS + random.exponential(gapMs); atMs < untilMs; atMs += random.exponential(gapMs)) {
     const fault = drawFault(random, random.pick(kinds), parties);
-    if (fault.kind === "stale-read") {
-      if (atMs < freshFromMs) continue;
-      freshFromMs = atMs + fault.forMs + FRESH_MS;
-    }
     schedule.push({
       ...fault,
       atMs: Math.round(atMs),
       forMs: Math.round(Math.min(fault.forMs, untilMs - atMs)),
     });
   }
-  return inOrder(schedule);
+  return spaced(schedule);
 }
 
-function inOrder(schedule: readonly Fault[]): Fault[] {
-  return schedule.toSorted((a, b) => a.atMs - b.atMs);
+/** In order, without what would make answers say less again before they were true for long enough. */
+function spaced(schedule: readonly Fault[]): Fault[] {
+  let freshFromMs = 0;
+  return schedule
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .filter(({ kind, atMs, forMs }) => {
+      if (!understating.has(kind)) return true;
+      if (atMs < freshFromMs) return false;
+      freshFromMs = atMs + forMs + FRESH_MS;
+      return true;
+    });
 }
 
 function drawBeside(
@@ -106,7 +120,7 @@ function drawSwizzles(
     for (const of of allLinks(parties).filter(() => random.chance(0.5))) {
       const beginMs = Math.round(atMs + (fromMs - atMs) * random.fraction());
       const endMs = Math.round(fromMs + (untilMsOfAll - fromMs) * random.fraction());
-      schedule.push({ kind: "clog", atMs: beginMs, forMs: endMs - beginMs, of });
+      schedule.push({ kind: "swizzle", atMs: beginMs, forMs: endMs - beginMs, of });
     }
   }
 }
@@ -124,7 +138,9 @@ function drawFaultBeside(
     case "alone":
       return {
         kind,
-        forMs: ALONE_MS_MIN + random.exponential(6_000),
+        forMs: random.chance(LONG_ALONE_SHARE)
+          ? LONG_ALONE_MS + random.exponential(LONG_ALONE_MS)
+          : ALONE_MS_MIN + random.exponential(6_000),
         of: LEADER,
         // What it appends is stored, and it does not hear so.
         ...(random.chance(0.5) ? { direction: "down" } : {}),
@@ -147,7 +163,22 @@ function drawFaultBeside(
     }
     // For less than T: it is silent to itself for longer than to whoever read on, and looks first.
     case "left-behind":
-      return { kind, forMs: 300 + 900 * random.fraction(), of: `${random.pick(coordinators)}/journal` };
+      return { kind, forMs: 0, of: STANDBY, share: 0.6 + 0.35 * random.fraction() };
+    case "unheard":
+      return {
+        kind,
+        forMs: limits.agentLostMs + 3_000,
+        parties: someOf(random, agents, 0.7),
+        ms: limits.agentLostMs * (0.6 + 0.4 * random.fraction()),
+      };
+    case "displaced":
+      return { kind, forMs: 0 };
+    case "fail-over":
+      return {
+        kind,
+        forMs: 2 * FAIL_OVER_STALE_MS + 500 + random.exponential(8_000),
+        ms: FAIL_OVER_STALE_MS,
+      };
   }
 }
 
@@ -156,7 +187,7 @@ function isBeside(kind: FaultKind): kind is BesideFault {
 }
 
 /** What may strike anybody at any time. */
-type AnyonesFault = Exclude<FaultKind, BesideFault | "skew">;
+type AnyonesFault = Exclude<FaultKind, BesideFault | "skew" | "swizzle">;
 type Undated = Omit<Fault, "atMs">;
 
 function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): Undated {
@@ -193,6 +224,8 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
       return { kind, forMs: 1_000 + random.exponential(8_000), parties: aSide(random, parties) };
     case "twin":
       return { kind, forMs: 0, of: random.pick(parties.agents) };
+    case "dead-reader":
+      return { kind, forMs: 0, of: STANDBY };
     case "transfer":
       return {
         kind,
@@ -205,11 +238,13 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): 
     case "false-duplicate":
       return { kind, forMs, share: aShare(random) };
     case "stale-read":
+    case "not-found":
       return { kind, forMs: Math.min(forMs, STALE_MS_MAX), share: aShare(random) };
     case "append-late":
       return { kind, forMs, share: aShare(random), ms: 200 + random.exponential(4_000) };
     case "full":
-    case "journal-away":
+    case "journal-off":
+    case "no-responders":
       return { kind, forMs };
     case "alien":
       return random.chance(0.5)
@@ -238,10 +273,15 @@ function anyLink(random: SeededRandom, parties: Parties): string {
   return isJournal ? `${party}/journal` : party;
 }
 
-/** Some of each, at least one. */
+/** Some of each. */
 function aSide(random: SeededRandom, { coordinators, agents, clients }: Parties): string[] {
-  const side = [...coordinators, ...agents, ...clients].filter(() => random.chance(0.4));
-  return side.length > 0 ? side : [random.pick(coordinators)];
+  return someOf(random, [...coordinators, ...agents, ...clients], 0.4);
+}
+
+/** At least one. */
+function someOf(random: SeededRandom, parties: readonly string[], share: number): string[] {
+  const some = parties.filter(() => random.chance(share));
+  return some.length > 0 ? some : [random.pick(parties)];
 }
 
 function aShare(random: SeededRandom): number {

@@ -46,6 +46,7 @@ export class SwarmVictims implements Victims {
   readonly #partyById: ReadonlyMap<string, Party>;
   /** A standby does not hold what the journal lost. */
   #isOneBehind = false;
+  #isDisplacing = false;
 
   constructor({ habitat, truth, coordinators, agents, clients }: VictimsDeps) {
     this.#habitat = habitat;
@@ -63,6 +64,14 @@ export class SwarmVictims implements Victims {
 
   leader(): string {
     return (this.#coordinators.find(({ isLeading }) => isLeading) ?? this.#coordinators[0])?.id ?? "";
+  }
+
+  get timeoutMs(): number {
+    return this.#truth.state.leaderTimeoutMs;
+  }
+
+  standby(): string {
+    return (this.#coordinators.findLast(({ isLeading }) => !isLeading) ?? this.#coordinators[0])?.id ?? "";
   }
 
   busiest(): string {
@@ -128,8 +137,8 @@ export class SwarmVictims implements Victims {
 
   /** The end of the journal is lost, and the leader with it. One standby holds it, and one does not, which hears it say
    *  so: it has yet to ask. */
-  loseMissed(link: string): void {
-    const behind = this.#coordinators.find(({ id }) => link === journalOf(id));
+  loseMissed(party: string): void {
+    const behind = this.#coordinators.find(({ id }) => id === party);
     const leader = this.#coordinators.find(({ isLeading }) => isLeading);
     const holder = this.#coordinators.find((each) => each !== behind && each !== leader);
     if (leader === undefined || behind === leader || holder === undefined) return;
@@ -153,9 +162,57 @@ export class SwarmVictims implements Victims {
     return !hasHeard && this.#truth.storedSince(nowMs - askMs) > 0;
   }
 
+  stopServing(party: string): void {
+    this.#habitat.stream.stopServing(journalOf(party));
+    this.#habitat.occurrences.note("reader-dead");
+  }
+
+  /** Standbys read two dead records, and stand behind them. Both are lost before the leader has met them, so that its
+   *  next batch stands where the first one stood. One more dead record takes the place of the second, and the journal
+   *  ends where the standbys stand. */
+  displace(): void {
+    const { stream, engine } = this.#habitat;
+    const leader = this.#coordinators.find(({ isLeading }) => isLeading);
+    if (leader === undefined || !this.#isHeldByAll() || this.#mayFork() || stream.fullShare > FULL_SHARE)
+      return;
+    const { lastSeq } = stream;
+    this.writeAlien();
+    this.writeAlien();
+    this.#isDisplacing = true;
+    engine.after(WAYS_MS / 2, "displaced", () => {
+      const mayLose = stream.lastSeq === lastSeq + 2 && this.#isHeldByAll() && leader.isLeading;
+      if (!mayLose) {
+        this.#isDisplacing = false;
+        return;
+      }
+      this.#habitat.jetStream.restart();
+      stream.loseTail(2);
+      this.#truth.lostTail(stream.lastSeq);
+      this.#afterNextBatch(lastSeq, leader);
+    });
+  }
+
+  /** Looks until the leader's next batch stands behind `seq`, not for longer than T. */
+  #afterNextBatch(seq: number, leader: CoordinatorParty): void {
+    const { stream, engine, occurrences } = this.#habitat;
+    const { leaderTimeoutMs } = this.#truth.state;
+    const sinceMs = engine.nowMs;
+    const look = () => {
+      const isThere = stream.lastSeq > seq;
+      if (!isThere && engine.nowMs - sinceMs < leaderTimeoutMs)
+        return void engine.after(1, "displaced", look);
+      this.#isDisplacing = false;
+      if (stream.lastSeq !== seq + 1 || !this.#truth.isWhole || !leader.isLeading) return;
+      this.writeAlien();
+      occurrences.note("dead-record-displaced");
+      leader.crash(RESTART_TIMEOUTS * leaderTimeoutMs);
+    };
+    look();
+  }
+
   get isDelicate(): boolean {
     if (this.#truth.isWhole) this.#isOneBehind = false;
-    return this.#isOneBehind;
+    return this.#isOneBehind || this.#isDisplacing;
   }
 
   isBystander(party: string): boolean {

@@ -73,6 +73,8 @@ export const types = ["small", "large"];
 /** The agent that serves every kind and role, so that whatever waits can be done once all is well. */
 const MAID = "a1";
 const ROLE = "expert";
+/** Of seeds, those with two coordinators; the others have three, for who of two standbys leads is what tells most. */
+const TWO_SHARE = 0.3;
 
 export function partiesOf({ coordinators, agents, clients }: Workload): Parties {
   return { coordinators: idsOf(coordinators), agents: idsOf(agents), clients: idsOf(clients) };
@@ -81,7 +83,9 @@ export function partiesOf({ coordinators, agents, clients }: Workload): Parties 
 /** Everything happens before `untilMs`. */
 export function drawWorkload(random: SeededRandom, untilMs: number): Workload {
   const shape = random.split("shape");
-  const coordinators = names("c", 2 + shape.below(2)).map((id) => drawCoordinator(random.split(id), id));
+  const coordinators = names("c", shape.chance(TWO_SHARE) ? 2 : 3).map((id) =>
+    drawCoordinator(random.split(id), id),
+  );
   const clients = names("k", 1 + shape.below(3)).map((id) => drawClient(random.split(id), id));
   const agents = names("a", 3 + shape.below(18)).map((id) => drawAgent(random.split(id), id));
   const deeds = new DeedDrawer(random.split("deeds"), { clients, agents }).draw(untilMs);

@@ -113,6 +113,7 @@ export class World {
     if (this.#hasFound()) return;
     this.#noteUntold();
     this.#noteKept();
+    this.#noteBehind();
     for (const coordinator of this.#coordinators) coordinator.read();
     this.#judgeHistory();
   }
@@ -238,6 +239,19 @@ export class World {
         this.habitat.found(
           "places-are-given-back",
           `attempt ${attempt} of ${task}, which has ended, takes a place of ${id} and is ${state}`,
+        );
+  }
+
+  /** Who stands by has read all that there is, or cannot follow soon. */
+  #noteBehind(): void {
+    const { idx } = this.truth.state;
+    if (!this.truth.isWhole)
+      this.habitat.found("the-journal-is-mended", "it lacks what it had, and nobody saved it");
+    for (const { id, knownIdx } of this.#coordinators)
+      if ((knownIdx ?? 0) < idx)
+        this.habitat.found(
+          "standbys-follow",
+          `${id} knows batch ${knownIdx ?? 0}, and the journal has ${idx}`,
         );
   }
 

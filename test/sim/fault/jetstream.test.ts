@@ -1,7 +1,7 @@
 // The simulated JetStream under the production journal: it must pass what real servers pass, and its faults must be
 // what they are called.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { JournalDamagedError } from "../../../src/errors.ts";
 import { swarmId } from "../../../src/ids.ts";
@@ -66,7 +66,9 @@ class World {
     };
     Object.defineProperty(line, "status", { get: () => this.status });
     const maxPayloadBytes = limits.maxPayloadBytesDefault;
-    const wire = new SimStreamWire({ server: this.server, line, clock: systemClock, maxPayloadBytes });
+    const wire = new SimStreamWire({
+      ...{ server: this.server, line, reader: "r", clock: systemClock, maxPayloadBytes },
+    });
     return new StreamJournal({ wire, stream: name, subject: subjects[0] ?? "", replicas: 3 });
   }
 
@@ -218,12 +220,41 @@ describe("the simulated JetStream's faults", () => {
     expect(await tell(journal.replay(4))).toEqual(toldOf(4, 5));
   });
 
+  it("a reader that is served no longer hears that there is nothing new, until it asks anew", async () => {
+    const world = new World();
+    await fill(world.open(), 2);
+    const heard: string[] = [];
+    const request = { reader: "r", batch: 10, max_bytes: 1_000, idle_heartbeat: 5_000_000 };
+    const listen = ({ data, status }: { data: Uint8Array; status?: { description: string } }) =>
+      void heard.push(status?.description ?? Buffer.from(data).toString());
+    world.stream.createConsumer("one", 1);
+    world.stream.pull("one", request, listen, systemClock);
+    world.stream.stopServing("r");
+    await fill(world.open(), 3, 3);
+    await vi.waitFor(() => expect(heard).toContain("Idle Heartbeat"));
+    expect(heard).not.toContain("record 3");
+    world.stream.forgetConsumers();
+    world.stream.createConsumer("two", 3);
+    world.stream.pull("two", request, listen, systemClock);
+    expect(heard).toContain("record 3");
+    world.stream.forgetConsumers();
+  });
+
+  it("a record is not found though it is there", async () => {
+    const world = new World();
+    const journal = world.open();
+    await fill(journal, 2);
+    world.questionFates = ["not-found"];
+    expect(await journal.read(1)).toBeUndefined();
+    expect(await journal.read(1)).toBeDefined();
+  });
+
   it("a consumer that is asked for twice goes on as it was", async () => {
     const world = new World();
     await fill(world.open(), 2);
     world.stream.createConsumer("one", 1);
     const heard: string[] = [];
-    const request = { batch: 10, max_bytes: 1_000, idle_heartbeat: 1e12 };
+    const request = { reader: "r", batch: 10, max_bytes: 1_000, idle_heartbeat: 1e12 };
     world.stream.pull(
       "one",
       request,

@@ -45,6 +45,8 @@ async function whatHappens(fault: Fault) {
     ...(Object.fromEntries(told.map((name) => [name, tell(name)])) as Pick<Victims, (typeof told)[number]>),
     links: () => links,
     leader: () => "c1",
+    timeoutMs: 1_000,
+    standby: () => "c2",
     busiest: () => "a1",
     isDelicate: false,
     isBystander: () => true,
@@ -56,6 +58,8 @@ async function whatHappens(fault: Fault) {
     writeOtherLine: tell("writeOtherLine"),
     cutTail: tell("cutTail"),
     loseMissed: tell("loseMissed"),
+    stopServing: tell("stopServing"),
+    displace: tell("displace"),
     makeHole: tell("makeHole"),
     boundJournal: tell("boundJournal"),
     rotSnapshot: tell("rotSnapshot"),
@@ -123,6 +127,31 @@ describe("a fault", () => {
     const often = await whatHappens({ kind: "alien", atMs: 10, forMs: 100, ms: 30 });
     expect(often.during).toEqual(Array(2).fill("writeAlien "));
     expect(often.after).toEqual(Array(2).fill("writeAlien "));
+  });
+
+  it("of the journal's server has it know less before it is away, and after", async () => {
+    const { during, after } = await whatHappens({ kind: "fail-over", atMs: 10, forMs: 100, ms: 20 });
+    const told = [...during, ...after].filter((line) => line.startsWith("journal "));
+    expect(told.map((line) => [/"staleShare":1/.test(line), /"isUnanswered":true/.test(line)])).toEqual([
+      [true, false],
+      [false, true],
+      [true, false],
+    ]);
+  });
+
+  it("leaves agents unheard that hear, and the journal out of reach for a part of it", async () => {
+    const fault = { kind: "unheard", atMs: 10, forMs: 100, parties: ["a1"], ms: 30 } as const;
+    const { during } = await whatHappens(fault);
+    expect(during).toEqual([
+      expect.stringContaining('a1 up {"lossShare":1'),
+      expect.stringContaining('"isUnanswered":true'),
+      expect.stringContaining('a1 up {"lossShare":1'), // looked at again where the journal is back
+    ]);
+  });
+
+  it("of a standby lasts for its share of T where that is what counts", async () => {
+    const fault = { kind: "left-behind", atMs: 10, forMs: 0, of: "standby", share: 0.05 } as const;
+    expect((await whatHappens(fault)).during).toEqual(["stopServing c2"]);
   });
 
   it("of messages strikes both directions", async () => {

@@ -5,7 +5,13 @@ import type { SwarmState } from "../../../src/core/state.ts";
 import { agentId, incarnation } from "../../../src/ids.ts";
 import { Engine } from "../../../src/sim/fault/engine.ts";
 import type { Occurrence } from "../../../src/sim/fault/occurrences.ts";
-import { lostWithinMs, newTermWithinMs, Recovery } from "../../../src/sim/fault/recovery.ts";
+import {
+  lostWithinMs,
+  newTermAmongAliensWithinMs,
+  newTermUnheardWithinMs,
+  newTermWithinMs,
+  Recovery,
+} from "../../../src/sim/fault/recovery.ts";
 
 const timeoutMs = 3_000;
 const agent = agentId("a1");
@@ -54,6 +60,18 @@ it("the bounds are within what is promised of the two usual time-outs, and of an
 describe.each([
   ["crashed", () => recovery.leaderCrashed(), newTermWithinMs(timeoutMs), "term-begun-in-calm"],
   ["was told to stop", () => recovery.leaderStopped(), 200, "term-handed-over-in-calm"],
+  [
+    "crashed while somebody else writes",
+    () => recovery.leaderCrashedAmongAliens(),
+    newTermAmongAliensWithinMs(timeoutMs),
+    "term-begun-among-aliens-in-calm",
+  ],
+  [
+    "could be reached by nobody",
+    () => recovery.leaderUnheard(),
+    newTermUnheardWithinMs(timeoutMs),
+    "unheard-leader-replaced",
+  ],
 ] as const)("after a leader %s", (_, ends, withinMs, occurrence) => {
   it("all is well with a new term in time", async () => {
     ends();

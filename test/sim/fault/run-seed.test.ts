@@ -10,6 +10,7 @@ import { planOf, runSeed, type SeedRequest } from "../../../src/sim/fault/run-se
 import type { Deed } from "../../../src/sim/fault/workload.ts";
 
 const everything = Object.keys(faultKinds) as FaultKind[];
+const endOf = ({ atMs = 0, forMs = 0 }: Partial<Fault> = {}) => atMs + forMs;
 
 function aRequest(overrides: Partial<SeedRequest> = {}): SeedRequest {
   return { seed: 1, forMs: 15_000, without: [], ...overrides };
@@ -66,10 +67,27 @@ describe("a seed", () => {
   });
 
   it("comes through the loss of what one standby has not read: who holds it puts it back, and leads", async () => {
-    const schedule = [{ kind: "left-behind", atMs: 6_000, forMs: 900, of: "c1/journal" }] as const;
+    const schedule = [{ kind: "left-behind", atMs: 6_000, forMs: 0, of: "standby", share: 0.9 }] as const;
     const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
     expect(findings).toEqual([]);
     expect(occurrences).toMatchObject({ "standby-left-behind": 1, "tail-refilled": 1 });
+  });
+
+  it("comes through a dead record in whose place a batch stands that no standby has read", async () => {
+    const schedule = [{ kind: "displaced", atMs: 6_000, forMs: 0 }] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "dead-record-displaced": 1, "term-begun-by-another": 1 });
+  });
+
+  it("comes through a fail-over of the journal's server, which knows less before and after", async () => {
+    const schedule = [
+      { kind: "crash", atMs: 5_000, forMs: 1_500, of: "leader" },
+      { kind: "fail-over", atMs: 6_000, forMs: 9_000, ms: 1_250 },
+    ] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences["stale-read"]).toBeGreaterThan(0);
   });
 
   it("loses no end of the journal that would go with who was asked to end: the other may not reach it", async () => {
@@ -170,7 +188,9 @@ describe("a plan", () => {
 
   it("clogs many ways one after another in some seeds, and frees them in another order", () => {
     const isSwizzled = (seed: number) => {
-      const clogs = planOf(aRequest({ seed, forMs: 120_000 })).schedule.filter(({ kind }) => kind === "clog");
+      const clogs = planOf(aRequest({ seed, forMs: 120_000 })).schedule.filter(
+        ({ kind }) => kind === "swizzle",
+      );
       const [first] = clogs;
       const together = clogs.filter((clog) => first !== undefined && clog.atMs < first.atMs + first.forMs);
       const ends = together.map(({ atMs, forMs }) => atMs + forMs);
@@ -178,6 +198,17 @@ describe("a plan", () => {
     };
     const seeds = Array.from({ length: 40 }, (_, seed) => seed).filter(isSwizzled);
     expect(seeds.length).toBeGreaterThan(2);
+  });
+
+  it("lets answers be true for long enough after each time that they said less than there is", () => {
+    const understating = ["stale-read", "not-found", "fail-over"];
+    const gaps = Array.from({ length: 40 }, (_, seed) => seed).flatMap((seed) => {
+      const { schedule } = planOf(aRequest({ seed, forMs: 120_000 }));
+      const faults = schedule.filter(({ kind }) => understating.includes(kind));
+      return faults.slice(1).map(({ atMs }, at) => atMs - endOf(faults[at]));
+    });
+    expect(gaps.length).toBeGreaterThan(50);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(5_000);
   });
 
   it("draws a schedule in order of beginning", () => {

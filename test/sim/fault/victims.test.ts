@@ -120,7 +120,7 @@ describe("the end of the journal that a standby missed", () => {
     setReach("c3", undefined);
     habitat.linkOf("c3").set("down", undefined);
     const before = lastSeq();
-    victims.loseMissed("c3/journal");
+    victims.loseMissed("c3");
     expect(lastSeq() < before).toBe(isLost);
   });
 
@@ -132,7 +132,7 @@ describe("the end of the journal that a standby missed", () => {
     await run(30);
     setReach("c3", undefined);
     const before = lastSeq();
-    victims.loseMissed("c3/journal");
+    victims.loseMissed("c3");
     expect(lastSeq()).toBe(before);
   });
 });
