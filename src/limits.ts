@@ -310,6 +310,8 @@ export const limits = {
   askBackoffMsMax: 1_000,
   /** Enough to fill the wire while answers are on their way; more only makes messages smaller. */
   submitMessagesInFlightMax: 4,
+  /** Submits whose time is over within so long of each other are told in one look at all that wait. */
+  submitGiveUpMs: 10,
   /** Tasks one connection holds that are not yet accepted; as many as a project may queue. */
   pendingSubmitsMax: 250_000,
   /** `submitMany` reads ahead so many tasks and so many bytes. */

@@ -3,7 +3,7 @@
 // answer, only a definite answer to a later one may call it refused.
 
 import type { Aborts } from "../abort.ts";
-import type { WaggleError } from "../errors.ts";
+import { NoLeaderError, type WaggleError } from "../errors.ts";
 import type { SubmitAnswer } from "../protocol/schemas.ts";
 import { noLeader, outcomeUnknown } from "./asker.ts";
 import type { PreparedTask } from "./task-request.ts";
@@ -105,8 +105,8 @@ export class Submission {
     if (this.#doubt !== undefined) return outcomeUnknown(this.#about(this.#doubt), options);
     if (this.#isInFlight) return outcomeUnknown(this.#about("its answer was not waited for"), options);
     if (this.#refusal !== undefined) return this.#refusal;
-    if (this.#wasSent || cause === undefined) return noLeader(options);
-    return cause;
+    if (this.#wasSent) return noLeader(options);
+    return cause ?? notSent(this.task.id);
   }
 
   #about(why: string): string {
@@ -119,4 +119,10 @@ export class Submission {
     this.#stopWatching?.();
     return true;
   }
+}
+
+/** Nobody can say whether somebody leads: what is not answered may be on its way to a leader. */
+function notSent(task: string): NoLeaderError {
+  const why = "what was sent before it is not answered, or it was given no time";
+  return new NoLeaderError(`Task ${task} was not sent: ${why}. Nothing was done`);
 }

@@ -46,6 +46,8 @@ export class SubmitLane {
   readonly #turnedAway = new Map<readonly Submission[], () => void>();
   #failures = 0;
   #cancelPause: (() => void) | undefined;
+  /** For the first whose time will be over: it waits behind messages that may not be answered, or in one. */
+  #givingUp: { readonly atMs: number; readonly cancel: () => void } | undefined;
   #isScheduled = false;
   #isClosed = false;
 
@@ -58,6 +60,7 @@ export class SubmitLane {
 
   add(submission: Submission): void {
     this.#arrived.push(submission);
+    this.#giveUpAt(submission.giveUpAtMs);
     this.#schedule();
   }
 
@@ -75,6 +78,7 @@ export class SubmitLane {
   close(): void {
     this.#isClosed = true;
     this.#cancelPause?.();
+    this.#givingUp?.cancel();
     for (const cancel of this.#turnedAway.values()) cancel();
     const groups = [this.#takeQueue(), ...this.#inFlight, ...this.#turnedAway.keys()];
     this.#turnedAway.clear();
@@ -99,8 +103,35 @@ export class SubmitLane {
       if (message.length === 0) break;
       void this.#exchange(message);
     }
-    const left = this.#queue.length + this.#arrived.length + this.#inFlight.size + this.#turnedAway.size;
-    if (left === 0) this.#onIdle();
+    if (this.#isIdle) this.#onIdle();
+  }
+
+  get #isIdle(): boolean {
+    return this.#queue.length + this.#arrived.length + this.#inFlight.size + this.#turnedAway.size === 0;
+  }
+
+  #giveUpAt(atMs: number): void {
+    if (this.#givingUp !== undefined && this.#givingUp.atMs <= atMs) return;
+    this.#givingUp?.cancel();
+    const waitMs = Math.min(atMs - this.#deps.clock.monotonicMs(), limits.timerMsMax);
+    this.#givingUp = { atMs, cancel: this.#deps.clock.after(Math.max(0, waitMs), () => this.#giveUpDue()) };
+  }
+
+  /** Tells whoever waited for as long as was said, and forgets what was not sent. */
+  #giveUpDue(): void {
+    this.#givingUp = undefined;
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#queue = this.#takeQueue();
+    let next = Number.POSITIVE_INFINITY;
+    for (const group of [this.#queue, ...this.#inFlight, ...this.#turnedAway.keys()])
+      for (const submission of group) {
+        if (submission.isSettled) continue;
+        if (submission.giveUpAtMs <= nowMs) submission.giveUp();
+        else next = Math.min(next, submission.giveUpAtMs);
+      }
+    this.#queue = this.#queue.filter(({ isSettled }) => !isSettled);
+    // Each look takes as long as there are tasks: those whose times are close together are told together.
+    if (next < Number.POSITIVE_INFINITY) this.#giveUpAt(Math.max(next, nowMs + limits.submitGiveUpMs));
   }
 
   /** As many as fit, from the front; what nobody waits for any more is left out. */
@@ -143,6 +174,10 @@ export class SubmitLane {
       for (const submission of message) submission.refuse(error); // larger than the server takes
     }
     this.#inFlight.delete(message);
+    if (this.#isIdle) {
+      this.#givingUp?.cancel();
+      this.#givingUp = undefined;
+    }
     this.#schedule();
   }
 

@@ -53,7 +53,7 @@ export interface SubmitOptions {
   /** When there is no room: wait as long as the refusal says and try again, within `timeoutMs`.
    *  Default false in `submit`, true in `submitMany`. */
   readonly retry?: boolean;
-  /** How long to go on trying, ms. Default `limits.askTimeoutMs`, 30 s. */
+  /** How long to go on trying, ms: then it is over, whatever is not answered. Default `limits.askTimeoutMs`, 30 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -69,7 +69,7 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when there is no room; try again after `retryAfterMs`, or set `retry`
    *  @throws WaggleError `WAGGLE_CONFLICT` (same id, other content), `WAGGLE_NO_CAPABLE_AGENT` (`failFast`)
-   *  @throws NoLeaderError when nobody could be asked for `timeoutMs`: nothing was done
+   *  @throws NoLeaderError when nobody could be asked for `timeoutMs`, or it was not sent: nothing was done
    *  @throws OutcomeUnknownError when it may have been accepted: submit it again with the same `id` */
   submit(task: TaskRequest, options?: SubmitOptions): Promise<TaskHandle>;
 

@@ -233,6 +233,57 @@ describe("retrying", () => {
     expect(cancelled.state).not.toBe("pending"); // answered, whatever a fake leader makes of it
   });
 
+  it("ends in its time behind messages that are not answered: it was not sent, and they are unknown", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const sent: ReturnType<typeof watch>[] = [];
+    for (let message = 0; message < limits.submitMessagesInFlightMax; message += 1) {
+      sent.push(watch(swarm.submit(aTask(), { timeoutMs: 1_000 })));
+      await settled();
+    }
+    const behind = [300, 305, 800].map((timeoutMs) => watch(swarm.submit(aTask(), { timeoutMs })));
+    const states = () => behind.map(({ state }) => state);
+    await clock.advance(300);
+    expect(states()).toEqual(["rejected", "pending", "pending"]);
+    expect(behind[0]?.error).toBeInstanceOf(NoLeaderError);
+    expect(behind[0]).toMatchObject({ error: { message: expect.stringContaining("was not sent") } });
+    await clock.advance(limits.submitGiveUpMs);
+    expect(states()).toEqual(["rejected", "rejected", "pending"]);
+    await clock.advance(500);
+    expect(states()).toEqual(["rejected", "rejected", "rejected"]);
+    await clock.advance(200);
+    expect(sent.map(({ error }) => error instanceof OutcomeUnknownError)).toEqual(sent.map(() => true));
+    expect(leader.tasks.size, "nobody was told of it").toBe(0);
+    await clock.advance(limits.requestTimeoutMs);
+    expect(leader.of("submit"), "what was given up is not sent").toHaveLength(sent.length);
+    await swarm.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it("ends in its time in a message that others wait for longer", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => "silence";
+    const short = watch(swarm.submit(aTask(), { timeoutMs: 200 }));
+    const long = watch(swarm.submit(aTask(), { timeoutMs: 20_000 }));
+    await clock.advance(200);
+    expect([short.state, long.state]).toEqual(["rejected", "pending"]);
+    expect(short.error).toBeInstanceOf(OutcomeUnknownError);
+    await swarm.close();
+  });
+
+  it("ends in its time while it waits for room", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const refusal = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "no room", retryAfterMs: 900 };
+    leader.script = () => ({ term: 1, idx: 1, answers: [refusal] });
+    const submitted = watch(swarm.submit(aTask(), { retry: true, timeoutMs: 1_000 }));
+    await clock.advance(1_000);
+    expect(submitted.error).toBeInstanceOf(BackpressureError);
+    await swarm.close();
+  });
+
   it("does not trust an answer with the wrong number of items", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
