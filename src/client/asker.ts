@@ -132,8 +132,8 @@ export class Asker {
     const knownWhenAsked = horizon.known;
     const { signal: outled } = this.#outled;
     const ended = aborts.linkedTo(options.signal, outled);
-    const outcome = await transport.request(question.subject, bytes, { ...options, signal: ended.signal });
-    ended.abort();
+    const asked = transport.request(question.subject, bytes, { ...options, signal: ended.signal });
+    const outcome = await asked.finally(() => ended.abort());
     switch (outcome.kind) {
       case "no-responders":
         return { kind: "no-leader" };

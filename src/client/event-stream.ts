@@ -51,9 +51,14 @@ export class EventStream extends Observable<JournaledEvent> implements AsyncIter
     const events = this.#reading.read(ended.signal);
     const iterator: AsyncIterableIterator<JournaledEvent> = {
       next: async () => {
-        const result = await events.next();
-        if (result.done === true) ended.abort();
-        return result;
+        try {
+          const result = await events.next();
+          if (result.done === true) ended.abort();
+          return result;
+        } catch (error) {
+          ended.abort();
+          throw error;
+        }
       },
       return: async () => {
         ended.abort();

@@ -2,9 +2,16 @@
 
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { Aborts } from "../../src/abort.ts";
+import { Asker } from "../../src/client/asker.ts";
+import { EventStream } from "../../src/client/event-stream.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
+import { InvalidMessageError, NoLeaderError } from "../../src/errors.ts";
+import { Horizon } from "../../src/protocol/horizon.ts";
+import { MemoryHub } from "../../src/transport/memory.ts";
 import { aClient, aTask, watch } from "./client-fixture.ts";
-import { settled } from "./manual-clock.ts";
+import { ManualClock, settled } from "./manual-clock.ts";
 
 describe("a signal shared by many", () => {
   it("gets one listener, whatever uses it, and ends them all", async () => {
@@ -29,6 +36,51 @@ describe("a signal shared by many", () => {
     await swarm.close();
   });
 });
+
+describe("what failed", () => {
+  it("leaves nothing behind at what outlives it: a question too large, a reading that nobody answers", async () => {
+    const aborts = new CountedAborts();
+    const given = new AbortController();
+    const hub = new MemoryHub({ clock: new ManualClock(), maxPayloadBytes: 1_024 });
+    const transport = hub.connect();
+    const asker = new Asker({
+      transport,
+      horizon: new Horizon(systemClock),
+      clock: systemClock,
+      random: systemRandom,
+      aborts,
+    });
+    const question = { kind: "query", subject: "s", schema: z.object({}) } as const;
+    const asked = asker.once(question, new Uint8Array(2_048), { timeoutMs: 1_000, signal: given.signal });
+    await expect(asked).rejects.toThrow(InvalidMessageError);
+
+    const stream = new EventStream({
+      // biome-ignore lint/correctness/useYield: it fails before it has anything
+      read: async function* () {
+        throw new NoLeaderError("nobody answers");
+      },
+      signal: given.signal,
+      closed: new AbortController().signal,
+      aborts,
+    });
+    await expect(stream[Symbol.asyncIterator]().next()).rejects.toThrow(NoLeaderError);
+    expect(aborts.open).toBe(0);
+  });
+});
+
+/** Counts what listens. */
+class CountedAborts extends Aborts {
+  open = 0;
+
+  override on(signal: AbortSignal, run: () => void): () => void {
+    this.open += 1;
+    const letGo = super.on(signal, run);
+    return () => {
+      this.open -= 1;
+      letGo();
+    };
+  }
+}
 
 describe("a linked controller", () => {
   it("aborts with the first of its signals, and with its reason", () => {
