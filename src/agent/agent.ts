@@ -83,7 +83,8 @@ export interface Agent extends AsyncDisposable {
   /** Takes nothing new, finishes what it has, leaves. With no leader there it goes on trying while there are
    *  results to hand over, and says so in the log; with none it ends within about six seconds. */
   drain(): Promise<void>;
-  /** Aborts what runs, has it run elsewhere, leaves. Within about five seconds, leader or not. */
+  /** Aborts what runs, has it run elsewhere, leaves. Within about five seconds, leader or not. What had begun counts
+   *  as an attempt: a task with `maxAttempts: 1` does not run again. */
   stop(): Promise<void>;
   /** Resolves when the agent has ended, with the error when nobody asked it to: `WAGGLE_FENCED` when another
    *  process joined under its id. Never rejects. */

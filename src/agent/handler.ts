@@ -8,7 +8,8 @@ import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Does one attempt of a task. What it returns is the task's result: text as it is, bytes as base64, any other
  *  value as JSON, nothing as no result. What it throws is the attempt's failure: `InvalidInputError` ends the
- *  task, `InfrastructureError` has it run elsewhere at no cost, anything else counts against the agent. */
+ *  task, `InfrastructureError` has it run elsewhere at no cost, anything else counts against the agent. Whatever is
+ *  thrown once `context.signal` was aborted, the attempt had begun, and counts as one. */
 export type Handler = (task: HandlerTask, context: HandlerContext) => unknown;
 
 /** The attempt's input is at fault: trying again is no use, and the task ends as failed. */
@@ -16,7 +17,9 @@ export class InvalidInputError extends Error {
   override readonly name = "InvalidInputError";
 }
 
-/** The surroundings are at fault (a quota, a network, a missing program): neither task nor agent is blamed. */
+/** The surroundings are at fault (a quota, a network, a missing program): neither task nor agent is blamed, and no
+ *  attempt is counted, not even of a task with `maxAttempts: 1`. Throw it where nothing was done that must not be
+ *  done again. */
 export class InfrastructureError extends Error {
   override readonly name = "InfrastructureError";
 }

@@ -92,9 +92,9 @@ export function attemptName({ task, attempt }: HeldAttempt): Pick<HeldAttempt, "
 }
 
 function reportOf({ task, attempt, token, isRevoked }: HeldAttempt, end: AttemptEnd): ResultReport {
-  const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
-  if (isRevoked) return { task, attempt, token, outcome: "revoked", ...spent };
   const { outcome, result, encoding, error } = end;
+  const spent = end.tokens === undefined ? {} : { tokens: end.tokens };
+  if (isRevoked || outcome === "aborted") return { task, attempt, token, outcome: "revoked", ...spent };
   return {
     task,
     attempt,

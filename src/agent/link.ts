@@ -61,7 +61,8 @@ export type AbortReason =
 /** How an attempt ended. */
 export interface AttemptEnd {
   readonly key: AttemptKey;
-  readonly outcome: "completed" | "failed" | "infrastructure" | "invalid";
+  /** `aborted`: its handler had begun, was told to end, and did not complete. */
+  readonly outcome: "completed" | "failed" | "infrastructure" | "invalid" | "aborted";
   readonly result?: string;
   readonly encoding?: "base64";
   readonly error?: string;

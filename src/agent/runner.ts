@@ -44,6 +44,8 @@ export interface RunnerCounts {
   failed: number;
   infrastructure: number;
   invalid: number;
+  /** Begun, told to end, and not completed. */
+  aborted: number;
 }
 
 export class Runner {
@@ -51,7 +53,7 @@ export class Runner {
   readonly #running = new Map<AttemptKey, RunningAttempt>();
   readonly #waiting = new Map<AttemptKey, { readonly order: AttemptOrder; readonly receivedAt: number }>();
   readonly #progress: ProgressBuffer;
-  readonly #counts = { completed: 0, failed: 0, infrastructure: 0, invalid: 0 };
+  readonly #counts = { completed: 0, failed: 0, infrastructure: 0, invalid: 0, aborted: 0 };
   #ends: AttemptEnd[] = [];
   #idle: (() => void)[] = [];
 
@@ -210,10 +212,12 @@ class RunningAttempt implements HandlerContext {
     }
   }
 
-  #classOf(error: unknown): "failed" | "infrastructure" | "invalid" {
+  /** What a handler throws once it was told to end says nothing of what it did before. */
+  #classOf(error: unknown): "failed" | "infrastructure" | "invalid" | "aborted" {
     if (error instanceof InvalidInputError) return "invalid";
-    if (error instanceof InfrastructureError) return "infrastructure";
-    return this.#abortedFor === undefined || this.#abortedFor === "timeout" ? "failed" : "infrastructure";
+    if (this.#abortedFor === "timeout") return "failed";
+    if (this.#abortedFor !== undefined) return "aborted";
+    return error instanceof InfrastructureError ? "infrastructure" : "failed";
   }
 
   #explain(error: unknown): string {

@@ -474,7 +474,7 @@ export class AgentSession implements SessionLink {
   #speakForTheRest(): void {
     const { ledger } = this.#life;
     for (const held of ledger.held()) {
-      this.#end(this.#life, unended(held, "the agent stopped before the attempt ended"));
+      this.#end(this.#life, { key: held.key, outcome: "aborted" });
     }
     this.#reflectLoad();
     this.#after(limits.agentLeaveMs, () => this.#leave());
@@ -571,12 +571,8 @@ function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   return encoding === undefined ? order : { ...order, encoding };
 }
 
-function unended({ key }: HeldAttempt, error: string): AttemptEnd {
-  return { key, outcome: "infrastructure", error };
-}
-
-function unstarted(held: HeldAttempt, error: string): AttemptEnd {
-  return { ...unended(held, error), tokens: 0 };
+function unstarted({ key }: HeldAttempt, error: string): AttemptEnd {
+  return { key, outcome: "infrastructure", error, tokens: 0 };
 }
 
 function codeOf(error: unknown): WaggleErrorCode {

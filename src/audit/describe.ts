@@ -240,6 +240,7 @@ function attemptOf({ task, attempt }: { readonly task: string; readonly attempt:
 const verdicts = {
   failed: "failed",
   infrastructure: "was turned away by infrastructure",
+  aborted: "was aborted",
   invalid: "found the input invalid",
   lost: "was lost",
   "timed-out": "took too long",

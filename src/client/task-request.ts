@@ -33,7 +33,8 @@ export interface TaskRequest {
   readonly deadline?: Date | number;
   /** Waits until then. */
   readonly notBefore?: Date | number;
-  /** 1–100; default 3. */
+  /** Attempts that may begin, 1–100; default 3. Not counted are those whose handler says that infrastructure refused
+   *  them. */
   readonly maxAttempts?: number;
   /** Longest one attempt may run, ms; default an hour. */
   readonly timeoutMs?: number;

@@ -61,6 +61,7 @@ const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean;
     "timed-out": { attempt: true, agent: true },
     stalled: { attempt: true, agent: true },
     lost: { attempt: true, agent: false },
+    aborted: { attempt: true, agent: false },
     invalid: { attempt: true, agent: false },
     infrastructure: { attempt: false, agent: false },
   };
@@ -277,12 +278,13 @@ function closeFailed(
   if (effects.agent) learn(state, attempt, "failure", at);
   if (effects.attempt) row.failures += 1;
   else row.infrastructureFailures += 1;
-  const isReturned = !effects.attempt || event.failure.class === "lost";
+  const { class: verdict } = event.failure;
+  const isReturned = !effects.attempt || verdict === "lost" || verdict === "aborted";
   carry(row, { charged: attempt.charged, isReturned, tokens: event.tokens });
   if (effects.attempt) addFailedBy(row, event.agent);
   const isRevoked = event.type !== "TaskFailed" && event.revoked === true;
   closeAttempt(state, attempt, isRevoked);
-  if (!isRevoked) takeReport(state, attempt, event.failure.class, event.tokens, at);
+  if (!isRevoked) takeReport(state, attempt, verdict, event.tokens, at);
   row.open = undefined;
   return row;
 }

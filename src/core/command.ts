@@ -53,7 +53,7 @@ export type ReportedOutcome =
       readonly error: string;
       readonly tokens?: number;
     }
-  /** It stopped because it was told to. */
+  /** It was stopped before it ended: by the leader's order, or else of the agent's own accord. */
   | { readonly kind: "revoked"; readonly tokens?: number };
 
 export type Command =

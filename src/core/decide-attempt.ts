@@ -7,7 +7,7 @@ import { agentOf, findOpen } from "./agent-rows.ts";
 import type { Command, Reply } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { answered, type Decision } from "./decision.ts";
-import type { AttemptFailure, Event, EventOf } from "./event.ts";
+import type { AttemptFailure, Event, EventOf, FailureClass } from "./event.ts";
 import { decideRetry } from "./retry.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "./state.ts";
 
@@ -96,14 +96,15 @@ function judge(state: SwarmState, event: Event, kind: Kind, at: Instant): readon
   }
 }
 
+const noFaultOfAgent: ReadonlySet<FailureClass> = new Set(["infrastructure", "aborted", "lost"]);
+
 function suspend(
   state: SwarmState,
   event: EventOf<"AttemptFailed" | "TaskDeadLettered">,
   kind: Kind,
   at: Instant,
 ): readonly Event[] {
-  const countsAgainstAgent = event.failure.class !== "infrastructure" && event.failure.class !== "lost";
-  if (!countsAgainstAgent) return [];
+  if (noFaultOfAgent.has(event.failure.class)) return [];
   const suspension = suspensionOnFailure(state, agentOf(state, event.agent), kind, at);
   return suspension === undefined
     ? []
@@ -125,7 +126,8 @@ function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportRe
         ...(outcome.tokens === undefined ? {} : { tokens: outcome.tokens }),
       };
     case "revoked": {
-      const failure = { class: "infrastructure", error: "the agent gave the attempt up" } as const;
+      // Nobody told it to stop. It may have begun: P3 counts it.
+      const failure = { class: "aborted", error: "the agent stopped it before it ended" } as const;
       return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
     }
     case "failed":

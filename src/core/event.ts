@@ -59,8 +59,16 @@ export interface TaskSpec {
 }
 
 /** Why an attempt did not complete. `failed` counts against the agent; `infrastructure` does not and costs no
- *  attempt; `invalid` is the task's own fault and is not retried; the others are the coordinator's verdict. */
-export type FailureClass = "failed" | "infrastructure" | "invalid" | "lost" | "timed-out" | "stalled";
+ *  attempt; `aborted` was begun and given up by its agent, and costs one; `invalid` is the task's own fault and is not
+ *  retried; the others are the coordinator's verdict. */
+export type FailureClass =
+  | "failed"
+  | "infrastructure"
+  | "aborted"
+  | "invalid"
+  | "lost"
+  | "timed-out"
+  | "stalled";
 
 export type DeadLetterReason = "attempts-exhausted" | "infrastructure-exhausted";
 export type CancelReason = "requested";

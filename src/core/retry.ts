@@ -30,6 +30,7 @@ export function decideRetry(
       }
       return { kind: "retry", retryAt: backOff(failedAt, row.infrastructureFailures + 1, jitter) };
     case "failed":
+    case "aborted":
     case "timed-out":
     case "stalled":
     case "lost":

@@ -72,6 +72,7 @@ describe("an agent", () => {
       failed: 0,
       infrastructure: 0,
       invalid: 0,
+      aborted: 0,
     });
   });
 
@@ -148,18 +149,24 @@ describe("an agent", () => {
     expect((await swarm.client.status()).agents).toMatchObject([{ status: "offline" }]);
   });
 
-  it("stops: aborts what it has, which runs elsewhere at no cost", async () => {
+  it("stops: aborts what it has begun, which costs an attempt, and gives the rest back at no cost", async () => {
     const agent = await anAgent({
+      maxConcurrent: 2,
+      prefetch: 1,
       handler: (_, { signal }) =>
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     });
-    await swarm.client.submit([{ id: "t1", kind: "count", maxAttempts: 1 }]);
-    await expect.poll(() => agent.counts().running).toBe(1);
+    const only = (id: string, maxAttempts: number) => ({ id, kind: "count", maxAttempts });
+    await swarm.client.submit([only("once", 1), only("twice", 2), only("waits", 1)]);
+    await expect.poll(() => agent.counts()).toMatchObject({ running: 2, waiting: 1 });
     await agent.stop();
-    expect(agent.counts()).toMatchObject({ running: 0, infrastructure: 1 });
-    expect((await swarm.client.task("t1")).state, "one attempt was all it had, and it still has it").toMatch(
-      /queued|delayed/,
+    expect(agent.counts()).toMatchObject({ running: 0, aborted: 2, infrastructure: 1 });
+    const state = async (task: string) => (await swarm.client.task(task)).state;
+    expect(await state("once"), "it may have been done in part, and is done at most once").toBe(
+      "dead-lettered",
     );
+    expect(await state("twice")).toMatch(/queued|delayed/);
+    expect(await state("waits"), "it never began").toMatch(/queued|delayed/);
   });
 
   it("stops with its signal", async () => {

@@ -227,10 +227,10 @@ describe("the runner", () => {
     expect(signalOf("t1").aborted).toBe(true);
   });
 
-  it("calls what is thrown after an abort infrastructure, unless the attempt took too long", async () => {
+  it("calls what is thrown after an abort aborted, whatever is thrown, and failed where it took too long", async () => {
     const untilAborted: Handler = (_, { signal }) =>
       new Promise((_resolve, reject) =>
-        signal.addEventListener("abort", () => reject(new Error("odd words"))),
+        signal.addEventListener("abort", () => reject(new InfrastructureError("odd words"))),
       );
     const { runner, clock, ends } = start(untilAborted);
     runner.run([anOrder({ key: "a" }), anOrder({ key: "b", timeoutMs: 500 })]);
@@ -240,7 +240,7 @@ describe("the runner", () => {
     expect(ends).toHaveLength(1);
     await clock.advance(1);
     expect(ends).toMatchObject([
-      { key: "a", outcome: "infrastructure", error: expect.stringContaining("gave the attempt away") },
+      { key: "a", outcome: "aborted", error: expect.stringContaining("gave the attempt away") },
       { key: "b", outcome: "failed", error: expect.stringContaining("longer than the task's timeoutMs") },
     ]);
   });

@@ -503,8 +503,8 @@ describe("leases", () => {
     expect(fixture.aborted).toEqual(["t1 lease"]);
     await clock.advance(5_000);
     expect(fixture.aborted, "once").toEqual(["t1 lease"]);
-    await fixture.end("t1", { outcome: "infrastructure", error: "aborted" });
-    expect(leader.reports()).toMatchObject([{ task: "t1", outcome: "infrastructure" }]);
+    await fixture.end("t1", { outcome: "aborted", error: "aborted" });
+    expect(leader.reports(), "it had begun").toMatchObject([{ task: "t1", outcome: "revoked" }]);
   });
 
   it("that are confirmed go on for ever", async () => {
@@ -881,12 +881,12 @@ describe("stopping", () => {
     fixture.session.tell({ type: "stop" });
     await settled();
     expect(fixture.aborted).toEqual(["t1 stopping", "t2 stopping"]);
-    await fixture.end("t1", { outcome: "infrastructure", error: "the agent was stopped" });
+    await fixture.end("t1", { outcome: "aborted", error: "the agent was stopped" });
     expect(leader.all("leave")).toEqual([]);
     await clock.advance(limits.agentStopMs);
     expect(leader.reports()).toMatchObject([
-      { task: "t1", outcome: "infrastructure" },
-      { task: "t2", outcome: "infrastructure", error: expect.stringContaining("stopped") },
+      { task: "t1", outcome: "revoked" },
+      { task: "t2", outcome: "revoked" },
     ]);
     expect(leader.all("leave")).toHaveLength(1);
     expect(fixture.closed).toEqual({ type: "closed" });
@@ -921,7 +921,7 @@ describe("stopping", () => {
     fixture.session.tell({ type: "stop" });
     await settled();
     expect(fixture.aborted).toEqual(["t1 stopping"]);
-    await fixture.end("t1", { outcome: "infrastructure", error: "stopped" });
+    await fixture.end("t1", { outcome: "aborted", error: "stopped" });
     expect(leader.all("leave")).toHaveLength(1);
   });
 });

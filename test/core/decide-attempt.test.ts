@@ -76,10 +76,15 @@ describe("a report", () => {
     expect(turns.agent("a1").recordByKind.size).toBe(0);
   });
 
-  it("of an agent that gave the attempt up is no failure of the task's", () => {
-    const turns = underWay({ maxAttempts: 1 });
+  it("of an agent that gave up what it had begun costs an attempt, and nobody's good name", () => {
+    const turns = underWay({ maxAttempts: 2 });
     turns.turn(turns.report("t1", { kind: "revoked" }));
-    expect(turns.task("t1")).toMatchObject({ state: "delayed", failures: 0, infrastructureFailures: 1 });
+    expect(turns.task("t1")).toMatchObject({ state: "delayed", failures: 1, infrastructureFailures: 0 });
+    expect(turns.last("AttemptFailed").failure.class).toBe("aborted");
+    turns.passToDue();
+    turns.turn(turns.report("t1", { kind: "revoked" }));
+    expect(turns.last("TaskDeadLettered")).toMatchObject({ reason: "attempts-exhausted" });
+    expect(turns.agent("a1").recordByKind.size).toBe(0);
   });
 
   it("goes to somebody else who has not failed it, and back when nobody else is left", () => {

@@ -60,7 +60,8 @@ describe("an attempt's end", () => {
     ["invalid, with its tokens", { kind: "invalid", error: "", tokens: 20 }, 20],
     ["refused by infrastructure", { kind: "infrastructure", error: "" }, 0],
     ["refused by infrastructure after some tokens", { kind: "infrastructure", error: "", tokens: 5 }, 5],
-    ["given up by its agent", { kind: "revoked" }, 0],
+    ["given up by its agent, with its tokens", { kind: "revoked", tokens: 40 }, 40],
+    ["given up by its agent, without a word", { kind: "revoked" }, 1_000],
   ])("spends what is due: %s", (_, outcome, spent) => {
     assign("t1", 1_000);
     expect(levels()).toEqual([1_000, 0]);

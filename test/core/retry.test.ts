@@ -50,7 +50,7 @@ describe("a failed attempt", () => {
     for (const jitter of [-0.1, 1]) expect(() => waitMs(aRow(), "failed", jitter)).toThrow(InvariantError);
   });
 
-  it.each(["failed", "timed-out", "stalled", "lost"] as const)(
+  it.each(["failed", "timed-out", "stalled", "lost", "aborted"] as const)(
     "%s is dead at the last attempt",
     (failureClass) => {
       const decision = decideRetry(aRow({ failures: 2 }), failureClass, at, 0);

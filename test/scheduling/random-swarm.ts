@@ -45,7 +45,15 @@ export class Dice {
 const kinds = ["k", "l", "m"];
 const roles = [undefined, undefined, undefined, "x", "y"];
 const agentTypes = [undefined, "small", "large"];
-const failureClasses: FailureClass[] = ["failed", "failed", "timed-out", "stalled", "lost", "infrastructure"];
+const failureClasses: FailureClass[] = [
+  "failed",
+  "failed",
+  "timed-out",
+  "stalled",
+  "lost",
+  "infrastructure",
+  "aborted",
+];
 const projects = ["p", "q", "r", "s"];
 const users = ["ann", "ben", "cleo"];
 const turns: TurnBases[] = [

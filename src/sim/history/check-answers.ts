@@ -203,6 +203,6 @@ function isRecorded(observed: ResultObserved, attempt: AttemptLife | undefined, 
 function isReportOf({ outcome, result }: ResultObserved, event: Event): boolean {
   if (event.type === "TaskCompleted") return outcome === "completed" && event.result === (result ?? "");
   if (!("failure" in event) || outcome === "completed") return false;
-  const reported = outcome === "revoked" ? "infrastructure" : outcome;
+  const reported = outcome === "revoked" ? "aborted" : outcome;
   return event.failure.class === reported;
 }
