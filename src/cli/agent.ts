@@ -6,9 +6,10 @@ import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { execHandler } from "../agent/exec.ts";
 import type { Handler } from "../agent/handler.ts";
 import { httpHandler } from "../agent/http.ts";
+import type { RunnerCounts } from "../agent/runner.ts";
 import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted } from "./format.ts";
+import { counted, formatCount } from "./format.ts";
 import { joinAgent } from "./join-agent.ts";
 import { UsageError } from "./usage-error.ts";
 import { kindList, labelMap, plainName, subjectToken, wholeNumber } from "./values.ts";
@@ -119,7 +120,20 @@ async function untilEnded(joined: Agent, { logger, signal }: VerbContext): Promi
   else signal.addEventListener("abort", drain, { once: true });
   const error = await joined.closed;
   if (error !== undefined) throw error;
-  const { completed, failed } = joined.counts();
-  logger.info(`${joined.id} has left: ${counted(completed, "attempt")} completed, ${failed} did not`);
+  logger.info(`${joined.id} has left: ${endsText(joined.counts())}`);
   return exitCodes.ok;
+}
+
+/** `12 attempts completed, 3 did not (1 failed, 2 aborted)`. */
+export function endsText({ completed, failed, infrastructure, invalid, aborted }: RunnerCounts): string {
+  const others = [
+    [failed, "failed"],
+    [invalid, "of invalid input"],
+    [infrastructure, "refused by infrastructure"],
+    [aborted, "aborted"],
+  ] as const;
+  const done = `${counted(completed, "attempt")} completed`;
+  const parts = others.filter(([count]) => count > 0).map(([count, how]) => `${formatCount(count)} ${how}`);
+  if (parts.length === 0) return done;
+  return `${done}, ${formatCount(failed + infrastructure + invalid + aborted)} did not (${parts.join(", ")})`;
 }

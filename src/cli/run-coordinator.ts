@@ -89,7 +89,12 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
     });
     closing.unshift(() => coordinator.stop());
-    return { id, broker, journal, recovery, transport, coordinator, stop: () => closeAll(closing) };
+    let stopping: Promise<void> | undefined;
+    const stop = () => {
+      stopping ??= closeAll(closing);
+      return stopping;
+    };
+    return { id, broker, journal, recovery, transport, coordinator, stop };
   } catch (error) {
     await closeAll(closing);
     throw error;

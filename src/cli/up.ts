@@ -72,15 +72,19 @@ async function up(context: VerbContext): Promise<ExitCode> {
     logger.info({ coordinator: running.id }, notice),
   );
   let wasConnected: boolean | undefined;
+  let failed!: (error: unknown) => void;
+  const stopFailed = new Promise<never>((_, reject) => {
+    failed = reject;
+  });
   const stop = () => {
     logger.info({ coordinator: running.id }, "ending: handing over (Ctrl-C again ends it at once)");
     wasConnected = running.transport.status() === "connected";
-    void running.stop(); // `closed` tells when it has ended
+    running.stop().catch(failed); // `closed` tells when it has ended
   };
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
   try {
-    const error = await coordinator.closed;
+    const error = await Promise.race([coordinator.closed, stopFailed]);
     if (error !== undefined) throw error;
   } finally {
     stopTelling();

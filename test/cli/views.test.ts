@@ -1,6 +1,7 @@
 // What status shows people of agents, and a task's story of its result. Not here: asking (swarm.test.ts).
 
 import { describe, expect, it } from "vitest";
+import { endsText } from "../../src/cli/agent.ts";
 import { renderExplanation } from "../../src/cli/explain-view.ts";
 import { transferText } from "../../src/cli/leader.ts";
 import { leftBehind, leftBehindLines } from "../../src/cli/left-behind.ts";
@@ -199,6 +200,18 @@ describe("who is left behind by down", () => {
       "the coordinators l, c2, c3 still run and wait for a broker: end each with Ctrl-C in its terminal",
       "1 agent still runs: a1; end it likewise",
     ]);
+  });
+});
+
+describe("an agent that has left", () => {
+  const none = { running: 0, waiting: 0, completed: 0, failed: 0, infrastructure: 0, invalid: 0, aborted: 0 };
+
+  it("says of all its attempts how they ended, whichever way", () => {
+    expect(endsText({ ...none, completed: 1 })).toBe("1 attempt completed");
+    expect(endsText({ ...none, completed: 2_000, invalid: 2, infrastructure: 3, aborted: 1_000 })).toBe(
+      "2,000 attempts completed, 1,005 did not (2 of invalid input, 3 refused by infrastructure, 1,000 aborted)",
+    );
+    expect(endsText({ ...none, failed: 4 })).toBe("0 attempts completed, 4 did not (4 failed)");
   });
 });
 
