@@ -33,6 +33,8 @@ export interface AcquisitionsDeps {
   readonly notify: (notice: SessionNotice) => void;
   /** The present life, when it has joined. */
   readonly life: () => Incarnation | undefined;
+  /** Why there is no such life, where that is not for want of a leader. */
+  readonly whyApart: () => string | undefined;
   /** @returns whether to listen to who says it */
   readonly hear: (term: number) => boolean;
   /** When the newest message that a leader confirmed was sent, monotonic ms. */
@@ -105,7 +107,7 @@ export class Acquisitions {
       confirmedAt: 0,
       cancelGivingUp: () => undefined,
       cancelAskTimeout: this.#deps.clock.after(limits.askTimeoutMs, () =>
-        this.#giveUp(acquisition, noLeaderAnswered(acquisition.unanswered)),
+        this.#giveUp(acquisition, noLeaderAnswered(this.#deps.whyApart() ?? acquisition.unanswered)),
       ),
     };
     this.#byKey.set(order.key, acquisition);

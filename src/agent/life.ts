@@ -13,6 +13,8 @@ export class Life {
   readonly ledger: AttemptLedger;
   readonly outbox: ResultOutbox;
   isJoined = false;
+  /** It has not asked to join: handlers of earlier lives are in all its places. */
+  waitsForPlace = false;
   /** A leader has heard that nothing new is wanted. */
   isDrainKnown = false;
   /** When the newest message that a leader confirmed was sent, monotonic ms. */
@@ -41,7 +43,7 @@ export class Life {
   }
 
   /** @param listed what this life holds now
-   *  @param places in which its handlers can run */
+   *  @param places in which its handlers can run, ≥ 1 */
   heartbeat(
     listed: readonly HeldAttempt[],
     places: number,
@@ -56,6 +58,7 @@ export class Life {
       incarnation: this.incarnation,
       ...own,
       inFlight: this.ledger.running,
+      maxConcurrent: places,
       seen: this.ledger.seen,
       held: listed.map(nameOf),
     };

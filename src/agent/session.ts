@@ -5,7 +5,9 @@
 // What is authoritative. The leader's journal says who holds what; the session believes pushes of its present
 // incarnation and of a term not lower than the highest it has heard. It is one life at a time: an incarnation
 // with its ledger of attempts and its outbox. When the leader has given the life's attempts away (`rejoin`),
-// everything of it is aborted and forgotten, and the next life joins under a new incarnation.
+// everything of it is aborted and forgotten, and the next life joins under a new incarnation. Handlers of lives before
+// it keep their places until they end: it offers what is free beside them, joins once something is, and says in
+// its heartbeats when there is more.
 //
 //   serving ─drain→ draining ─nothing held, and a leader knows or none is there→ leaving ─→ closed
 //      └─────stop──────┴──→ stopping ─nothing held, or too late──→ leaving
@@ -114,6 +116,7 @@ export class AgentSession implements SessionLink {
       ...deps,
       line: this.#line,
       patience: this.#patience,
+      whyApart: () => (this.#life.waitsForPlace ? waitsForHandlers : undefined),
       life: () => (this.#life.isJoined && this.#isCurrent(this.#life) ? this.#life.incarnation : undefined),
       hear: (term) => this.#hear(term),
       confirmedAt: () => this.#life.confirmedAt,
@@ -149,7 +152,7 @@ export class AgentSession implements SessionLink {
       unlisten();
     };
     if (transport.status() === "closed") this.#onConnection("closed");
-    else this.#attempted(this.#join(this.#life));
+    else this.#begin(this.#life);
   }
 
   tell(order: SessionOrder): void {
@@ -196,10 +199,24 @@ export class AgentSession implements SessionLink {
     return new Life(id, makeOutbox, clock.monotonicMs());
   }
 
+  /** Places in which this life's handlers can run. They become more, not fewer, while it goes on. */
+  get #places(): number {
+    return Math.max(0, this.#deps.profile.maxConcurrent - this.#lingering.size);
+  }
+
+  /** Joins, once it has a place to offer. */
+  #begin(life: Life): void {
+    const isEarly = this.#places === 0;
+    if (isEarly) this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`);
+    life.waitsForPlace = isEarly;
+    if (!isEarly) this.#attempted(this.#join(life));
+  }
+
   async #join(life: Life): Promise<void> {
     for (let failures = 1; this.#isCurrent(life); failures += 1) {
       const sentAt = this.#deps.clock.monotonicMs();
-      const answer = await this.#line.ask("join", life.joinRequest(this.#deps.profile), joinResponseSchema);
+      const offer = { ...this.#deps.profile, maxConcurrent: this.#places };
+      const answer = await this.#line.ask("join", life.joinRequest(offer), joinResponseSchema);
       if (!this.#isCurrent(life)) return;
       if (answer.kind === "refused") return this.#onRefused(answer.refusal);
       if (answer.kind === "answered") {
@@ -234,7 +251,7 @@ export class AgentSession implements SessionLink {
     this.#chart.send({ type: "LAPSED" });
     if (this.#phase !== "serving") return this.#close();
     this.#life = this.#newLife();
-    this.#attempted(this.#join(this.#life));
+    this.#begin(this.#life);
   }
 
   #endLife(reason: AbortReason): void {
@@ -265,8 +282,7 @@ export class AgentSession implements SessionLink {
     const slots = this.#acquisitions.listed();
     const isDrainTold = this.#phase !== "serving";
     const { successRate, latencyMs } = this.#record;
-    const places = Math.max(0, this.#deps.profile.maxConcurrent - this.#lingering.size);
-    const message = life.heartbeat(listed, places, {
+    const message = life.heartbeat(listed, this.#places, {
       status: this.#chart.status,
       ...(successRate === undefined ? {} : { successRate }),
       ...(latencyMs === undefined ? {} : { latencyMs }),
@@ -421,6 +437,8 @@ export class AgentSession implements SessionLink {
       this.#lingering.delete(end.key);
       this.#end(this.#life, end);
     }
+    const life = this.#life;
+    if (life.waitsForPlace && this.#places > 0 && this.#isCurrent(life)) this.#begin(life);
     this.#reflectLoad();
   }
 
@@ -564,6 +582,8 @@ export class AgentSession implements SessionLink {
     return this.#life === life && this.#phase !== "leaving" && this.#phase !== "closed";
   }
 }
+
+const waitsForHandlers = "before it joins again, the agent waits for a handler of its earlier life";
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   const { task, attempt, kind, project, user, payload, encoding, timeoutMs } = assignment;

@@ -27,8 +27,7 @@ interface Presence {
   /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
   withheldNumber: number;
   reported: Heartbeat | undefined;
-  /** By attempt that has not begun, as the last heartbeat says: since when it says so. An agent has fewer places than
-   *  it joined with while handlers of an earlier life of it end late. */
+  /** By attempt that has not begun, as the last heartbeat says: since when it says so. */
   waiting: ReadonlyMap<string, number>;
 }
 
@@ -107,6 +106,7 @@ export class Presences {
       held: beat.held,
       seen: beat.seen,
       ...(beat.draining === true ? { draining: true } : {}),
+      ...(beat.maxConcurrent === undefined ? {} : { maxConcurrent: beat.maxConcurrent }),
       ...(beat.slots === undefined ? {} : { slots: beat.slots }),
     };
     return {
@@ -258,10 +258,14 @@ function noteMissing(presence: Presence, missing: readonly OpenAttempt[]): void 
 
 /** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no
  *  attempt is not asked for. */
-function agrees(row: AgentRow, { held, seen, draining }: Heartbeat): boolean {
+function agrees(
+  row: AgentRow,
+  { held, seen, draining, maxConcurrent = row.maxConcurrent }: Heartbeat,
+): boolean {
   if (isAheadOfJournal(row, seen)) return false;
   if (row.unresponsive && seen >= row.lastNumber) return false;
   if (draining === true && !row.draining) return false;
+  if (maxConcurrent !== row.maxConcurrent) return false;
   const holds = new Set(held.map(attemptKey));
   let expected = 0;
   for (const attempt of row.open.values()) {

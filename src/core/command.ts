@@ -100,6 +100,8 @@ export type Command =
       readonly seen: AssignmentNumber;
       /** It takes nothing new, of its own accord. */
       readonly draining?: boolean;
+      /** As many as it runs at once now; absent: as before. */
+      readonly maxConcurrent?: number;
       /** Absent is none. */
       readonly slots?: ListedSlots;
     }

@@ -72,6 +72,8 @@ export function decideReconcile(
   if (row.unresponsive && command.seen >= row.lastNumber)
     events.push({ type: "AgentResponsive", agent: row.id });
   if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
+  const { maxConcurrent = row.maxConcurrent } = command;
+  if (maxConcurrent !== row.maxConcurrent) events.push(joined({ ...profileOf(row), maxConcurrent }));
   return {
     events,
     reply: {
@@ -122,6 +124,19 @@ function online(state: SwarmState, agent: AgentId, incarnation: Incarnation): Ag
   return row?.online === true && row.incarnation === incarnation ? row : undefined;
 }
 
+/** What it said when it joined. */
+function profileOf({ id, incarnation, kinds, role, agentType, labels, prefetch }: AgentRow) {
+  return {
+    agent: id,
+    incarnation,
+    kinds: [...kinds],
+    ...(role === undefined ? {} : { role }),
+    ...(agentType === undefined ? {} : { agentType }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...(prefetch === 0 ? {} : { prefetch }),
+  };
+}
+
 function joined({
   agent,
   incarnation,
@@ -131,7 +146,7 @@ function joined({
   labels,
   maxConcurrent,
   prefetch,
-}: JoinAgent): Event {
+}: Omit<JoinAgent, "type" | "held" | "seen">): Event {
   return {
     type: "AgentJoined",
     agent,

@@ -177,6 +177,12 @@ export const heartbeatSchema = z.object({
   successRate: z.number().min(0).max(1).optional(),
   latencyMs: z.number().min(0).optional(),
   draining: z.boolean().optional().describe("takes nothing new, of its own accord"),
+  maxConcurrent: z
+    .int()
+    .min(1)
+    .max(limits.maxConcurrentMax)
+    .optional()
+    .describe("attempts it runs at once from now on; absent: as before"),
   seen,
   held: z.array(listedAttemptSchema).max(HELD_MAX),
   slots: listedSlotsSchema.optional().describe("its acquisitions; absent: none"),

@@ -169,6 +169,23 @@ describe("an agent", () => {
     expect(await state("waits"), "it never began").toMatch(/queued|delayed/);
   });
 
+  it("that was given up is given nothing to hold while handlers of its earlier life are in its places", async () => {
+    const { handler, started, release } = held();
+    const joins = swarm.client.listen<{ incarnation: string }>(subjects.agent("a1", "join"));
+    const agent = await anAgent({ handler });
+    await swarm.client.submit([{ id: "t1", kind: "count", payload: "p" }]);
+    await started("t1");
+    await swarm.client.ask(subjects.agent("a1", "leave"), await joins.next());
+    await expect.poll(() => agent.status(), { timeout: 5_000 }).toBe("offline");
+    expect((await swarm.client.task("t1")).state, "nobody has a place for it").toBe("queued");
+    const other = await anAgent({ id: "a2" });
+    await expect.poll(() => other.counts().completed, { timeout: 5_000 }).toBe(1);
+    expect(agent.counts()).toMatchObject({ running: 1, waiting: 0 });
+    release("t1");
+    await expect.poll(() => agent.status()).toBe("ready");
+    expect(await swarm.client.task("t1")).toMatchObject({ state: "completed", attempts: 2 });
+  });
+
   it("stops with its signal", async () => {
     const abort = new AbortController();
     const agent = await anAgent({ signal: abort.signal });

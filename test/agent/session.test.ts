@@ -141,7 +141,7 @@ describe("heartbeats", () => {
     const { leader, clock } = await join();
     await clock.advance(1_000);
     expect(leader.all("heartbeat")).toEqual([
-      { incarnation: leader.incarnation, status: "ready", inFlight: 0, seen: 0, held: [] },
+      { incarnation: leader.incarnation, status: "ready", inFlight: 0, maxConcurrent: 2, seen: 0, held: [] },
     ]);
     await fixture.assign(2);
     await clock.advance(2_000);
@@ -664,7 +664,6 @@ describe("lives", () => {
     await fixture.assign(2);
     leader.push({ type: "rejoin" });
     leader.countFromOne();
-    await settled();
     await fixture.end("t1");
     leader.assign(leader.assignment({ task: "t8" }), leader.assignment({ task: "t9" }));
     await clock.advance(1_000);
@@ -676,6 +675,57 @@ describe("lives", () => {
       { task: "t8", attempt: 1 },
       { task: "t9", attempt: 1 },
     ]);
+  });
+
+  it("offer what is free while handlers of the life before run, and more in their heartbeats when those end", async () => {
+    const { leader, clock } = await join({ profile: { maxConcurrent: 3 } });
+    await fixture.assign(2);
+    leader.push({ type: "rejoin" });
+    await settled();
+    expect(leader.last("join")).toMatchObject({ maxConcurrent: 1, held: [], seen: 0 });
+    await fixture.end("t1");
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat")).toMatchObject({ maxConcurrent: 2 });
+    await fixture.end("t2");
+    await clock.advance(1_000);
+    expect(leader.last("heartbeat")).toMatchObject({ maxConcurrent: 3 });
+    expect(leader.all("join"), "the life goes on").toHaveLength(2);
+  });
+
+  it("begin with a place to offer: while handlers of the life before are in all, it does not join", async () => {
+    const { leader, clock } = await join();
+    const first = leader.incarnation;
+    await fixture.assign(2);
+    leader.push({ type: "rejoin" });
+    await clock.advance(20_000);
+    expect(leader.all("join")).toHaveLength(1);
+    expect(leader.all("heartbeat"), "nor say anything").toEqual([]);
+    expect(fixture.lines).toContainEqual(expect.stringContaining("waits for a handler of its earlier life"));
+    await fixture.end("t2", { outcome: "aborted" });
+    expect(leader.last("join")).toMatchObject({ maxConcurrent: 1, held: [] });
+    expect(leader.incarnation).not.toBe(first);
+    const again = leader.all("join").length;
+    await fixture.end("t1", { outcome: "aborted" });
+    await clock.advance(1_000);
+    expect(leader.all("join")).toHaveLength(again);
+    expect(leader.last("heartbeat")).toMatchObject({ maxConcurrent: 2 });
+  });
+
+  it("that wait for a place end at once when the agent is drained, and say to who acquires what they wait for", async () => {
+    const { leader, clock } = await join({ profile: { maxConcurrent: 1 } });
+    await fixture.assign();
+    leader.push({ type: "rejoin" });
+    await settled();
+    fixture.session.tell({ type: "acquire", acquisition: { key: "s1", resources: ["gpu"] } });
+    await clock.advance(limits.askTimeoutMs);
+    expect(fixture.noticesOf("slot-refused")).toMatchObject([
+      {
+        error: { code: "WAGGLE_NO_LEADER", message: expect.stringContaining("handler of its earlier life") },
+      },
+    ]);
+    fixture.session.tell({ type: "drain" });
+    await settled();
+    expect(fixture.closed).toEqual({ type: "closed" });
   });
 
   it("end when the leader does not know the agent", async () => {

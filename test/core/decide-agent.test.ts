@@ -56,6 +56,25 @@ describe("joining", () => {
     expect(turns.agent("a1").open.size).toBe(3);
   });
 
+  it("is followed by heartbeats that say how many places there are now: more are used at once, fewer as they end", () => {
+    const turns = new Turns();
+    const labels = { zone: "b" };
+    turns.turn(join("a1", { maxConcurrent: 1, prefetch: 1, role: "senior", agentType: "gpu", labels }));
+    turns.turn(...names(4).map((id) => submit({ id: taskId(id) })));
+    const before = turns.agent("a1");
+    const was = { role: before.role, agentType: before.agentType, labels: before.labels, prefetch: 1 };
+    expect(before.open.size).toBe(2);
+    turns.turn({ ...reconcile(2, "t1", "t2"), maxConcurrent: 3 });
+    expect(turns.agent("a1")).toMatchObject({ ...was, maxConcurrent: 3, lastNumber: 4, confirmedNumber: 2 });
+    expect(turns.agent("a1").open.size).toBe(4);
+    turns.turn({ ...reconcile(4, "t1", "t2", "t3", "t4"), maxConcurrent: 1 });
+    turns.turn(submit({ id: taskId("t5") }), turns.report("t1", { kind: "completed", result: "" }));
+    expect(turns.task("t5").state).toBe("queued");
+    expect(turns.all("AgentJoined")).toHaveLength(3);
+    turns.turn({ ...reconcile(4, "t2", "t3", "t4"), maxConcurrent: 1 });
+    expect(turns.all("AgentJoined"), "what is known is not said again").toHaveLength(3);
+  });
+
   it("as a new incarnation fences the old one: its attempts run again, numbered anew", () => {
     const turns = busy(2);
     const [reply] = turns.turn(

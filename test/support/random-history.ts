@@ -117,6 +117,7 @@ export class Model {
           incarnation: life,
           ...heldBy(row, detail, number),
           ...(detail % 17 === 0 ? { draining: true } : {}),
+          ...(detail % 5 === 0 ? { maxConcurrent: 1 + (pick % 3) } : {}),
         };
       case "result":
         return this.#result(pick, detail, number);
