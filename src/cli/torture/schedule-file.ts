@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
-import { BUSY, type Fault, faultKinds, isFaultKind, LEADER } from "../../sim/fault/fault.ts";
+import { BUSY, type Fault, faultKinds, isFaultKind, LEADER, STANDBY } from "../../sim/fault/fault.ts";
 import { planOf, type SeedRequest } from "../../sim/fault/run-seed.ts";
 import { type Deed, partiesOf } from "../../sim/fault/workload.ts";
 import { fileError } from "../file-error.ts";
@@ -96,7 +96,7 @@ function why({ issues }: z.ZodError): string {
 /** A fault that strikes nobody, and a deed of nobody, are none. */
 function requireParties(request: SeedRequest): void {
   const { coordinators, agents, clients } = partiesOf(planOf(request).workload);
-  const parties = new Set([LEADER, BUSY, ...coordinators, ...agents, ...clients]);
+  const parties = new Set([LEADER, STANDBY, BUSY, ...coordinators, ...agents, ...clients]);
   for (const { of, parties: several = [] } of request.schedule ?? ([] as Fault[])) {
     const struck = [...several, ...(of === undefined ? [] : [of])].map((party) => party.split("/")[0] ?? "");
     const unknown = struck.find((party) => !parties.has(party));

@@ -1,7 +1,7 @@
-// The last that a seed does, once all has healed and ended: the leader crashes, then an agent with work; the next leader
-// is told to stop; and either another crashes while somebody else writes into the journal, or nobody can reach it. One
-// after the other, and nothing beside it. How soon the swarm must be over each is judged in
-// recovery.ts. While faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
+// The last that a seed does, once all has healed and ended: the leader crashes, then an agent with work; the next
+// leader is told to stop; and either another crashes while somebody else writes into the journal, or nobody can reach
+// it. One after the other, and nothing beside it. How soon the swarm must be over each is judged in recovery.ts. While
+// faults strike every few seconds a swarm is hardly ever left alone for as long as that takes.
 
 import { connect } from "../../client/connect.ts";
 import type { OpenAttempt } from "../../core/state.ts";
