@@ -10,10 +10,11 @@ import { batchIndex, type Instant, type Term } from "../ids.ts";
 import { encodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import type { ChainPosition, ChainTail } from "../journal/replay.ts";
+import type { ChainPosition } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { Announcements } from "./announcements.ts";
 import { CandidateCheck } from "./candidate-check.ts";
+import type { SavedCheck } from "./committed-tail.ts";
 import { Committer } from "./committer.ts";
 import { type FollowedTime, JournalClock } from "./journal-clock.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
@@ -39,7 +40,7 @@ export interface CampaignDeps {
   readonly random: Random;
   readonly logger: Logger;
   /** Of the committer. */
-  readonly isSaved: ((tail: ChainTail) => Promise<boolean>) | undefined;
+  readonly isSaved: SavedCheck | undefined;
 }
 
 /** A term that was won. */

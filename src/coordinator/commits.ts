@@ -21,7 +21,7 @@ import type { DeadReason, Folded, Replay } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import type { Announcements } from "./announcements.ts";
-import { Committer, type Full, type PendingBatch, type Stored } from "./committer.ts";
+import { Committer, type Full, type Stored } from "./committer.ts";
 import type { DeadRecordLog } from "./dead-records.ts";
 import { Embargo } from "./embargo.ts";
 import { type Held, InFlight } from "./in-flight.ts";
@@ -31,6 +31,7 @@ import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { type LossReason, Rescue } from "./rescue.ts";
 import { RivalCheck } from "./rival-check.ts";
 import { savedCheck } from "./saved-end.ts";
+import type { PendingBatch } from "./sends.ts";
 import type { Timing } from "./timing.ts";
 import { Trust } from "./trust.ts";
 

@@ -13,6 +13,7 @@ import { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import { type ChainTail, deathOf } from "../journal/replay.ts";
 import type { Manifest } from "../journal/snapshot/manifest.ts";
+import type { SavedCheck } from "./committed-tail.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 
 export interface SavedEndDeps {
@@ -23,7 +24,7 @@ export interface SavedEndDeps {
 /** What a committer asks; undefined where no snapshots are made, so that nobody can have saved anything. */
 export function savedCheck(
   deps: SavedEndDeps & { readonly readable: Pick<ReadableSnapshots, "areKept"> },
-): ((tail: ChainTail) => Promise<boolean>) | undefined {
+): SavedCheck | undefined {
   return deps.readable.areKept ? (tail) => isSavedByAnother(tail, deps) : undefined;
 }
 

@@ -34,7 +34,7 @@ export const mutants: readonly Mutant[] = [
       {
         find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
         replace:
-          '    this.#isResolving = true;\n    if (outcome.kind === "refused") {\n      this.#isOver = true;\n      return this.#events.onDeposed();\n    }\n    if (outcome.kind === "full")',
+          '    this.#isResolving = true;\n    if (outcome.kind === "refused") return this.#depose();\n    if (outcome.kind === "full")',
       },
     ],
   },
@@ -47,14 +47,14 @@ export const mutants: readonly Mutant[] = [
       {
         find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
         replace:
-          '    if (outcome.kind === "refused" && this.#entries[1]?.storedSeq !== undefined) {\n      oldest.storedSeq = oldest.expectedSeq + 1;\n      return this.#commitPrefix();\n    }\n    this.#isResolving = true;\n    if (outcome.kind === "full")',
+          '    if (outcome.kind === "refused" && this.#sends.newest !== oldest && this.#sends.newest?.storedSeq !== undefined) {\n      oldest.storedSeq = oldest.expectedSeq + 1;\n      return this.#commitPrefix();\n    }\n    this.#isResolving = true;\n    if (outcome.kind === "full")',
       },
     ],
   },
   {
     name: "re-cuts-a-batch",
     breaks: "A batch of unknown fate is sent again with other bytes: both may stand.",
-    file: "src/coordinator/committer.ts",
+    file: "src/coordinator/sends.ts",
     edits: [
       {
         find: "      entry.isHeldBack = true;\n",
@@ -66,11 +66,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-not-found-for-not-landed",
     breaks: "What a reader does not find yet is given up, and its place given to the next batch.",
-    file: "src/coordinator/committer.ts",
+    file: "src/coordinator/expected-place.ts",
     edits: [
       {
-        find: "        if (seq === oldest.expectedSeq + 1 && !(await this.#refill()))\n          await this.#pause(limits.appendRetryMs);",
-        replace: "        oldest.storedSeq = seq;",
+        find: '        return seq === oldest.expectedSeq + 1 ? await this.#refill() : { kind: "free", mayChange: false };',
+        replace: '        return { kind: "ours", seq };',
       },
     ],
   },
@@ -90,12 +90,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "goes-on-behind-a-lost-end",
     breaks: "A leader whose journal lost its end writes on where the log ends now.",
-    file: "src/coordinator/committer.ts",
+    file: "src/coordinator/expected-place.ts",
     edits: [
       {
-        find: "    const refilled = await refill(this.#journal, this.#recent, Math.max(this.#recent.lastSeq, this.#lastSeq));\n",
+        find: "    const refilled = await this.#deps.refill.run();\n",
         replace:
-          "    this.#lastSeq = (await this.#journal.position()).lastSeq;\n    if (this.#lastSeq >= 0) return true;\n    const refilled = await refill(this.#journal, this.#recent, Math.max(this.#recent.lastSeq, this.#lastSeq));\n",
+          '    this.#deps.end.goOnBehind((await this.#deps.journal.position()).lastSeq);\n    if (this.#deps.end.lastSeq >= 0) return { kind: "free", mayChange: false };\n    const refilled = await this.#deps.refill.run();\n',
       },
     ],
   },

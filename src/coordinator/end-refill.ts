@@ -1,0 +1,72 @@
+// Puts back what the journal lost behind what a term has committed (journal/refill.ts), and says when that is believed
+// to be in vain: what is missing is not held any more, or the journal does not take it back, for as long as a server
+// that just took over may answer from before.
+
+import type { Clock } from "../clock.ts";
+import { Endurance } from "../endurance.ts";
+import type { JournalDamagedError } from "../errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import { lostTailError } from "../journal/journal-errors.ts";
+import type { RecentRecords } from "../journal/recent-records.ts";
+import { refill } from "../journal/refill.ts";
+import { limits } from "../limits.ts";
+import type { ChainEnd } from "./chain-end.ts";
+
+export interface EndRefillDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly recent: RecentRecords;
+  readonly end: ChainEnd;
+}
+
+/** What came of it. `unchanged`: nothing was missing, or it is not known yet whether it can be put back. */
+export type EndRefilled =
+  | { readonly kind: "refilled"; readonly records: number }
+  | { readonly kind: "unchanged" }
+  /** The journal ends at `lastSeq`, and what is missing behind it is held by nobody here. */
+  | { readonly kind: "lost"; readonly lastSeq: number; readonly error: JournalDamagedError }
+  /** It has not been taken back for long; said once in each `limits.readBackPatienceMs`. */
+  | { readonly kind: "kept-out"; readonly cause: unknown }
+  /** Whoever purged so far has gone on. */
+  | { readonly kind: "purged" };
+
+export class EndRefill {
+  readonly #deps: EndRefillDeps;
+  readonly #loss: Endurance;
+  readonly #refusal: Endurance;
+
+  constructor(deps: EndRefillDeps) {
+    this.#deps = deps;
+    this.#loss = new Endurance(deps.clock, deps.journal.sharable ? limits.journalHoleMs : 0);
+    this.#refusal = new Endurance(deps.clock, limits.readBackPatienceMs);
+  }
+
+  /** A batch was committed, or nobody answers: a loss that is seen counts anew. */
+  renew(): void {
+    this.#loss.renew();
+  }
+
+  /** @throws UnreachableError; JournalDamagedError when the journal went on differently */
+  async run(): Promise<EndRefilled> {
+    const { journal, recent, end } = this.#deps;
+    const refilled = await refill(journal, recent, Math.max(recent.lastSeq, end.lastSeq));
+    if (refilled.kind !== "not-held") this.#loss.renew();
+    if (refilled.kind !== "unfinished") this.#refusal.renew();
+    switch (refilled.kind) {
+      case "refilled":
+      case "purged":
+        return refilled;
+      case "whole":
+        return { kind: "unchanged" }; // after all
+      case "not-held": {
+        const { lastSeq } = refilled;
+        if (!this.#loss.isOver) return { kind: "unchanged" };
+        return { kind: "lost", lastSeq, error: lostTailError(lastSeq, end.lastSeq) };
+      }
+      case "unfinished":
+        if (!this.#refusal.isOver) return { kind: "unchanged" };
+        this.#refusal.renew();
+        return { kind: "kept-out", cause: refilled.cause };
+    }
+  }
+}
