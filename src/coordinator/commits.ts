@@ -8,7 +8,8 @@
 // than 0.8·T ago (trust.ts), or it appends a beat first and answers with that.
 //
 // While the journal may have lost records, what is committed is not told either, and while the state is saved that
-// stands for them, no turn is taken (embargo.ts, rescue.ts). Not here: what a turn is, and what is told (leader.ts).
+// stands for them, no turn is taken (embargo.ts, rescue.ts). Not here: what a turn is (turns.ts), and what is told
+// (telling.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";

@@ -1,5 +1,5 @@
-// Stepping down for another coordinator, when an operator asks for it: for one of those that stand by, as far as they
-// were heard. Not here: the end of the term itself (leader.ts).
+// Stepping down for another coordinator: when an operator asks for it, for one of those that stand by, as far as they
+// were heard; or when nobody can reach this one (pulse.ts). Not here: the end of the term itself (leader.ts).
 
 import type { Term } from "../ids.ts";
 import type { CodedError } from "../protocol/schemas.ts";
@@ -25,6 +25,7 @@ export class HandOver {
   readonly #deps: HandOverDeps;
   readonly #leader: HandOverLeader;
   #accepted: TransferRequest | undefined;
+  #isAside = false;
 
   constructor(deps: HandOverDeps, leader: HandOverLeader) {
     this.#deps = deps;
@@ -34,6 +35,16 @@ export class HandOver {
   /** For which the term ends; to be answered when it has ended. */
   get accepted(): TransferRequest | undefined {
     return this.#accepted;
+  }
+
+  /** Whether the coordinator stands by when the term has ended, and another may lead. */
+  get standsBy(): boolean {
+    return this.#isAside || this.#accepted !== undefined;
+  }
+
+  /** The term ends for whoever can be reached. */
+  standAside(): void {
+    this.#isAside = true;
   }
 
   /** Decided behind what came before it, answered with the end of the term.

@@ -157,9 +157,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader.ts",
     edits: [
       {
-        find: "    this.#commits.take({ turn, at, entries });\n",
+        find: "      take: (held) => this.#commits.take(held),\n",
         replace:
-          "    this.#outbox.perform(turn.effects, this.committed);\n    this.#commits.take({ turn, at, entries });\n",
+          "      take: (held) => {\n        this.#telling.outbox.perform(held.turn.effects, this.committed);\n        this.#commits.take(held);\n      },\n",
       },
     ],
   },
@@ -202,7 +202,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets-what-is-unconfirmed",
     breaks: "A new leader does not send again what its predecessor's agents may never have got.",
-    file: "src/coordinator/leader.ts",
+    file: "src/coordinator/telling.ts",
     edits: [
       {
         find: "[...unconfirmedAssignments(state), ...standingGrants(state)]",
@@ -259,11 +259,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leads-on-unheard",
     breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
-    file: "src/coordinator/leader.ts",
+    file: "src/coordinator/pulse.ts",
     edits: [
       {
         find: "if (isLate || !isDeaf) return this.#deafness.renew();",
-        replace: "if (isLate || !isDeaf || this.term > 0) return this.#deafness.renew();",
+        replace: "if (isLate || !isDeaf || term > 0) return this.#deafness.renew();",
       },
     ],
   },
