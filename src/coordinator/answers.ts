@@ -4,7 +4,9 @@ import { assert, unreachable } from "../assert.ts";
 import type { QueueRefusal, Reply } from "../core/command.ts";
 import type { WaggleErrorCode } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { type Decoded, encode } from "../protocol/codec.ts";
 import type { CancelAnswer, CodedError, ResultAnswer, SubmitAnswer } from "../protocol/schemas.ts";
+import type { Commit } from "./inbox.ts";
 
 export function codedError(
   code: WaggleErrorCode,
@@ -12,6 +14,21 @@ export function codedError(
   more: { field?: string; retryAfterMs?: number; firstIdx?: number } = {},
 ): CodedError {
   return { ok: false, code, message, ...more };
+}
+
+/** One answer an item, in order: its own refusal, or what was decided of it. */
+export function answersOf<Answer>(
+  items: readonly Decoded<unknown>[],
+  replies: readonly Reply[],
+  toAnswer: (reply: Reply) => Answer,
+): readonly (Answer | CodedError)[] {
+  let next = 0;
+  return items.map((item) => (item.ok ? toAnswer(replies[next++] ?? { kind: "none" }) : item));
+}
+
+/** …as one message, with up to where the journal is committed. */
+export function answerMessage({ term, idx }: Commit, answers: readonly unknown[]): Uint8Array {
+  return encode({ term, idx, answers });
 }
 
 export function submitAnswer(reply: Reply): SubmitAnswer {
@@ -88,6 +105,41 @@ export function resultAnswer(reply: Reply): ResultAnswer {
     default:
       return unexpected(reply);
   }
+}
+
+export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
+  if (reply?.kind === "too-many-agents") {
+    return codedError("WAGGLE_BACKPRESSURE", `the swarm has as many agents as it may (${limits.agentsMax})`, {
+      retryAfterMs: reply.retryAfterMs,
+    });
+  }
+  if (reply?.kind === "life-over") {
+    return codedError(
+      "WAGGLE_UNKNOWN_AGENT",
+      `this life of agent ${reply.agent} is over: join as a new incarnation`,
+      { field: "incarnation" },
+    );
+  }
+  if (reply?.kind === "fenced") {
+    return codedError(
+      "WAGGLE_FENCED",
+      `another process joined as ${reply.agent} after this one. Give each its own id`,
+      { field: "incarnation" },
+    );
+  }
+  if (reply?.kind !== "joined")
+    return codedError("WAGGLE_OUTCOME_UNKNOWN", "the join was interrupted: join again");
+  const { unknownAttempts, resumed } = reply;
+  return {
+    ok: true,
+    term,
+    idx,
+    // Of what is left out the agent hears with its first heartbeat.
+    unknown: unknownAttempts.slice(0, limits.unknownPerJoinMax),
+    resumed,
+    heartbeatMs: limits.heartbeatMs,
+    leaseTtlMs: limits.leaseTtlMs,
+  };
 }
 
 export function unknownTask(task: string): CodedError {

@@ -5,7 +5,7 @@ import type { Term } from "../ids.ts";
 import type { CodedError } from "../protocol/schemas.ts";
 import { codedError } from "./answers.ts";
 import type { InboxEntry } from "./inbox.ts";
-import type { TransferRequest } from "./operator-requests.ts";
+import type { TransferRequest } from "./request-target.ts";
 
 export interface HandOverDeps {
   /** Of the coordinator that leads. */

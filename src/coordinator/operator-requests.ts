@@ -4,7 +4,7 @@
 import type { z } from "zod";
 import type { Command, Reply } from "../core/command.ts";
 import { type Decoded, decode, encode, invalid } from "../protocol/codec.ts";
-import { agentRequestSchema, type CodedError, transferRequestSchema } from "../protocol/schemas.ts";
+import { agentRequestSchema, transferRequestSchema } from "../protocol/schemas.ts";
 import {
   kindRequestSchema,
   pauseRequestSchema,
@@ -15,28 +15,11 @@ import {
 } from "../protocol/settings-schemas.ts";
 import { isOperatorVerb, type OperatorVerb } from "../protocol/subjects.ts";
 import { codedError, unknownProject } from "./answers.ts";
-import type { Commit, InboxEntry } from "./inbox.ts";
-
-/** What the edge does for it. */
-export interface OperatorEdge {
-  enqueue(reply: string, entry: InboxEntry): void;
-  /** Answers with a refusal, and counts it. */
-  refuse(reply: string, error: CodedError): void;
-  send(subject: string, message: Uint8Array): void;
-  transfer(request: TransferRequest): void;
-}
-
-export interface TransferRequest {
-  /** The term that is to end. */
-  readonly of: number;
-  /** Who is to lead; undefined: any that stands by. */
-  readonly to: string | undefined;
-  /** Called once, if at all, when the term has ended, or with why it does not. */
-  answer(message: object): void;
-}
+import type { Commit } from "./inbox.ts";
+import type { RequestEdge } from "./request-edge.ts";
 
 /** Takes one message of `verb`, to be answered on `reply`. */
-export function takeOperator(verb: string, data: Uint8Array, reply: string, edge: OperatorEdge): void {
+export function takeOperator(verb: string, data: Uint8Array, reply: string, edge: RequestEdge): void {
   if (!isOperatorVerb(verb)) return edge.refuse(reply, invalid(`operator: there is no verb ${verb}`));
   if (verb === "transfer") return takeTransfer(data, reply, edge);
   const command = commandOf[verb](data);
@@ -45,16 +28,17 @@ export function takeOperator(verb: string, data: Uint8Array, reply: string, edge
     commands: [command.value],
     replies: [],
     finish(commit) {
-      edge.send(reply, encode(operatorAnswer(this.replies.at(-1), commit)));
+      edge.target.send(reply, encode(operatorAnswer(this.replies.at(-1), commit)));
     },
   });
 }
 
-function takeTransfer(data: Uint8Array, reply: string, edge: OperatorEdge): void {
+function takeTransfer(data: Uint8Array, reply: string, edge: RequestEdge): void {
   const request = decode(data, transferRequestSchema);
   if (!request.ok) return edge.refuse(reply, request);
   const { of, to } = request.value;
-  edge.transfer({ of, to, answer: (message) => edge.send(reply, encode(message)) });
+  const answer = (message: object) => edge.target.send(reply, encode(message));
+  if (!edge.target.transfer({ of, to, answer })) edge.refuseFull(reply);
 }
 
 const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8Array) => Decoded<Command>>> =

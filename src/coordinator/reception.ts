@@ -4,7 +4,8 @@
 import type { Random } from "../clock.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
-import { Requests, type RequestTarget } from "./requests.ts";
+import type { RequestTarget } from "./request-target.ts";
+import { Requests } from "./requests.ts";
 
 export interface ReceptionDeps {
   readonly transport: Transport;

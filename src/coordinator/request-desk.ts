@@ -20,11 +20,10 @@ import type { Awaiting } from "./awaiting.ts";
 import { sendable } from "./fitting.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 import type { JournalRoom } from "./journal-room.ts";
-import type { TransferRequest } from "./operator-requests.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Presences } from "./presence.ts";
 import type { RefusalTally } from "./refusal-tally.ts";
-import type { AwaitRequest, DropReason, RequestTarget } from "./requests.ts";
+import type { AwaitRequest, DropReason, RequestTarget, TransferRequest } from "./request-target.ts";
 
 export interface DeskDeps {
   readonly term: Term;

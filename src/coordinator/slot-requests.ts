@@ -2,7 +2,7 @@
 // its reply to an answer. Not here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
 
 import type { Command, Reply } from "../core/command.ts";
-import type { AgentId, Incarnation } from "../ids.ts";
+import type { AgentId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import type { CodedError } from "../protocol/schemas.ts";
@@ -13,21 +13,13 @@ import {
 } from "../protocol/slot-schemas.ts";
 import { thousandthsPerWeight } from "../scheduling/weight.ts";
 import { codedError, unexpected } from "./answers.ts";
-import type { Commit, InboxEntry } from "./inbox.ts";
-
-/** What the edge does for every request alike. */
-export interface SlotRequestEdge {
-  readonly enqueue: (reply: string, entry: InboxEntry) => void;
-  readonly refuse: (reply: string, error: CodedError) => void;
-  readonly send: (subject: string, message: Uint8Array) => void;
-  /** The sender lives. */
-  readonly heard: (agent: AgentId, incarnation: Incarnation) => void;
-}
+import type { Commit } from "./inbox.ts";
+import type { RequestEdge } from "./request-edge.ts";
 
 export class SlotRequests {
-  readonly #edge: SlotRequestEdge;
+  readonly #edge: RequestEdge;
 
-  constructor(edge: SlotRequestEdge) {
+  constructor(edge: RequestEdge) {
     this.#edge = edge;
   }
 
@@ -60,13 +52,13 @@ export class SlotRequests {
     command: Extract<Command, { type: "AcquireSlots" | "ReleaseSlots" }>,
     answerOf: (reply: Reply, commit: Commit) => object,
   ): void {
-    const { enqueue, heard, send } = this.#edge;
-    heard(command.agent, command.incarnation);
-    enqueue(reply, {
+    const { target } = this.#edge;
+    target.heard(command.agent, command.incarnation);
+    this.#edge.enqueue(reply, {
       commands: [command],
       replies: [],
       finish(commit) {
-        send(reply, encode(answerOf(this.replies[0] ?? { kind: "none" }, commit)));
+        target.send(reply, encode(answerOf(this.replies[0] ?? { kind: "none" }, commit)));
       },
     });
   }
