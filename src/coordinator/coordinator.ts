@@ -125,7 +125,7 @@ class RunningCoordinator implements Coordinator {
       ...options,
       subjects: this.#subjects,
       announcements: this.#announcements,
-      held: () => this.#leader?.committed ?? this.#follower.replay.position,
+      held: () => this.#leader?.committed ?? this.#follower.copy.replay.position,
       isLeading: () => this.#leader !== undefined,
       neededBytes: () => this.#leader?.neededBytes,
     });
@@ -163,7 +163,7 @@ class RunningCoordinator implements Coordinator {
       room: this.#room,
       subjects: this.#subjects,
       leader: () => this.#leader,
-      replay: () => this.#follower.replay,
+      replay: () => this.#follower.copy.replay,
       standbys: () => this.#standbys,
     });
   }
@@ -173,12 +173,12 @@ class RunningCoordinator implements Coordinator {
   }
 
   get settledState(): SwarmState | undefined {
-    if (this.#leader === undefined) return this.#follower.replay.state;
+    if (this.#leader === undefined) return this.#follower.copy.replay.state;
     return this.#leader.isSettled ? this.#leader.state : undefined;
   }
 
   get heldFromSeq(): number {
-    return this.#follower.heldFromSeq;
+    return this.#follower.copy.heldFromSeq;
   }
 
   get silenceMsMax(): number {
@@ -231,7 +231,7 @@ class RunningCoordinator implements Coordinator {
    *  listens itself. @throws JournalDamagedError where that one's journal is gone */
   async #isAlone(): Promise<boolean> {
     const { journal, logger } = this.#options;
-    const { position, lastEventType } = this.#follower.replay;
+    const { position, lastEventType } = this.#follower.copy.replay;
     const isNew = position.seq === 0;
     const other = journal.sharable ? await this.#announcer.greet() : undefined;
     if (isNew && other !== undefined) await requireItsJournal(other, journal);
@@ -245,7 +245,8 @@ class RunningCoordinator implements Coordinator {
   #runFor(): void {
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" }, { type: "HEALED" });
     this.#room.lookAgain(); // a standby's figure may be of long ago
-    const { replay, recent, time, timing } = this.#follower;
+    const { copy, time, timing } = this.#follower;
+    const { replay, recent } = copy;
     this.#campaign = new Campaign(
       {
         ...this.#options,
@@ -270,7 +271,8 @@ class RunningCoordinator implements Coordinator {
   /** Who leads is left to lead and to make room, as by a standby; nothing of the campaign was stored. */
   #campaignIsFull(): void {
     const { compaction } = this.#options;
-    const { replay, lately } = this.#follower;
+    const { copy, lately } = this.#follower;
+    const { replay } = copy;
     if (this.#announcements.isLed(replay.position.term, lately)) {
       this.#campaign?.abandon();
       return this.#lost();
@@ -280,7 +282,7 @@ class RunningCoordinator implements Coordinator {
       ...this.#options,
       compaction,
       replay,
-      onFound: (found) => this.#follower.sawSnapshots(found),
+      onFound: (found) => this.#follower.copy.sawSnapshots(found),
     });
   }
 
@@ -296,7 +298,7 @@ class RunningCoordinator implements Coordinator {
     for (const record of victory.records) this.#follower.take(record);
     this.#leadershipSignal({ type: "REPLAYED" });
     this.#signal({ type: "ELECTED" });
-    const { replay, recent, foundSnapshots } = this.#follower;
+    const { replay, recent, foundSnapshots } = this.#follower.copy;
     const deps = {
       ...this.#options,
       subjects: this.#subjects,
@@ -314,14 +316,14 @@ class RunningCoordinator implements Coordinator {
     this.#leader.begin();
     this.#announcer.announce({ began: true });
     this.#role.next("leading");
-    const { hole, lostEnd } = this.#follower.takeLosses();
+    const { hole, lostEnd } = this.#follower.losses.take();
     if (lostEnd !== undefined) this.#leader.trimAudit(batchIndex(lostEnd + 1), "tail-lost");
     if (hole !== undefined) this.#foundHole(hole);
   }
 
   /** Whoever leads rescues what was lost; a standby remembers it, should it come to lead. */
   #foundHole(lost: JournalDamagedError): void {
-    if (this.#leader === undefined) this.#follower.sawHole(lost);
+    if (this.#leader === undefined) this.#follower.losses.sawHole(lost);
     else this.#leader.rescue(lost);
   }
 
@@ -347,7 +349,7 @@ class RunningCoordinator implements Coordinator {
       void this.#follower.foldAnew();
     } else {
       this.#options.logger.info("handed over: standing by");
-      this.#follower.goOnFrom(end.folded);
+      this.#follower.copy.goOnFrom(end.folded);
       this.#announcer.announce();
       this.#follower.standBy();
     }

@@ -1,4 +1,4 @@
-// Follows the journal: the copy of it that a coordinator keeps while it does not lead, and all by which it stays one.
+// Follows the journal while its coordinator does not lead: all by which the copy of it (journal-copy.ts) stays one.
 //
 //   begin ── read to the end (catch-up.ts) ── stand by (standby.ts) ── it is time → the coordinator campaigns
 //                        ▲                        │
@@ -11,15 +11,11 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
-import type { Event, TrimReason } from "../core/event.ts";
+import type { Event } from "../core/event.ts";
 import { Endurance } from "../endurance.ts";
 import { type JournalDamagedError, mayPass } from "../errors.ts";
-import type { BatchIndex } from "../ids.ts";
-import { hashOf } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
-import { RecentRecords } from "../journal/recent-records.ts";
-import { type Folded, Replay, type Verdict } from "../journal/replay.ts";
-import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
+import type { Folded, Verdict } from "../journal/replay.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -29,9 +25,11 @@ import { type BeginAnewDeps, isOvertaken, mayBeginAnew } from "./begin-anew.ts";
 import { catchUp } from "./catch-up.ts";
 import type { DeadRecordLog } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
+import { JournalCopy } from "./journal-copy.ts";
 import { goOnBehind } from "./lost-end.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { isSavedByAnother } from "./saved-end.ts";
+import { SeenLosses } from "./seen-losses.ts";
 import { Standby, type StandbyHooks } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
@@ -60,24 +58,15 @@ export interface FollowerHooks extends Pick<StandbyHooks, "onSilence" | "onHeard
   readonly onHalted: (cause: unknown) => void;
 }
 
-/** What the journal lost, found while nobody here led. */
-export interface SeenLosses {
-  /** Not rescued by the leader of then, as far as is known. */
-  readonly hole: JournalDamagedError | undefined;
-  /** The last batch of an end that is lost for good, until it is on record that it is. */
-  readonly lostEnd: BatchIndex | undefined;
-}
-
 export class Follower {
   /** Journal time, of what is read as it is written. */
   readonly time = new FollowedTime();
+  /** The leader's own while one leads here. */
+  readonly copy: JournalCopy;
+  /** What the journal lost, found while nobody here led. */
+  readonly losses = new SeenLosses();
   readonly #deps: FollowerDeps;
   readonly #hooks: FollowerHooks;
-  #replay = new Replay();
-  #recent = new RecentRecords();
-  #foundSnapshots: FoundSnapshots = { read: undefined, unreadable: [] };
-  #hole: JournalDamagedError | undefined;
-  #lostEnd: BatchIndex | undefined;
   /** Of a lost end of which it is not found what stands before it. */
   readonly #unprovenEnd: Endurance;
   #standby: Standby | undefined;
@@ -86,39 +75,19 @@ export class Follower {
   constructor(deps: FollowerDeps, hooks: FollowerHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
+    this.copy = new JournalCopy(deps);
     this.#unprovenEnd = new Endurance(deps.clock, limits.lossPatienceRunningMs, limits.lossLooksMin);
-  }
-
-  /** The journal, folded as far as it was read; the leader's own while one leads here. */
-  get replay(): Replay {
-    return this.#replay;
-  }
-
-  get recent(): RecentRecords {
-    return this.#recent;
-  }
-
-  /** The last time that snapshots were looked for. */
-  get foundSnapshots(): FoundSnapshots {
-    return this.#foundSnapshots;
   }
 
   /** By the T of the term that it leads or follows; of its own while there is none. */
   get timing(): Timing {
-    const { leaderTimeoutMs } = this.#replay.state;
+    const { leaderTimeoutMs } = this.copy.replay.state;
     return leaderTimeoutMs === 0 ? this.#deps.timing : timingOf(leaderTimeoutMs);
   }
 
   /** Coordinators that were heard within T are there. */
   get lately() {
     return { now: this.#deps.clock.monotonicMs(), withinMs: this.timing.timeoutMs };
-  }
-
-  /** Behind which record it could put back what the journal loses of its end; infinite where it began at a snapshot
-   *  and has read nothing since. */
-  get heldFromSeq(): number {
-    const { firstSeq, lastSeq } = this.#recent;
-    return lastSeq < this.#replay.position.seq ? Number.POSITIVE_INFINITY : firstSeq;
   }
 
   /** Reads the journal to its end; a server that does not answer is not waited for.
@@ -141,12 +110,12 @@ export class Follower {
         logger,
         announcements,
         askOthers: (signal) => announcer.ask(this.timing.askMs, signal),
-        recent: this.#recent,
+        recent: this.copy.recent,
         isConnected: () => transport.status() === "connected",
-        position: () => this.#replay.position,
+        position: () => this.copy.replay.position,
         timing: () => this.timing,
         take: (record) => this.take(record),
-        isOvertaken: () => this.#deps.readable.beginBehind(this.#replay.position),
+        isOvertaken: () => this.#deps.readable.beginBehind(this.copy.replay.position),
       },
       {
         onSilence,
@@ -166,9 +135,9 @@ export class Follower {
 
   /** Folds a record that was just written. */
   take(record: JournalRecord): Verdict {
-    const verdict = this.#fold(record);
+    const verdict = this.copy.fold(record);
     this.#unprovenEnd.renew();
-    this.time.read(this.#replay.state.at, this.#deps.clock.monotonicMs());
+    this.time.read(this.copy.replay.state.at, this.#deps.clock.monotonicMs());
     if (verdict.kind === "dead") this.#deps.deadLog.tell(record, verdict.reason);
     else for (const event of verdict.batch.events) this.#sawEvent(event);
     if (verdict.kind === "dead" && verdict.reason === "broken-chain") void this.#lookBehind(record);
@@ -177,41 +146,17 @@ export class Follower {
 
   /** Folds what a campaign that was lost has read: it may not be there to be read again. */
   foldHeld(): void {
-    const { position } = this.#replay;
-    for (let seq = position.seq + 1; seq <= this.#recent.lastSeq; seq += 1) {
-      const held = this.#recent.at(seq);
+    const { position } = this.copy.replay;
+    for (let seq = position.seq + 1; seq <= this.copy.recent.lastSeq; seq += 1) {
+      const held = this.copy.recent.at(seq);
       if (held === undefined) return;
       this.take(held);
     }
   }
 
-  /** Snapshots were looked for. */
-  sawSnapshots(found: FoundSnapshots): void {
-    this.#foundSnapshots = found;
-    this.#deps.readable.found(found);
-  }
-
-  /** Remembers it, should this coordinator come to lead. */
-  sawHole(lost: JournalDamagedError): void {
-    this.#hole = lost;
-  }
-
-  /** For whoever leads now and sees to them: nothing is remembered of them any more. */
-  takeLosses(): SeenLosses {
-    const losses = { hole: this.#hole, lostEnd: this.#lostEnd };
-    this.#hole = undefined;
-    this.#lostEnd = undefined;
-    return losses;
-  }
-
-  /** Goes on from where a term was handed over. */
-  goOnFrom(folded: Folded): void {
-    this.#replay = new Replay(folded);
-  }
-
   /** Throws away what was folded, reads the journal again, and stands by. */
   async foldAnew(): Promise<void> {
-    this.#replay = new Replay();
+    this.copy.forget();
     try {
       await this.#catchUp({ isPatient: true });
       this.standBy();
@@ -232,7 +177,7 @@ export class Follower {
   async #catchUp({ isPatient }: { readonly isPatient: boolean }): Promise<void> {
     const { announcer, announcements, clock, timing } = this.#deps;
     const heard = announcer.listen();
-    let holeBefore = this.#hole;
+    let holeBefore = this.losses.hole;
     const startedMs = clock.monotonicMs();
     const { timeoutMs } = timing;
     const lately = () => ({
@@ -249,53 +194,20 @@ export class Follower {
         isHeld: ({ term, idx }) =>
           announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ??
           false,
-        isMoreHeld: () => announcements.isMoreHeld(this.#replay.position, lately()),
+        isMoreHeld: () => announcements.isMoreHeld(this.copy.replay.position, lately()),
         onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
-        onRestored: ({ replay, found }) => {
-          holeBefore = this.#hole;
-          this.#replay = replay;
-          if (!this.#isOnLine(replay)) this.#recent = new RecentRecords();
-          this.sawSnapshots(found);
+        onRestored: (restored) => {
+          holeBefore = this.losses.hole;
+          this.copy.restored(restored);
         },
-        take: (record) => this.#fold(record),
+        take: (record) => this.copy.fold(record),
         goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
       });
-      if (this.#hole === holeBefore) this.#hole = undefined; // what a restart reads is whole
-      this.#tellRead(clock.monotonicMs() - startedMs);
+      this.losses.readWhole(holeBefore);
+      this.copy.tellRead(clock.monotonicMs() - startedMs);
     } finally {
       heard.unsubscribe();
     }
-  }
-
-  #tellRead(ms: number): void {
-    const { position, state, tail } = this.#replay;
-    const { idx, term } = position;
-    if (idx === 0) return; // nothing was ever written
-    const { read } = this.#foundSnapshots;
-    const from = read === undefined ? {} : { snapshotIdx: tail.fromIdx };
-    const told = {
-      idx,
-      term,
-      leader: state.leader,
-      ...from,
-      batches: idx - tail.fromIdx,
-      tookMs: Math.round(ms),
-    };
-    this.#deps.logger.info(told, "the journal was read");
-  }
-
-  /** Whether what is kept of the journal is of the line that was restored, as far as both know. */
-  #isOnLine({ places, position }: Folded): boolean {
-    const seq = places.seqOf(position.idx);
-    const kept = seq === undefined ? undefined : this.#recent.at(seq);
-    return kept === undefined || hashOf(kept.bytes) === position.hash;
-  }
-
-  #fold(record: JournalRecord): Verdict {
-    const verdict = this.#replay.take(record);
-    const isDead = verdict.kind === "dead";
-    this.#recent.add(record, this.#deps.clock.monotonicMs(), { isDead });
-    return verdict;
   }
 
   get #storage() {
@@ -309,9 +221,9 @@ export class Follower {
    *  is saved it stands by with that: it may be all that is left of it. */
   async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
     try {
-      const isSaved = await isSavedByAnother(this.#replay.position, this.#deps);
-      if (isSaved) this.#recent = new RecentRecords();
-      if (isSaved || (await this.#goOnBehind(this.#replay, lastSeq, lost))) return await this.foldAnew();
+      const isSaved = await isSavedByAnother(this.copy.replay.position, this.#deps);
+      if (isSaved) this.copy.forgetRecords();
+      if (isSaved || (await this.#goOnBehind(this.copy.replay, lastSeq, lost))) return await this.foldAnew();
       if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
     } catch (cause) {
       const isFork = cause === lost; // unless another saved it, of which a server that lags may not know yet
@@ -331,21 +243,16 @@ export class Follower {
       this.#deps.logger.warn({ lastSeq }, "the journal lost its end, and what it ends with is not found");
       return false;
     }
-    this.#lostEnd = folded.position.idx;
-    this.#recent = new RecentRecords();
+    this.losses.sawLostEnd(folded.position.idx);
+    this.copy.forgetRecords();
     return true;
   }
 
   #sawEvent(event: Event): void {
     const { id, logger } = this.#deps;
-    if (event.type === "AuditTrimmed") this.#sawTrimmed(event.reason);
+    if (event.type === "AuditTrimmed") this.losses.recorded(event.reason);
     if (event.type === "TermStarted" && event.leader !== id)
       logger.info({ leader: event.leader, term: event.term }, "standing by: another coordinator leads");
-  }
-
-  #sawTrimmed(reason: TrimReason): void {
-    if (reason === "hole") this.#hole = undefined;
-    if (reason === "tail-lost") this.#lostEnd = undefined;
   }
 
   // --- beginning anew -----------------------------------------------------------------------------
@@ -369,7 +276,7 @@ export class Follower {
    *  read before it was replaced. */
   async #lookBehind(record: JournalRecord): Promise<void> {
     const standby = this.#standby;
-    const hasStrayed = this.#replay.strayedAtSeq !== undefined;
+    const hasStrayed = this.copy.replay.strayedAtSeq !== undefined;
     const mustBegin = hasStrayed || (await isOvertaken(this.#beginAnewDeps).catch(() => false)); // asked again at the next
     // Of several such records, or where it has just halted or campaigns, one begins anew.
     if (!mustBegin || standby === undefined || standby !== this.#standby || standby.isOver) return;
@@ -387,8 +294,8 @@ export class Follower {
       journal,
       readable,
       clock,
-      recent: () => this.#recent,
-      folded: () => this.#replay,
+      recent: () => this.copy.recent,
+      folded: () => this.copy.replay,
       isLed: () => announcements.isLed(0, this.lately),
       isOver: () => this.#isOver,
     };
