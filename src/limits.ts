@@ -120,6 +120,8 @@ export const limits = {
   /** Dead records behind the newest batch that a candidate compares with what stands there: those that somebody who
    *  writes 500 of them a second leaves in two seconds. */
   deadComparedMax: 1_000,
+  /** …so many at the same time: each may be a whole batch in memory. */
+  deadComparedAtOnce: 64,
   /** Pause before a snapshot that must be made is tried again. */
   rescueRetryMs: 1_000,
   /** Pause before a journal that did not keep what it acknowledged is tried with one more batch. */
@@ -204,6 +206,9 @@ export const limits = {
   maxConcurrentMax: 1_024,
   /** Attempts that the answer to a join names as not the agent's: with the longest ids they fit one message. */
   unknownPerJoinMax: 1_024,
+  /** What an assignment or an outcome takes of a message beside its payload, result or error: names, ids and a grant's
+   *  token. */
+  pushItemOverheadBytes: 512,
   agentsMax: 10_000,
   /** Lives of an agent that are known to be fenced: as many processes under one id as anybody starts by mistake. */
   fencedLivesMax: 8,

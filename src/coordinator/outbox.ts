@@ -4,6 +4,7 @@
 import type { Effect } from "../core/effect.ts";
 import type { SlotEnding } from "../core/state.ts";
 import type { AgentId, Incarnation } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { encode } from "../protocol/codec.ts";
 import type { Assignment, Outcome } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
@@ -164,12 +165,11 @@ export class Outbox {
   /** Cuts a list so that each part fits a message even where JSON writes every character in six bytes. One item
    *  alone always fits: the schema of payloads and results sees to it. */
   *#fitting<Item>(list: readonly Item[], charactersOf: (item: Item) => number): Generator<readonly Item[]> {
-    const ITEM_OVERHEAD = 512;
     const charactersMax = this.#transport.maxPayloadBytes / 8;
     let from = 0;
     let characters = 0;
     for (const [at, item] of list.entries()) {
-      const size = charactersOf(item) + ITEM_OVERHEAD;
+      const size = charactersOf(item) + limits.pushItemOverheadBytes;
       if (characters + size > charactersMax && at > from) {
         yield list.slice(from, at);
         from = at;

@@ -12,8 +12,6 @@ import type { Journal } from "./journal.ts";
 import { forkError, refusedTailError } from "./journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 
-const COMPARED_AT_ONCE = 64;
-
 export type Refilled =
   /** The journal ends where it ended, or goes on. */
   | { readonly kind: "whole" }
@@ -78,8 +76,8 @@ async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: numb
 export async function requireSameLine(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
   const fromSeq = Math.max(recent.firstSeq, recent.lastLiveSeq + 1);
   const untilSeq = Math.min(seq, fromSeq + limits.deadComparedMax);
-  for (let next = fromSeq; next < untilSeq; next += COMPARED_AT_ONCE) {
-    const count = Math.min(COMPARED_AT_ONCE, untilSeq - next);
+  for (let next = fromSeq; next < untilSeq; next += limits.deadComparedAtOnce) {
+    const count = Math.min(limits.deadComparedAtOnce, untilSeq - next);
     await Promise.all(Array.from({ length: count }, (_, at) => requireSameEnd(journal, recent, next + at)));
   }
   await requireSameEnd(journal, recent, seq);

@@ -285,8 +285,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/journal/refill.ts",
     edits: [
       {
-        find: "next < untilSeq; next += COMPARED_AT_ONCE",
-        replace: "next < untilSeq * 0; next += COMPARED_AT_ONCE",
+        find: "next < untilSeq; next += limits.deadComparedAtOnce",
+        replace: "next < untilSeq * 0; next += limits.deadComparedAtOnce",
       },
     ],
   },
