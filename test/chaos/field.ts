@@ -4,6 +4,7 @@
 import { mkdirSync } from "node:fs";
 import { connect } from "../../src/client/connect.ts";
 import { swarmId } from "../../src/ids.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
 import { SeededRandom } from "../../src/sim/random.ts";
 import { connectNats } from "../../src/transport/nats.ts";
@@ -12,7 +13,8 @@ import { committedLine } from "./committed-line.ts";
 import type { Fault } from "./figures.ts";
 import { readHistory } from "./history-file.ts";
 import { monotonicMs } from "./monotonic.ts";
-import { TcpProxy } from "./proxy.ts";
+import { type Target, TcpProxy } from "./proxy.ts";
+import { PublishTap } from "./publish-tap.ts";
 import type { Reaper } from "./reaper.ts";
 import type { Servers } from "./servers.ts";
 import { StreamAdmin } from "./stream-admin.ts";
@@ -29,6 +31,9 @@ const CLOSE_MS = 60_000;
 /** All records of a leg, one by one where the log has holes. */
 const READ_LOG_MS = 5 * 60_000;
 
+/** `tapped`: coordinators alone, and what they send to the journal is on record, whoever hears it. */
+export type Proxied = "nobody" | "everybody" | "tapped";
+
 export interface FieldPlan {
   readonly swarm: string;
   readonly folder: string;
@@ -42,8 +47,8 @@ export interface FieldPlan {
   readonly payloadBytes: number;
   /** Of so many tasks one is recorded, and where not each is, the witness keeps minutes instead of all. */
   readonly recordsEvery: number;
-  /** Whether every party has a proxy of its own before each server. */
-  readonly hasProxies: boolean;
+  /** Who has a proxy of its own before each server. */
+  readonly proxied: Proxied;
   /** Of the journal's stream, when it is to be created small. */
   readonly bytesMax?: number;
   /** Whether parties write down once a minute what memory they have in use. */
@@ -63,17 +68,16 @@ export class Field {
   readonly log: string[] = [];
   readonly #transport: Transport;
   readonly #proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>;
+  /** What coordinators sent to the journal through proxies that have a tap. */
+  readonly #tapped: readonly Uint8Array[];
   readonly #startedMs = monotonicMs();
   readonly #supervised = new Set<Member>();
   #witness: Witness | undefined;
   #supervising: NodeJS.Timeout | undefined;
 
-  private constructor(
-    plan: FieldPlan,
-    transport: Transport,
-    proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>,
-  ) {
+  private constructor(plan: FieldPlan, transport: Transport, { proxiesByParty, tapped }: Proxies) {
     this.plan = plan;
+    this.#tapped = tapped;
     this.random = new SeededRandom(plan.seed);
     this.#transport = transport;
     this.#proxiesByParty = proxiesByParty;
@@ -89,7 +93,7 @@ export class Field {
   static async open(plan: FieldPlan): Promise<Field> {
     mkdirSync(plan.folder, { recursive: true });
     const transport = await connectNats({ urls: plan.servers.urls, name: "chaos" });
-    const field = new Field(plan, transport, plan.hasProxies ? await proxiesFor(plan) : new Map());
+    const field = new Field(plan, transport, await proxiesFor(plan));
     try {
       await field.#start();
       return field;
@@ -164,8 +168,8 @@ export class Field {
   }
 
   /** Servers start again while all coordinators are stopped (SIGSTOP: they keep what they know), until the witness
-   *  hears the servers: what is sent first and lost for good would be on no record. */
-  async restarted(restart: () => Promise<void>): Promise<void> {
+   *  hears the servers: clients and agents are there first. */
+  async restartedAlone(restart: () => Promise<void>): Promise<void> {
     for (const member of this.processes.coordinators) member.signal("SIGSTOP");
     try {
       await restart();
@@ -234,7 +238,8 @@ export class Field {
     };
     const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm, revive));
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
-    const line = committedLine([...this.witness.seen, ...log], this.witness.sent);
+    const sent = [...this.witness.sent, ...this.#tapped];
+    const line = committedLine([...this.witness.seen, ...log], sent);
     return { observations: readHistory(this.plan.folder), seen, line };
   }
 
@@ -275,16 +280,31 @@ export class NotBegunError extends Error {
   override readonly name = "NotBegunError";
 }
 
-async function proxiesFor(plan: FieldPlan): Promise<Map<string, readonly TcpProxy[]>> {
-  const parties = (["coordinator", "agent", "client"] as const).flatMap((prefix) =>
+interface Proxies {
+  readonly proxiesByParty: ReadonlyMap<string, readonly TcpProxy[]>;
+  readonly tapped: readonly Uint8Array[];
+}
+
+const proxiedParties = {
+  nobody: [],
+  everybody: ["coordinator", "agent", "client"],
+  tapped: ["coordinator"],
+} as const;
+
+async function proxiesFor(plan: FieldPlan): Promise<Proxies> {
+  const { journal } = subjectsOf(swarmId(plan.swarm));
+  const tapped: Uint8Array[] = [];
+  const tap = () => new PublishTap(journal, (payload) => tapped.push(payload));
+  const parties = proxiedParties[plan.proxied].flatMap((prefix) =>
     Array.from({ length: plan[`${prefix}s`] }, (_, n) => `${prefix}${n + 1}`),
   );
-  const proxies = new Map<string, readonly TcpProxy[]>();
+  const proxiesByParty = new Map<string, readonly TcpProxy[]>();
   for (const party of parties) {
     const targets = plan.servers.members.map(({ port }) => ({ host: "127.0.0.1", port }));
-    proxies.set(party, await Promise.all(targets.map((target) => TcpProxy.start(target))));
+    const start = (target: Target) => TcpProxy.start(target, plan.proxied === "tapped" ? tap : undefined);
+    proxiesByParty.set(party, await Promise.all(targets.map(start)));
   }
-  return proxies;
+  return { proxiesByParty, tapped };
 }
 
 function pause(ms: number): Promise<void> {

@@ -225,7 +225,7 @@ function planOf({ part, key, ratePerSecond, tally, reaper }: RunContext, servers
     ratePerSecond,
     payloadBytes: part.payloadBytes ?? 100,
     recordsEvery: part.recordsEvery ?? 1,
-    hasProxies: part.hasProxies === true,
+    proxied: part.proxied ?? "nobody",
     samplesMemory: part.samplesMemory === true,
     reaper,
     ...(part.bytesMax === undefined ? {} : { bytesMax: part.bytesMax }),

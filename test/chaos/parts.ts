@@ -4,7 +4,7 @@
 import { swarmId } from "../../src/ids.ts";
 import { streamNameOf } from "../../src/journal/stream-settings.ts";
 import { type Damage, damageStream } from "./damage.ts";
-import type { Field } from "./field.ts";
+import type { Field, Proxied } from "./field.ts";
 import { openAt } from "./figures.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { Direction } from "./proxy.ts";
@@ -20,7 +20,8 @@ export interface Part {
   readonly roundsPerLeg: number;
   /** A round is a minute. */
   readonly isTimed?: true;
-  readonly hasProxies?: true;
+  /** Default: nobody. */
+  readonly proxied?: Proxied;
   readonly bytesMax?: number;
   /** Tasks a second; default 100. */
   readonly ratePerSecond?: number;
@@ -86,7 +87,7 @@ export const parts: readonly Part[] = [
     servers: 1,
     rounds: 100,
     roundsPerLeg: 12,
-    hasProxies: true,
+    proxied: "everybody",
     round: cutOff,
   },
   {
@@ -95,18 +96,30 @@ export const parts: readonly Part[] = [
     servers: 3,
     rounds: 60,
     roundsPerLeg: 8,
-    hasProxies: true,
+    proxied: "everybody",
     round: cutOff,
   },
   {
     name: "store-damage",
     about:
-      "the server killed, its store cut short or a bit in it flipped, and started again; coordinators live on",
+      "the server killed, its store cut short or a bit in it flipped, and started again; coordinators live on, and " +
+      "every other time run on",
     servers: 1,
     rounds: 50,
-    roundsPerLeg: 5,
+    roundsPerLeg: 6,
+    proxied: "tapped",
     restartsServersToRead: true,
     round: damageStore,
+  },
+  {
+    name: "store-damage-3",
+    about:
+      "the same of one of three servers with replicas, the stream's leader or a follower; nobody else is struck",
+    servers: 3,
+    rounds: 60,
+    roundsPerLeg: 6,
+    proxied: "tapped",
+    round: damageOneStore,
   },
   {
     name: "disk-full",
@@ -127,7 +140,7 @@ export const parts: readonly Part[] = [
     isTimed: true,
     rounds: 60,
     roundsPerLeg: Number.POSITIVE_INFINITY,
-    hasProxies: true,
+    proxied: "everybody",
     ratePerSecond: 200,
     samplesMemory: true,
     recordsEvery: 10,
@@ -230,24 +243,60 @@ async function cutOff(field: Field): Promise<void> {
   await field.between(500, 1_500);
 }
 
-async function damageStore(field: Field): Promise<void> {
+/** Every other time all coordinators are stopped until the server and the driver are there, else they run on. */
+async function damageStore(field: Field, round: number): Promise<void> {
   const [server] = field.plan.servers.members;
   if (server === undefined) throw new Error("there is no server");
-  const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
   await server.kill("SIGKILL");
+  const undo = damageStoreOf(server, field);
+  const start = () => startDamaged(server, field, undo);
+  if (round % 2 === 0) {
+    field.mark({ figure: "store damaged → next accept" });
+    await field.restartedAlone(start);
+  } else {
+    field.mark({ figure: "store damaged, coordinators run → next accept" });
+    await start();
+  }
+  await field.accepted(monotonicMs(), { withinMs: 90_000 });
+  await field.between(2_000, 4_000);
+}
+
+/** Of three with replicas, every other time the one that leads the journal's stream. Nobody else is struck: the two
+ *  others are a majority, and the load goes on. */
+async function damageOneStore(field: Field, round: number): Promise<void> {
+  const leader = await streamLeader(field);
+  const isLeader = round % 2 === 0;
+  const followers = field.plan.servers.members.filter((member) => member !== leader);
+  const server = isLeader ? leader : field.random.pick(followers);
+  const who = isLeader ? "stream leader" : "follower";
+  const { atMs } = field.mark({ figure: `${who} killed, its store damaged → next accept` });
+  await server.kill("SIGKILL");
+  field.note(`killed ${server.name}`);
+  const undo = damageStoreOf(server, field);
+  if (field.random.chance(0.5)) await field.accepted(atMs); // by the two others, before the third is back
+  await startDamaged(server, field, undo);
+  field.note(`${server.name} runs again`);
+  await field.accepted(atMs);
+  await field.until("all servers are up to date", () => field.admin.isWhole(), 60_000);
+  await field.accepted(monotonicMs());
+  await field.between(1_000, 3_000);
+}
+
+/** @returns what undoes it */
+function damageStoreOf(server: ServerLife, field: Field): () => void {
+  const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
   const stream = streamNameOf({ swarm: swarmId(field.plan.swarm), purpose: "journal" });
   const { sentence, undo } = damageStream(server.storeDir, stream, damage, field.random);
   field.note(sentence);
-  field.mark({ figure: "store damaged → next accept" });
-  await field.restarted(async () => {
-    await server.restart().catch(async () => {
-      field.note("the server does not start on that: it is undone");
-      undo();
-      await server.restart();
-    });
+  return undo;
+}
+
+async function startDamaged(server: ServerLife, field: Field, undo: () => void): Promise<void> {
+  await server.restart().catch(async () => {
+    field.note("the server does not start on that: it is undone");
+    undo();
+    await server.restart();
   });
-  await field.accepted(monotonicMs(), { withinMs: 90_000 });
-  await field.between(2_000, 4_000);
 }
 
 /** The bound is lowered to what is taken, so that the next batch finds no room: the swarm has to make some itself. */

@@ -11,6 +11,11 @@ export interface Target {
   readonly port: number;
 }
 
+/** Is told what a party sends on one connection, once it is passed on. */
+export interface Tap {
+  push(bytes: Buffer): void;
+}
+
 interface Pair {
   readonly party: Socket;
   readonly server: Socket;
@@ -19,18 +24,21 @@ interface Pair {
 export class TcpProxy {
   readonly #server: Server;
   readonly #target: Target;
+  readonly #tap: (() => Tap) | undefined;
   readonly #pairs = new Set<Pair>();
   readonly #stalled = new Set<Direction>();
   #isCut = false;
 
-  private constructor(target: Target) {
+  private constructor(target: Target, tap: (() => Tap) | undefined) {
     this.#target = target;
+    this.#tap = tap;
     // Half-open is one of the faults: an end on one side is passed on and closes nothing by itself.
     this.#server = createServer({ allowHalfOpen: true }, (party) => this.#accept(party));
   }
 
-  static async start(target: Target): Promise<TcpProxy> {
-    const proxy = new TcpProxy(target);
+  /** @param tap makes one for each connection */
+  static async start(target: Target, tap?: () => Tap): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target, tap);
     await new Promise<void>((resolve, reject) => {
       proxy.#server.once("error", reject);
       proxy.#server.listen(0, "127.0.0.1", resolve);
@@ -90,6 +98,8 @@ export class TcpProxy {
     this.#pairs.add(pair);
     forward(party, pair.server);
     forward(pair.server, party);
+    const tap = this.#tap?.();
+    if (tap !== undefined) party.on("data", (bytes: Buffer) => tap.push(bytes));
     for (const socket of [party, pair.server]) {
       socket.setNoDelay(true);
       socket.on("error", ignored);

@@ -1,0 +1,52 @@
+// Reads what one party publishes on one subject from the bytes that it sends to a nats-server. Knows of the protocol
+// only where messages begin and end: `PUB <subject> [reply] <bytes>`, `HPUB <subject> [reply] <headers> <bytes>`.
+
+const LINE_END = "\r\n";
+
+/** Of one connection: it begins in the middle of nothing. */
+export class PublishTap {
+  readonly #subject: string;
+  readonly #onPayload: (payload: Uint8Array) => void;
+  #pending: Buffer = Buffer.alloc(0);
+
+  constructor(subject: string, onPayload: (payload: Uint8Array) => void) {
+    this.#subject = subject;
+    this.#onPayload = onPayload;
+  }
+
+  /** However the bytes were cut on their way. */
+  push(bytes: Buffer): void {
+    this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
+    for (let length = this.#take(); length > 0; length = this.#take())
+      this.#pending = this.#pending.subarray(length);
+  }
+
+  /** @returns the length of what stands first; 0 while it is not whole */
+  #take(): number {
+    const lineLength = this.#pending.indexOf(LINE_END);
+    if (lineLength === -1) return 0;
+    const from = lineLength + LINE_END.length;
+    const publish = publishIn(this.#pending.toString("latin1", 0, lineLength));
+    if (publish === undefined) return from;
+    const to = from + publish.bytes;
+    if (this.#pending.length < to + LINE_END.length) return 0;
+    if (publish.subject === this.#subject)
+      this.#onPayload(Uint8Array.from(this.#pending.subarray(from + publish.headerBytes, to)));
+    return to + LINE_END.length;
+  }
+}
+
+interface Publish {
+  readonly subject: string;
+  readonly headerBytes: number;
+  /** Of headers and payload. */
+  readonly bytes: number;
+}
+
+function publishIn(line: string): Publish | undefined {
+  const [verb, subject = "", ...rest] = line.split(" ");
+  const bytes = Number(rest.at(-1));
+  if (verb === "PUB") return { subject, headerBytes: 0, bytes };
+  if (verb === "HPUB") return { subject, headerBytes: Number(rest.at(-2)), bytes };
+  return undefined;
+}
