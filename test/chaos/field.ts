@@ -180,11 +180,14 @@ export class Field {
     }
   }
 
-  /** A task was accepted after a moment, in a later term than one, as the journal says. */
-  async accepted(sinceMs: number, { afterTerm = 0, withinMs = 60_000 } = {}): Promise<void> {
+  /** A task was accepted after a moment, in a later term than one, as the journal says; of this client, if one is
+   *  named. */
+  async accepted(sinceMs: number, { afterTerm = 0, withinMs = 60_000, by }: Accepting = {}): Promise<void> {
+    const prefix = by === undefined ? "" : `${by.name}-`;
     const isSo = () => {
       for (const { event, term } of this.witness.eventsSince(sinceMs))
-        if (event.type === "TaskSubmitted" && term > afterTerm) return true;
+        if (event.type === "TaskSubmitted" && term > afterTerm && event.task.id.startsWith(prefix))
+          return true;
       return false;
     };
     await this.until("a task is accepted", isSo, withinMs);
@@ -270,7 +273,13 @@ export class Field {
   }
 }
 
-/** The swarm did not come back: a finding, not a fault of the tool. */
+interface Accepting {
+  readonly afterTerm?: number;
+  readonly withinMs?: number;
+  readonly by?: Member;
+}
+
+/** The swarm did not come back, or gave up what was there: a finding, not a fault of the tool. */
 export class StuckError extends Error {
   override readonly name = "StuckError";
 }

@@ -19,6 +19,11 @@ describe("recovery", () => {
     expect(recoveries(fault, [accept(90, 130, 1), accept(101, 140, 1)])).toEqual([40]);
   });
 
+  it("of a client ends with an acceptance of its own", () => {
+    const fault = { figure: "client continued → its next accept", atMs: 100, client: "c2" } as const;
+    expect(recoveries(fault, [accept(101, 140, 1), { ...accept(120, 190, 1), party: "c2" }])).toEqual([90]);
+  });
+
   it("that never came is infinite", () => {
     const fault = { figure: "room again → next accept", atMs: 100 } as const;
     expect(recoveries(fault, [accept(90, 130, 1)])).toEqual([Number.POSITIVE_INFINITY]);

@@ -18,7 +18,9 @@ export type Figure =
   | "healed → next accept"
   | "room again → next accept"
   | "full, given no room → next accept"
-  | "agent killed → reassigned";
+  | "agent killed → reassigned"
+  | "agent stopped → reassigned"
+  | "client continued → its next accept";
 
 export interface Fault {
   readonly figure: Figure;
@@ -27,6 +29,8 @@ export interface Fault {
   readonly endedTerm?: number;
   /** The dead one. */
   readonly agent?: string;
+  /** Whose task must be accepted. Absent where anybody's does. */
+  readonly client?: string;
 }
 
 export type Recoveries = Partial<Record<Figure, number[]>>;
@@ -50,6 +54,7 @@ export function recoveriesOf(
 }
 
 interface Accept {
+  readonly party: string;
   readonly sentMs: number;
   readonly heardMs: number;
   readonly term: number;
@@ -58,15 +63,16 @@ interface Accept {
 function acceptsOf(observations: readonly Observation[]): Accept[] {
   const accepts = observations.flatMap((observed): Accept[] => {
     if (observed.kind !== "submit" || observed.answer !== "accepted") return [];
-    const { sentMs, heardMs = Number.POSITIVE_INFINITY, at } = observed;
-    return [{ sentMs, heardMs, term: at?.term ?? 0 }];
+    const { party, sentMs, heardMs = Number.POSITIVE_INFINITY, at } = observed;
+    return [{ party, sentMs, heardMs, term: at?.term ?? 0 }];
   });
   return accepts.sort((a, b) => a.heardMs - b.heardMs);
 }
 
-function nextAccept({ atMs, endedTerm }: Fault, accepts: readonly Accept[]): number {
-  const isNext = ({ sentMs, heardMs, term }: Accept) =>
-    endedTerm === undefined ? sentMs >= atMs : heardMs >= atMs && term > endedTerm;
+function nextAccept({ atMs, endedTerm, client }: Fault, accepts: readonly Accept[]): number {
+  const isNext = ({ party, sentMs, heardMs, term }: Accept) =>
+    (client === undefined || party === client) &&
+    (endedTerm === undefined ? sentMs >= atMs : heardMs >= atMs && term > endedTerm);
   return accepts.find(isNext)?.heardMs ?? Number.POSITIVE_INFINITY;
 }
 

@@ -5,11 +5,11 @@ import { swarmId } from "../../src/ids.ts";
 import { streamNameOf } from "../../src/journal/stream-settings.ts";
 import { type Damage, damageStream } from "./damage.ts";
 import type { Field, Proxied } from "./field.ts";
-import { openAt } from "./figures.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { Direction } from "./proxy.ts";
 import type { ServerLife } from "./servers.ts";
 import { soakMinute } from "./soak.ts";
+import { busyAgent, isGivenUp, stopParty } from "./stops.ts";
 
 export interface Part {
   readonly name: string;
@@ -36,8 +36,6 @@ export interface Part {
   readonly round: (field: Field, round: number) => Promise<void>;
 }
 
-/** Longer than any attempt runs. */
-const RECENT_MS = 1_000;
 /** Of the stream that is to be full: small enough to fill in half a minute. */
 const FIRST_ROOM = 8 * 1024 * 1024;
 const MORE_ROOM = 4 * 1024 * 1024;
@@ -72,6 +70,14 @@ export const parts: readonly Part[] = [
     rounds: 40,
     roundsPerLeg: 8,
     round: killAgent,
+  },
+  {
+    name: "agent-stops",
+    about: "SIGSTOP of agents for less and for more than the time after which they are lost, and of clients",
+    servers: 1,
+    rounds: 60,
+    roundsPerLeg: 9,
+    round: stopParty,
   },
   {
     name: "stream-leader",
@@ -168,18 +174,10 @@ async function stopLeader(field: Field): Promise<void> {
 }
 
 async function killAgent(field: Field): Promise<void> {
-  const agent = field.random.pick(field.processes.agents);
-  const isBusy = () => openAt(agent.name, field.witness.eventsSince(monotonicMs() - RECENT_MS)).size > 2;
-  await field.until(`${agent.name} has work`, isBusy, 30_000);
+  const agent = await busyAgent(field);
   field.mark({ figure: "agent killed → reassigned", agent: agent.name });
   await agent.kill();
-  const goneMs = monotonicMs();
-  const hasLeft = () => {
-    for (const { event } of field.witness.eventsSince(goneMs))
-      if (event.type === "AgentLeft" && event.agent === agent.name) return true;
-    return false;
-  };
-  await field.until(`${agent.name} is given up`, hasLeft, 30_000);
+  await isGivenUp(field, agent, monotonicMs());
   await field.between(500, 1_000);
   agent.start();
   await field.between(2_000, 3_000);

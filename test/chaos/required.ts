@@ -21,6 +21,7 @@ export function requiredMsOf(figure: Figure, leaderTimeoutMs: number): number | 
     case "stream leader stopped → next accept":
       return 15_000;
     case "agent killed → reassigned":
+    case "agent stopped → reassigned":
       return 12_000;
     default:
       return undefined;
