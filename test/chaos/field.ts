@@ -18,6 +18,7 @@ import { PublishTap } from "./publish-tap.ts";
 import type { Reaper } from "./reaper.ts";
 import type { Servers } from "./servers.ts";
 import { StreamAdmin } from "./stream-admin.ts";
+import { StreamBallast } from "./stream-ballast.ts";
 import { type Member, SwarmProcesses } from "./swarm-processes.ts";
 import { within } from "./within.ts";
 import { readLog, type SeenEvent, Witness } from "./witness.ts";
@@ -63,6 +64,7 @@ export class Field {
   readonly random: SeededRandom;
   readonly processes: SwarmProcesses;
   readonly admin: StreamAdmin;
+  readonly ballast: StreamBallast;
   readonly faults: Fault[] = [];
   /** What was done, in order, for whoever reads a failure. */
   readonly log: string[] = [];
@@ -82,6 +84,7 @@ export class Field {
     this.#transport = transport;
     this.#proxiesByParty = proxiesByParty;
     this.admin = new StreamAdmin(transport, swarmId(plan.swarm));
+    this.ballast = new StreamBallast(transport, swarmId(plan.swarm));
     const { leaderTimeoutMs, servers, ...rest } = plan;
     const urlsFor = (party: string) => proxiesByParty.get(party)?.map(({ url }) => url) ?? servers.urls;
     const leaderTimeout = `${leaderTimeoutMs}ms`;
@@ -215,11 +218,14 @@ export class Field {
   heal(): void {
     for (const proxy of [...this.#proxiesByParty.values()].flat()) proxy.heal();
     for (const member of this.processes.all) member.signal("SIGCONT");
+    const { mounting } = this.plan.servers;
+    if (mounting?.kind === "mounted") mounting.disk.makeRoom();
   }
 
   /** Everything is healed, nothing new is submitted, and what is open has its time to end. */
   async quiesce(withinMs: number): Promise<void> {
     this.heal();
+    if (this.plan.servers.mounting !== undefined) await this.ballast.remove();
     if (this.plan.bytesMax !== undefined) await this.admin.setBytesMax(8 * this.plan.bytesMax);
     for (const client of this.processes.clients) client.order({ type: "stop-submitting" });
     await pause(500);

@@ -18,6 +18,9 @@ export type Figure =
   | "healed → next accept"
   | "room again → next accept"
   | "full, given no room → next accept"
+  | "disk has room again → next accept"
+  | "server has room again → next accept"
+  | "full server restarted → next accept"
   | "agent killed → reassigned"
   | "agent stopped → reassigned"
   | "client continued → its next accept";

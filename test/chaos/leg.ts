@@ -97,6 +97,7 @@ async function runRounds(field: Field, { part, firstRound, rounds, onRound, sign
  *  lost, and is to be judged when they have put it back. */
 async function cameBack(field: Field, part: Part): Promise<boolean> {
   try {
+    field.heal();
     if (part.restartsServersToRead === true) await restartServers(field);
     await field.quiesce(QUIET_MS);
     field.note("it came back late");

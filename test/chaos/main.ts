@@ -157,7 +157,10 @@ async function runPart(run: RunContext): Promise<number> {
   const progress = new Progress(`${part.name} on ${server.version}`, rounds, roundsDone(run));
   const servers =
     part.servers === 1
-      ? await startServers(server.path, 1, reaper)
+      ? await startServers(server.path, 1, {
+          reaper,
+          ...(part.room === undefined ? {} : { room: part.room }),
+        })
       : await startReadyServers(server.path, reaper);
   let found = 0;
   try {

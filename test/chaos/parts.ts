@@ -5,9 +5,10 @@ import { swarmId } from "../../src/ids.ts";
 import { streamNameOf } from "../../src/journal/stream-settings.ts";
 import { type Damage, damageStream } from "./damage.ts";
 import type { Field, Proxied } from "./field.ts";
+import { fillServer, fullServerRoom } from "./full-server.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { Direction } from "./proxy.ts";
-import type { ServerLife } from "./servers.ts";
+import type { ServerLife, ServersOptions } from "./servers.ts";
 import { soakMinute } from "./soak.ts";
 import { busyAgent, isGivenUp, stopParty } from "./stops.ts";
 
@@ -23,6 +24,8 @@ export interface Part {
   /** Default: nobody. */
   readonly proxied?: Proxied;
   readonly bytesMax?: number;
+  /** The only server has little room of its own. */
+  readonly room?: ServersOptions["room"];
   /** Tasks a second; default 100. */
   readonly ratePerSecond?: number;
   readonly payloadBytes?: number;
@@ -138,6 +141,18 @@ export const parts: readonly Part[] = [
     ratePerSecond: 150,
     payloadBytes: 1_500,
     round: fillUp,
+  },
+  {
+    name: "server-full",
+    about:
+      "the server's disk is full (ENOSPC), or its own max_file_store is reached, and there is room again",
+    servers: 1,
+    rounds: 20,
+    roundsPerLeg: 4,
+    proxied: "tapped",
+    room: fullServerRoom,
+    restartsServersToRead: true,
+    round: fillServer,
   },
   {
     name: "soak",

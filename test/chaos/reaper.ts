@@ -11,7 +11,8 @@ const START_MS = 30_000;
 
 export type Reaped =
   | { readonly type: "process"; readonly pid: number; readonly startTime: string }
-  | { readonly type: "folder"; readonly folder: string };
+  | { readonly type: "folder"; readonly folder: string }
+  | { readonly type: "mount"; readonly folder: string };
 
 export class Reaper {
   readonly #child: ChildProcess;
@@ -42,6 +43,11 @@ export class Reaper {
   /** A folder of which nothing is to be left. */
   removes(folder: string): void {
     this.#tell({ type: "folder", folder });
+  }
+
+  /** A folder over which something is mounted that is not to stay. */
+  unmounts(folder: string): void {
+    this.#tell({ type: "mount", folder });
   }
 
   #tell(told: Reaped): void {

@@ -9,6 +9,7 @@ import { connect } from "@nats-io/transport-node";
 import { freePort } from "../../src/broker/free-port.ts";
 import { type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 import type { Reaper } from "./reaper.ts";
+import { type Mounting, SmallDisk } from "./small-disk.ts";
 
 export interface ServerLife extends RunningNatsServer {
   /** As it calls itself: `s1`. */
@@ -18,14 +19,27 @@ export interface ServerLife extends RunningNatsServer {
 export interface Servers {
   readonly members: readonly ServerLife[];
   readonly urls: readonly string[];
+  /** What the store of the only one stands on, where a small disk was asked for. */
+  readonly mounting: Mounting | undefined;
   stop(): Promise<void>;
 }
 
-/** Resolves when all take connections; JetStream of three is ready a moment later. @param count 1 or 3
- *  @param reaper ends them when this process is killed */
-export async function startServers(binary: string, count: number, reaper?: Reaper): Promise<Servers> {
+export interface ServersOptions {
+  /** Ends them when this process is killed. */
+  readonly reaper?: Reaper;
+  /** The only server has a disk of this size where mounting is permitted, and in any case a bound of its own. */
+  readonly room?: { readonly diskBytes: number; readonly storeBytesMax: number };
+}
+
+/** Resolves when all take connections; JetStream of three is ready a moment later. @param count 1 or 3 */
+export async function startServers(
+  binary: string,
+  count: number,
+  { reaper, room }: ServersOptions = {},
+): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), "waggle-chaos-"));
   reaper?.removes(folder);
+  const mounting = room && SmallDisk.mount(join(folder, "s1"), room.diskBytes, reaper);
   const ports = await freePorts(2 * count);
   const clientPorts = ports.slice(0, count);
   const routePorts = ports.slice(count);
@@ -34,7 +48,13 @@ export async function startServers(binary: string, count: number, reaper?: Reape
       const name = `s${place + 1}`;
       const extraConfig = count === 1 ? "" : clusterConfig(name, routePorts[place] ?? 0, routePorts);
       const storeDir = join(folder, name);
-      const server = await startNatsServer({ binary, jetstream: true, port, storeDir, extraConfig });
+      const server = await startNatsServer({
+        binary,
+        jetstream: room === undefined,
+        port,
+        storeDir,
+        extraConfig: room === undefined ? extraConfig : boundedConfig(storeDir, room.storeBytesMax),
+      });
       reaper?.minds(server.pid);
       const restart = async () => {
         await server.restart();
@@ -58,8 +78,10 @@ export async function startServers(binary: string, count: number, reaper?: Reape
   return {
     members,
     urls: members.map(({ url }) => url),
+    mounting,
     stop: async () => {
       await Promise.all(members.map((member) => member.stop()));
+      if (mounting?.kind === "mounted") mounting.disk.unmount();
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
@@ -69,7 +91,7 @@ export async function startServers(binary: string, count: number, reaper?: Reape
  *  they are started, and other servers do. @throws Error when none of several clusters can */
 export async function startReadyServers(binary: string, reaper?: Reaper): Promise<Servers> {
   for (let tries = 1; tries <= CLUSTERS_MAX; tries += 1) {
-    const servers = await startServers(binary, 3, reaper);
+    const servers = await startServers(binary, 3, reaper === undefined ? {} : { reaper });
     if (await canPlace(servers)) return servers;
     await servers.stop();
   }
@@ -105,6 +127,10 @@ function clusterConfig(name: string, routePort: number, routePorts: readonly num
   const routes = routePorts.map((port) => `nats://127.0.0.1:${port}`).join(", ");
   return `server_name: ${name}
 cluster { name: chaos, host: 127.0.0.1, port: ${routePort}, no_advertise: true, routes: [${routes}] }`;
+}
+
+function boundedConfig(storeDir: string, storeBytesMax: number): string {
+  return `jetstream { store_dir: ${JSON.stringify(storeDir)}, max_file_store: ${storeBytesMax} }`;
 }
 
 /** As many, each another. */
