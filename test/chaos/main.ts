@@ -21,6 +21,7 @@ import { Reaper } from "./reaper.ts";
 import { tablesOf, writeReport } from "./report.ts";
 import { tooSlow } from "./required.ts";
 import { type Servers, startReadyServers, startServers } from "./servers.ts";
+import { shortRounds, shortServer } from "./short-form.ts";
 import { type PartKey, recoveriesIn, Tally } from "./tally.ts";
 
 const ROOT = ".chaos";
@@ -77,16 +78,6 @@ process.on("SIGINT", () => {
   interrupted.abort();
 });
 
-/** In the short form: how many rounds of each, so that all fit five minutes. */
-const shortRounds: Readonly<Record<string, number>> = {
-  "leader-kills": 4,
-  "leader-stops": 2,
-  "agent-kills": 1,
-  "stream-leader": 2,
-  network: 3,
-  "disk-full": 1,
-};
-
 /** What is asked for is not there, or cannot be meant. */
 class UsageError extends Error {}
 
@@ -111,7 +102,8 @@ async function main(): Promise<number> {
   if (values.list) return list();
   if (values.report) return report();
   const commit = codeUnderTest();
-  const chosen = chosenParts().flatMap(runsOf); // before any server starts: a wrong flag is refused at once
+  const parts = chosenParts();
+  const chosen = parts.flatMap((part) => runsOf(part, parts)); // before any server starts: a wrong flag is refused at once
   if (values.short) rmSync(join(ROOT, SHORT_LEGS), { force: true });
   const tally = new Tally(join(ROOT, values.short ? SHORT_LEGS : LEGS));
   const reaper = await Reaper.start();
@@ -133,12 +125,12 @@ interface Run {
   readonly ratePerSecond: number;
 }
 
-function runsOf(part: Part): Run[] {
+function runsOf(part: Part, ofAll: readonly Part[]): Run[] {
   const leaderTimeoutMs = leaderTimeout();
   const rounds = roundsOf(part);
   const ratePerSecond =
     values.rate === undefined ? (part.ratePerSecond ?? 100) : wholeNumber("rate", values.rate);
-  return chosenServers(part).map((server) => {
+  return chosenServers(part, ofAll).map((server) => {
     const key = { part: part.name, server: server.version, leaderTimeoutMs };
     return { part, server, key, rounds, ratePerSecond };
   });
@@ -254,8 +246,7 @@ function roundsOf(part: Part): number {
   return isShort ? (shortRounds[part.name] ?? 1) : part.rounds;
 }
 
-/** In the short form one: the oldest alone, the newest of three. */
-function chosenServers({ servers }: Part): readonly NatsServerBinary[] {
+function chosenServers(part: Part, ofAll: readonly Part[]): readonly NatsServerBinary[] {
   const found = [...findNatsServers()].sort((a, b) =>
     a.version.localeCompare(b.version, "en", { numeric: true }),
   );
@@ -269,7 +260,7 @@ function chosenServers({ servers }: Part): readonly NatsServerBinary[] {
       `there is no nats-server ${wanted}, only ${there}; name more in WAGGLE_NATS_SERVERS`,
     );
   }
-  return values.short ? chosen.slice(servers === 1 ? 0 : -1).slice(0, 1) : chosen;
+  return values.short ? [shortServer(part, ofAll, chosen)] : chosen;
 }
 
 /** @param wanted the whole of it or its beginning: `2.10` */
