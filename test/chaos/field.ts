@@ -1,7 +1,7 @@
 // One swarm on servers of its own choice, under load, with the means of a nemesis: what a round of a part works on.
 // Knows who leads, what was seen in the journal, and waits until things are as a round needs them.
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { connect } from "../../src/client/connect.ts";
 import { swarmId } from "../../src/ids.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
@@ -16,7 +16,7 @@ import { monotonicMs } from "./monotonic.ts";
 import { type Target, TcpProxy } from "./proxy.ts";
 import { PublishTap } from "./publish-tap.ts";
 import type { Reaper } from "./reaper.ts";
-import type { Servers } from "./servers.ts";
+import type { ServerLife, Servers } from "./servers.ts";
 import { StreamAdmin } from "./stream-admin.ts";
 import { StreamBallast } from "./stream-ballast.ts";
 import { type Member, SwarmProcesses } from "./swarm-processes.ts";
@@ -66,6 +66,8 @@ export class Field {
   readonly admin: StreamAdmin;
   readonly ballast: StreamBallast;
   readonly faults: Fault[] = [];
+  /** Of three servers the one whose store was damaged. */
+  damaged: ServerLife | undefined;
   /** What was done, in order, for whoever reads a failure. */
   readonly log: string[] = [];
   readonly #transport: Transport;
@@ -181,6 +183,18 @@ export class Field {
     } finally {
       for (const member of this.processes.coordinators) member.signal("SIGCONT");
     }
+  }
+
+  /** Of three servers the damaged one begins with an empty store, and gets all from the others, as when an operator
+   *  replaces it. */
+  async replaceDamaged(): Promise<void> {
+    const server = this.damaged;
+    if (server === undefined) return;
+    this.note(`${server.name} is started with an empty store`);
+    await server.kill("SIGKILL");
+    rmSync(server.storeDir, { recursive: true });
+    await server.restart();
+    await this.until("all servers are up to date", () => this.admin.isWhole(), 60_000);
   }
 
   /** A task was accepted after a moment, in a later term than one, as the journal says; of this client, if one is

@@ -15,6 +15,7 @@ export type Figure =
   | "store damaged, coordinators run → next accept"
   | "stream leader killed, its store damaged → next accept"
   | "follower killed, its store damaged → next accept"
+  | "damaged store leads → next accept"
   | "healed → next accept"
   | "room again → next accept"
   | "full, given no room → next accept"

@@ -109,7 +109,18 @@ async function cameBack(field: Field, part: Part): Promise<boolean> {
   }
 }
 
+/** What is not up to date then is read as it is. */
+async function restartToRead(field: Field): Promise<void> {
+  try {
+    await restartServers(field);
+  } catch (error) {
+    if (!(error instanceof StuckError)) throw error;
+    field.note(error.message);
+  }
+}
+
 async function restartServers(field: Field): Promise<void> {
+  if (field.damaged !== undefined) return await field.replaceDamaged();
   for (const server of field.plan.servers.members)
     await within(RESTART_MS, `server ${server.name} runs again`, server.restart());
 }
@@ -124,7 +135,7 @@ async function judge(
   field.heal();
   await field.endParties();
   for (const why of new Set(field.witness.interruptions)) field.note(`the witness could not read on: ${why}`);
-  if (part.restartsServersToRead === true) await restartServers(field);
+  if (part.restartsServersToRead === true) await restartToRead(field);
   const { observations, seen, line } = await field.collect();
   const readings = field.witness.readings();
   const history = { observations, readings, journal: line };

@@ -89,5 +89,6 @@ function writeZeros(file: string, bytes: number): void {
 function failureOf(program: string, argv: readonly string[]): string | undefined {
   const { status, stderr, error } = spawnSync(program, argv, { encoding: "utf8" });
   if (error !== undefined) return error.message;
-  return status === 0 ? undefined : stderr.trim() || `${program} ended with ${status}`;
+  const [said = ""] = stderr.trim().split("\n");
+  return status === 0 ? undefined : said || `${program} ended with ${status}`;
 }

@@ -43,6 +43,11 @@ export class StreamAdmin {
     );
   }
 
+  /** Another server leads then, where there is one. */
+  async stepDown(): Promise<void> {
+    await this.#ask("LEADER.STEPDOWN");
+  }
+
   async create({ bytesMax }: { readonly bytesMax: number }): Promise<void> {
     await this.#must("CREATE", streamConfigOf({ swarm: this.#swarm, purpose: "journal", bytesMax }));
   }
