@@ -84,7 +84,7 @@ export class Campaign {
     };
     const rivals = new CandidateCheck({ ...deps, held: position, isOver: () => this.#committer.isOver });
     this.#committer = new Committer(
-      { ...deps, rivals },
+      { ...deps, rivals, lineMiss: rivals.miss },
       {
         onCommitted: (batch, stored) => {
           this.#committer.stop();

@@ -11,11 +11,13 @@
 //   somebody says that it holds more → waits until the journal goes on, or that is no longer believed
 //                                      (announcements.ts)
 //   another record stands in a place → the campaign is lost
+//   none is found there              → looks again, until that is believed
 //   neither                          → sends
 //
 // Not here: a leader that was out of touch (rival-check.ts), and what the journal says (committer.ts).
 
 import type { Clock } from "../clock.ts";
+import { type Endurance, lossEndurance } from "../endurance.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import { requireSameLine } from "../journal/refill.ts";
@@ -38,11 +40,14 @@ export interface CandidateCheckDeps {
 }
 
 export class CandidateCheck {
+  /** That a record is not found that was read: the committer goes on with it. */
+  readonly miss: Endurance;
   readonly #deps: CandidateCheckDeps;
   #passedMonotonicMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: CandidateCheckDeps) {
     this.#deps = deps;
+    this.miss = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
   }
 
   /** Wherever anybody else may write; but not where the election was refused right after it passed: where somebody
@@ -60,11 +65,13 @@ export class CandidateCheck {
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
       if (endSeq !== undefined) {
-        await requireSameLine(journal, recent, lastSeq);
+        const isFound = await requireSameLine(journal, recent, lastSeq);
+        if (isFound) this.miss.renew();
         if (endSeq < lastSeq) return;
         const isLeftToAnother = announcements.ahead(held, this.#lately)?.isBelieved === true;
-        if (!isLeftToAnother) this.#passedMonotonicMs = clock.monotonicMs();
-        if (!isLeftToAnother || endSeq > lastSeq) return;
+        const isPassed = !isLeftToAnother && (isFound || this.miss.isOver);
+        if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
+        if (isPassed || endSeq > lastSeq) return;
       }
       await pause(clock, timing.beatMs);
     }

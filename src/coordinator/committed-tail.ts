@@ -28,6 +28,7 @@ export interface CommittedTailDeps {
   readonly end: ChainEnd;
   /** Default: nobody saves anything. */
   readonly isSaved: SavedCheck | undefined;
+  readonly lineMiss: Endurance | undefined;
 }
 
 /** `gone`: another line stands there. `unknown`: nobody answers, or it is not found, and has not been missing for
@@ -41,6 +42,8 @@ export class CommittedTail {
   readonly #deps: CommittedTailDeps;
   readonly #isSavedAt: SavedCheck;
   readonly #miss: Endurance;
+  /** Of a record from it on. */
+  readonly #lineMiss: Endurance;
   /** Of what was committed here, where another line stands: who saved it may not be known yet. */
   readonly #unsaved: Endurance;
 
@@ -48,6 +51,8 @@ export class CommittedTail {
     this.#deps = deps;
     this.#isSavedAt = deps.isSaved ?? (async () => false);
     this.#miss = new Endurance(deps.clock, limits.readBackPatienceMs);
+    this.#lineMiss =
+      deps.lineMiss ?? lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
     this.#unsaved = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.isSaved !== undefined);
   }
 
@@ -86,11 +91,14 @@ export class CommittedTail {
     return tail.seq;
   }
 
-  /** @throws JournalDamagedError when other records stand up to the end, from it on, than were read there;
-   *  UnreachableError. That none are found proves nothing, and is for who reads back (read-back.ts). */
-  requireSameLine(): Promise<void> {
+  /** Whether no other records stand up to the end, from it on, than were read there. False where one is not found that
+   *  has not been missing for long: what then is for who reads back (read-back.ts).
+   *  @throws JournalDamagedError when others stand there; UnreachableError */
+  async isSameLine(): Promise<boolean> {
     const { journal, recent, end } = this.#deps;
-    return requireSameLine(journal, recent, end.lastSeq);
+    if (!(await requireSameLine(journal, recent, end.lastSeq))) return this.#lineMiss.isOver;
+    this.#lineMiss.renew();
+    return true;
   }
 
   /** Where another line stands than ours: whether it holds all that was committed all the same. Undefined when that is

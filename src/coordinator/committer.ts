@@ -39,6 +39,7 @@
 // hold, and what is done once they are committed (commits.ts, campaign.ts).
 
 import type { Clock } from "../clock.ts";
+import type { Endurance } from "../endurance.ts";
 import { JournalDamagedError, UnreachableError, type WaggleError } from "../errors.ts";
 import type { AppendOutcome, Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
@@ -92,6 +93,8 @@ export interface CommitterDeps {
   readonly recent: RecentRecords;
   readonly rivals?: Rivals;
   readonly isSaved?: SavedCheck | undefined;
+  /** Of who compared the line before it was sent to; default: none. */
+  readonly lineMiss?: Endurance;
 }
 
 export class Committer {
@@ -110,7 +113,8 @@ export class Committer {
   #isFull = false;
   #cutPause: (() => void) | undefined;
 
-  constructor({ journal, clock, position, recent, rivals, isSaved }: CommitterDeps, events: CommitterEvents) {
+  constructor(deps: CommitterDeps, events: CommitterEvents) {
+    const { journal, clock, position, recent, rivals, isSaved, lineMiss } = deps;
     this.#clock = clock;
     this.#rivals = rivals;
     this.#events = events;
@@ -122,7 +126,7 @@ export class Committer {
         this.#halt(new JournalDamagedError("an append ended with an error instead of an outcome", { cause })),
     });
     const end = new ChainEnd(position, recent);
-    const tail = new CommittedTail({ journal, clock, recent, end, isSaved });
+    const tail = new CommittedTail({ journal, clock, recent, end, isSaved, lineMiss });
     const refill = new EndRefill({ journal, clock, recent, end });
     const onTailLost: CommitterEvents["onTailLost"] = (lastSeq, error) => {
       this.#isWaiting = true;
@@ -259,13 +263,14 @@ export class Committer {
     }
   }
 
-  /** Takes a batch that was sent again for stored where no other record than ours stands before it.
+  /** Takes a batch that was sent again for stored where no other record than ours stands before it. Where that cannot
+   *  be told yet it is sent again.
    *  @throws JournalDamagedError when another stands there; UnreachableError: then it is sent again */
   async #proveLine(oldest: SentBatch): Promise<void> {
     const { storedSeq } = oldest;
     if (!oldest.isUnproven) return;
     oldest.storedSeq = undefined;
-    await this.#tail.requireSameLine();
+    if (!(await this.#tail.isSameLine())) return await this.#pause(limits.appendRetryMs);
     oldest.storedSeq = storedSeq;
     oldest.isUnproven = false;
   }

@@ -22,7 +22,8 @@
 // Whoever holds more may have read it since it last said so, and then the leader died and the journal lost its end: so
 // they are asked first. "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning,
 // the record at the journal's end is compared with the one we read there: a log that went on differently is damage, and
-// whoever sees it halts, or begins anew where that loses nothing (begin-anew.ts).
+// whoever sees it halts, or begins anew where that loses nothing (begin-anew.ts). That none is found there says nothing
+// here: who campaigns looks again (candidate-check.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";

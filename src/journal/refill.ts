@@ -61,24 +61,38 @@ function isHeld(recent: RecentRecords, lastSeq: number): boolean {
   return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
 }
 
-/** @throws JournalDamagedError when another record stands at `seq` than stood there. That none is found proves
- *  nothing, and the next append says whether the journal ends there. */
-async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
+/** @returns whether the record that stood at `seq` is found there, or none is held to compare. That none is found proves
+ *  nothing where the next append says whether the journal ends there.
+ *  @throws JournalDamagedError when another record stands there; UnreachableError */
+async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
   const held = recent.at(seq);
-  if (held === undefined) return;
+  if (held === undefined) return true;
   const found = await journal.read(seq);
   if (found !== undefined && !isSameBytes(found.bytes, held.bytes)) throw forkError(seq);
+  return found !== undefined;
 }
 
 /** …nor in the place of a dead one behind the newest batch: that may have been lost, and a batch written there by a
  *  leader that had not met it, behind which the journal goes on as it did. Looks at the first `limits.deadComparedMax`.
+ *  @returns whether each of them is found, or was purged: a server may not find what it holds, nor another record there
  *  @throws JournalDamagedError, UnreachableError */
-export async function requireSameLine(journal: Journal, recent: RecentRecords, seq: number): Promise<void> {
+export async function requireSameLine(
+  journal: Journal,
+  recent: RecentRecords,
+  seq: number,
+): Promise<boolean> {
   const fromSeq = Math.max(recent.firstSeq, recent.lastLiveSeq + 1);
   const untilSeq = Math.min(seq, fromSeq + limits.deadComparedMax);
+  const missing: number[] = [];
+  const compare = async (place: number) => {
+    if (!(await requireSameEnd(journal, recent, place))) missing.push(place);
+  };
   for (let next = fromSeq; next < untilSeq; next += limits.deadComparedAtOnce) {
     const count = Math.min(limits.deadComparedAtOnce, untilSeq - next);
-    await Promise.all(Array.from({ length: count }, (_, at) => requireSameEnd(journal, recent, next + at)));
+    await Promise.all(Array.from({ length: count }, (_, at) => compare(next + at)));
   }
-  await requireSameEnd(journal, recent, seq);
+  await compare(seq);
+  if (missing.length === 0) return true;
+  const { firstSeq } = await journal.position();
+  return missing.every((place) => place < firstSeq);
 }

@@ -205,8 +205,8 @@ describe("a hole under an unchanged end", () => {
     isLostUnheard = true;
     swarm.submit("t2").catch(() => undefined);
     await clock.advance(4 * limits.readBackPatienceMs);
-    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["standing-by", "leading"]);
-    expect(await swarm.submit("t3")).toMatchObject({ term: 2, answers: [{ ok: true }] });
+    expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["leading", "standing-by"]);
+    expect(await swarm.submit("t3")).toMatchObject({ answers: [{ ok: true }] });
     await clock.advance(timeoutMs);
     const known = [swarm.coordinator, standby].map(({ settledState }) => settledState);
     expect(known.map((state) => state?.idx)).toEqual([standby.settledState?.idx, standby.settledState?.idx]);
@@ -257,11 +257,13 @@ describe("a hole under an unchanged end", () => {
   });
 
   it("that a standby found is rescued by it once it leads", async () => {
-    await swarm.startAnother("c2");
+    const standby = await swarm.startAnother("c2");
     await swarm.submit("t1");
     first.setCutOff(true);
     loseRecord(2);
     await clock.advance(2 * timeoutMs);
+    expect(roleOf(standby)).not.toBe("leading"); // another record may stand there, and not be found yet
+    await clock.advance(limits.readBackPatienceMs + timeoutMs);
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2" });
     expect(snapshots.places("manifest")).toHaveLength(1);
   });

@@ -4,7 +4,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type MemoryJournalFaults, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";
-import { refill } from "../../src/journal/refill.ts";
+import { refill, requireSameLine } from "../../src/journal/refill.ts";
 
 let store: MemoryJournalStore;
 let recent: RecentRecords;
@@ -86,5 +86,29 @@ describe("a journal that lost its end", () => {
     expect(texts()).toBe("abc");
     expect(await refill(store.open(), recent)).toEqual({ kind: "refilled", records: 2 });
     expect(texts()).toBe("abcde");
+  });
+});
+
+describe("the line behind which somebody campaigns", () => {
+  const find = () => requireSameLine(store.open(), recent, 5);
+
+  it("is the one that was read where each of its records is found", async () => {
+    expect(await find()).toBe(true);
+  });
+
+  it("is another one where another record stands", async () => {
+    store.loseTail(1);
+    store.insertRival(Buffer.from("x"));
+    await expect(find()).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+  });
+
+  it("may be another one where none is found", async () => {
+    store.loseMiddle(5, 1);
+    expect(await find()).toBe(false);
+  });
+
+  it("is it where it was purged", async () => {
+    store.purgeBelow(6);
+    expect(await find()).toBe(true);
   });
 });

@@ -80,6 +80,16 @@ describe("a seed", () => {
     expect(occurrences).toMatchObject({ "dead-record-displaced": 1, "term-begun-by-another": 1 });
   });
 
+  it("…also where whoever campaigns does not find what stands there", async () => {
+    const schedule = [
+      { kind: "displaced", atMs: 6_000, forMs: 0 },
+      { kind: "not-found", atMs: 7_000, forMs: 4_500, share: 1 },
+    ] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, forMs: 30_000, schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "dead-record-displaced": 1 });
+  });
+
   it("comes through a fail-over of the journal's server, which knows less before and after", async () => {
     const schedule = [
       { kind: "crash", atMs: 5_000, forMs: 1_500, of: "leader" },
