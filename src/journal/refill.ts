@@ -61,8 +61,8 @@ function isHeld(recent: RecentRecords, lastSeq: number): boolean {
   return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
 }
 
-/** @returns whether the record that stood at `seq` is found there, or none is held to compare. That none is found proves
- *  nothing where the next append says whether the journal ends there.
+/** @returns whether the record that stood at `seq` is found there, or none is held to compare. That none is found
+ *  proves nothing where the next append says whether the journal ends there.
  *  @throws JournalDamagedError when another record stands there; UnreachableError */
 async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
   const held = recent.at(seq);
