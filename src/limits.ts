@@ -104,6 +104,10 @@ export const limits = {
   /** How often it is looked at where the journal begins and ends: so long after a hole something may be acknowledged
    *  that only this process holds. */
   journalLookMs: 1_000,
+  /** A batch that is not acknowledged for so long is said to be: servers that fail over take some seconds. */
+  unacknowledgedMs: 5_000,
+  /** …and so often again. */
+  unacknowledgedAgainMs: 60_000,
   /** "No such record" of what was acknowledged, said for so long, is meant: servers that fail over may say it, too. */
   readBackPatienceMs: 5_000,
   /** Places of the journal at which nothing is found that a leader asks for at the same time. */

@@ -19,6 +19,7 @@ import { Committer } from "./committer.ts";
 import { type FollowedTime, JournalClock } from "./journal-clock.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import type { Timing } from "./timing.ts";
+import { UnacknowledgedLog } from "./unacknowledged-log.ts";
 
 const CAMPAIGN_ID_LENGTH = 12;
 
@@ -78,6 +79,7 @@ export class Campaign {
     const started = { type: "TermStarted", term, leader: id, campaign, timeoutMs } as const;
     const bytes = encodeBatch({ journal, term, idx, prev: position.hash, at }, [JSON.stringify(started)]);
     const dead: JournalRecord[] = [];
+    const unacknowledged = new UnacknowledgedLog(deps);
     const giveUp = () => {
       this.#committer.stop();
       hooks.onLost();
@@ -100,6 +102,7 @@ export class Campaign {
         onTailKeptOut: (cause) => tellKeptOut(logger, cause),
         onPlaceLost: giveUp, // others may have read it: a term that nobody leads
         onDeposed: hooks.onLost,
+        onUnacknowledged: (cause, sentMonotonicMs) => unacknowledged.tell(cause, sentMonotonicMs),
         onHalted: hooks.onHalted,
         onFull: (full) => {
           if (full === undefined) return;

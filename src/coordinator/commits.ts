@@ -35,6 +35,7 @@ import { savedCheck } from "./saved-end.ts";
 import type { PendingBatch } from "./sends.ts";
 import type { Timing } from "./timing.ts";
 import { Trust } from "./trust.ts";
+import { UnacknowledgedLog } from "./unacknowledged-log.ts";
 
 export interface CommitsDeps {
   readonly term: Term;
@@ -209,6 +210,7 @@ export class Commits {
 
   #startCommitter(): Committer {
     const { logger } = this.#deps;
+    const unacknowledged = new UnacknowledgedLog(this.#deps);
     const deps = {
       ...this.#deps,
       position: this.#replay.position,
@@ -231,6 +233,7 @@ export class Commits {
       onPlaceLost: (error) => this.rescue("hole", error),
       onDeposed: () => this.#hooks.onDeposed(),
       onHalted: (error) => this.#hooks.onBroken(error),
+      onUnacknowledged: (cause, sentMonotonicMs) => unacknowledged.tell(cause, sentMonotonicMs),
       onFull: (full) => this.#hooks.onFull(full),
     });
   }

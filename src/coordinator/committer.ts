@@ -71,6 +71,8 @@ export interface CommitterEvents extends PlaceEvents {
   readonly onDeposed: () => void;
   /** The journal can no longer be written safely. Called once. */
   readonly onHalted: (error: WaggleError) => void;
+  /** Nobody says whether the oldest batch is stored, which was sent first at `sentMonotonicMs`. */
+  readonly onUnacknowledged: (cause: unknown, sentMonotonicMs: number) => void;
   /** No room for the next batch; said once until there is room again, and then with nothing. */
   readonly onFull: (full: Full | undefined) => void;
 }
@@ -228,6 +230,8 @@ export class Committer {
     this.#isResolving = true;
     if (outcome.kind === "full")
       this.#saidFull({ message: outcome.message, bytes: oldest.batch.bytes.length });
+    if (outcome.kind === "unknown")
+      this.#events.onUnacknowledged(outcome.cause, oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs);
     try {
       if (outcome.kind === "refused") await this.#readPlace(oldest);
       else if (outcome.kind !== "stored")

@@ -15,8 +15,10 @@ export function appendHeaders(expectedSeq: number): Record<string, string> {
 export const APPEND_HEADERS_BYTES = 64;
 
 const WRONG_LAST_SEQUENCE = 10071;
-/** The stream's `max_bytes`, among other failures to store. */
+/** The stream's `max_bytes` or a full disk, among other failures to store. */
 const STORE_FAILED = 10077;
+/** `maximum bytes exceeded`; of a disk, as its operating system says it: `write …: no space left on device`. */
+const NO_ROOM = /^maximum |no space left on device/;
 /** Limits of the account, the server's or the cluster's storage or memory, one message too large. */
 const NO_ROOM_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047, 10054]);
 
@@ -78,8 +80,7 @@ export type PutOutcome = Exclude<AppendOutcome, { readonly kind: "refused" }>;
 function readError(error: NonNullable<Answer["error"]>, text: string): AppendOutcome {
   const { err_code = 0, description = "" } = error;
   if (err_code === WRONG_LAST_SEQUENCE) return { kind: "refused" };
-  const isFull =
-    NO_ROOM_CODES.has(err_code) || (err_code === STORE_FAILED && description.startsWith("maximum "));
+  const isFull = NO_ROOM_CODES.has(err_code) || (err_code === STORE_FAILED && NO_ROOM.test(description));
   return isFull ? { kind: "full", message: `JetStream: ${description}` } : unproven(text);
 }
 

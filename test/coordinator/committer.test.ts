@@ -78,6 +78,7 @@ class Writer {
       onPlaceLost: () => this.log.push("place lost"),
       onDeposed: () => this.log.push("deposed"),
       onHalted: ({ code }) => this.log.push(`halted ${code}`),
+      onUnacknowledged: () => undefined,
       onFull: (full) => this.log.push(full === undefined ? "room" : "full"),
     });
   }

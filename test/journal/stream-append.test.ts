@@ -48,6 +48,7 @@ describe("the answer to an append", () => {
 
   it.each([
     [10077, "maximum bytes exceeded"],
+    [10077, "write /data/msgs/1.blk: no space left on device"],
     [10023, "insufficient resources"],
     [10047, "insufficient storage resources available"],
     [10028, "insufficient memory resources available"],
