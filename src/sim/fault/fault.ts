@@ -38,7 +38,8 @@ export const faultKinds = {
   bound: "the journal's stream is bounded anew: to little more than it holds, or to plenty",
   "journal-off": "the journal's server says that it is not enabled",
   "no-responders": "nobody answers for the journal",
-  "fail-over": "nobody answers for the journal, and what it has is not found right before and after",
+  "fail-over":
+    "nobody answers for the journal, and what it has is not found right before and after; at times a standby starts then",
   "dead-reader": "a coordinator reads the journal on, and hears for good that there is nothing new",
   "tail-cut": "the journal loses its last records, which coordinators still hold",
   "left-behind": "a standby's reader is dead, then the journal loses what it missed, and the leader crashes",

@@ -4,6 +4,7 @@
 // decision, in journal time, and the agent hears of that decision once it is stored, however long that takes. It tells
 // its handler to end by its own clock, though: behind that the time-out excuses none.
 
+import type { AgentId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Habitat } from "./habitat.ts";
 import { type Life, SLOW_MAX } from "./life.ts";
@@ -31,6 +32,9 @@ export interface LimitReached {
   readonly by: "timed-out" | "stalled";
   /** The task's. */
   readonly timeoutMs: number;
+  readonly agent: AgentId;
+  /** When that was decided, virtual ms. */
+  readonly decidedMs: number;
 }
 
 /** What clocks may differ over how long an attempt is silent, and messages take, ms. */
@@ -42,11 +46,16 @@ export class HandlerWatch {
   /** Of each life: what was started in it, and how much runs. */
   readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; running: number }>();
 
+  readonly #everStarted = new Set<string>();
   /** By attempt, which of its limits closed it. */
   readonly #limitByAttempt = new Map<string, LimitReached>();
 
   constructor(habitat: Habitat) {
     this.#habitat = habitat;
+  }
+
+  hasStarted({ task, attempt }: { readonly task: string; readonly attempt: number }): boolean {
+    return this.#everStarted.has(`${task}#${attempt}`);
   }
 
   limitReached(limit: LimitReached): void {
@@ -62,6 +71,7 @@ export class HandlerWatch {
     if (own.started.has(`${task}#${attempt}`))
       this.#habitat.found("attempts-start-once", `${life.name} starts attempt ${attempt} of ${task} again`);
     own.started.add(`${task}#${attempt}`);
+    this.#everStarted.add(`${task}#${attempt}`);
     own.running += 1;
     if (own.running > places)
       this.#habitat.found(

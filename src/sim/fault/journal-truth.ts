@@ -224,7 +224,7 @@ export class JournalTruth {
     const occurrence = occurrenceOf(event);
     if (occurrence !== undefined) occurrences.note(occurrence);
     if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event, before.decidedMs);
-    if (event.type === "AttemptFailed") this.#noteFailed(event);
+    if (event.type === "AttemptFailed") this.#noteFailed(event, before.decidedMs);
     if (event.type === "AuditTrimmed" && event.reason === "hole") this.#unrescuedSeq = undefined;
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
@@ -232,11 +232,14 @@ export class JournalTruth {
     this.#noteFailOver();
   }
 
-  #noteFailed({ task, attempt, failure, latencyMs }: EventOf<"AttemptFailed">): void {
+  #noteFailed(
+    { task, attempt, agent, failure, latencyMs }: EventOf<"AttemptFailed">,
+    decidedMs: number,
+  ): void {
     const { class: by } = failure;
     const timeoutMs = this.state.taskById.get(task)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
     if (by === "stalled" || (by === "timed-out" && latencyMs >= timeoutMs))
-      this.onLimitReached({ task, attempt, by, timeoutMs });
+      this.onLimitReached({ task, attempt, agent, by, timeoutMs, decidedMs });
   }
 
   #noteFailOver(): void {

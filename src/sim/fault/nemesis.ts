@@ -113,7 +113,8 @@ export class Nemesis {
   #aimed(fault: Fault): Fault {
     const { of } = fault;
     if (of === BUSY) return { ...fault, of: this.#victims.busiest() };
-    if (of === STANDBY) return { ...fault, of: this.#victims.standby(), forMs: this.#lengthOf(fault) };
+    if (of?.startsWith(STANDBY) === true)
+      return { ...fault, of: of.replace(STANDBY, this.#victims.standby()), forMs: this.#lengthOf(fault) };
     return of?.startsWith(LEADER) === true
       ? { ...fault, of: of.replace(LEADER, this.#victims.leader()) }
       : fault;
@@ -166,6 +167,7 @@ export class Nemesis {
       case "displaced":
         return this.#victims.displace();
       case "fail-over":
+        if (fault.of !== undefined) this.#victims.crash(of, ms / 4);
         for (const phaseMs of [ms, forMs - ms])
           this.#engine.after(phaseMs, kind, () => this.#changeWeather(fault));
         return this.#changeWeather(fault);

@@ -178,6 +178,7 @@ function drawFaultBeside(
         kind,
         forMs: 2 * FAIL_OVER_STALE_MS + 500 + random.exponential(8_000),
         ms: FAIL_OVER_STALE_MS,
+        ...(random.chance(0.5) ? { of: STANDBY } : {}),
       };
   }
 }

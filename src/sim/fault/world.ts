@@ -10,7 +10,7 @@ import { ClientParty } from "./client-party.ts";
 import { CoordinatorParty } from "./coordinator-party.ts";
 import type { Fault, FaultKind } from "./fault.ts";
 import { Habitat, type PartyLog } from "./habitat.ts";
-import { HandlerWatch } from "./handler-watch.ts";
+import { HandlerWatch, type LimitReached } from "./handler-watch.ts";
 import { JournalTruth } from "./journal-truth.ts";
 import { Nemesis, SERVER } from "./nemesis.ts";
 import { Operator } from "./operator.ts";
@@ -68,7 +68,10 @@ export class World {
       note: (occurrence) => this.habitat.occurrences.note(occurrence),
     });
     this.#handlers = new HandlerWatch(this.habitat);
-    this.truth.onLimitReached = (closed) => this.#handlers.limitReached(closed);
+    this.truth.onLimitReached = (closed) => {
+      this.#handlers.limitReached(closed);
+      this.#requireBegun(closed);
+    };
     this.#coordinators = workload.coordinators.map(
       (character) => new CoordinatorParty(character, this.habitat, this.truth),
     );
@@ -140,14 +143,28 @@ export class World {
    *  is heard of one once that is decided comes too late, though the journal takes the batch only then. */
   #requireLost({ agent, incarnation }: EventOf<"AgentLeft">, decidedMs: number): void {
     if (this.#agents.find(({ id }) => id === agent)?.isRunning(incarnation) !== true) return;
-    const hearers = this.#coordinators.map(({ id }) => id);
-    const parties = [agent, ...hearers, SERVER];
-    const touchedMs = Math.max(...parties.map((party) => this.#nemesis.touchedMs(party, decidedMs)));
-    if (decidedMs - touchedMs < LOST_MS) return;
+    if (this.#heardForMs(agent, decidedMs) < LOST_MS) return;
     this.habitat.found(
       "the-living-are-not-lost",
       `${agent} counts as lost, and nothing kept it from being heard`,
     );
+  }
+
+  /** No attempt is silent for too long that waits at its agent, which says so with each heartbeat. */
+  #requireBegun(closed: LimitReached): void {
+    const { task, attempt, by, agent, decidedMs } = closed;
+    if (by !== "stalled" || this.#handlers.hasStarted(closed)) return;
+    if (this.#heardForMs(agent, decidedMs) < LOST_MS) return;
+    this.habitat.found(
+      "what-waits-is-not-stalled",
+      `attempt ${attempt} of ${task} is closed for its silence, and has yet to begin at ${agent}`,
+    );
+  }
+
+  /** Since when nothing kept an agent from being heard, up to an instant, ms. */
+  #heardForMs(agent: string, untilMs: number): number {
+    const parties = [agent, ...this.#coordinators.map(({ id }) => id), SERVER];
+    return untilMs - Math.max(...parties.map((party) => this.#nemesis.touchedMs(party, untilMs)));
   }
 
   /** Compares now and then what coordinators have made of the journal, leaders and standbys. */

@@ -1,6 +1,7 @@
 // Which handlers may run in one life and which of one task beside each other, and which are found.
 
 import { beforeEach, expect, it } from "vitest";
+import { agentId } from "../../../src/ids.ts";
 import { limits } from "../../../src/limits.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { HandlerWatch } from "../../../src/sim/fault/handler-watch.ts";
@@ -9,6 +10,7 @@ import { SeededRandom } from "../../../src/sim/random.ts";
 
 const limitMs = 18_000;
 const task = "t1";
+const closedBy = { agent: agentId("a1"), decidedMs: 0 };
 
 let habitat: Habitat;
 let watch: HandlerWatch;
@@ -79,7 +81,7 @@ it("one that was told to end may still run", async () => {
 });
 
 it("one that the journal closed at its time-out may not know, however late it heard that it was to begin", async () => {
-  watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs });
+  watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(limitMs - 3_000)).toEqual([]);
 });
 
@@ -87,14 +89,14 @@ it.each([
   [1.02 * limitMs + 990, []],
   [1.02 * limitMs + 1_010, ["one-handler-a-task"]],
 ])("…until its agent's own clock told it, however slow: %d ms after it began", async (ms, found) => {
-  watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs });
+  watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(ms)).toEqual(found);
 });
 
 it("one that was closed for its silence may not know, unless it was not silent for so long", async () => {
-  watch.limitReached({ task, attempt: 1, by: "stalled", timeoutMs: limitMs });
+  watch.limitReached({ task, attempt: 1, by: "stalled", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(limitMs)).toEqual([]);
-  watch.limitReached({ task, attempt: 2, by: "stalled", timeoutMs: limitMs });
+  watch.limitReached({ task, attempt: 2, by: "stalled", timeoutMs: limitMs, ...closedBy });
   begin(3);
   expect(habitat.findings).toHaveLength(1);
 });

@@ -5,7 +5,7 @@ import { startAgent } from "../../../src/agent/agent.ts";
 import type { Handler } from "../../../src/agent/handler.ts";
 import { connect } from "../../../src/client/connect.ts";
 import type { TaskRequest } from "../../../src/client/task-request.ts";
-import { taskId } from "../../../src/ids.ts";
+import { agentId, taskId } from "../../../src/ids.ts";
 import type { Fault, FaultKind } from "../../../src/sim/fault/fault.ts";
 import type { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { newMachine } from "../../../src/sim/fault/life.ts";
@@ -73,6 +73,25 @@ it("a task that nobody can do is found", async () => {
       sentence: expect.stringContaining("1 tasks have not ended: t1 queued#0"),
     },
   ]);
+});
+
+it("a standby that cannot read on is found, and a journal that lacks what it had", async () => {
+  const without = ["crash", "transfer", "alien", "disconnect"] as const;
+  const cut: Fault = { kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "standby/journal" };
+  expect(await findingsOf({ without, schedule: [cut] })).toMatchObject([{ check: "standbys-follow" }]);
+  const prepare = ({ truth }: World) => truth.lostMiddle(Number.MAX_SAFE_INTEGER);
+  expect(await findingsOf({ without, prepare })).toMatchObject([{ check: "the-journal-is-mended" }]);
+});
+
+it("an attempt that is closed for its silence before it began is found, unless its agent was out of reach", async () => {
+  const closed = { task: "t1", attempt: 1, agent: agentId("a1"), by: "stalled", timeoutMs: 20_000 } as const;
+  const prepare = ({ habitat, truth }: World) =>
+    void habitat.engine.after(14_000, "stalled", () =>
+      truth.onLimitReached({ ...closed, decidedMs: habitat.engine.nowMs }),
+    );
+  expect(await findingsOf({ prepare })).toMatchObject([{ check: "what-waits-is-not-stalled" }]);
+  const cut: Fault = { kind: "cut", atMs: 8_000, forMs: 1_000, of: "a1", direction: "up" };
+  expect(await findingsOf({ prepare, schedule: [cut] })).toEqual([]);
 });
 
 it("an operator that gets no answer is found", async () => {
