@@ -131,7 +131,7 @@ describe("connect", () => {
           hasStarted = true;
         }),
     });
-    const { id } = await other.submit({ kind: "endless", maxAttempts: 1 });
+    const { id } = await other.submit({ kind: "endless", maxAttempts: 2 });
     await vi.waitFor(() => expect(hasStarted).toBe(true));
     const closing = swarm.close();
     await clock.advance(limits.closeDrainMs - 1);
@@ -139,7 +139,7 @@ describe("connect", () => {
     await clock.advance(1);
     await closing;
     expect(wasAborted).toBe(true);
-    expect(await other.cancel(id), "it was to run elsewhere").toMatchObject({ cancelled: true });
+    expect(await other.cancel(id), "it was to be tried again").toMatchObject({ cancelled: true });
   });
 
   it("gives up agents that still wait for a leader when it is closed", async () => {
