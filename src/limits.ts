@@ -321,6 +321,8 @@ export const limits = {
   submitMessagesInFlightMax: 4,
   /** Submits whose time is over within so long of each other are told in one look at all that wait. */
   submitGiveUpMs: 10,
+  /** …or so long for each that waits, where that is more: a look passes all of them. */
+  submitGiveUpMsPerTask: 0.002,
   /** Tasks one connection holds that are not yet accepted; as many as a project may queue. */
   pendingSubmitsMax: 250_000,
   /** `submitMany` reads ahead so many tasks and so many bytes. */

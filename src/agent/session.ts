@@ -206,10 +206,16 @@ export class AgentSession implements SessionLink {
 
   /** Joins, once it has a place to offer. */
   #begin(life: Life): void {
-    const isEarly = this.#places === 0;
-    if (isEarly) this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`);
-    life.waitsForPlace = isEarly;
-    if (!isEarly) this.#attempted(this.#join(life));
+    if (this.#places > 0) return this.#attempted(this.#join(life));
+    this.#deps.log.info({ running: this.#lingering.size }, `${waitsForHandlers} to end`);
+    life.waitsForPlace = true;
+  }
+
+  /** A place is free. Another process may have joined in its stead meanwhile, which a join would fence: a heartbeat of
+   *  a life that nobody knows is answered by whether one has. If so it is fenced, else it is told to join anew. */
+  #beginLate(life: Life): void {
+    life.waitsForPlace = false;
+    this.#beat();
   }
 
   async #join(life: Life): Promise<void> {
@@ -438,7 +444,7 @@ export class AgentSession implements SessionLink {
       this.#end(this.#life, end);
     }
     const life = this.#life;
-    if (life.waitsForPlace && this.#places > 0 && this.#isCurrent(life)) this.#begin(life);
+    if (life.waitsForPlace && this.#places > 0 && this.#isCurrent(life)) this.#beginLate(life);
     this.#reflectLoad();
   }
 

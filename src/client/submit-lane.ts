@@ -103,11 +103,19 @@ export class SubmitLane {
       if (message.length === 0) break;
       void this.#exchange(message);
     }
-    if (this.#isIdle) this.#onIdle();
+    if (!this.#isIdle) return;
+    this.#keepNoTimer();
+    this.#onIdle();
   }
 
   get #isIdle(): boolean {
     return this.#queue.length + this.#arrived.length + this.#inFlight.size + this.#turnedAway.size === 0;
+  }
+
+  /** Nobody waits: a timer would keep the process. */
+  #keepNoTimer(): void {
+    this.#givingUp?.cancel();
+    this.#givingUp = undefined;
   }
 
   #giveUpAt(atMs: number): void {
@@ -130,8 +138,10 @@ export class SubmitLane {
         else next = Math.min(next, submission.giveUpAtMs);
       }
     this.#queue = this.#queue.filter(({ isSettled }) => !isSettled);
-    // Each look takes as long as there are tasks: those whose times are close together are told together.
-    if (next < Number.POSITIVE_INFINITY) this.#giveUpAt(Math.max(next, nowMs + limits.submitGiveUpMs));
+    // Each look takes as long as there are tasks: those whose times are close together are told together, the more the
+    // more there are.
+    const pauseMs = Math.max(limits.submitGiveUpMs, this.#queue.length * limits.submitGiveUpMsPerTask);
+    if (next < Number.POSITIVE_INFINITY) this.#giveUpAt(Math.max(next, nowMs + pauseMs));
   }
 
   /** As many as fit, from the front; what nobody waits for any more is left out. */
@@ -174,10 +184,7 @@ export class SubmitLane {
       for (const submission of message) submission.refuse(error); // larger than the server takes
     }
     this.#inFlight.delete(message);
-    if (this.#isIdle) {
-      this.#givingUp?.cancel();
-      this.#givingUp = undefined;
-    }
+    if (this.#isIdle) this.#keepNoTimer();
     this.#schedule();
   }
 

@@ -20,7 +20,7 @@ import type { Clock } from "../clock.ts";
 import { type Endurance, lossEndurance } from "../endurance.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import { requireSameLine } from "../journal/refill.ts";
+import { isSameLine } from "../journal/refill.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
@@ -65,11 +65,10 @@ export class CandidateCheck {
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
       if (endSeq !== undefined) {
-        const isFound = await requireSameLine(journal, recent, lastSeq);
-        if (isFound) this.miss.renew();
+        const isFound = await isSameLine(journal, recent, lastSeq, this.miss);
         if (endSeq < lastSeq) return;
         const isLeftToAnother = announcements.ahead(held, this.#lately)?.isBelieved === true;
-        const isPassed = !isLeftToAnother && (isFound || this.miss.isOver);
+        const isPassed = !isLeftToAnother && isFound;
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
         if (isPassed || endSeq > lastSeq) return;
       }
@@ -81,6 +80,7 @@ export class CandidateCheck {
     try {
       return (await this.#deps.journal.position()).lastSeq;
     } catch {
+      this.miss.renew();
       return undefined; // asked again; of a journal that is gone others say so (journal-watch.ts)
     }
   }

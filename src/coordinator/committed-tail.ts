@@ -12,7 +12,7 @@ import { decodeBatch } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
 import { forkError } from "../journal/journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "../journal/recent-records.ts";
-import { requireSameLine } from "../journal/refill.ts";
+import { isSameLine } from "../journal/refill.ts";
 import type { ChainTail } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import type { ChainEnd } from "./chain-end.ts";
@@ -59,6 +59,7 @@ export class CommittedTail {
   /** Another batch was committed behind it. */
   moved(): void {
     this.#miss.renew();
+    this.#lineMiss.renew();
   }
 
   /** Whether it stands as before, so that at most dead records behind it were lost, and others stand in their place.
@@ -96,9 +97,7 @@ export class CommittedTail {
    *  @throws JournalDamagedError when others stand there; UnreachableError */
   async isSameLine(): Promise<boolean> {
     const { journal, recent, end } = this.#deps;
-    if (!(await requireSameLine(journal, recent, end.lastSeq))) return this.#lineMiss.isOver;
-    this.#lineMiss.renew();
-    return true;
+    return await isSameLine(journal, recent, end.lastSeq, this.#lineMiss);
   }
 
   /** Where another line stands than ours: whether it holds all that was committed all the same. Undefined when that is

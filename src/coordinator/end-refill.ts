@@ -3,7 +3,7 @@
 // that just took over may answer from before.
 
 import type { Clock } from "../clock.ts";
-import { Endurance } from "../endurance.ts";
+import { Endurance, lossEndurance } from "../endurance.ts";
 import type { JournalDamagedError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { lostTailError } from "../journal/journal-errors.ts";
@@ -34,11 +34,14 @@ export class EndRefill {
   readonly #deps: EndRefillDeps;
   readonly #loss: Endurance;
   readonly #refusal: Endurance;
+  /** Of the record behind which it is put back. */
+  readonly #endMiss: Endurance;
 
   constructor(deps: EndRefillDeps) {
     this.#deps = deps;
     this.#loss = new Endurance(deps.clock, deps.journal.sharable ? limits.journalHoleMs : 0);
     this.#refusal = new Endurance(deps.clock, limits.readBackPatienceMs);
+    this.#endMiss = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
   }
 
   /** A batch was committed, or nobody answers: a loss that is seen counts anew. */
@@ -49,7 +52,8 @@ export class EndRefill {
   /** @throws UnreachableError; JournalDamagedError when the journal went on differently */
   async run(): Promise<EndRefilled> {
     const { journal, recent, end } = this.#deps;
-    const refilled = await refill(journal, recent, Math.max(recent.lastSeq, end.lastSeq));
+    const untilSeq = Math.max(recent.lastSeq, end.lastSeq);
+    const refilled = await refill(journal, recent, untilSeq, this.#endMiss);
     if (refilled.kind !== "not-held") this.#loss.renew();
     if (refilled.kind !== "unfinished") this.#refusal.renew();
     switch (refilled.kind) {

@@ -23,16 +23,17 @@
 // they are asked first. "Another holds more" counts for 2·T after it was said (announcements.ts). Before campaigning,
 // the record at the journal's end is compared with the one we read there: a log that went on differently is damage, and
 // whoever sees it halts, or begins anew where that loses nothing (begin-anew.ts). That none is found there says nothing
-// here: who campaigns looks again (candidate-check.ts).
+// yet: who campaigns looks again (candidate-check.ts).
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
+import { type Endurance, lossEndurance } from "../endurance.ts";
 import { JournalDamagedError } from "../errors.ts";
 import type { Batch } from "../journal/batch.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
 import { lostTailError } from "../journal/journal-errors.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
-import { refill, requireSameLine } from "../journal/refill.ts";
+import { isLineFound, refill } from "../journal/refill.ts";
 import type { ChainPosition, Verdict } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
@@ -86,6 +87,8 @@ export class Standby {
   readonly #deps: StandbyDeps;
   readonly #hooks: StandbyHooks;
   readonly #ending = new AbortController();
+  /** Of the record behind which what is lost is put back. */
+  readonly #endMiss: Endurance;
   #reading = new AbortController();
   /** Since when the journal has more than was read, and no more is. */
   #stuck: { readonly seq: number; readonly sinceMonotonicMs: number } | undefined;
@@ -102,6 +105,7 @@ export class Standby {
   constructor(deps: StandbyDeps, hooks: StandbyHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
+    this.#endMiss = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
     this.#heard();
     void this.#readOn();
     this.#watchSilence();
@@ -214,7 +218,7 @@ export class Standby {
       }
       if (lastSeq >= heldSeq) this.#endLostMonotonicMs = undefined;
       else if (!(await this.#heal())) return "wait";
-      await requireSameLine(journal, recent, seq);
+      await isLineFound(journal, recent, seq); // or throws; what is not found is for who campaigns (candidate-check.ts)
       if (this.#isLed() && (await this.#isLeftRoom())) return "wait";
     } catch (cause) {
       if (cause instanceof JournalDamagedError) this.#cannotReadOn(cause);
@@ -264,7 +268,8 @@ export class Standby {
     this.#hooks.onShort();
     const isAhead = this.#isAhead();
     const heldSeq = Math.max(recent.lastSeq, position().seq); // of a snapshot alone nothing can be put back
-    const refilled = await refill(journal, recent, isAhead ? heldSeq : recent.lastLiveSeq);
+    const untilSeq = isAhead ? heldSeq : recent.lastLiveSeq;
+    const refilled = await refill(journal, recent, untilSeq, this.#endMiss);
     switch (refilled.kind) {
       case "whole":
       case "purged": // found by whoever reads on

@@ -1,15 +1,16 @@
-// Puts back what a journal lost of its end: after a power failure a log may be shorter than what was read from it.
-// The records are appended byte for byte where they stood, so that several coordinators may do it at once, and each
-// finds the others' as its own.
+// Whether a journal goes on as it was read, and putting back what it lost of its end: after a power failure a log may
+// be shorter than what was read from it. The records are appended byte for byte where they stood, so that several
+// coordinators may do it at once, and each finds the others' as its own.
 //
 // The rule: the record at which the journal ends now must be the one that stood there before. If it is another one,
 // somebody wrote behind the lost end, and what was lost cannot be put back. Dead records at its end are put back only
 // by whoever holds as much as anybody: a leader that had not met them may have written in their place, and others have
 // read that.
 
+import type { Endurance } from "../endurance.ts";
 import { limits } from "../limits.ts";
 import type { Journal } from "./journal.ts";
-import { forkError, refusedTailError } from "./journal-errors.ts";
+import { forkError, refusedTailError, unreadableError } from "./journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 
 export type Refilled =
@@ -26,17 +27,20 @@ export type Refilled =
   | { readonly kind: "unfinished"; readonly cause: unknown };
 
 /** Appends again what `journal` lost of the records up to `untilSeq`, or to the last one that is held.
+ *  @param miss of the record behind which that is
  *  @throws UnreachableError; JournalDamagedError when it went on differently */
 export async function refill(
   journal: Journal,
   recent: RecentRecords,
-  untilSeq = recent.lastSeq,
+  untilSeq: number,
+  miss: Endurance,
 ): Promise<Refilled> {
   const { firstSeq, lastSeq } = await journal.position();
   if (firstSeq > untilSeq + 1) return { kind: "purged" };
   if (lastSeq >= untilSeq) return { kind: "whole" };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
-  await requireSameEnd(journal, recent, lastSeq);
+  if (!(await isTrue(isFound(journal, recent, lastSeq), miss)))
+    return { kind: "unfinished", cause: unreadableError(lastSeq) };
   let stored = 0;
   for (let seq = lastSeq + 1; seq <= untilSeq; seq += 1) {
     const record = recent.at(seq);
@@ -47,7 +51,9 @@ export async function refill(
       continue;
     }
     if (outcome.kind !== "refused") return { kind: "unfinished", cause: outcome };
-    await requireSameEnd(journal, recent, seq); // somebody else puts it back, too
+    // Somebody else puts it back, too; or nobody does, and what comes next must not land behind what is not known.
+    if (!(await isFound(journal, recent, seq)))
+      return { kind: "unfinished", cause: refusedTailError(seq - 1, untilSeq) };
   }
   if (stored > 0) return { kind: "refilled", records: stored };
   const now = await journal.position(); // somebody else may have put it back
@@ -61,10 +67,41 @@ function isHeld(recent: RecentRecords, lastSeq: number): boolean {
   return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
 }
 
-/** @returns whether the record that stood at `seq` is found there, or none is held to compare. That none is found
- *  proves nothing where the next append says whether the journal ends there.
+/** Whether the journal goes up to `seq` as it was read: what stands there is found, or has not been for long, for a
+ *  server may not find what it holds, nor another record that stands there.
  *  @throws JournalDamagedError when another record stands there; UnreachableError */
-async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
+export function isSameLine(
+  journal: Journal,
+  recent: RecentRecords,
+  seq: number,
+  miss: Endurance,
+): Promise<boolean> {
+  return isTrue(isLineFound(journal, recent, seq), miss);
+}
+
+/** Whether the record at `seq` is found, and the dead ones behind the newest batch are: one of those may have been
+ *  lost, and a batch written in its place by a leader that had not met it, behind which the journal goes on as it did.
+ *  Looks at the first `limits.deadComparedMax`. What was purged is not looked for.
+ *  @throws as `isSameLine` */
+export async function isLineFound(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
+  const fromSeq = Math.max(recent.firstSeq, recent.lastLiveSeq + 1);
+  const untilSeq = Math.min(seq, fromSeq + limits.deadComparedMax);
+  const missing: number[] = [];
+  const look = async (place: number) => {
+    if (!(await isFound(journal, recent, place))) missing.push(place);
+  };
+  for (let next = fromSeq; next < untilSeq; next += limits.deadComparedAtOnce) {
+    const count = Math.min(limits.deadComparedAtOnce, untilSeq - next);
+    await Promise.all(Array.from({ length: count }, (_, at) => look(next + at)));
+  }
+  await look(seq);
+  if (missing.length === 0) return true;
+  const { firstSeq } = await journal.position();
+  return missing.every((place) => place < firstSeq);
+}
+
+/** Whether a record is found there, or none is held to compare. @throws as `isSameLine` */
+async function isFound(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
   const held = recent.at(seq);
   if (held === undefined) return true;
   const found = await journal.read(seq);
@@ -72,27 +109,14 @@ async function requireSameEnd(journal: Journal, recent: RecentRecords, seq: numb
   return found !== undefined;
 }
 
-/** …nor in the place of a dead one behind the newest batch: that may have been lost, and a batch written there by a
- *  leader that had not met it, behind which the journal goes on as it did. Looks at the first `limits.deadComparedMax`.
- *  @returns whether each of them is found, or was purged: a server may not find what it holds, nor another record there
- *  @throws JournalDamagedError, UnreachableError */
-export async function requireSameLine(
-  journal: Journal,
-  recent: RecentRecords,
-  seq: number,
-): Promise<boolean> {
-  const fromSeq = Math.max(recent.firstSeq, recent.lastLiveSeq + 1);
-  const untilSeq = Math.min(seq, fromSeq + limits.deadComparedMax);
-  const missing: number[] = [];
-  const compare = async (place: number) => {
-    if (!(await requireSameEnd(journal, recent, place))) missing.push(place);
-  };
-  for (let next = fromSeq; next < untilSeq; next += limits.deadComparedAtOnce) {
-    const count = Math.min(limits.deadComparedAtOnce, untilSeq - next);
-    await Promise.all(Array.from({ length: count }, (_, at) => compare(next + at)));
+/** …or has not been for long: time in which nobody answers does not count. */
+async function isTrue(found: Promise<boolean>, miss: Endurance): Promise<boolean> {
+  try {
+    if (!(await found)) return miss.isOver;
+  } catch (cause) {
+    miss.renew();
+    throw cause;
   }
-  await compare(seq);
-  if (missing.length === 0) return true;
-  const { firstSeq } = await journal.position();
-  return missing.every((place) => place < firstSeq);
+  miss.renew();
+  return true;
 }

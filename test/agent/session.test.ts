@@ -702,6 +702,10 @@ describe("lives", () => {
     expect(leader.all("heartbeat"), "nor say anything").toEqual([]);
     expect(fixture.lines).toContainEqual(expect.stringContaining("waits for a handler of its earlier life"));
     await fixture.end("t2", { outcome: "aborted" });
+    expect(leader.all("join"), "not before it knows that no other has joined").toHaveLength(1);
+    const { incarnation } = leader.last("heartbeat") ?? {};
+    leader.push({ type: "rejoin", incarnation });
+    await settled();
     expect(leader.last("join")).toMatchObject({ maxConcurrent: 1, held: [] });
     expect(leader.incarnation).not.toBe(first);
     const again = leader.all("join").length;
@@ -709,6 +713,19 @@ describe("lives", () => {
     await clock.advance(1_000);
     expect(leader.all("join")).toHaveLength(again);
     expect(leader.last("heartbeat")).toMatchObject({ maxConcurrent: 2 });
+  });
+
+  it("that waited for a place give way to another process that joined meanwhile", async () => {
+    const { leader } = await join({ profile: { maxConcurrent: 1 } });
+    await fixture.assign();
+    leader.push({ type: "rejoin" });
+    await settled();
+    await fixture.end("t1", { outcome: "aborted" });
+    const { incarnation } = leader.last("heartbeat") ?? {};
+    leader.push({ type: "fenced", incarnation });
+    await settled();
+    expect(fixture.closed).toMatchObject({ error: { code: "WAGGLE_FENCED" } });
+    expect(leader.all("join")).toHaveLength(1);
   });
 
   it("that wait for a place end at once when the agent is drained, and say to who acquires what they wait for", async () => {

@@ -507,3 +507,18 @@ describe("a task that is none", () => {
     await swarm.submit({ ...aTask(), colour: undefined } as TaskRequest);
   });
 });
+
+it("a submit that was given up leaves no timer behind, however long it might have waited", async () => {
+  const { swarm, clock } = await aClient(); // nobody leads
+  const before = clock.pendingTimers;
+  const giving = new AbortController();
+  const submit = swarm.submit(aTask(), { timeoutMs: 3_600_000, signal: giving.signal });
+  await settled();
+  giving.abort(new Error("enough"));
+  await expect(submit).rejects.toMatchObject({ code: "WAGGLE_NO_LEADER" });
+  for (let passedMs = 0; passedMs < 10_000; passedMs += 500) {
+    await clock.advance(500); // it is asked no more, and the last question ends
+    await settled();
+  }
+  expect(clock.pendingTimers).toBe(before);
+});

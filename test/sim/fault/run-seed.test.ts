@@ -90,6 +90,18 @@ describe("a seed", () => {
     expect(occurrences).toMatchObject({ "dead-record-displaced": 1 });
   });
 
+  it("…and after that nobody answers, in which time nothing is learnt of what is not found", async () => {
+    const schedule = [
+      { kind: "displaced", atMs: 6_000, forMs: 0 },
+      { kind: "not-found", atMs: 7_000, forMs: 2_500, share: 1 },
+      { kind: "no-responders", atMs: 9_500, forMs: 6_000 },
+      { kind: "not-found", atMs: 15_500, forMs: 2_000, share: 1 },
+    ] as const;
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, forMs: 30_000, schedule }));
+    expect(findings).toEqual([]);
+    expect(occurrences).toMatchObject({ "dead-record-displaced": 1 });
+  });
+
   it("comes through a fail-over of the journal's server, which knows less before and after", async () => {
     const schedule = [
       { kind: "crash", atMs: 5_000, forMs: 1_500, of: "leader" },
