@@ -1,6 +1,7 @@
 // When to look again at a stream that does not answer: soon, then later, and at once when the connection
 // changes; and when to give up.
 
+import { Aborts } from "../abort.ts";
 import type { Clock } from "../clock.ts";
 import { UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -12,6 +13,9 @@ export interface RetryOptions {
   /** How long it may be without progress. Undefined: for ever. */
   readonly patienceMs?: number;
 }
+
+/** Many retries at once may end with one signal: the parts of a snapshot are read side by side. */
+const aborts = new Aborts();
 
 export class Retry {
   readonly #clock: Clock;
@@ -51,12 +55,12 @@ export class Retry {
       const end = () => {
         cancel();
         stop();
-        this.#signal.removeEventListener("abort", end);
+        letGo();
         resolve();
       };
       const cancel = this.#clock.after(ms, end);
       const stop = this.#onChange(end);
-      this.#signal.addEventListener("abort", end);
+      const letGo = aborts.on(this.#signal, end);
     });
   }
 }

@@ -11,8 +11,8 @@
 //                         silence, and is not judged.
 //   …while somebody else  the same, and once more a silence: a record that comes between an election's look and its
 //   writes on and on      append refuses it, and is no sign of life
-//   nobody can reach a    it gives the term up after the longer of T and 3 s, and a pulse, if it reaches the journal,
-//   leader → TermStarted  and whoever reads that campaigns at once
+//   nobody can reach a    a pulse until it sees that; it gives the term up after the longer of T and 3 s, and a pulse,
+//   leader → TermStarted  if it reaches the journal, and whoever reads that campaigns at once
 //   a leader was stopped  it appends TermEnded, and whoever reads that campaigns at once: 200 ms
 //   → TermStarted         (docs/failure-modes.md)
 //   an agent crashed      H since its last message, and a pulse until the leader looks. Its attempts are closed in the
@@ -48,7 +48,7 @@ export function newTermAmongAliensWithinMs(timeoutMs: number): number {
 /** From when nobody can reach a leader until the next term stands in the journal, at most, ms. @param timeoutMs T */
 export function newTermUnheardWithinMs(timeoutMs: number): number {
   const { deafMs, pulseMs } = timingOf(timeoutMs);
-  return (deafMs + pulseMs) * SLOW_MAX + HAND_OVER_MS;
+  return (deafMs + 2 * pulseMs) * SLOW_MAX + HAND_OVER_MS;
 }
 
 /** From an agent's last message until the journal counts it as lost, its attempts are closed and others opened, at
