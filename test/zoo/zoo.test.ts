@@ -22,6 +22,6 @@ it("finds bugs that are planted, and none in the code as it is", async () => {
     undefined,
     "coordinators-go-on",
     "invariant 33 reservations-equal-a-recount",
-    "everything-accepted-ends",
+    "places-are-given-back",
   ]);
 }, 240_000);
