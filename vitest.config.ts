@@ -23,8 +23,8 @@ export default defineConfig({
     ...shared,
     include: ["test/**/*.test.ts"],
     exclude: ["test/process/**"],
-    // Tests wait for servers and timers for half of their time: on two cores three files at once.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Tests wait for servers and timers for half of their time: on two cores four files at once.
+    maxWorkers: Math.max(4, availableParallelism()),
     // Integration suites start servers and child processes on machines of two cores, which may have more to do: a
     // limit is for what hangs, not for what is slow.
     testTimeout: 60_000,
