@@ -18,7 +18,7 @@ it("pauses of many readers end with the signal that they share, which keeps one 
 });
 
 it("a pause ends at once where it is worth looking again", async () => {
-  let change = () => undefined as void;
+  let change: () => void = () => undefined;
   const retry = new Retry({ clock: systemClock, signal: new AbortController().signal }, (listener) => {
     change = listener;
     return () => undefined;
