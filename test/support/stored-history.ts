@@ -7,11 +7,12 @@ import { hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { type MemorySnapshotFaults, MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
-import { Replay } from "../../src/journal/replay.ts";
+import { type Folded, Replay } from "../../src/journal/replay.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
 import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
+import { snapshotNow } from "../../src/journal/snapshot/snapshot-now.ts";
 
 const alien = Buffer.from("somebody else's");
 
@@ -45,10 +46,9 @@ export class StoredHistory {
   /** Made of what the journal holds up to a record, by default the last. */
   async snapshot(untilSeq = this.journal.lastSeq, order: Partial<SnapshotOrder> = {}): Promise<Manifest> {
     await this.make(untilSeq, order);
-    const deps = this.#deps();
-    const [furthest] = await readManifests(deps.snapshots, deps.logger);
+    const [furthest] = await this.manifests();
     if (furthest === undefined) throw new Error("no snapshot was made");
-    return furthest.manifest;
+    return furthest;
   }
 
   make(untilSeq = this.journal.lastSeq, order: Partial<SnapshotOrder> = {}): Promise<SnapshotMade> {
@@ -67,6 +67,31 @@ export class StoredHistory {
       isShort: false,
       ...order,
     });
+  }
+
+  /** All of it, to go on behind a record. */
+  foldedBehind(seq: number): Folded {
+    const { state, position, lastEventType, places, deadRecords, alienRecords } = this.whole;
+    return {
+      state,
+      position: { ...position, seq },
+      lastEventType,
+      places,
+      deadRecords,
+      alienRecords,
+    };
+  }
+
+  /** As by who has that in memory. */
+  saveNow(folded: Folded): Promise<Manifest> {
+    const { snapshots: store, clock, logger } = this.#deps();
+    return snapshotNow(folded, { store, clock, logger });
+  }
+
+  /** The one that reaches furthest first. */
+  async manifests(): Promise<Manifest[]> {
+    const { snapshots, logger } = this.#deps();
+    return (await readManifests(snapshots, logger)).map(({ manifest }) => manifest);
   }
 
   /** As a coordinator that starts. */

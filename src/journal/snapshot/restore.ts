@@ -77,7 +77,8 @@ export async function restore({ journal, snapshots, clock, logger }: RestoreDeps
     if (replay instanceof Replay) {
       await requireContinued(journal, replay);
       const found = { read: { place, hash, seq: manifest.position.seq }, unreadable };
-      return { replay, manifest, found, requireWhole: () => requireWhole(replay, passedOver) };
+      const others = passedOver.filter((other) => !isSameBatch(other, manifest));
+      return { replay, manifest, found, requireWhole: () => requireWhole(replay, others) };
     }
     passedOver.push(manifest);
     unreadable.push({ place, why: whyUnreadable(manifest, `${replay}`) });
@@ -301,6 +302,11 @@ async function requireBeginning(journal: JournalReader, snapshots: SnapshotStore
     throw new SnapshotsLostError(
       `the journal begins at record ${firstSeq} and no snapshot can be read: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,
     );
+}
+
+/** Two may have saved an end that the journal lost: then its batch stands in no record. */
+function isSameBatch({ position: one }: Manifest, { position: other }: Manifest): boolean {
+  return one.idx === other.idx && one.hash === other.hash;
 }
 
 /** @param furtherManifests of snapshots that reach further than where the reading began */

@@ -131,6 +131,38 @@ describe("a restart from a snapshot", () => {
   });
 });
 
+describe("an end that the journal lost, and that two saved", () => {
+  const turns = new Turns();
+  for (let number = 1; number <= 7; number += 1)
+    turns.turn(number === 1 ? join("a1") : submit(aTask({ id: taskId(`t${number}`) })));
+
+  /** Six batches, of which four are left and the journal goes on with the seventh. */
+  async function savedTwice() {
+    const stored = new StoredHistory(turns.records.slice(0, 6));
+    stored.journal.loseTail(2);
+    const folded = stored.foldedBehind(4);
+    for (let times = 0; times < 2; times += 1) await stored.saveNow(folded);
+    stored.journal.insertRival(turns.records[6]?.bytes ?? expect.fail("seven were made"));
+    return stored;
+  }
+
+  it("is there where either can be read", async () => {
+    for (const at of [0, 1]) {
+      const stored = await savedTwice();
+      const manifests = await stored.manifests();
+      expect(manifests.map(({ position }) => position.idx)).toEqual([6, 6]);
+      spoil(stored, manifests[at] ?? expect.fail("two were saved"), "damage");
+      expect((await stored.restart()).position).toMatchObject({ idx: 7, seq: 5 });
+    }
+  });
+
+  it("is lost where neither can", async () => {
+    const stored = await savedTwice();
+    for (const manifest of await stored.manifests()) spoil(stored, manifest, "damage");
+    await expect(stored.restart()).rejects.toThrow(/history was lost/);
+  });
+});
+
 describe("lost history is never taken for all there was", () => {
   it("where no snapshot can be read and the journal was purged", async () => {
     const stored = someHistory(12);
