@@ -115,7 +115,7 @@ export class Commits {
 
   /** To be called when the term begins. */
   begin(): void {
-    void this.#rescue.trimBehindHoles();
+    void this.#rescue.trimBehindLosses();
   }
 
   /** Up to where the journal is committed. */

@@ -18,7 +18,7 @@ import { type LeadershipSignal, leadershipMachine } from "../../machines/leaders
 import type { Clock, Random } from "../clock.ts";
 import type { SwarmState } from "../core/state.ts";
 import { type JournalDamagedError, WaggleError } from "../errors.ts";
-import { batchIndex, type SwarmId, type Term } from "../ids.ts";
+import type { SwarmId, Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import { lostWithinError } from "../journal/journal-errors.ts";
 import { limits } from "../limits.ts";
@@ -316,14 +316,13 @@ class RunningCoordinator implements Coordinator {
     this.#leader.begin();
     this.#announcer.announce({ began: true });
     this.#role.next("leading");
-    const { hole, lostEnd } = this.#follower.losses.take();
-    if (lostEnd !== undefined) this.#leader.trimAudit(batchIndex(lostEnd + 1), "tail-lost");
+    const hole = this.#follower.seenHole.take();
     if (hole !== undefined) this.#foundHole(hole);
   }
 
   /** Whoever leads rescues what was lost; a standby remembers it, should it come to lead. */
   #foundHole(lost: JournalDamagedError): void {
-    if (this.#leader === undefined) this.#follower.losses.sawHole(lost);
+    if (this.#leader === undefined) this.#follower.seenHole.saw(lost);
     else this.#leader.rescue(lost);
   }
 

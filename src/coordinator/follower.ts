@@ -29,7 +29,7 @@ import { JournalCopy } from "./journal-copy.ts";
 import { goOnBehind } from "./lost-end.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { isSavedByAnother } from "./saved-end.ts";
-import { SeenLosses } from "./seen-losses.ts";
+import { SeenHole } from "./seen-hole.ts";
 import { Standby, type StandbyHooks } from "./standby.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
@@ -63,8 +63,8 @@ export class Follower {
   readonly time = new FollowedTime();
   /** The leader's own while one leads here. */
   readonly copy: JournalCopy;
-  /** What the journal lost, found while nobody here led. */
-  readonly losses = new SeenLosses();
+  /** Found while nobody here led. */
+  readonly seenHole = new SeenHole();
   readonly #deps: FollowerDeps;
   readonly #hooks: FollowerHooks;
   /** Of a lost end of which it is not found what stands before it. */
@@ -177,7 +177,7 @@ export class Follower {
   async #catchUp({ isPatient }: { readonly isPatient: boolean }): Promise<void> {
     const { announcer, announcements, clock, timing } = this.#deps;
     const heard = announcer.listen();
-    let holeBefore = this.losses.hole;
+    let holeBefore = this.seenHole.error;
     const startedMs = clock.monotonicMs();
     const { timeoutMs } = timing;
     const lately = () => ({
@@ -197,13 +197,13 @@ export class Follower {
         isMoreHeld: () => announcements.isMoreHeld(this.copy.replay.position, lately()),
         onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
         onRestored: (restored) => {
-          holeBefore = this.losses.hole;
+          holeBefore = this.seenHole.error;
           this.copy.restored(restored);
         },
         take: (record) => this.copy.fold(record),
         goOnBehind: (lost) => this.#goOnBehind(lost.folded, lost.lastSeq, lost),
       });
-      this.losses.readWhole(holeBefore);
+      this.seenHole.readWhole(holeBefore);
       this.copy.tellRead(clock.monotonicMs() - startedMs);
     } finally {
       heard.unsubscribe();
@@ -243,14 +243,13 @@ export class Follower {
       this.#deps.logger.warn({ lastSeq }, "the journal lost its end, and what it ends with is not found");
       return false;
     }
-    this.losses.sawLostEnd(folded.position.idx);
     this.copy.forgetRecords();
     return true;
   }
 
   #sawEvent(event: Event): void {
     const { id, logger } = this.#deps;
-    if (event.type === "AuditTrimmed") this.losses.recorded(event.reason);
+    if (event.type === "AuditTrimmed" && event.reason === "hole") this.seenHole.forget();
     if (event.type === "TermStarted" && event.leader !== id)
       logger.info({ leader: event.leader, term: event.term }, "standing by: another coordinator leads");
   }

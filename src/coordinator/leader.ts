@@ -18,7 +18,6 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
-import type { TrimReason } from "../core/event.ts";
 import type { SwarmState } from "../core/state.ts";
 import { InvariantError, type JournalDamagedError, WaggleError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
@@ -215,11 +214,6 @@ export class Leader {
     this.#compactor?.purgedBelow(firstSeq);
   }
 
-  /** The journal lost records that nobody can read any more: the audit begins at `firstIdx`. */
-  trimAudit(firstIdx: BatchIndex, reason: TrimReason): void {
-    this.#turns.ask({ type: "TrimAudit", firstIdx, reason });
-  }
-
   /** Ends at once, leaving what is in flight as it is. */
   abandon(): void {
     this.#finish({ kind: "ended" });
@@ -274,7 +268,7 @@ export class Leader {
       isOver: () => this.#isOver,
       appendBeat: () => this.#turns.runBeat(),
       resume: () => this.#turns.schedule(),
-      trimAudit: (firstIdx, reason) => this.trimAudit(firstIdx, reason),
+      trimAudit: (firstIdx, reason) => this.#turns.ask({ type: "TrimAudit", firstIdx, reason }),
       onStored: ({ turn }, record) => {
         room.stored(record.bytes);
         this.#compactor?.committed(turn.recorded, record);

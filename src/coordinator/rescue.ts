@@ -96,11 +96,14 @@ export class Rescue {
     this.#readBack = new ReadBack({ ...deps, committedSeq: leader.committedSeq }, hooks);
   }
 
-  /** Puts on record where the journal is whole, should records be missing: who began from a snapshot that another saved
-   *  for their loss is not told of it by the journal, where that one's term ended before it could say so. What nobody
-   *  has saved stays to be found. To be called when the term begins. */
-  async trimBehindHoles(): Promise<void> {
+  /** Puts on record where the journal is whole, should it have lost its end, or records be missing: who began from a
+   *  snapshot that another saved for their loss is not told of it by the journal, where that one's term ended before it
+   *  could say so, or never began. What nobody has saved stays to be found. To be called when the term begins. */
+  async trimBehindLosses(): Promise<void> {
     const folded = this.#leader.folded();
+    const { firstBehindGap } = folded.places;
+    if (firstBehindGap !== undefined && firstBehindGap > folded.state.auditFirstIdx)
+      this.#leader.trimAudit(firstBehindGap, "tail-lost");
     await this.#trimWhere(folded, async () => {
       const { firstSeq, missing } = await this.#deps.journal.position();
       if (missing === 0) return undefined;

@@ -74,6 +74,16 @@ export class BatchPlaces {
     return run === undefined ? undefined : batchIndex(run.idx + Math.max(0, seq - run.seq));
   }
 
+  /** The batch behind the newest of those that stand nowhere any more, where others stand before them; undefined where
+   *  none is missing so. */
+  get firstBehindGap(): BatchIndex | undefined {
+    const run = this.#runs.findLast(({ idx }, nth) => {
+      const before = this.#runs[nth - 1];
+      return before !== undefined && idx > before.idx + before.count;
+    });
+    return run && batchIndex(run.idx);
+  }
+
   #forgetFrom(seq: number): void {
     for (
       let last = this.#runs.at(-1);

@@ -538,6 +538,26 @@ describe("an end that no leader holds any more", () => {
     expect(await queued()).toBe(5);
   });
 
+  it("is put on record by who leads from the snapshot that another saved, and was gone", async () => {
+    await loseWhatTheSnapshotHolds();
+    const gate = aGate();
+    onPut = () => gate.opened;
+    const own = store.open();
+    void swarm.startAnother("c9", own).catch(() => undefined);
+    await untilLed();
+    expect(snapshots.places("manifest")).toHaveLength(1); // it is about to save it
+    own.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c9") ?? expect.fail("c9 has a connection"));
+    gate.open();
+    await clock.settle();
+    expect(snapshots.places("manifest")).toHaveLength(2);
+    const starting = swarm.startAnother("c10");
+    await untilLed();
+    const next = await starting;
+    expect([roleOf(next), await queued()]).toEqual(["leading", 4]);
+    expect(next.settledState?.auditFirstIdx).toBeGreaterThan(5);
+  });
+
   it("is not left by a standby that had not read it, and would lead without it", async () => {
     const own = store.open();
     const standby = await swarm.startAnother("c2", own);

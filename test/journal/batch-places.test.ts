@@ -17,6 +17,39 @@ function placesOf(...pairs: readonly (readonly [idx: number, seq: number])[]): B
 }
 
 describe("batches of a journal", () => {
+  it.each([
+    [[], undefined],
+    [[[5, 9]], undefined],
+    [
+      [
+        [1, 1],
+        [2, 4],
+        [3, 5],
+      ],
+      undefined,
+    ],
+    [
+      [
+        [1, 1],
+        [2, 2],
+        [4, 3],
+        [5, 6],
+      ],
+      4,
+    ],
+    [
+      [
+        [1, 1],
+        [4, 2],
+        [5, 3],
+        [9, 3],
+      ],
+      9,
+    ],
+  ] satisfies [[number, number][], number | undefined][])("at %j are whole from %j on", (pairs, idx) => {
+    expect(placesOf(...pairs).firstBehindGap).toBe(idx);
+  });
+
   it("are found across dead records and lost batches", () => {
     const places = placesOf([1, 1], [2, 2], [3, 5], [4, 6], [9, 7]);
     expect([0, 1, 2, 3, 4, 5, 8, 9, 10].map((idx) => places.seqOf(batchIndex(idx)))).toEqual([
