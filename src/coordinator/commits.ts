@@ -102,7 +102,10 @@ export class Commits {
       isSettled: () => this.isSettled,
       committedSeq: () => replay.places.seqOf(this.committed.idx) ?? deps.recent.lastSeq,
       folded: (seq) => this.folded(seq),
-      continueBehind: (seq) => this.#committer.continueBehind(seq),
+      continueBehind: (seq) => {
+        replay.places.goOnBehind(seq);
+        this.#committer.continueBehind(seq);
+      },
       appendBeat: hooks.appendBeat,
       saved: hooks.onSaved,
       resume: hooks.resume,

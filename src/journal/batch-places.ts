@@ -19,6 +19,8 @@ export class BatchPlaces {
   /** Ascending, by idx and by seq. */
   readonly #runs: OpenRun[];
   readonly #hashes = new BatchHashes();
+  /** Where the journal ended last, should it have lost what stood behind. */
+  #endSeq = Number.POSITIVE_INFINITY;
 
   /** @param runs ascending, as `runs` gave them */
   constructor(runs: readonly Run[] = []) {
@@ -29,10 +31,17 @@ export class BatchPlaces {
     return this.#runs.map(({ idx, seq, count }) => [idx, seq, count]);
   }
 
+  /** The next batch stands behind the record `seq`, and perhaps dead records behind that: what stood there was lost. It
+   *  is known until then, for whoever asks where it stood. */
+  goOnBehind(seq: number): void {
+    this.#endSeq = seq;
+  }
+
   /** Takes note of a batch behind all others. What stood in records from `seq` on was lost. Of a journal with more
    *  interruptions than `limits.journalRunsMax` the oldest runs are forgotten. */
   add(idx: BatchIndex, seq: number, hash: string): void {
-    this.#forgetFrom(seq);
+    this.#forgetFrom(Math.min(seq, this.#endSeq + 1));
+    this.#endSeq = Number.POSITIVE_INFINITY;
     this.#hashes.add(idx, hash);
     const last = this.#runs.at(-1);
     if (last !== undefined && idx === last.idx + last.count && seq === last.seq + last.count) {

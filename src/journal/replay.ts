@@ -118,6 +118,7 @@ export class Replay implements Folded {
     this.alienRecords = from?.alienRecords;
     this.#fromIdx = this.state.idx;
     this.#seq = from?.position.seq ?? 0;
+    if (from !== undefined) this.places.goOnBehind(from.position.seq);
     this.#hash = from?.position.hash ?? "";
     this.#journal = from?.position.journal ?? "";
   }

@@ -17,6 +17,19 @@ function placesOf(...pairs: readonly (readonly [idx: number, seq: number])[]): B
 }
 
 describe("batches of a journal", () => {
+  it("that it lost are known until another stands behind what is left, though dead records stand before that", () => {
+    const places = placesOf([1, 1], [2, 2], [3, 3]);
+    places.goOnBehind(1);
+    expect(places.runs).toEqual([[1, 1, 3]]);
+    places.add(batchIndex(4), 3, hash);
+    expect(places.runs).toEqual([
+      [1, 1, 1],
+      [4, 3, 1],
+    ]);
+    places.add(batchIndex(5), 4, hash);
+    expect(places.lastUntil(2)).toBe(1);
+  });
+
   it.each([
     [[], undefined],
     [[[5, 9]], undefined],
