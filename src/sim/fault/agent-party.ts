@@ -54,9 +54,13 @@ export class AgentParty {
     return [...this.#lives].at(-1);
   }
 
-  /** Whether one of its processes is this life of the agent, or asks to be. */
+  /** Whether one of its processes is this life of the agent, or asks to be, and has not given it up for another that it
+   *  has no place for yet (docs/adr/0021-a-life-offers-what-is-free.md). */
   isRunning(incarnation: Incarnation): boolean {
-    return [...this.#lives].some((life) => life.incarnation === incarnation);
+    const { maxConcurrent } = this.#character;
+    return [...this.#lives].some(
+      (life) => life.incarnation === incarnation && !this.#watch.isTakenUp(life, maxConcurrent),
+    );
   }
 
   /** Unless it runs. */

@@ -43,8 +43,8 @@ const SLACK_MS = 1_000;
 export class HandlerWatch {
   readonly #habitat: Habitat;
   readonly #runsByTask = new Map<string, Set<Run>>();
-  /** Of each life: what was started in it, and how much runs. */
-  readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; running: number }>();
+  /** Of each life: what was started in it, and what runs. */
+  readonly #byLife = new WeakMap<Life, { readonly started: Set<string>; readonly running: Set<Run> }>();
 
   readonly #everStarted = new Set<string>();
   /** By attempt, which of its limits closed it. */
@@ -58,6 +58,12 @@ export class HandlerWatch {
     return this.#everStarted.has(`${task}#${attempt}`);
   }
 
+  /** Whether handlers that were told to end take all of a life's places: it may wait for one, to join again. */
+  isTakenUp(life: Life, places: number): boolean {
+    const running = [...(this.#byLife.get(life)?.running ?? [])];
+    return running.filter(({ signal }) => signal.aborted).length >= places;
+  }
+
   limitReached(limit: LimitReached): void {
     this.#limitByAttempt.set(`${limit.task}#${limit.attempt}`, limit);
   }
@@ -66,17 +72,17 @@ export class HandlerWatch {
   started(start: Start, places: number): () => void {
     const { task, attempt, life } = start;
     const run = { ...start, startedMs: this.#habitat.engine.nowMs };
-    const own = this.#byLife.get(life) ?? { started: new Set(), running: 0 };
+    const own = this.#byLife.get(life) ?? { started: new Set(), running: new Set() };
     this.#byLife.set(life, own);
     if (own.started.has(`${task}#${attempt}`))
       this.#habitat.found("attempts-start-once", `${life.name} starts attempt ${attempt} of ${task} again`);
     own.started.add(`${task}#${attempt}`);
     this.#everStarted.add(`${task}#${attempt}`);
-    own.running += 1;
-    if (own.running > places)
+    own.running.add(run);
+    if (own.running.size > places)
       this.#habitat.found(
         "handlers-fit-places",
-        `${life.name} runs ${own.running} handlers in ${places} places`,
+        `${life.name} runs ${own.running.size} handlers in ${places} places`,
       );
     const runs = this.#runsByTask.get(task) ?? new Set();
     this.#runsByTask.set(task, runs);
@@ -84,7 +90,7 @@ export class HandlerWatch {
     runs.add(run);
     return () => {
       runs.delete(run);
-      own.running -= 1;
+      own.running.delete(run);
     };
   }
 

@@ -36,6 +36,8 @@ const LIVENESS_MS = 8 * 60_000;
 const SETTLING_MS = 20_000;
 /** H, and a heartbeat or two, ms. */
 const LOST_MS = limits.agentLostMs + 3 * limits.heartbeatMs;
+/** Within so long a standby that follows has read a record, ms. */
+const FOLLOWED_MS = 1_000;
 /** How often the states of coordinators are compared: it costs as much as a snapshot. */
 const READING_MS = 15_000;
 
@@ -261,14 +263,14 @@ export class World {
 
   /** Who stands by has read all that there is, or cannot follow soon. */
   #noteBehind(): void {
-    const { idx } = this.truth.state;
+    const idx = this.truth.state.idx - this.truth.storedSince(this.habitat.engine.nowMs - FOLLOWED_MS);
     if (!this.truth.isWhole)
       this.habitat.found("the-journal-is-mended", "it lacks what it had, and nobody saved it");
     for (const { id, knownIdx } of this.#coordinators)
       if ((knownIdx ?? 0) < idx)
         this.habitat.found(
           "standbys-follow",
-          `${id} knows batch ${knownIdx ?? 0}, and the journal has ${idx}`,
+          `${id} knows batch ${knownIdx ?? 0}, and the journal had ${idx} a second ago`,
         );
   }
 

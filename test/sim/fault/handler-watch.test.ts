@@ -71,6 +71,17 @@ it("a handler beyond its agent's places is found; one that has ended gives its p
   expect(checks()).toEqual(["handlers-fit-places"]);
 });
 
+it("a life is taken up where handlers that were told to end have all its places", () => {
+  const life = aLife("a3");
+  expect(watch.isTakenUp(life, 1)).toBe(false);
+  const ended = startIn(life, { task: "t3" }, { places: 2 });
+  startIn(life, { task: "t4", attempt: 2 }, { places: 2 });
+  running.abort(); // of first attempts
+  expect([watch.isTakenUp(life, 1), watch.isTakenUp(life, 2)]).toEqual([true, false]);
+  ended();
+  expect(watch.isTakenUp(life, 1)).toBe(false);
+});
+
 it("an attempt that runs while nobody told the one before to end is found, however long that one has run", async () => {
   expect(await beginAgain(2 * limitMs)).toEqual(["one-handler-a-task"]);
 });
