@@ -175,6 +175,11 @@ export class Habitat {
     return { journal, snapshots };
   }
 
+  /** Somebody else writes into the journal. */
+  writeAlien(): void {
+    this.stream.intrude(Buffer.from("not a batch of ours"));
+  }
+
   disconnect(link: string): void {
     for (const connection of this.#connectionsByLink.get(link) ?? []) connection.lose();
   }

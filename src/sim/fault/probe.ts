@@ -106,7 +106,7 @@ export class Probe {
     recovery.leaderCrashedAmongAliens();
     leader.crash(newTermAmongAliensWithinMs(truth.state.leaderTimeoutMs) + AWAY_MS);
     while (!recovery.isOver) {
-      habitat.stream.intrude(Buffer.from("not a batch of ours"));
+      habitat.writeAlien();
       await this.#wait(ALIEN_MS);
     }
   }

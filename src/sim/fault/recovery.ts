@@ -66,6 +66,15 @@ interface Debt {
   readonly occurrence: Occurrence;
 }
 
+/** A new term that has to begin. */
+interface TermDue {
+  /** @param led who led, and which term */
+  readonly after: (led: string) => string;
+  /** @param timeoutMs T of the last term */
+  readonly withinMs: (timeoutMs: number) => number;
+  readonly occurrence: Occurrence;
+}
+
 export interface RecoveryDeps {
   readonly engine: Engine;
   /** As the journal is now. */
@@ -89,44 +98,36 @@ export class Recovery {
 
   /** The leader's process ended where it stood. A standby must follow. */
   leaderCrashed(): void {
-    const { term, leader, leaderTimeoutMs } = this.#deps.state();
-    this.#expect({
-      what: `a new term after the crash of ${leader}, which led term ${term}`,
-      withinMs: newTermWithinMs(leaderTimeoutMs),
-      isPaid: (state) => state.term > term,
+    this.#expectTerm({
+      after: (led) => `the crash of ${led}`,
+      withinMs: newTermWithinMs,
       occurrence: "term-begun-in-calm",
     });
   }
 
   /** …and somebody else writes into the journal on and on. */
   leaderCrashedAmongAliens(): void {
-    const { term, leader, leaderTimeoutMs } = this.#deps.state();
-    this.#expect({
-      what: `a new term after the crash of ${leader}, which led term ${term}, while somebody else writes into the journal`,
-      withinMs: newTermAmongAliensWithinMs(leaderTimeoutMs),
-      isPaid: (state) => state.term > term,
+    this.#expectTerm({
+      after: (led) => `the crash of ${led}, while somebody else writes into the journal`,
+      withinMs: newTermAmongAliensWithinMs,
       occurrence: "term-begun-among-aliens-in-calm",
     });
   }
 
   /** The leader's connection to agents and clients is away, and that to the journal is not. A standby must follow. */
   leaderUnheard(): void {
-    const { term, leader, leaderTimeoutMs } = this.#deps.state();
-    this.#expect({
-      what: `a new term after nobody could reach ${leader}, which led term ${term}`,
-      withinMs: newTermUnheardWithinMs(leaderTimeoutMs),
-      isPaid: (state) => state.term > term,
+    this.#expectTerm({
+      after: (led) => `nobody could reach ${led}`,
+      withinMs: newTermUnheardWithinMs,
       occurrence: "unheard-leader-replaced",
     });
   }
 
   /** The leader was told to stop. A standby must follow. */
   leaderStopped(): void {
-    const { term, leader } = this.#deps.state();
-    this.#expect({
-      what: `a new term after ${leader}, which led term ${term}, was told to stop`,
-      withinMs: HAND_OVER_MS,
-      isPaid: (state) => state.term > term,
+    this.#expectTerm({
+      after: (led) => `${led}, was told to stop`,
+      withinMs: () => HAND_OVER_MS,
       occurrence: "term-handed-over-in-calm",
     });
   }
@@ -166,6 +167,16 @@ export class Recovery {
       else found("recovery-is-bounded", `waited in vain, with nothing wrong, for ${textOf(debt)}`);
       this.#debts = this.#debts.filter((each) => each !== debt);
     }
+  }
+
+  #expectTerm({ after, withinMs, occurrence }: TermDue): void {
+    const { term, leader, leaderTimeoutMs } = this.#deps.state();
+    this.#expect({
+      what: `a new term after ${after(`${leader}, which led term ${term}`)}`,
+      withinMs: withinMs(leaderTimeoutMs),
+      isPaid: (state) => state.term > term,
+      occurrence,
+    });
   }
 
   #expect({ withinMs, ...debt }: Omit<Debt, "sinceMs" | "dueMs"> & { readonly withinMs: number }): void {
