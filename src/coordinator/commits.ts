@@ -136,6 +136,11 @@ export class Commits {
     return this.#inFlight.nextIdx;
   }
 
+  /** What the state contains and is not committed, oldest first. */
+  get pending(): readonly PendingBatch[] {
+    return this.#committer.pending;
+  }
+
   /** Whether all that the state contains is committed. */
   get isSettled(): boolean {
     return this.#inFlight.newest === undefined;

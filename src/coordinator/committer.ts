@@ -147,6 +147,11 @@ export class Committer {
     return this.#end.lastSeq;
   }
 
+  /** Those that are not committed, oldest first. */
+  get pending(): readonly PendingBatch[] {
+    return this.#sends.batches;
+  }
+
   get hasRoom(): boolean {
     return !this.#isOver && this.#sends.count < limits.batchesInFlightMax;
   }

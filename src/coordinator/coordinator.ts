@@ -38,6 +38,7 @@ import { requireItsJournal } from "./lost-journal.ts";
 import { Queries } from "./queries.ts";
 import { ReadableSnapshots } from "./readable-snapshots.ts";
 import { savedCheck } from "./saved-end.ts";
+import type { PendingBatch } from "./sends.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
 export interface CoordinatorOptions {
@@ -69,6 +70,8 @@ export interface Coordinator {
   /** Behind which record it could put back what the journal loses of its end, for checkers; infinite where it began
    *  at a snapshot and has read nothing since. */
   readonly heldFromSeq: number;
+  /** What it decided and the journal may not have, oldest first, for checkers. */
+  readonly pending: readonly PendingBatch[];
   /** Resolves with the term when it leads; at once when it does. Rejects when it ends before it ever led. */
   whenLeading(): Promise<Term>;
   /** Resolves when it has ended: with the reason when it halted, undefined when it was stopped. */
@@ -175,6 +178,10 @@ class RunningCoordinator implements Coordinator {
   get settledState(): SwarmState | undefined {
     if (this.#leader === undefined) return this.#follower.copy.replay.state;
     return this.#leader.isSettled ? this.#leader.state : undefined;
+  }
+
+  get pending(): readonly PendingBatch[] {
+    return this.#leader?.pending ?? [];
   }
 
   get heldFromSeq(): number {

@@ -49,6 +49,7 @@ import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { Reception } from "./reception.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
+import type { PendingBatch } from "./sends.ts";
 import { Telling } from "./telling.ts";
 import type { Timing } from "./timing.ts";
 import { Turns } from "./turns.ts";
@@ -171,6 +172,11 @@ export class Leader {
   /** The first batch of the record: what was purged of a full journal is not there, though it be said only later. */
   get auditFirstIdx(): BatchIndex {
     return batchIndex(Math.max(this.#telling.firstIdx, this.#compactor?.keptIdx ?? 1));
+  }
+
+  /** What the state contains and is not committed, oldest first. */
+  get pending(): readonly PendingBatch[] {
+    return this.#commits.pending;
   }
 
   /** Whether all that the state contains is committed. */

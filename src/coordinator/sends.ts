@@ -63,6 +63,10 @@ export class Sends {
     return this.#entries.length;
   }
 
+  get batches(): readonly PendingBatch[] {
+    return this.#entries.map(({ batch }) => batch);
+  }
+
   get oldest(): SentBatch | undefined {
     return this.#entries[0];
   }

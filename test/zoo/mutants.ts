@@ -103,11 +103,11 @@ export const mutants: readonly Mutant[] = [
     name: "gives-up-a-lost-end",
     breaks:
       "Who alone holds an end that the journal lost ends where a stale server does not find what stands before it.",
-    file: "src/coordinator/lost-end.ts",
+    file: "src/coordinator/follower.ts",
     edits: [
       {
-        find: 'if (line === "unknown") return false;',
-        replace: 'if (line === "unknown") throw lost;',
+        find: "if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);",
+        replace: "if (this.#unprovenEnd !== undefined) return this.#hooks.onHalted(lost);",
       },
     ],
   },
@@ -291,14 +291,13 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "takes-a-purge-for-a-fork",
-    breaks:
-      "A former leader whose batches were purged says that they are lost, though a later snapshot holds them.",
-    file: "src/coordinator/saved-end.ts",
+    name: "waits-for-what-was-purged",
+    breaks: "A former leader whose batches were purged by who leads now waits for them for ever.",
+    file: "src/journal/refill.ts",
     edits: [
       {
-        find: "return seq < firstSeq; // purged since",
-        replace: "return seq < 0 * firstSeq;",
+        find: 'if (firstSeq > untilSeq + 1) return { kind: "purged" };',
+        replace: 'if (firstSeq > untilSeq + 1) return { kind: "whole" };',
       },
     ],
   },

@@ -23,14 +23,17 @@ export class ClientParty {
   readonly awaited = new Set<string>();
   readonly #character: ClientCharacter;
   readonly #habitat: Habitat;
+  readonly #retries: boolean;
   /** Begun, and their outcome not known. */
   readonly #open = new Set<Deed>();
   #life: Life | undefined;
   #swarm: Swarm | undefined;
   #agent: Promise<Agent> | undefined;
 
-  constructor(character: ClientCharacter, habitat: Habitat) {
+  /** @param retries whether it waits where there is no room for many tasks at once, too; default: it does */
+  constructor(character: ClientCharacter, habitat: Habitat, { retries } = { retries: true }) {
     this.id = character.id;
+    this.#retries = retries;
     this.#character = character;
     this.#habitat = habitat;
     this.machine = newMachine();
@@ -143,7 +146,7 @@ export class ClientParty {
     if (first !== undefined && tasks.length === 1) return this.#keep(await this.#untilKnown(first, swarm));
     const refused = tasks.map((task) => this.#call(task));
     let place = 0;
-    for await (const outcome of swarm.submitMany(tasks)) {
+    for await (const outcome of swarm.submitMany(tasks, { retry: this.#retries })) {
       const call = refused[place];
       place += 1;
       if (outcome.ok) this.#keep(outcome.handle);

@@ -1,6 +1,7 @@
 // A simulated machine that runs a coordinator, and starts it again when it has ended, as an operator's tools would.
 
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
+import type { PendingBatch } from "../../coordinator/sends.ts";
 import { snapshotterHere } from "../../coordinator/snapshotter.ts";
 import { timingOf } from "../../coordinator/timing.ts";
 import type { WaggleError } from "../../errors.ts";
@@ -62,6 +63,11 @@ export class CoordinatorParty {
   /** Behind which record it could put back what the journal loses; nothing while it does not run. */
   get heldFromSeq(): number {
     return this.#coordinator?.heldFromSeq ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What it decided and the journal may not have. */
+  get pending(): readonly PendingBatch[] {
+    return this.#coordinator?.pending ?? [];
   }
 
   start(): void {

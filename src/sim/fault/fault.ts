@@ -14,6 +14,7 @@ export const faultKinds = {
   "out-of-touch": "an agent neither hears nor is heard for longer than H, and is not told",
   unheard:
     "some agents are not heard for longer than H, and nobody answers for the journal for nearly as long",
+  untold: "clients hear nothing for a while, and the journal takes no tasks by when they do again",
   clog: "nothing of one party arrives, then all of it does",
   swizzle: "nothing of many parties arrives, of one after another, then all of it does, in another order",
   disconnect: "one party's connection breaks and cannot be made again",
@@ -42,6 +43,8 @@ export const faultKinds = {
     "nobody answers for the journal, and what it has is not found right before and after; at times a standby starts then",
   "dead-reader": "a coordinator reads the journal on, and hears for good that there is nothing new",
   "tail-cut": "the journal loses its last records, which coordinators still hold",
+  "end-lost":
+    "all coordinators crash, and once each is back, the journal loses an end of which they have the state alone; at times the leader ends with it",
   "left-behind": "a standby's reader is dead, then the journal loses what it missed, and the leader crashes",
   displaced:
     "dead records at the end are lost, another batch takes their place, one more follows, and the leader crashes",
@@ -77,6 +80,10 @@ export interface Fault {
 
 /** Of each stream, unless a fault bounds it: more than any seed fills. */
 export const STREAM_BYTES = 2 ** 30;
+/** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts)… */
+export const STALE_MS_MAX = 2_500;
+/** …and then truly for as long as it takes to believe that, ms. */
+export const FRESH_MS = 5_000;
 /** Stands for whoever leads. */
 export const LEADER = "leader";
 /** Stands for one that does not. */

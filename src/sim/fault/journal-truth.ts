@@ -1,13 +1,14 @@
 // Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. The truth of a run: what is stored, whoever was told so.
 
+import type { PendingBatch } from "../../coordinator/sends.ts";
 import type { Event, EventOf, EventType, TrimReason } from "../../core/event.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
 import { Succession } from "../../core/succession.ts";
 import { taskId } from "../../ids.ts";
-import type { Batch } from "../../journal/batch.ts";
+import { type Batch, decodeBatch } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainPosition, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
@@ -41,11 +42,22 @@ export class JournalTruth {
   /** Told of every attempt that the journal closes for its silence, or at its time-out, which is over by journal
    *  time. */
   onLimitReached: (closed: LimitReached) => void = () => undefined;
+  /** In the order in which they were stored. */
   readonly #records: JournalRecord[] = [];
-  /** When each was stored, virtual ms. */
+  /** What leaders have decided that may not be stored. */
+  pending: () => readonly PendingBatch[] = () => [];
+  /** Those of them that stand in the journal, or did until they were purged, by sequence. */
+  readonly #standing: JournalRecord[] = [];
+  /** When each of those was stored, virtual ms. */
   readonly #readMs: number[] = [];
   /** From which record on it is not known whether the journal still has what it had. */
   #doubtedSeq: number | undefined;
+  /** Up to which batch of the last end that was lost for good; 0 where there was none. */
+  #savedIdx = 0;
+  /** Nobody has gone on behind that yet. */
+  #isEndLost = false;
+  /** What leaders have decided since, by its hash: a snapshot of it makes it durable, though it stands nowhere. */
+  readonly #decidedByHash = new Map<string, Uint8Array>();
   /** Behind a hole that nobody has rescued yet. */
   #unrescuedSeq: number | undefined;
   #aliensSinceBatch = 0;
@@ -76,17 +88,29 @@ export class JournalTruth {
 
   /** Whether its last record is the last batch: none behind it is dead. */
   get endsWithBatch(): boolean {
-    return this.#replay.places.seqOf(this.state.idx) === this.#records.length;
+    return this.#replay.places.seqOf(this.state.idx) === this.#standing.length;
   }
 
-  /** Everything that was ever stored and not replaced, from the first record on, though it be purged. */
+  /** Up to which batch nothing is left of an end of the journal but what was made of it; 0 where none was lost so. */
+  get savedIdx(): number {
+    return this.#savedIdx;
+  }
+
+  /** Where the last batch stands, or stood, at or before a record; undefined where none does. */
+  batchSeqUntil(seq: number): number | undefined {
+    const { places } = this.#replay;
+    const idx = places.lastUntil(seq);
+    return idx && places.seqOf(idx);
+  }
+
+  /** Everything that was ever stored and not replaced, from the first record on, though it be purged, or lost. */
   get records(): readonly JournalRecord[] {
     return this.#records;
   }
 
   /** Whether the journal has what it had, or a snapshot stands for it. */
   get isWhole(): boolean {
-    return this.#doubtedSeq === undefined && this.#unrescuedSeq === undefined;
+    return this.#doubtedSeq === undefined && this.#unrescuedSeq === undefined && !this.#isEndLost;
   }
 
   /** How many of the last records were stored after an instant, virtual ms. */
@@ -109,6 +133,16 @@ export class JournalTruth {
     this.#doubtedSeq = lastSeq + 1;
   }
 
+  /** The journal ends at `lastSeq` now, and what stood behind it is gone for good. It counts all the same. */
+  lostEnd(lastSeq: number): void {
+    this.#standing.length = lastSeq;
+    this.#readMs.length = lastSeq;
+    this.#replay = goneOn(this.#replay, lastSeq);
+    this.#savedIdx = this.state.idx;
+    this.#isEndLost = true;
+    this.#decidedByHash.clear();
+  }
+
   /** Records before `seq` are gone for good. */
   lostMiddle(seq: number): void {
     this.#unrescuedSeq = seq;
@@ -118,13 +152,17 @@ export class JournalTruth {
   readOn(): SwarmState {
     const { stream } = this.#habitat;
     if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
+    if (this.#isEndLost) for (const { hash, bytes } of this.pending()) this.#decidedByHash.set(hash, bytes);
     if (stream.firstSeq >= (this.#unrescuedSeq ?? Number.POSITIVE_INFINITY)) this.#unrescuedSeq = undefined;
     this.#notePurged(stream.firstSeq);
     this.#noteCrowded(stream.usage);
-    for (let seq = this.#records.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
+    for (let seq = this.#standing.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
       if (bytes === undefined) break;
+      const batch = this.#isEndLost ? decodeBatch(bytes) : undefined;
+      if (batch !== undefined) this.#takeUnstored(seq, batch);
       this.#records.push({ seq, bytes });
+      this.#standing.push({ seq, bytes });
       this.#readMs.push(this.#habitat.engine.nowMs);
       this.#take(seq, bytes);
     }
@@ -150,27 +188,49 @@ export class JournalTruth {
   #compare(fromSeq: number): void {
     const { stream, occurrences } = this.#habitat;
     for (let seq = fromSeq; seq <= stream.lastSeq; seq += 1) {
-      const before = this.#records[seq - 1];
+      const before = this.#standing[seq - 1];
       if (before === undefined) break;
       const bytes = stream.at(seq);
       if (bytes === undefined || Buffer.compare(bytes, before.bytes) !== 0) return this.#goBack(seq - 1);
       this.#doubtedSeq = seq + 1;
     }
-    if (stream.lastSeq < this.#records.length) return;
+    if (stream.lastSeq < this.#standing.length) return;
     occurrences.note("tail-refilled");
     this.#doubtedSeq = undefined;
   }
 
   /** Folds anew up to a record: the rest is void. */
   #goBack(lastSeq: number): void {
-    this.#records.length = lastSeq;
+    this.#records.length -= this.#standing.length - lastSeq;
+    this.#standing.length = lastSeq;
     this.#readMs.length = lastSeq;
     this.#doubtedSeq = undefined;
     this.#replay = new Replay();
     this.#succession = new Succession();
     this.#roll = new Roll();
-    for (const record of this.#records) this.#replay.take(record);
+    for (const record of this.#records) {
+      if (record.seq <= this.#replay.position.seq) this.#replay = goneOn(this.#replay, record.seq - 1);
+      this.#replay.take(record);
+    }
     this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
+  }
+
+  /** Takes what a leader had decided that went on behind a snapshot of it, before the batch that it appends there. */
+  #takeUnstored(seq: number, { prev }: Batch): void {
+    const unstored: Uint8Array[] = [];
+    for (let at = prev; at !== this.position.hash; ) {
+      const bytes = this.#decidedByHash.get(at);
+      const batch = bytes && decodeBatch(bytes);
+      if (bytes === undefined || batch === undefined) return; // not of our line
+      unstored.unshift(bytes);
+      at = batch.prev;
+    }
+    if (unstored.length === 0) return;
+    for (const [nth, bytes] of unstored.entries()) {
+      this.#records.push({ seq: seq + nth, bytes });
+      this.#take(seq + nth, bytes);
+    }
+    this.#replay = goneOn(this.#replay, seq - 1);
   }
 
   #take(seq: number, bytes: Uint8Array): void {
@@ -206,7 +266,9 @@ export class JournalTruth {
         if (verdict.reason === "alien") this.#aliensSinceBatch += 1;
         return undefined;
       }
-      const { pace, engine } = this.#habitat;
+      const { pace, engine, occurrences } = this.#habitat;
+      if (this.#isEndLost) occurrences.note("lost-end-saved");
+      this.#isEndLost = false;
       const stamped = { ...verdict.batch, hash: this.#replay.position.hash };
       const decidedMs = pace.decidedMs(stamped) ?? engine.nowMs;
       for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term, decidedMs });
@@ -250,6 +312,19 @@ export class JournalTruth {
       if (agent.confirmedNumber < agent.lastNumber) occurrences.note("unconfirmed-assignment-at-fail-over");
     }
   }
+}
+
+/** What goes on behind a record with what was folded from more. */
+function goneOn(replay: Replay, seq: number): Replay {
+  const { state, position, lastEventType, places, deadRecords, alienRecords } = replay;
+  return new Replay({
+    state,
+    position: { ...position, seq },
+    lastEventType,
+    places,
+    deadRecords,
+    alienRecords,
+  });
 }
 
 const occurrenceByType: Partial<Record<EventType, Occurrence>> = {

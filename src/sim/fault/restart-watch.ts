@@ -37,7 +37,11 @@ export class RestartWatch {
 
   get isPossible(): boolean {
     const { firstSeq } = this.#habitat.stream;
-    return firstSeq <= 1 || this.wholeSnapshots().some(({ position }) => position.seq >= firstSeq - 1);
+    const { savedIdx } = this.#truth;
+    return (
+      (firstSeq <= 1 && savedIdx === 0) ||
+      this.wholeSnapshots().some(({ position: { seq, idx } }) => seq >= firstSeq - 1 && idx >= savedIdx)
+    );
   }
 
   /** Those of which every part is as it was written, the one that reaches furthest first. */

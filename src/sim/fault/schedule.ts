@@ -3,7 +3,17 @@
 
 import { limits } from "../../limits.ts";
 import type { SeededRandom } from "../random.ts";
-import { BUSY, type Fault, type FaultKind, faultKinds, LEADER, STANDBY, STREAM_BYTES } from "./fault.ts";
+import {
+  BUSY,
+  type Fault,
+  type FaultKind,
+  FRESH_MS,
+  faultKinds,
+  LEADER,
+  STALE_MS_MAX,
+  STANDBY,
+  STREAM_BYTES,
+} from "./fault.ts";
 import { journalOf } from "./nemesis.ts";
 
 /** Who there is for faults to happen to. */
@@ -19,6 +29,10 @@ const GAP_MS = 2_500;
 const SWIZZLE_MS = 60_000;
 /** …within this, one after another. */
 const SWIZZLE_BEGINS_MS = 2_000;
+/** Mean time between two times at which clients hear nothing, ms. */
+const UNTOLD_MS = 20_000;
+/** …and for how long the journal takes no tasks then. */
+const UNTOLD_SHORT_MS = 5_000;
 /** Nothing goes wrong before: a swarm has to be there first. */
 const QUIET_MS = 1_000;
 /** What is drawn beside the others and not among them, with the mean time between two of a kind, ms: what few faults
@@ -34,21 +48,25 @@ const besides = {
   "fail-over": 20_000,
   displaced: 30_000,
   unheard: 45_000,
+  "end-lost": 40_000,
 } as const;
 type BesideFault = keyof typeof besides;
+/** The share of seeds that meet a kind… */
+const MET_SHARE = 0.5;
+/** …and one of those that leave little else going on. */
+const RARE_SHARE = 0.2;
+const rare: ReadonlySet<FaultKind> = new Set<FaultKind>(["untold", "end-lost"]);
 /** A leader is alone for longer than T, so that another one leads and it does not know… */
 const ALONE_MS_MIN = 2_000;
 /** …and in a share of times so long that others purge what it last wrote. */
 const LONG_ALONE_SHARE = 0.25;
 const LONG_ALONE_MS = 15_000;
-/** A server answers from before for so long at most, ms: what lasts longer is believed, and rightly (limits.ts). */
-const STALE_MS_MAX = 2_500;
 /** A stream with this much takes the largest batch of a seed several times, and not what a minute brings, bytes. */
 const SMALL_BYTES = 96 * 1024;
-/** …and then answers truly for as long as it takes to believe that, ms. */
-const FRESH_MS = 5_000;
 /** Before a fail-over and after it, ms: together no more. */
 const FAIL_OVER_STALE_MS = STALE_MS_MAX / 2;
+/** For so long it is looked whether coordinators hold no more than the state. */
+const END_LOST_MS = 20_000;
 /** What makes answers say less than there is. */
 const understating: ReadonlySet<FaultKind> = new Set<FaultKind>(["stale-read", "not-found", "fail-over"]);
 
@@ -57,14 +75,16 @@ export function drawSchedule(
   random: SeededRandom,
   { parties, untilMs, without }: { parties: Parties; untilMs: number; without: ReadonlySet<FaultKind> },
 ): Fault[] {
-  const isMet = (kind: FaultKind) => random.split(`kind/${kind}`).chance(0.5) && !without.has(kind);
+  const isMet = (kind: FaultKind) =>
+    random.split(`kind/${kind}`).chance(rare.has(kind) ? RARE_SHARE : MET_SHARE) && !without.has(kind);
   const kinds = (Object.keys(faultKinds) as FaultKind[]).filter(
-    (kind): kind is AnyonesFault => !isBeside(kind) && kind !== "skew" && kind !== "swizzle" && isMet(kind),
+    (kind): kind is AnyonesFault => !isBeside(kind) && !isApart(kind) && isMet(kind),
   );
   const schedule = (Object.keys(besides) as BesideFault[])
     .filter(isMet)
     .flatMap((kind) => drawBeside(random.split(kind), kind, { parties, untilMs }));
   if (isMet("skew")) schedule.push({ kind: "skew", atMs: 0, forMs: 0 });
+  if (isMet("untold")) schedule.push(...drawUntold(random.split("untold"), { parties, untilMs }));
   if (isMet("swizzle")) schedule.push(...drawSwizzles(random.split("swizzle"), { parties, untilMs }));
   if (kinds.length === 0) return spaced(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
@@ -125,6 +145,23 @@ function drawSwizzles(
   }
 }
 
+/** The answers to what some clients ask are lost, and then it cannot be done again. */
+function drawUntold(
+  random: SeededRandom,
+  { parties, untilMs }: { parties: Parties; untilMs: number },
+): Fault[] {
+  const schedule: Fault[] = [];
+  for (let atMs = QUIET_MS + random.exponential(UNTOLD_MS); ; atMs += random.exponential(UNTOLD_MS)) {
+    const deafMs = limits.journalUsageMs + random.exponential(4_000);
+    const untilMsOfAll = atMs + deafMs + UNTOLD_SHORT_MS;
+    if (untilMsOfAll >= untilMs) return schedule;
+    const fault = { kind: "untold", atMs: Math.round(atMs) } as const;
+    for (const of of someOf(random, parties.clients, 0.7))
+      schedule.push({ ...fault, forMs: Math.round(deafMs), of, direction: "down" });
+    schedule.push({ ...fault, forMs: Math.round(untilMsOfAll - atMs) });
+  }
+}
+
 function allLinks({ coordinators, agents, clients }: Parties): string[] {
   return [...coordinators, ...coordinators.map(journalOf), ...agents, ...clients];
 }
@@ -173,6 +210,14 @@ function drawFaultBeside(
       };
     case "displaced":
       return { kind, forMs: 0 };
+    case "end-lost":
+      return {
+        kind,
+        forMs: END_LOST_MS,
+        ms: 100 + random.exponential(500),
+        count: 1 + random.below(40),
+        ...(random.chance(0.5) ? { of: LEADER } : {}),
+      };
     case "fail-over":
       return {
         kind,
@@ -187,8 +232,16 @@ function isBeside(kind: FaultKind): kind is BesideFault {
   return Object.hasOwn(besides, kind);
 }
 
+/** What is drawn in a way of its own. */
+type ApartFault = "skew" | "swizzle" | "untold";
+const apart: ReadonlySet<FaultKind> = new Set<ApartFault>(["skew", "swizzle", "untold"]);
+
+function isApart(kind: FaultKind): kind is ApartFault {
+  return apart.has(kind);
+}
+
 /** What may strike anybody at any time. */
-type AnyonesFault = Exclude<FaultKind, BesideFault | "skew" | "swizzle">;
+type AnyonesFault = Exclude<FaultKind, BesideFault | ApartFault>;
 type Undated = Omit<Fault, "atMs">;
 
 function drawFault(random: SeededRandom, kind: AnyonesFault, parties: Parties): Undated {

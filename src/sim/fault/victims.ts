@@ -36,6 +36,8 @@ const RESTART_TIMEOUTS = 4;
 const WAYS_MS = 50;
 /** Of its bound: a journal that holds more may be purged to make room. */
 const FULL_SHARE = 0.85;
+/** …a little more than that. */
+const CRAMPED_SHARE = 0.88;
 
 export class SwarmVictims implements Victims {
   readonly #habitat: Habitat;
@@ -47,6 +49,8 @@ export class SwarmVictims implements Victims {
   /** A standby does not hold what the journal lost. */
   #isOneBehind = false;
   #isDisplacing = false;
+  /** The leader ended with what the journal lost. */
+  #isHeldByFew = false;
 
   constructor({ habitat, truth, coordinators, agents, clients }: VictimsDeps) {
     this.#habitat = habitat;
@@ -87,6 +91,10 @@ export class SwarmVictims implements Victims {
 
   crash(party: string, forMs: number): void {
     if (!this.#isNeeded(party)) this.#partyById.get(party)?.crash(forMs);
+  }
+
+  crashCoordinators(forMs: number): void {
+    for (const { id } of this.#coordinators) this.crash(id, forMs);
   }
 
   blackout(party: string, { forMs, ms }: { forMs: number; ms: number }): void {
@@ -162,6 +170,25 @@ export class SwarmVictims implements Victims {
     return !hasHeard && this.#truth.storedSince(nowMs - askMs) > 0;
   }
 
+  /** Not into what no coordinator knows to be a batch of ours: that is another journal to them. */
+  loseEnd(count: number, { withLeader }: { withLeader: boolean }): boolean {
+    const { stream, jetStream, occurrences } = this.#habitat;
+    if (!this.#isHeldByAll() || this.#mayFork()) return false;
+    const heldFromSeq = Math.min(...this.#coordinators.map((each) => each.heldFromSeq));
+    const lastSeq = Math.min(heldFromSeq - 1, stream.lastSeq) - count;
+    const batchSeq = this.#truth.batchSeqUntil(lastSeq) ?? 0;
+    if (batchSeq < stream.firstSeq || !this.#isUnbroken(batchSeq, lastSeq)) return false;
+    jetStream.restart();
+    stream.loseTail(stream.lastSeq - lastSeq);
+    this.#truth.lostEnd(lastSeq);
+    occurrences.note("end-lost");
+    const leader = this.#coordinators.find(({ isLeading }) => isLeading);
+    if (!withLeader || leader === undefined) return true;
+    leader.crash(RESTART_TIMEOUTS * this.timeoutMs);
+    this.#isHeldByFew = true;
+    return true;
+  }
+
   stopServing(party: string): void {
     this.#habitat.stream.stopServing(journalOf(party));
     this.#habitat.occurrences.note("reader-dead");
@@ -215,6 +242,11 @@ export class SwarmVictims implements Victims {
     return this.#isOneBehind || this.#isDisplacing;
   }
 
+  get isHeldByFew(): boolean {
+    if (this.#truth.isWhole) this.#isHeldByFew = false;
+    return this.#isHeldByFew;
+  }
+
   isBystander(party: string): boolean {
     return this.#partyById.has(party) && !this.#isCoordinator(party);
   }
@@ -246,7 +278,11 @@ export class SwarmVictims implements Victims {
     // A manifest may be stored twice: its copy has the same chunks.
     const isOther = ({ chunks }: Manifest) => chunks.every(([other]) => other !== place);
     const isFull = stream.fullShare > FULL_SHARE || fates.condition?.isFull === true;
-    const leadsOn = ({ position }: Manifest) =>
+    // Of an end that was lost, only the snapshot that was made for it leads on.
+    const isOnLine = ({ position: { idx: olderIdx, seq } }: Manifest) =>
+      newest.position.idx - olderIdx <= newest.position.seq - seq;
+    const leadsOn = (manifest: Manifest) => isOnLine(manifest) && leadsTo(manifest);
+    const leadsTo = ({ position }: Manifest) =>
       position.idx >= auditFirstIdx - 1 &&
       (!isFull || position.seq >= stream.firstSeq) &&
       this.#isUnbroken(position.seq + 1, newest.position.seq);
@@ -261,6 +297,11 @@ export class SwarmVictims implements Victims {
     if (this.#truth.isWhole) this.#habitat.stream.bound(bytes);
   }
 
+  crampJournal(): void {
+    const { stream } = this.#habitat;
+    this.boundJournal(stream.usage.bytes / CRAMPED_SHARE);
+  }
+
   restartServer(): void {
     this.#habitat.jetStream.restart();
   }
@@ -271,7 +312,7 @@ export class SwarmVictims implements Victims {
 
   /** Not where a lost end is to come back: what it displaced would be lost for good. */
   writeAlien(): void {
-    if (this.#truth.isWhole) this.#habitat.stream.intrude(Buffer.from("not a batch of ours"));
+    if (this.#truth.isWhole) this.#habitat.writeAlien();
   }
 
   /** As a coordinator would that went on from a backup which lacks the last batch. */

@@ -85,7 +85,12 @@ export class World {
           random: random.split(`handlers/${character.id}`),
         }),
     );
-    this.#clients = workload.clients.map((character) => new ClientParty(character, this.habitat));
+    this.truth.pending = () => this.#coordinators.flatMap(({ pending }) => pending);
+    // Whose answers are lost is told a refusal as it is: that must not be of what was brought in unheard.
+    const retries = options.schedule.every(({ kind }) => kind !== "untold");
+    this.#clients = workload.clients.map(
+      (character) => new ClientParty(character, this.habitat, { retries }),
+    );
     this.#operator = new Operator(this.habitat, workload, () => this.#isAnyMeddling());
     const victims = new SwarmVictims({
       habitat: this.habitat,

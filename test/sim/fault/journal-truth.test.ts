@@ -1,8 +1,8 @@
 // What is found in a journal as it is written, batch by batch.
 
-import { beforeEach, expect, it } from "vitest";
-import type { Instant, Kind } from "../../../src/ids.ts";
-import { encodeBatch } from "../../../src/journal/batch.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { batchIndex, type Instant, type Kind, type Term } from "../../../src/ids.ts";
+import { decodeBatch, encodeBatch, hashOf } from "../../../src/journal/batch.ts";
 import { STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
@@ -76,6 +76,67 @@ it("a journal ends with a batch, or with what everybody skips", () => {
   expect(truth.endsWithBatch).toBe(false);
   stored(1_100, renewed);
   expect(truth.endsWithBatch).toBe(true);
+});
+
+describe("an end that is lost for good", () => {
+  const batchOf = (idx: number, prev: string) => {
+    const header = { journal: "j", term: 1, idx, prev, at: 2_000 } as never;
+    const bytes = encodeBatch(header, [JSON.stringify(renewed)]);
+    return {
+      journal: "j",
+      idx: batchIndex(idx),
+      term: 1 as Term,
+      bytes,
+      hash: hashOf(bytes),
+      startsTerm: false,
+    };
+  };
+  const idxs = () => truth.records.map(({ bytes }) => decodeBatch(bytes)?.idx);
+
+  beforeEach(() => {
+    stored(1_000, began);
+    stored(1_100, renewed);
+    stored(1_200, renewed);
+    habitat.stream.loseTail(2);
+    truth.lostEnd(1);
+  });
+
+  it("counts, and is whole again where a batch goes on behind all of it", () => {
+    expect([truth.isWhole, truth.savedIdx, truth.state.idx]).toEqual([false, 3, 3]);
+    habitat.stream.intrude(Buffer.from("not a batch of ours"));
+    expect([stored(1_300, renewed), truth.isWhole, truth.endsWithBatch]).toEqual([[], true, true]);
+    expect(idxs()).toEqual([1, 2, 3, undefined, 4]);
+    expect(truth.batchSeqUntil(2)).toBe(1);
+  });
+
+  it("may have been saved with what its leader had decided, which was never stored", () => {
+    const fourth = batchOf(4, truth.position.hash);
+    const fifth = batchOf(5, fourth.hash);
+    truth.pending = () => [fourth];
+    truth.readOn();
+    truth.pending = () => [];
+    habitat.stream.intrude(fifth.bytes);
+    truth.readOn();
+    expect([idxs(), truth.state.idx, truth.isWhole]).toEqual([[1, 2, 3, 4, 5], 5, true]);
+    expect(truth.batchSeqUntil(2)).toBe(2);
+  });
+
+  it("is not gone on with by who knows nothing of it", () => {
+    const [first] = truth.records;
+    habitat.stream.intrude(batchOf(2, hashOf(first?.bytes ?? new Uint8Array())).bytes);
+    truth.readOn();
+    expect([truth.isWhole, truth.state.idx]).toEqual([false, 3]);
+  });
+
+  it("still counts where what went on behind it is lost, and another stands there", () => {
+    stored(1_300, renewed);
+    stored(1_400, renewed);
+    habitat.stream.loseTail(1);
+    truth.lostTail(2);
+    habitat.stream.intrude(Buffer.from("not a batch of ours"));
+    truth.readOn();
+    expect([idxs(), truth.state.idx, truth.isWhole]).toEqual([[1, 2, 3, 4, undefined], 4, true]);
+  });
 });
 
 it("a purge that is not on record yet is that of a full journal, and counted once", () => {

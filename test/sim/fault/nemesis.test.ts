@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../src/sim/fault/engine.ts";
-import { type Fault, type FaultKind, faultKinds } from "../../../src/sim/fault/fault.ts";
+import { type Fault, type FaultKind, faultKinds, STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
 import { type Condition, type Direction, Link } from "../../../src/sim/fault/link.ts";
 import { Nemesis, type Victims } from "../../../src/sim/fault/nemesis.ts";
 import { SeededRandom } from "../../../src/sim/random.ts";
@@ -36,7 +36,17 @@ async function whatHappens(fault: Fault) {
   const engine = new Engine();
   const seen: string[] = [];
   const links = names.map((name) => new WatchedLink(name, engine, seen));
-  const told = ["crash", "blackout", "stop", "pause", "setSlow", "jumpClock", "startTwin", "usurp"] as const;
+  const told = [
+    "crash",
+    "crashCoordinators",
+    "blackout",
+    "stop",
+    "pause",
+    "setSlow",
+    "jumpClock",
+    "startTwin",
+    "usurp",
+  ] as const;
   const tell =
     (name: string) =>
     (...args: readonly unknown[]) =>
@@ -47,8 +57,10 @@ async function whatHappens(fault: Fault) {
     leader: () => "c1",
     timeoutMs: 1_000,
     standby: () => "c2",
+    crampJournal: tell("crampJournal"),
     busiest: () => "a1",
     isDelicate: false,
+    isHeldByFew: false,
     isBystander: () => true,
     disconnect: tell("disconnect"),
     setJournal: (condition) => {
@@ -60,6 +72,10 @@ async function whatHappens(fault: Fault) {
     loseMissed: tell("loseMissed"),
     stopServing: tell("stopServing"),
     displace: tell("displace"),
+    loseEnd: (count, { withLeader }) => {
+      seen.push(`loseEnd ${count} ${withLeader}`);
+      return true;
+    },
     makeHole: tell("makeHole"),
     boundJournal: tell("boundJournal"),
     rotSnapshot: tell("rotSnapshot"),
@@ -114,6 +130,20 @@ describe("a fault", () => {
       "a1 on side 0",
     ]);
     expect(links.map(({ side }) => side)).toEqual(["", "", ""]);
+  });
+
+  it("that loses an end takes the leader with it where nothing keeps the others from it", async () => {
+    const fault = { kind: "end-lost", atMs: 10, forMs: 100, of: "leader", count: 3, ms: 20 } as const;
+    expect((await whatHappens(fault)).during).toEqual(["crashCoordinators 20", "loseEnd 3 true"]);
+    const { of: _, ...withoutLeader } = fault;
+    expect((await whatHappens(withoutLeader)).during).toEqual(["crashCoordinators 20", "loseEnd 3 false"]);
+  });
+
+  it("that leaves clients untold cramps the journal, and gives it room again", async () => {
+    const { during, after } = await whatHappens({ kind: "untold", atMs: 10, forMs: 100 });
+    expect([during, after]).toEqual([["crampJournal "], [`boundJournal ${STREAM_BYTES}`]]);
+    const deaf = { kind: "untold", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
+    expect((await whatHappens(deaf)).during).toEqual([expect.stringContaining('c1 down {"lossShare":1')]);
   });
 
   it("that bounds the journal says to how much", async () => {

@@ -56,6 +56,18 @@ it("a purge up to where a snapshot leads is none, one beyond is found, once", ()
   });
 });
 
+it("no snapshot of before leads on where the journal lost an end for good", () => {
+  saved(4);
+  truth.readOn();
+  habitat.stream.loseTail(2);
+  truth.lostEnd(RECORDS - 2);
+  expect(watch.isPossible).toBe(true); // nothing that was lost is a batch
+  Object.defineProperty(truth, "savedIdx", { value: 5 });
+  expect(watch.isPossible).toBe(false);
+  saved(5);
+  expect(watch.isPossible).toBe(true);
+});
+
 it("a snapshot that is removed while it alone stands for what was purged is found", () => {
   const place = saved(4);
   habitat.stream.purge(5);

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { batchIndex } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
 import { decodeManifest } from "../../../src/journal/snapshot/manifest.ts";
+import { limits } from "../../../src/limits.ts";
 import { subjectsOf } from "../../../src/protocol/subjects.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
@@ -43,6 +44,7 @@ async function begin({
   const retention = { ageMs: 60_000, bytes: Number.POSITIVE_INFINITY };
   const pace = { everyEvents, retention, snapshotSyncMs: 1_000 };
   parties = ids.map((id) => new CoordinatorParty({ id, leaderTimeoutMs: 1_000, ...pace }, habitat, truth));
+  truth.pending = () => parties.flatMap(({ pending }) => pending);
   victims = new SwarmVictims({ habitat, truth, coordinators: parties, agents: [], clients: [] });
   for (const party of parties) party.start();
   await run(10_000);
@@ -135,6 +137,61 @@ describe("the end of the journal that a standby missed", () => {
     victims.loseMissed("c3");
     expect(lastSeq()).toBe(before);
   });
+});
+
+describe("an end of the journal of which coordinators hold no record", () => {
+  /** They begin at a snapshot, and know of no record before it. */
+  async function beginAtSnapshot() {
+    await begin({ everyEvents: 20, ids: ["c1", "c2", "c3"] });
+    await run(20_000);
+    victims.crashCoordinators(500);
+    expect(lives()).toEqual([undefined, undefined, undefined]);
+    await run(10_000);
+  }
+
+  it("is lost with the first record that they hold, and saved by who leads", async () => {
+    await beginAtSnapshot();
+    const heldFromSeq = Math.min(...parties.map((party) => party.heldFromSeq));
+    const { idx } = truth.state;
+    const before = lives();
+    expect(victims.loseEnd(3, { withLeader: false })).toBe(true);
+    expect([lastSeq(), truth.isWhole, truth.savedIdx]).toEqual([heldFromSeq - 4, false, idx]);
+    victims.crash("c1", 500);
+    await run(30_000, () => truth.isWhole);
+    expect([truth.isWhole, truth.state.idx > idx, lives()]).toEqual([true, true, before]);
+    expect(habitat.occurrences.counts()).toMatchObject({ "end-lost": 1, "lost-end-saved": 1 });
+    await run(10_000);
+    victims.crashCoordinators(500);
+    await run(10_000);
+    expect(parties.some(({ isLeading }) => isLeading)).toBe(true);
+    expect(truth.state.auditFirstIdx).toBeGreaterThan(idx);
+    expect(habitat.findings).toEqual([]);
+  });
+
+  it("is saved by who followed, where the leader ends with it", async () => {
+    await beginAtSnapshot();
+    const leader = victims.leader();
+    expect(victims.loseEnd(1, { withLeader: true })).toBe(true);
+    expect([victims.isHeldByFew, parties.find(({ id }) => id === leader)?.life]).toEqual([true, undefined]);
+    await run(30_000, () => truth.isWhole);
+    expect([victims.isHeldByFew, truth.isWhole, truth.state.leader === leader]).toEqual([false, true, false]);
+    expect(habitat.findings).toEqual([]);
+  });
+
+  it("is not lost where one holds all records, or there would be no batch left", async () => {
+    expect(victims.loseEnd(1, { withLeader: false })).toBe(false);
+    await beginAtSnapshot();
+    expect(victims.loseEnd(lastSeq(), { withLeader: false })).toBe(false);
+    victims.crash("c1", 500);
+    expect(victims.loseEnd(1, { withLeader: false })).toBe(false);
+    expect(truth.isWhole).toBe(true);
+  });
+});
+
+it("a cramped journal is fuller than one that takes tasks, and takes what ends them", async () => {
+  victims.crampJournal();
+  expect(habitat.stream.fullShare).toBeGreaterThan(limits.journalFullShare);
+  expect(habitat.stream.fullShare).toBeLessThan(limits.journalUnassignedShare);
 });
 
 describe("while the end of the journal is lost", () => {
