@@ -58,7 +58,8 @@ export class CandidateCheck {
     return journal.sharable && clock.monotonicMs() - this.#passedMonotonicMs >= limits.appendRetryMs;
   }
 
-  /** Resolves when it may send behind `lastSeq`; or when the journal ends elsewhere, which whoever sends finds out.
+  /** Resolves when it may send behind `lastSeq`; or when the journal goes on behind that, or lacks what was read up to it
+   *  for so long that it is believed, which whoever sends finds out.
    *  @throws UnreachableError; JournalDamagedError when other records stand up to `lastSeq` than were read there */
   async pass(lastSeq: number): Promise<void> {
     const { journal, recent, clock, timing, announcements, held, isOver } = this.#deps;
@@ -66,7 +67,6 @@ export class CandidateCheck {
       const endSeq = await this.#endOfJournal();
       if (endSeq !== undefined) {
         const isFound = await isSameLine(journal, recent, lastSeq, this.miss);
-        if (endSeq < lastSeq) return;
         const isLeftToAnother = announcements.ahead(held, this.#lately)?.isBelieved === true;
         const isPassed = !isLeftToAnother && isFound;
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();

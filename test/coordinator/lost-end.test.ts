@@ -179,29 +179,62 @@ describe("a candidate whose election found no way to the journal while another w
 });
 
 describe("a candidate whose election found no way to the journal while the leader wrote on", () => {
-  it.each([
-    ["one batch", 1],
-    ["two batches", 2],
-  ])("does not send it behind %s of the leader where it had read a dead record", async (_, batches) => {
-    let isAway = true;
-    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
-    const candidate = await swarm.startAnother("c2", own);
+  let isAway: boolean;
+  let own: ReturnType<MemoryJournalStore["open"]>;
+  let candidate: Coordinator;
+  /** Where it had read a dead record. */
+  let lastSeq: number;
+
+  /** @param batches of the leader, which stand there now
+   *  @param changed called right before anything does */
+  async function writeOn(batches: number, changed: () => void = () => undefined): Promise<void> {
+    isAway = true;
+    own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    candidate = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     await clock.settle();
-    const { lastSeq } = store;
+    lastSeq = store.lastSeq;
     first.setCutOff(true);
     swarm.submit("t2").catch(() => undefined); // where that one stood
     await clock.advance(1.5 * timeoutMs); // a candidate by now
+    changed();
     store.loseTail(1);
     first.setCutOff(false);
     while (store.lastSeq < lastSeq + 1) await clock.advance(limits.pulseMs);
     first.setCutOff(true);
     store.loseTail(2 - batches);
     isAway = false;
-    await clock.advance((limits.announcementWaitsMax + 3) * timeoutMs);
+  }
+
+  async function expectAllKnown(): Promise<void> {
+    await clock.advance((limits.announcementWaitsMax + 4) * timeoutMs);
     expect(roleOf(candidate)).toBe("leading");
     expect([...(candidate.settledState?.taskById.keys() ?? [])]).toEqual(["t1", "t2"]);
+  }
+
+  it.each([
+    ["one batch", 1],
+    ["two batches", 2],
+  ])("does not send it behind %s of the leader where it had read a dead record", async (_, batches) => {
+    await writeOn(batches);
+    await expectAllKnown();
+  });
+
+  it("…nor while a server that lags says that the journal ends before that", async () => {
+    let isLagging = true;
+    await writeOn(1, () => {
+      const { position, read } = own;
+      own.position = async () => {
+        const at = await position.call(own);
+        return isLagging ? { ...at, lastSeq: lastSeq - 1 } : at;
+      };
+      own.read = async (seq) => (isLagging && seq >= lastSeq ? undefined : await read.call(own, seq));
+    });
+    await clock.advance(limits.readBackPatienceMs / 2);
+    isLagging = false;
+    expect(store.lastSeq).toBe(lastSeq);
+    await expectAllKnown();
   });
 });
 
