@@ -58,8 +58,8 @@ export class CandidateCheck {
     return journal.sharable && clock.monotonicMs() - this.#passedMonotonicMs >= limits.appendRetryMs;
   }
 
-  /** Resolves when it may send behind `lastSeq`; or when the journal goes on behind that, or lacks what was read up to it
-   *  for so long that it is believed, which whoever sends finds out.
+  /** Resolves when it may send behind `lastSeq`; or when the journal goes on behind that, or has lacked what was read
+   *  up to it for so long that it is believed, which whoever sends finds out.
    *  @throws UnreachableError; JournalDamagedError when other records stand up to `lastSeq` than were read there */
   async pass(lastSeq: number): Promise<void> {
     const { journal, recent, clock, timing, announcements, held, isOver } = this.#deps;

@@ -27,6 +27,7 @@ import type { DeadRecordLog } from "./dead-records.ts";
 import { Embargo } from "./embargo.ts";
 import { type Held, InFlight } from "./in-flight.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
+import { ownerOfEnd } from "./line-end.ts";
 import { tellKeptOut, tellRefilled } from "./lost-end-log.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import { type LossReason, Rescue } from "./rescue.ts";
@@ -228,6 +229,8 @@ export class Commits {
         isOver: this.#hooks.isOver,
       }),
       isSaved: savedCheck(this.#deps),
+      ownerOfEnd: (lastSeq: number) =>
+        ownerOfEnd(lastSeq, this.folded(lastSeq), { journal: this.#deps.journal, mayReplace: true }),
     };
     return new Committer(deps, {
       onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),

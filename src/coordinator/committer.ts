@@ -47,7 +47,7 @@ import type { ChainPosition } from "../journal/replay.ts";
 import { limits } from "../limits.ts";
 import { ChainEnd } from "./chain-end.ts";
 import { CommittedTail, type SavedCheck } from "./committed-tail.ts";
-import { EndRefill } from "./end-refill.ts";
+import { EndRefill, type EndRefillDeps } from "./end-refill.ts";
 import { ExpectedPlace, type PlaceEvents } from "./expected-place.ts";
 import { type PendingBatch, Sends, type SentBatch } from "./sends.ts";
 
@@ -95,6 +95,8 @@ export interface CommitterDeps {
   readonly recent: RecentRecords;
   readonly rivals?: Rivals;
   readonly isSaved?: SavedCheck | undefined;
+  /** Of who saves what it lost where that is its own; default: nobody. */
+  readonly ownerOfEnd?: EndRefillDeps["ownerOfEnd"];
   /** Of who compared the line before it was sent to; default: none. */
   readonly lineMiss?: Endurance;
 }
@@ -116,7 +118,7 @@ export class Committer {
   #cutPause: (() => void) | undefined;
 
   constructor(deps: CommitterDeps, events: CommitterEvents) {
-    const { journal, clock, position, recent, rivals, isSaved, lineMiss } = deps;
+    const { journal, clock, position, recent, rivals, isSaved, ownerOfEnd, lineMiss } = deps;
     this.#clock = clock;
     this.#rivals = rivals;
     this.#events = events;
@@ -129,7 +131,7 @@ export class Committer {
     });
     const end = new ChainEnd(position, recent);
     const tail = new CommittedTail({ journal, clock, recent, end, isSaved, lineMiss });
-    const refill = new EndRefill({ journal, clock, recent, end });
+    const refill = new EndRefill({ journal, clock, recent, end, ownerOfEnd });
     const onTailLost: CommitterEvents["onTailLost"] = (lastSeq, error) => {
       this.#isWaiting = true;
       events.onTailLost(lastSeq, error);

@@ -6,17 +6,21 @@ import type { Clock } from "../clock.ts";
 import { Endurance, lossEndurance } from "../endurance.ts";
 import type { JournalDamagedError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
-import { lostTailError } from "../journal/journal-errors.ts";
+import { forkError, lostTailError, unreadableError } from "../journal/journal-errors.ts";
 import type { RecentRecords } from "../journal/recent-records.ts";
 import { refill } from "../journal/refill.ts";
 import { limits } from "../limits.ts";
 import type { ChainEnd } from "./chain-end.ts";
+import type { LineOwner } from "./line-end.ts";
 
 export interface EndRefillDeps {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly recent: RecentRecords;
   readonly end: ChainEnd;
+  /** Whose line the journal ends with at `lastSeq`; absent where nothing follows from it here.
+   *  @throws UnreachableError, JournalDamagedError */
+  readonly ownerOfEnd: ((lastSeq: number) => Promise<LineOwner>) | undefined;
 }
 
 /** What came of it. `unchanged`: nothing was missing, or it is not known yet whether it can be put back. */
@@ -49,13 +53,14 @@ export class EndRefill {
     this.#loss.renew();
   }
 
-  /** @throws UnreachableError; JournalDamagedError when the journal went on differently */
+  /** @throws UnreachableError; JournalDamagedError when the journal went on differently, also where another did from
+   *  before what is missing */
   async run(): Promise<EndRefilled> {
     const { journal, recent, end } = this.#deps;
     const untilSeq = Math.max(recent.lastSeq, end.lastSeq);
     const refilled = await refill(journal, recent, untilSeq, this.#endMiss);
     if (refilled.kind !== "not-held") this.#loss.renew();
-    if (refilled.kind !== "unfinished") this.#refusal.renew();
+    if (refilled.kind !== "unfinished" && refilled.kind !== "not-held") this.#refusal.renew();
     switch (refilled.kind) {
       case "refilled":
       case "purged":
@@ -65,12 +70,19 @@ export class EndRefill {
       case "not-held": {
         const { lastSeq } = refilled;
         if (!this.#loss.isOver) return { kind: "unchanged" };
+        const owner = (await this.#deps.ownerOfEnd?.(lastSeq)) ?? "ours";
+        if (owner === "another") throw forkError(lastSeq);
+        if (owner === "unknown") return this.#keptOut(unreadableError(lastSeq));
         return { kind: "lost", lastSeq, error: lostTailError(lastSeq, end.lastSeq) };
       }
       case "unfinished":
-        if (!this.#refusal.isOver) return { kind: "unchanged" };
-        this.#refusal.renew();
-        return { kind: "kept-out", cause: refilled.cause };
+        return this.#keptOut(refilled.cause);
     }
+  }
+
+  #keptOut(cause: unknown): EndRefilled {
+    if (!this.#refusal.isOver) return { kind: "unchanged" };
+    this.#refusal.renew();
+    return { kind: "kept-out", cause };
   }
 }

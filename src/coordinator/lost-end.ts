@@ -3,18 +3,17 @@
 // begins like any other. Should what was lost be put back after all, it is dead records to whoever began here, and
 // nothing more.
 //
-// The rule: only where the journal ends with a batch that stood there, and perhaps dead records behind it. What went on
-// differently is a fork, and a journal without a record is another one, or none: whoever deleted it did not ask to go
-// on. That nothing is found where it says that it ends proves nothing: its server may know less than it holds.
+// The rule: only where the journal ends with our line (line-end.ts). What went on differently is a fork, and a journal
+// without a record is another one, or none: whoever deleted it did not ask to go on.
 
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
-import { type Batch, decodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
-import { type ChainTail, deathOf, type Folded, isBehindMore } from "../journal/replay.ts";
+import type { Folded } from "../journal/replay.ts";
 import type { SnapshotLog } from "../journal/snapshot/manifests.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { ownerOfEnd } from "./line-end.ts";
 
 export interface LostEndDeps {
   readonly journal: Journal;
@@ -33,9 +32,9 @@ export async function goOnBehind(
   { journal, snapshots, clock, logger }: LostEndDeps,
 ): Promise<boolean> {
   if (snapshots === undefined) throw lost;
-  const line = await lineAt(lastSeq, folded, journal);
-  if (line === "another") throw lost;
-  if (line === "unknown") return false;
+  const owner = await ownerOfEnd(lastSeq, folded, { journal, mayReplace: false });
+  if (owner === "another") throw lost;
+  if (owner === "unknown") return false;
   const { state, position, lastEventType, places, deadRecords, alienRecords } = folded;
   const end = { ...position, seq: lastSeq };
   const behind = { state, position: end, lastEventType, places, deadRecords, alienRecords };
@@ -45,37 +44,4 @@ export async function goOnBehind(
     "the journal lost its end, and nobody puts it back: the state is saved, and the journal goes on where it ends",
   );
   return true;
-}
-
-/** Whose line of batches the journal ends with. */
-async function lineAt(
-  lastSeq: number,
-  { places, position }: Folded,
-  journal: Journal,
-): Promise<"ours" | "another" | "unknown"> {
-  if (lastSeq === 0) return "another"; // nothing stands there; and a server that is asked for record 0 does not say so
-  const idx = places.lastUntil(lastSeq);
-  const ownSeq = idx === undefined ? undefined : places.seqOf(idx);
-  if (idx === undefined || ownSeq === undefined) return "another";
-  const found = await journal.read(ownSeq);
-  if (found === undefined) return "unknown";
-  const own = decodeBatch(found.bytes);
-  if (own === undefined) return "another";
-  const tail: ChainTail = { ...own, hash: hashOf(found.bytes) };
-  const isIt = idx === position.idx ? tail.hash === position.hash : places.isBatch(idx, tail.hash);
-  const mayBeIt = tail.idx === idx && tail.journal === position.journal && tail.term <= position.term;
-  if (!(isIt ?? mayBeIt)) return "another";
-  for (let seq = ownSeq + 1; seq <= lastSeq; seq += 1) {
-    const record = await journal.read(seq);
-    if (record === undefined) return "unknown";
-    const batch = decodeBatch(record.bytes);
-    if (batch !== undefined && goesOn(batch, tail)) return "another";
-  }
-  return "ours";
-}
-
-/** Whether somebody went on with it: behind that one, or behind what stood behind it. */
-function goesOn(batch: Batch, tail: ChainTail): boolean {
-  const death = deathOf(batch, tail);
-  return death === undefined || (death === "broken-chain" && isBehindMore(batch, tail));
 }

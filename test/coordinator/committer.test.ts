@@ -3,7 +3,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { Committer, type Rivals } from "../../src/coordinator/committer.ts";
+import { Committer, type CommitterDeps } from "../../src/coordinator/committer.ts";
+import type { LineOwner } from "../../src/coordinator/line-end.ts";
 import type { PendingBatch } from "../../src/coordinator/sends.ts";
 import type { Event } from "../../src/core/event.ts";
 import { UnreachableError } from "../../src/errors.ts";
@@ -58,13 +59,16 @@ class Writer {
   readonly committer: Committer;
   tail: ChainTail;
 
-  constructor(faults: MemoryJournalFaults = {}, store = new MemoryJournalStore(), rivals?: Rivals) {
+  constructor(
+    faults: MemoryJournalFaults = {},
+    store = new MemoryJournalStore(),
+    more: Pick<CommitterDeps, "rivals" | "ownerOfEnd"> = {},
+  ) {
     this.store = store;
     this.journal = store.open(faults);
     const { position } = replayOf(store);
     this.tail = position;
     const recent = recordsOf(store);
-    const more = rivals === undefined ? {} : { rivals };
     const deps = { journal: this.journal, clock: this.clock, position, recent, ...more };
     this.committer = new Committer(deps, {
       onCommitted: ({ idx }, stored) => {
@@ -469,7 +473,7 @@ describe("whether another leads by now", () => {
         this.isDue = false;
       },
     };
-    const writer = new Writer({}, new MemoryJournalStore(), rivals);
+    const writer = new Writer({}, new MemoryJournalStore(), { rivals });
     writer.append();
     await writer.play(5 * limits.appendRetryMs);
     expect([writer.store.lastSeq, passes.length]).toEqual([0, 6]);
@@ -764,8 +768,10 @@ it("a journal that refuses all and seems to lack what it has is asked again afte
 
 describe("an end that is not held any more", () => {
   /** Three batches, of which the last alone is held, behind a server that answers as of the first. */
-  async function aForgetfulWriter(): Promise<{ readonly writer: Writer; readonly recall: () => void }> {
-    const writer = new Writer();
+  async function aForgetfulWriter(
+    ownerOfEnd?: CommitterDeps["ownerOfEnd"],
+  ): Promise<{ readonly writer: Writer; readonly recall: () => void }> {
+    const writer = new Writer({}, new MemoryJournalStore(), { ownerOfEnd });
     for (let batches = 0; batches < 2; batches += 1) writer.append();
     await writer.play(limits.recentRecordsMs + 1);
     writer.append();
@@ -850,6 +856,26 @@ describe("an end that is not held any more", () => {
     const { writer } = await aForgetfulWriter();
     const log = await writer.play(limits.journalHoleMs + 5 * limits.appendRetryMs);
     expect(log.at(-1)).toBe("tail lost behind @1");
+    vi.restoreAllMocks();
+  });
+
+  it("is not saved where another went on from before it", async () => {
+    const { writer } = await aForgetfulWriter(async () => "another");
+    const log = await writer.play(limits.journalHoleMs + 5 * limits.appendRetryMs);
+    expect(log.slice(3)).toEqual(["halted WAGGLE_JOURNAL_DAMAGED"]);
+    vi.restoreAllMocks();
+  });
+
+  it("is not saved while it is not known who went on from before it, and that is said", async () => {
+    const owners: LineOwner[] = ["unknown"];
+    const { writer } = await aForgetfulWriter(async () => owners[0] ?? "ours");
+    const log = await writer.play(
+      limits.journalHoleMs + limits.readBackPatienceMs + 5 * limits.appendRetryMs,
+    );
+    expect(log.slice(3)).toEqual([expect.stringMatching(/^kept out: .*record 1\b/)]);
+    owners.pop();
+    await writer.play(2 * limits.appendRetryMs);
+    expect(log.slice(4)).toEqual(["tail lost behind @1"]);
     vi.restoreAllMocks();
   });
 });

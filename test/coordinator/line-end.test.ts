@@ -1,0 +1,111 @@
+// Whose line of batches a journal ends with that lost its end: read from what is left of it.
+
+import { expect, it, vi } from "vitest";
+import { type LineOwner, ownerOfEnd } from "../../src/coordinator/line-end.ts";
+import { batchIndex, instant, term } from "../../src/ids.ts";
+import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
+import { MemoryJournalStore } from "../../src/journal/memory.ts";
+import { type ChainTail, Replay } from "../../src/journal/replay.ts";
+import { limits } from "../../src/limits.ts";
+
+const alien = Buffer.from("not a batch");
+
+/** Continues `tail`, by a leader of that term. */
+function following(tail: Pick<ChainTail, "idx" | "hash" | "term">, of = 1): Uint8Array {
+  const header = {
+    journal: "j",
+    term: term(of),
+    idx: batchIndex(tail.idx + 1),
+    prev: tail.hash,
+    at: instant(1),
+  };
+  const started = { type: "TermStarted", term: of, leader: "c", campaign: "k1", timeoutMs: 3_000 };
+  return encodeBatch(header, [JSON.stringify(of > tail.term ? started : { type: "TermRenewed" })]);
+}
+
+/** Four batches in as many records, as a coordinator folded them. */
+function fourBatches() {
+  const replay = new Replay();
+  const records: Uint8Array[] = [];
+  const tails: ChainTail[] = [];
+  for (let seq = 1; seq <= 4; seq += 1) {
+    const bytes = following(replay.position);
+    expect(replay.take({ seq, bytes })).toMatchObject({ kind: "applied" });
+    records.push(bytes);
+    tails.push(replay.position);
+  }
+  return { folded: replay, records, tails };
+}
+
+interface Scene {
+  readonly records: readonly Uint8Array[];
+  readonly mayReplace?: boolean;
+  readonly folded?: Replay;
+}
+
+async function ask({
+  records,
+  mayReplace = false,
+  folded = fourBatches().folded,
+}: Scene): Promise<LineOwner> {
+  const store = new MemoryJournalStore();
+  for (const bytes of records) store.insertRival(bytes);
+  return ownerOfEnd(store.lastSeq, folded, { journal: store.open(), mayReplace });
+}
+
+it("is ours where it ends with a batch of ours, dead records behind it or not", async () => {
+  const { records, tails } = fourBatches();
+  const [, , third] = tails as [ChainTail, ChainTail, ChainTail];
+  expect(await ask({ records: records.slice(0, 2) })).toBe("ours");
+  const elsewhere = following({ ...third, hash: "of-another-three" }, 1);
+  for (const mayReplace of [false, true])
+    expect(await ask({ records: [...records, alien, elsewhere, alien], mayReplace })).toBe("ours");
+});
+
+it("is another's where a batch goes on behind ours, in the place of one of ours or not", async () => {
+  const { records, tails } = fourBatches();
+  const [, second] = tails as [ChainTail, ChainTail];
+  const begun = following(second, 2);
+  const next = following({ idx: batchIndex(3), hash: hashOf(begun), term: term(2) }, 2);
+  for (const mayReplace of [false, true]) {
+    const left = records.slice(0, 2);
+    expect(await ask({ records: [...left, begun], mayReplace })).toBe("another");
+    expect(await ask({ records: [...left, alien, begun, next, alien], mayReplace })).toBe("another");
+    expect(await ask({ records: [...left, alien, next], mayReplace }), "its first is lost").toBe("another");
+  }
+});
+
+it("is taken for another's by whoever stands by where something stands in the place of ours, not by a leader", async () => {
+  const records = [...fourBatches().records.slice(0, 2), alien];
+  expect(await ask({ records })).toBe("another");
+  expect(await ask({ records, mayReplace: true })).toBe("ours");
+});
+
+it("is another's where nothing of ours is left", async () => {
+  for (const mayReplace of [false, true]) {
+    expect(await ask({ records: [], mayReplace })).toBe("another");
+    expect(await ask({ records: [alien, alien], mayReplace })).toBe("another");
+    const before = new Replay();
+    expect(await ask({ records: [alien], mayReplace, folded: before })).toBe("another");
+  }
+});
+
+it("is not known where a record is not found", async () => {
+  const { folded, records } = fourBatches();
+  const store = new MemoryJournalStore();
+  for (const bytes of [...records, alien]) store.insertRival(bytes);
+  for (const hidden of [5, 4]) {
+    const journal = store.open();
+    const read = journal.read.bind(journal);
+    vi.spyOn(journal, "read").mockImplementation(async (seq) => (seq === hidden ? undefined : read(seq)));
+    expect(await ownerOfEnd(5, folded, { journal, mayReplace: true })).toBe("unknown");
+  }
+});
+
+it("reads no further than a scan of a hole does", async () => {
+  const { folded, records } = fourBatches();
+  const read = vi.fn(async (seq: number) => ({ seq, bytes: records[seq - 1] ?? alien }));
+  const lastSeq = 4 + 2 * limits.holeScanRecordsMax;
+  expect(await ownerOfEnd(lastSeq, folded, { journal: { read }, mayReplace: true })).toBe("another");
+  expect(read).toHaveBeenCalledTimes(limits.holeScanRecordsMax + 1);
+});
