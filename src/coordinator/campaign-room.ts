@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
-import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
+import { type FoundSnapshots, RestartLostError, SnapshotsLostError } from "../journal/snapshot/restore.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -25,6 +25,8 @@ export interface CampaignRoomDeps {
   readonly logger: Logger;
   /** Snapshots were looked for. */
   readonly onFound: (found: FoundSnapshots) => void;
+  /** What a snapshot would be made from cannot be read, twice in a row. */
+  readonly onLost: (lost: RestartLostError | SnapshotsLostError) => void;
 }
 
 export class CampaignRoom {
@@ -33,6 +35,7 @@ export class CampaignRoom {
   readonly #synced: SyncedSnapshots;
   readonly #maker: RoomMaker;
   readonly #stopStatus: () => void;
+  #isLossMet = false;
 
   /** Begins at once. */
   constructor(deps: CampaignRoomDeps) {
@@ -58,9 +61,13 @@ export class CampaignRoom {
     while (!signal.aborted) {
       try {
         await this.#makeRoom();
+        this.#isLossMet = false;
       } catch (cause) {
-        if (!signal.aborted)
-          logger.warn({ err: cause }, "no room could be made in the journal: it is tried again");
+        if (signal.aborted) return;
+        const isLoss = isRestartLost(cause);
+        if (isLoss && this.#isLossMet) return this.#deps.onLost(cause);
+        this.#isLossMet = isLoss;
+        logger.warn({ err: cause }, "no room could be made in the journal: it is tried again");
       }
       await pause(clock, limits.journalRoomRetryMs, signal);
     }
@@ -76,16 +83,33 @@ export class CampaignRoom {
     const firstSeq = await this.#maker.purge(found.read, { keptSeq: replay.places.seqOf(idx) ?? seq });
     if (firstSeq !== undefined)
       logger.warn({ firstSeq }, "the journal is full: it was purged of what a snapshot stands for");
-    else if (!signal.aborted && (found.read?.seq ?? 0) < seq) await this.#make(seq);
+    else if (!signal.aborted && (found.read?.seq ?? 0) < seq)
+      await makeForRoom(this.#deps, this.#synced.hashes, signal);
   }
+}
 
-  async #make(untilSeq: number): Promise<void> {
-    const { compaction, journal, replay, logger } = this.#deps;
-    const { snapshotter, retention } = compaction;
-    const { bytes: journalBytes, bytesMax: journalBytesMax } = await journal.usage();
-    const room = { journalBytes, journalBytesMax, cameBytes: 0, isShort: true };
-    const order = { untilSeq, synced: this.#synced.hashes, retention, now: replay.state.at, ...room };
-    const { idx, bytes } = await snapshotter.make(order, this.#ending.signal);
-    logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");
-  }
+/** Makes a snapshot from what the journal and its snapshots hold up to where it was read.
+ *  @param synced snapshots that the server has synced
+ *  @throws as `Snapshotter.make` */
+export async function makeForRoom(
+  {
+    compaction,
+    journal,
+    replay,
+    logger,
+  }: Pick<CampaignRoomDeps, "compaction" | "journal" | "replay" | "logger">,
+  synced: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { snapshotter, retention } = compaction;
+  const { bytes: journalBytes, bytesMax: journalBytesMax } = await journal.usage();
+  const room = { journalBytes, journalBytesMax, cameBytes: 0, isShort: true };
+  const order = { untilSeq: replay.position.seq, synced, retention, now: replay.state.at, ...room };
+  const { idx, bytes } = await snapshotter.make(order, signal);
+  logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");
+}
+
+/** Whether what a snapshot would be made from cannot be read. */
+export function isRestartLost(cause: unknown): cause is RestartLostError | SnapshotsLostError {
+  return cause instanceof RestartLostError || cause instanceof SnapshotsLostError;
 }

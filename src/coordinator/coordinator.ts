@@ -27,7 +27,7 @@ import type { Subscription, Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { Announcer } from "./announcer.ts";
 import { Campaign, type Victory } from "./campaign.ts";
-import { CampaignRoom } from "./campaign-room.ts";
+import { CampaignRoom, makeForRoom } from "./campaign-room.ts";
 import type { Compaction } from "./compactor.ts";
 import { DeadRecordLog } from "./dead-records.ts";
 import { Follower } from "./follower.ts";
@@ -275,14 +275,20 @@ class RunningCoordinator implements Coordinator {
     );
   }
 
-  /** Who leads is left to lead and to make room, as by a standby; nothing of the campaign was stored. */
+  /** Who leads is left to lead and to make room, as by a standby, which makes sure that there is what room is made
+   *  with; nothing of the campaign was stored. */
   #campaignIsFull(): void {
-    const { compaction } = this.#options;
+    const { compaction, journal, logger } = this.#options;
     const { copy, lately } = this.#follower;
     const { replay } = copy;
     if (this.#announcements.isLed(replay.position.term, lately)) {
       this.#campaign?.abandon();
-      return this.#lost();
+      this.#lost();
+      if (compaction !== undefined)
+        void this.#follower.saveWhereLost((signal) =>
+          makeForRoom({ compaction, journal, replay, logger }, [], signal),
+        );
+      return;
     }
     if (compaction === undefined) return;
     this.#campaignRoom = new CampaignRoom({
@@ -290,7 +296,16 @@ class RunningCoordinator implements Coordinator {
       compaction,
       replay,
       onFound: (found) => this.#follower.copy.sawSnapshots(found),
+      onLost: (lost) => this.#campaignLacks(lost),
     });
+  }
+
+  /** Nobody could make room from what the journal and its snapshots hold still: what this one has folded stands for
+   *  that, and it campaigns again once it is saved. */
+  #campaignLacks(lost: JournalDamagedError): void {
+    this.#campaign?.abandon();
+    this.#notElected();
+    void this.#follower.saveFolded(lost);
   }
 
   #endCampaign(): void {
@@ -334,11 +349,15 @@ class RunningCoordinator implements Coordinator {
   }
 
   #lost(): void {
+    this.#notElected();
+    this.#follower.standBy();
+  }
+
+  #notElected(): void {
     this.#endCampaign();
     this.#options.logger.info("not elected");
     this.#leadershipSignal({ type: "REFUSED" });
     this.#follower.foldHeld();
-    this.#follower.standBy();
   }
 
   #leaderEnded(end: LeaderEnd): void {

@@ -6,6 +6,8 @@
 //                        └── throw it away ───────┤ read on, and nothing is lost by that (begin-anew.ts)
 //                                                 └ the end is lost: saved first (lost-end.ts)
 //
+//   campaign ── no room, and what would make some cannot be read → saved first, stand by
+//
 // What a campaign or a term is begun with is asked for here. A leader takes the copy over and runs ahead of the
 // journal with it: afterwards it is folded anew, or goes on from where the term was handed over.
 
@@ -15,13 +17,16 @@ import type { Event } from "../core/event.ts";
 import { Endurance } from "../endurance.ts";
 import { type JournalDamagedError, mayPass } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
+import { isLineFound } from "../journal/refill.ts";
 import type { Folded, Verdict } from "../journal/replay.ts";
+import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
 import { limits } from "../limits.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
 import type { Announcer } from "./announcer.ts";
 import { type BeginAnewDeps, isOvertaken, mayBeginAnew } from "./begin-anew.ts";
+import { isRestartLost } from "./campaign-room.ts";
 import { catchUp } from "./catch-up.ts";
 import type { DeadRecordLog } from "./dead-records.ts";
 import { FollowedTime } from "./journal-clock.ts";
@@ -70,7 +75,7 @@ export class Follower {
   /** Of a lost end of which it is not found what stands before it. */
   readonly #unprovenEnd: Endurance;
   #standby: Standby | undefined;
-  #isOver = false;
+  readonly #ending = new AbortController();
 
   constructor(deps: FollowerDeps, hooks: FollowerHooks) {
     this.#deps = deps;
@@ -98,7 +103,7 @@ export class Follower {
 
   /** Reads on, until it is time. */
   standBy(): void {
-    if (this.#isOver) return;
+    if (this.#ending.signal.aborted) return;
     const { id, journal, clock, random, logger, transport, announcer, announcements } = this.#deps;
     const { onSilence, onHeard, onShort, onTime } = this.#hooks;
     this.#standby = new Standby(
@@ -167,7 +172,7 @@ export class Follower {
 
   /** No further call to a hook of standing by. Idempotent. */
   end(): void {
-    this.#isOver = true;
+    this.#ending.abort();
     this.#standby?.end();
   }
 
@@ -189,7 +194,7 @@ export class Follower {
         ...this.#storage,
         timeoutMs,
         isPatient,
-        isOver: () => this.#isOver,
+        isOver: () => this.#ending.signal.aborted,
         isLed: () => announcements.isLed(0, lately()),
         isHeld: ({ term, idx }) =>
           announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ??
@@ -234,6 +239,41 @@ export class Follower {
         { err: cause },
         "the state could not be saved for the end that the journal lost",
       );
+    }
+    this.standBy();
+  }
+
+  /** Saves what was folded where nobody could begin from what the journal and its snapshots hold. Who leads does so
+   *  itself, but not while there is no room for what it runs ahead of the journal with.
+   *  @param make makes a snapshot from them */
+  async saveWhereLost(make: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const standby = this.#standby;
+    try {
+      await make(this.#ending.signal);
+    } catch (cause) {
+      if (!isRestartLost(cause) || standby === undefined || standby !== this.#standby || standby.isOver)
+        return;
+      standby.end();
+      await this.saveFolded(cause);
+    }
+  }
+
+  /** Saves what was folded, for what a restart would read of it is lost, and stands by. Until it is saved that may be
+   *  all that is left of it. */
+  async saveFolded(lost: JournalDamagedError): Promise<void> {
+    const { snapshots, journal, clock, logger } = this.#deps;
+    const { replay, recent } = this.copy;
+    try {
+      if (snapshots !== undefined && (await isLineFound(journal, recent, replay.position.seq))) {
+        await snapshotNow(replay, { store: snapshots, clock, logger });
+        logger.error(
+          { err: lost, idx: replay.position.idx },
+          "a restart could not read the journal: the state is saved",
+        );
+      }
+    } catch (cause) {
+      if (!mayPass(cause)) return this.#hooks.onHalted(cause);
+      logger.error({ err: cause }, "the state could not be saved for what the journal lost");
     }
     this.standBy();
   }
@@ -296,7 +336,7 @@ export class Follower {
       recent: () => this.copy.recent,
       folded: () => this.copy.replay,
       isLed: () => announcements.isLed(0, this.lately),
-      isOver: () => this.#isOver,
+      isOver: () => this.#ending.signal.aborted,
     };
   }
 }

@@ -13,6 +13,7 @@ import { CompactedSwarm, everything, inPageCache } from "../support/compacted-sw
 import { fingerprint } from "../support/fingerprint.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { roleOf } from "../support/swarm.ts";
 
 const bytesMax = 100_000;
 let started: CompactedSwarm | undefined;
@@ -45,8 +46,8 @@ async function load(swarm: CompactedSwarm, tasks: number): Promise<void> {
 }
 
 /** A task for which there is no room, though the journal is not short of it. */
-function submitLarge(swarm: CompactedSwarm, id = "large"): Promise<unknown> {
-  return swarm.swarm.client.submit([{ id, kind: "k", payload: "x".repeat(50_000) }]);
+function submitLarge(swarm: CompactedSwarm, bytes = 50_000): Promise<unknown> {
+  return swarm.swarm.client.submit([{ id: "large", kind: "k", payload: "x".repeat(bytes) }]);
 }
 
 /** The journal is purged to where the older of two snapshots reaches. @returns its first batch from then on */
@@ -204,6 +205,59 @@ describe("a full journal", () => {
     await passWatched(compacted, limits.journalRoomRetryMs * 4);
     expect(journal.firstSeq).toBeGreaterThan(1);
     expect(await next.whenLeading()).toBe(2);
+  });
+
+  /** Nothing of the journal can be purged: what stands behind the newest snapshot fills more than half of it. */
+  async function filledBehindSnapshots() {
+    const compacted = aSwarm(bytesMax);
+    compacted.everyEvents = 4;
+    await compacted.start(everything);
+    const { swarm, journal, snapshots } = compacted;
+    const next = await swarm.startAnother("c2");
+    await load(compacted, 4);
+    compacted.failures = Number.POSITIVE_INFINITY;
+    await load(compacted, 10);
+    const [place = 0] = snapshots.places("manifest").slice(-1);
+    journal.purgeBelow(decodeManifest(snapshots.at(place)?.bytes ?? expect.fail("one")).position.seq + 1);
+    expect(journal.usage.bytes).toBeGreaterThan(bytesMax / 2);
+    return { compacted, next };
+  }
+
+  it.each([
+    ["a record was lost", ({ journal }: CompactedSwarm) => journal.loseMiddle(journal.lastSeq - 1, 1)],
+    ["no snapshot can be read", (compacted: CompactedSwarm) => compacted.spoilAll()],
+  ])("…also where %s: who campaigns saves what it read", async (_, lose) => {
+    const { compacted, next } = await filledBehindSnapshots();
+    const { swarm, journal, clock } = compacted;
+    journal.insertRival(Buffer.alloc(bytesMax - journal.usage.bytes - 10));
+    swarm.watched.settled();
+    lose(compacted);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    const stopping = swarm.coordinator.stop();
+    await clock.advance(limits.handOverMs);
+    await stopping;
+    compacted.failures = 0;
+    await clock.advance(limits.leaderTimeoutMs * 4 + limits.journalRoomRetryMs * 10);
+    expect(roleOf(next)).toBe("leading");
+    expect(await swarm.client.submit([{ id: "behind", kind: "k" }])).toMatchObject({
+      answers: [{ ok: true }],
+    });
+    expect((await compacted.restarted()).state.taskById.size).toBe(15);
+  });
+
+  it("…also where who leads cannot, for a batch in flight finds no room: who stands by saves what it read", async () => {
+    const { compacted, next } = await filledBehindSnapshots();
+    const { swarm, journal, clock } = compacted;
+    compacted.spoilAll();
+    journal.insertRival(Buffer.alloc(bytesMax * 0.8 - journal.usage.bytes));
+    submitLarge(compacted, 30_000).catch(() => undefined); // its request ends before
+    await clock.settle();
+    journal.insertRival(Buffer.alloc(bytesMax - journal.usage.bytes - 10));
+    compacted.failures = 0;
+    await passWatched(compacted, limits.fullLeaderMsMax + limits.journalRoomRetryMs * 10);
+    expect([roleOf(swarm.coordinator), roleOf(next)]).toEqual(["leading", "standing-by"]);
+    expect(await swarm.client.status()).toMatchObject({ tasks: { queued: 15 } });
+    expect((await compacted.restarted()).state.taskById.size).toBe(15);
   });
 
   it("that was purged by a leader that died before it said so is said to be by the next", async () => {
