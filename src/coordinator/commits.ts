@@ -229,8 +229,10 @@ export class Commits {
         isOver: this.#hooks.isOver,
       }),
       isSaved: savedCheck(this.#deps),
-      ownerOfEnd: (lastSeq: number) =>
-        ownerOfEnd(lastSeq, this.folded(lastSeq), { journal: this.#deps.journal, mayReplace: true }),
+      ownerOfEnd: (lastSeq: number, { mayLack }: { readonly mayLack: boolean }) => {
+        const { journal } = this.#deps;
+        return ownerOfEnd(lastSeq, this.folded(lastSeq), { journal, mayReplace: true, mayLack });
+      },
     };
     return new Committer(deps, {
       onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),

@@ -20,7 +20,9 @@ export interface EndRefillDeps {
   readonly end: ChainEnd;
   /** Whose line the journal ends with at `lastSeq`; absent where nothing follows from it here.
    *  @throws UnreachableError, JournalDamagedError */
-  readonly ownerOfEnd: ((lastSeq: number) => Promise<LineOwner>) | undefined;
+  readonly ownerOfEnd:
+    | ((lastSeq: number, options: { readonly mayLack: boolean }) => Promise<LineOwner>)
+    | undefined;
 }
 
 /** What came of it. `unchanged`: nothing was missing, or it is not known yet whether it can be put back. */
@@ -40,17 +42,21 @@ export class EndRefill {
   readonly #refusal: Endurance;
   /** Of the record behind which it is put back. */
   readonly #endMiss: Endurance;
+  /** Of whose line the journal ends with. */
+  readonly #unprovenEnd: Endurance;
 
   constructor(deps: EndRefillDeps) {
     this.#deps = deps;
     this.#loss = new Endurance(deps.clock, deps.journal.sharable ? limits.journalHoleMs : 0);
     this.#refusal = new Endurance(deps.clock, limits.readBackPatienceMs);
     this.#endMiss = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
+    this.#unprovenEnd = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
   }
 
   /** A batch was committed, or nobody answers: a loss that is seen counts anew. */
   renew(): void {
     this.#loss.renew();
+    this.#unprovenEnd.renew();
   }
 
   /** @throws UnreachableError; JournalDamagedError when the journal went on differently, also where another did from
@@ -61,6 +67,7 @@ export class EndRefill {
     const refilled = await refill(journal, recent, untilSeq, this.#endMiss);
     if (refilled.kind !== "not-held") this.#loss.renew();
     if (refilled.kind !== "unfinished" && refilled.kind !== "not-held") this.#refusal.renew();
+    if (refilled.kind !== "not-held") this.#unprovenEnd.renew();
     switch (refilled.kind) {
       case "refilled":
       case "purged":
@@ -70,7 +77,7 @@ export class EndRefill {
       case "not-held": {
         const { lastSeq } = refilled;
         if (!this.#loss.isOver) return { kind: "unchanged" };
-        const owner = (await this.#deps.ownerOfEnd?.(lastSeq)) ?? "ours";
+        const owner = await this.#ownerOf(lastSeq);
         if (owner === "another") throw forkError(lastSeq);
         if (owner === "unknown") return this.#keptOut(unreadableError(lastSeq));
         return { kind: "lost", lastSeq, error: lostTailError(lastSeq, end.lastSeq) };
@@ -78,6 +85,16 @@ export class EndRefill {
       case "unfinished":
         return this.#keptOut(refilled.cause);
     }
+  }
+
+  /** What is not found for long is lost. */
+  async #ownerOf(lastSeq: number): Promise<LineOwner> {
+    const { ownerOfEnd } = this.#deps;
+    if (ownerOfEnd === undefined) return "ours";
+    const owner = await ownerOfEnd(lastSeq, { mayLack: false });
+    if (owner === "unknown" && this.#unprovenEnd.isOver) return await ownerOfEnd(lastSeq, { mayLack: true });
+    if (owner !== "unknown") this.#unprovenEnd.renew();
+    return owner;
   }
 
   #keptOut(cause: unknown): EndRefilled {

@@ -4,7 +4,8 @@
 // The rule: it is ours where one of our batches stands where it stood, and nothing but dead records behind it. Where
 // something else stands in a batch's place, whoever stands by takes that for another's line, for it may be the batch of
 // one. Who leads goes on behind it unless it is such a batch: whoever else may write there does not wait for a leader
-// to save its state.
+// to save its state. And where nothing proves whose line it is for long, for what ours began with here is lost as well,
+// who leads goes on.
 
 import { type Batch, decodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -14,20 +15,28 @@ import { limits } from "../limits.ts";
 /** `unknown`: a record is not found, which proves nothing: its server may know less than it holds. */
 export type LineOwner = "ours" | "another" | "unknown";
 
+export interface LineEndDeps {
+  readonly journal: Pick<Journal, "read">;
+  /** Whether dead records may stand where batches of ours stood; and what proves nothing be ours. */
+  readonly mayReplace: boolean;
+  /** Whether what is not found is lost. */
+  readonly mayLack?: boolean;
+}
+
 /** Reads backwards from `lastSeq`, at most `limits.holeScanRecordsMax` records.
- *  @param mayReplace whether dead records may stand where batches of ours stood
  *  @throws UnreachableError, JournalDamagedError */
 export async function ownerOfEnd(
   lastSeq: number,
   folded: Pick<Folded, "places" | "position">,
-  { journal, mayReplace }: { readonly journal: Pick<Journal, "read">; readonly mayReplace: boolean },
+  { journal, mayReplace, mayLack = false }: LineEndDeps,
 ): Promise<LineOwner> {
   const behind: Batch[] = [];
   const lowestSeq = Math.max(1, lastSeq - limits.holeScanRecordsMax);
   // Nothing stands at 0; and a server that is asked for that does not say so.
   for (let seq = lastSeq; seq >= lowestSeq; seq -= 1) {
-    if (folded.places.lastUntil(seq) === undefined) return "another";
+    if (folded.places.lastUntil(seq) === undefined) break;
     const record = await journal.read(seq);
+    if (record === undefined && mayLack) continue;
     if (record === undefined) return "unknown";
     const batch = decodeBatch(record.bytes);
     const tail = batch && { ...batch, hash: hashOf(record.bytes) };
@@ -36,7 +45,8 @@ export async function ownerOfEnd(
     if (!mayReplace && folded.places.idxAt(seq) !== undefined) return "another";
     if (batch !== undefined) behind.push(batch);
   }
-  return "another";
+  if (!mayReplace || behind.length > 0) return "another";
+  return mayLack ? "ours" : "unknown";
 }
 
 function isOwn(
