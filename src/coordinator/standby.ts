@@ -207,6 +207,7 @@ export class Standby {
     const heldSeq = Math.max(recent.lastSeq, seq);
     try {
       const { lastSeq } = await journal.position();
+      if (this.isOver) return "wait"; // handed over to meanwhile
       if (lastSeq > position().seq) {
         this.#readAnewWhereStuck();
         return "read-on";

@@ -12,7 +12,7 @@ import { apply } from "../core/apply.ts";
 import type { EventType } from "../core/event.ts";
 import { passTo } from "../core/journal-time.ts";
 import { emptyState, type SwarmState } from "../core/state.ts";
-import { JournalDamagedError } from "../errors.ts";
+import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { type Batch, decodeBatch, hashOf } from "./batch.ts";
@@ -163,7 +163,7 @@ export class Replay implements Folded {
 
   #expectNext(seq: number): void {
     if (seq === this.#seq + 1) return;
-    throw new JournalDamagedError(
+    throw new MissingRecordsError(
       `the journal goes from record ${this.#seq} to ${seq}: records are missing. Restore the journal's storage, or start a new swarm`,
     );
   }

@@ -106,6 +106,21 @@ async function expectLostAfterLonger(): Promise<void> {
 }
 
 describe("records that are not found", () => {
+  it("are looked for again where they were purged while it was read", async () => {
+    const { snapshots, show } = hiddenSnapshots();
+    await stored.snapshot(9);
+    const replaying = journal.replay.bind(journal);
+    journal.replay = (fromSeq) => {
+      show();
+      stored.journal.purgeBelow(8);
+      return replaying(Math.max(fromSeq, 8)); // as a reader that was open gives what is left
+    };
+    await begin({ snapshots });
+    expect(outcome).toBe("reading");
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
+  });
+
   it("are looked for again: the snapshot that stands for them may not be known yet", async () => {
     await stored.snapshot(9);
     stored.journal.purgeBelow(9);
