@@ -48,8 +48,22 @@ const eventTypes: readonly EventType[] = [
   "SwarmResumed",
 ];
 
+interface Wanted {
+  isExperienced: boolean;
+  turns: { wishes: Wish[]; passMs: number }[];
+}
+
+/** A project is configured, and removed while nothing of it is live: rarely drawn. */
+const projectRemoved: Wanted = {
+  isExperienced: false,
+  turns: [
+    { wishes: [{ what: "set", pick: 3, detail: 0, number: 1 }], passMs: 0 },
+    { wishes: [{ what: "set", pick: 4, detail: 0, number: 0 }], passMs: 0 },
+  ],
+};
+
 /** A task is revoked at an agent that never confirms it, forgotten, and submitted again under its id. */
-const forgottenAndSubmittedAgain: { isExperienced: boolean; turns: { wishes: Wish[]; passMs: number }[] } = {
+const forgottenAndSubmittedAgain: Wanted = {
   isExperienced: false,
   turns: [
     {
@@ -93,7 +107,7 @@ it(
           expect(describeState(replayed)).toEqual(describeState(turns.state));
         for (const { type } of turns.events) seen.set(type, (seen.get(type) ?? 0) + 1);
       }),
-      { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain]] },
+      { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain], [projectRemoved]] },
     );
     // The histories were worth it: all that can happen happened (but for what is rare, or the shell's to decide).
     expect(eventTypes.filter((type) => !seen.has(type))).toEqual([]);
