@@ -9,7 +9,7 @@
 import type { Clock } from "../clock.ts";
 import type { JournalDamagedError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Folded } from "../journal/replay.ts";
+import { type Folded, foldedBehind } from "../journal/replay.ts";
 import type { SnapshotLog } from "../journal/snapshot/manifests.ts";
 import { snapshotNow } from "../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -35,12 +35,9 @@ export async function goOnBehind(
   const owner = await ownerOfEnd(lastSeq, folded, { journal, mayReplace: false });
   if (owner === "another") throw lost;
   if (owner === "unknown") return false;
-  const { state, position, lastEventType, places, deadRecords, alienRecords } = folded;
-  const end = { ...position, seq: lastSeq };
-  const behind = { state, position: end, lastEventType, places, deadRecords, alienRecords };
-  await snapshotNow(behind, { store: snapshots, clock, logger });
+  await snapshotNow(foldedBehind(folded, lastSeq), { store: snapshots, clock, logger });
   logger.error(
-    { err: lost, idx: position.idx, lastSeq },
+    { err: lost, idx: folded.position.idx, lastSeq },
     "the journal lost its end, and nobody puts it back: the state is saved, and the journal goes on where it ends",
   );
   return true;

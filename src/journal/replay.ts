@@ -83,6 +83,14 @@ export interface Folded {
   readonly alienRecords: AlienRecords | undefined;
 }
 
+/** The same, to go on behind a record: what stood there before was lost, or never stored. */
+export function foldedBehind(
+  { state, position, lastEventType, places, deadRecords, alienRecords }: Folded,
+  seq: number,
+): Folded {
+  return { state, position: { ...position, seq }, lastEventType, places, deadRecords, alienRecords };
+}
+
 /** What was read since a replay began. */
 export interface Tail {
   /** The batch behind which it began. */

@@ -2,26 +2,14 @@
 
 import { expect, it, vi } from "vitest";
 import { type LineOwner, ownerOfEnd } from "../../src/coordinator/line-end.ts";
-import { batchIndex, instant, term } from "../../src/ids.ts";
-import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
+import { batchIndex, term } from "../../src/ids.ts";
+import { hashOf } from "../../src/journal/batch.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { type ChainTail, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
+import { following } from "../support/following.ts";
 
 const alien = Buffer.from("not a batch");
-
-/** Continues `tail`, by a leader of that term. */
-function following(tail: Pick<ChainTail, "idx" | "hash" | "term">, of = 1): Uint8Array {
-  const header = {
-    journal: "j",
-    term: term(of),
-    idx: batchIndex(tail.idx + 1),
-    prev: tail.hash,
-    at: instant(1),
-  };
-  const started = { type: "TermStarted", term: of, leader: "c", campaign: "k1", timeoutMs: 3_000 };
-  return encodeBatch(header, [JSON.stringify(of > tail.term ? started : { type: "TermRenewed" })]);
-}
 
 /** Four batches in as many records, as a coordinator folded them. */
 function fourBatches() {

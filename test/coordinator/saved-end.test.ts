@@ -3,28 +3,16 @@
 import { expect, it } from "vitest";
 import { isSavedByAnother } from "../../src/coordinator/saved-end.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
-import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
+import { hashOf } from "../../src/journal/batch.ts";
 import type { Run } from "../../src/journal/batch-places.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
-import type { ChainPosition, ChainTail } from "../../src/journal/replay.ts";
+import type { ChainPosition } from "../../src/journal/replay.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
+import { following } from "../support/following.ts";
 
 /** What a coordinator had committed, at some record that the journal lost. */
 const own = { idx: batchIndex(9), term: term(2), hash: "of-nine", journal: "j" };
 const alien = Buffer.from("not a batch");
-
-/** Continues `tail`. */
-function following(tail: Pick<ChainTail, "idx" | "hash">, of: number): Uint8Array {
-  const header = {
-    journal: "j",
-    term: term(of),
-    idx: batchIndex(tail.idx + 1),
-    prev: tail.hash,
-    at: instant(1),
-  };
-  const started = { type: "TermStarted", term: of, leader: "c2", timeoutMs: 3_000 };
-  return encodeBatch(header, [JSON.stringify(of > own.term ? started : { type: "TermRenewed" })]);
-}
 
 function saved(position: Partial<ChainPosition>, runs: readonly Run[] = []): Manifest {
   const rest = {
@@ -50,20 +38,20 @@ function ask(manifest: Manifest, ...records: readonly Uint8Array[]): Promise<boo
 it("is where a batch behind a snapshot of it continues that, dead records between or not", async () => {
   expect(await ask(saved({}), following(own, 3))).toBe(true);
   expect(await ask(saved({}), following(own, 2))).toBe(true);
-  const other = following({ idx: batchIndex(4), hash: "of-four" }, 2);
+  const other = following({ ...own, idx: batchIndex(4), hash: "of-four" }, 2);
   expect(await ask(saved({}), alien, other, following(own, 3))).toBe(true);
 });
 
 it("is not known where nothing stands behind the snapshot, or another line: it may be our own", async () => {
   expect(await ask(saved({}))).toBe(false);
-  expect(await ask(saved({}), following({ idx: batchIndex(4), hash: "of-four" }, 3))).toBe(false);
+  expect(await ask(saved({}), following({ ...own, idx: batchIndex(4), hash: "of-four" }, 3))).toBe(false);
   expect(await ask(saved({ hash: "of-another-nine" }), following(own, 3))).toBe(false);
   expect(await ask(saved({ idx: batchIndex(8) }), following(own, 3))).toBe(false);
 });
 
 it("is where a later term's snapshot went past it, and its batch stands there or nowhere", async () => {
   const later = { idx: batchIndex(20), term: term(3), hash: "of-twenty", seq: 40 };
-  const batch = following({ idx: batchIndex(8), hash: "of-eight" }, 2);
+  const batch = following({ ...own, idx: batchIndex(8), hash: "of-eight" }, 2);
   const tail = { ...own, hash: hashOf(batch) };
   expect(await ask(saved(later, [[10, 1, 11]]))).toBe(true);
   const store = new MemoryJournalStore();

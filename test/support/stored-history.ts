@@ -7,7 +7,7 @@ import { hashOf } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { type MemorySnapshotFaults, MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
-import { type Folded, Replay } from "../../src/journal/replay.ts";
+import { type Folded, foldedBehind, Replay } from "../../src/journal/replay.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
@@ -71,15 +71,7 @@ export class StoredHistory {
 
   /** All of it, to go on behind a record. */
   foldedBehind(seq: number): Folded {
-    const { state, position, lastEventType, places, deadRecords, alienRecords } = this.whole;
-    return {
-      state,
-      position: { ...position, seq },
-      lastEventType,
-      places,
-      deadRecords,
-      alienRecords,
-    };
+    return foldedBehind(this.whole, seq);
   }
 
   /** As by who has that in memory. */

@@ -10,7 +10,7 @@ import { Succession } from "../../core/succession.ts";
 import { taskId } from "../../ids.ts";
 import { type Batch, decodeBatch } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
-import { type ChainPosition, Replay } from "../../journal/replay.ts";
+import { type ChainPosition, foldedBehind, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
@@ -137,7 +137,7 @@ export class JournalTruth {
   lostEnd(lastSeq: number): void {
     this.#standing.length = lastSeq;
     this.#readMs.length = lastSeq;
-    this.#replay = goneOn(this.#replay, lastSeq);
+    this.#replay = new Replay(foldedBehind(this.#replay, lastSeq));
     this.#savedIdx = this.state.idx;
     this.#isEndLost = true;
     this.#decidedByHash.clear();
@@ -209,7 +209,8 @@ export class JournalTruth {
     this.#succession = new Succession();
     this.#roll = new Roll();
     for (const record of this.#records) {
-      if (record.seq <= this.#replay.position.seq) this.#replay = goneOn(this.#replay, record.seq - 1);
+      if (record.seq <= this.#replay.position.seq)
+        this.#replay = new Replay(foldedBehind(this.#replay, record.seq - 1));
       this.#replay.take(record);
     }
     this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
@@ -230,7 +231,7 @@ export class JournalTruth {
       this.#records.push({ seq: seq + nth, bytes });
       this.#take(seq + nth, bytes);
     }
-    this.#replay = goneOn(this.#replay, seq - 1);
+    this.#replay = new Replay(foldedBehind(this.#replay, seq - 1));
   }
 
   #take(seq: number, bytes: Uint8Array): void {
@@ -312,19 +313,6 @@ export class JournalTruth {
       if (agent.confirmedNumber < agent.lastNumber) occurrences.note("unconfirmed-assignment-at-fail-over");
     }
   }
-}
-
-/** What goes on behind a record with what was folded from more. */
-function goneOn(replay: Replay, seq: number): Replay {
-  const { state, position, lastEventType, places, deadRecords, alienRecords } = replay;
-  return new Replay({
-    state,
-    position: { ...position, seq },
-    lastEventType,
-    places,
-    deadRecords,
-    alienRecords,
-  });
 }
 
 const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
