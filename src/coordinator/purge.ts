@@ -30,7 +30,7 @@ import type { SyncedSnapshots } from "./synced-snapshots.ts";
 export interface PurgeDeps {
   readonly journal: Journal;
   readonly snapshots: SnapshotStore;
-  readonly room: JournalRoom;
+  readonly room: Pick<JournalRoom, "lookAgain">;
   readonly logger: Logger;
   readonly places: BatchPlaces;
   /** The snapshot that was read in whole when this was last looked for, if there was one. */
@@ -39,7 +39,7 @@ export interface PurgeDeps {
   readonly readable: Pick<ReadableSnapshots, "foundMonotonicMs">;
   /** Has it looked for at the next look. */
   readonly askAgain: () => void;
-  readonly synced: SyncedSnapshots;
+  readonly synced: Pick<SyncedSnapshots, "isSynced">;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -92,6 +92,8 @@ export class Purge {
       const placed = await readManifests(snapshots, logger);
       if (!placed.some(({ hash }) => hash === standing.hash))
         throw new Error("the snapshot that stands for what is purged is gone");
+      // The journal may have lost its end meanwhile, and what follows stands where what is purged did.
+      if (this.#keptFromSeq(firstIdx) !== seq) return;
       await journal.purgeBelow(seq);
       logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
       if (this.#firstIdx === firstIdx) this.#firstIdx = undefined;

@@ -50,7 +50,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /** How it was when a message left. */
 interface Sent {
-  /** Of its stream. */
+  /** Of the stream that it would change. */
   readonly tailLosses?: number | undefined;
 }
 
@@ -94,6 +94,7 @@ interface Consumer {
 
 const NO_BYTES = new Uint8Array();
 const NS_PER_MS = 1_000_000;
+const PURGE = "$JS.API.STREAM.PURGE.";
 const apiErrors = {
   wrongLastSequence: { err_code: 10071, description: "wrong last sequence" },
   storeFailed: { err_code: 10077, description: "maximum bytes exceeded" },
@@ -124,19 +125,20 @@ export class SimJetStream {
     for (const stream of this.#streams.values()) stream.forgetConsumers();
   }
 
-  /** How often the stream lost its end that takes a subject; undefined where none does. */
+  /** How often the stream lost its end that a message would change; undefined where it would change none. */
   tailLossesOf(subject: string): number | undefined {
-    return this.#streamOf(subject)?.tailLosses;
+    return this.#changedBy(subject)?.tailLosses;
   }
 
   /** A message to a stream's subject, or a question to its API.
-   *  @param sent when it left. What was to be stored is gone where the stream lost its end since: a copy of what was
-   *  refused would find that very place free */
+   *  @param sent when it left. What would change a stream is gone where that lost its end since: a copy of what was
+   *  refused would find that very place free, and a late purge take what stands there now */
   handle(subject: string, data: Uint8Array, headers: Headers, reply: Reply, sent: Sent = {}): void {
+    const changed = this.#changedBy(subject);
+    if ((sent.tailLosses ?? changed?.tailLosses) !== changed?.tailLosses) return;
     if (subject.startsWith("$JS.API.")) return this.#question(subject.split(".").slice(2), data, reply);
     const stream = this.#streamOf(subject);
     if (stream === undefined) return reply("nobody");
-    if ((sent.tailLosses ?? stream.tailLosses) !== stream.tailLosses) return;
     const expected = headers["Nats-Expected-Last-Sequence"];
     const expectedSeq = expected === undefined ? undefined : Number(expected);
     this.#publish(stream, { subject, bytes: data, expectedSeq }, reply);
@@ -148,6 +150,12 @@ export class SimJetStream {
     const request = { ...(parse(data) as PullRequest), reader };
     const isThere = this.#streams.get(stream)?.pull(consumer, request, send, this.#clock) ?? false;
     if (!isThere) send(word(503, "", { delivered: 0, nextSeq: 1 }));
+  }
+
+  #changedBy(subject: string): SimStream | undefined {
+    return subject.startsWith(PURGE)
+      ? this.#streams.get(subject.slice(PURGE.length))
+      : this.#streamOf(subject);
   }
 
   #streamOf(subject: string): SimStream | undefined {

@@ -162,6 +162,21 @@ describe("the simulated JetStream's faults", () => {
     expect(world.stream.lastSeq).toBe(2);
   });
 
+  it("…and a purge on its way, which would take what stands there now", async () => {
+    const world = new World();
+    await fill(world.open(), 5);
+    const subject = `$JS.API.STREAM.PURGE.${name}`;
+    const purge = new TextEncoder().encode(JSON.stringify({ seq: 4 }));
+    const reply = vi.fn();
+    const sent = { tailLosses: world.server.tailLossesOf(subject) };
+    world.stream.loseTail(3);
+    for (const line of ["another's", "line", "of three"]) world.stream.intrude(bytesOf(line));
+    world.server.handle(subject, purge, {}, reply, sent);
+    expect([world.stream.firstSeq, reply.mock.calls]).toEqual([1, []]);
+    world.server.handle(subject, purge, {}, reply, { tailLosses: world.server.tailLossesOf(subject) });
+    expect([world.stream.firstSeq, reply.mock.calls]).toEqual([4, [[{ success: true, purged: 3 }]]]);
+  });
+
   it("a hole is damage to whoever reads across it", async () => {
     const world = new World();
     const journal = world.open();

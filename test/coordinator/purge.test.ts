@@ -1,0 +1,52 @@
+// What is purged of the journal: what the record says is gone, and never what took its place.
+
+import { expect, it, vi } from "vitest";
+import { Purge } from "../../src/coordinator/purge.ts";
+import { batchIndex, taskId } from "../../src/ids.ts";
+import { nameOf } from "../../src/journal/snapshot/manifest.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { StoredHistory } from "../support/stored-history.ts";
+import { silentLogger } from "../support/swarm.ts";
+import { aTask, join, submit, Turns } from "../support/turns.ts";
+
+/** Twelve batches, of which those before the sixth are gone by the record, and a snapshot of the tenth. */
+async function aPurge() {
+  const turns = new Turns();
+  turns.turn(join("a1"));
+  for (let number = 1; turns.records.length < 12; number += 1)
+    turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
+  const stored = new StoredHistory(turns.records);
+  const { places } = stored.whole;
+  const read = { ...nameOf(await stored.snapshot(10)), place: 1 };
+  const journal = stored.journal.open();
+  const clock = new ManualClock();
+  const purge = new Purge(
+    {
+      ...{ journal, places, logger: silentLogger, clock, askAgain: () => undefined },
+      ...{ snapshots: stored.snapshots.open(), room: { lookAgain: () => undefined } },
+      ...{ read: () => read, readable: { foundMonotonicMs: 0 }, synced: { isSynced: () => true } },
+    },
+    batchIndex(6),
+  );
+  return { stored, journal, places, purge, clock };
+}
+
+it("goes up to the first batch that is kept", async () => {
+  const { stored, purge, clock } = await aPurge();
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(6);
+});
+
+it("spares what stands there since the journal lost its end, as the snapshots were looked at", async () => {
+  const { stored, journal, places, purge, clock } = await aPurge();
+  vi.spyOn(journal, "position").mockImplementationOnce(async () => {
+    stored.journal.loseTail(9);
+    places.goOnBehind(3); // a snapshot stands for what was lost
+    places.add(batchIndex(13), stored.journal.insertRival(Buffer.from("the next")), "of-thirteen");
+    return { firstSeq: 1, lastSeq: 4, missing: 0 };
+  });
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(1);
+});
