@@ -10,6 +10,7 @@ import type { PendingBatch } from "./sends.ts";
 export class ChainEnd {
   readonly #recent: RecentRecords;
   #tail: ChainTail;
+  #storedTail: ChainTail;
   #lastSeq: number;
   /** Places behind it that count as dead, of which nothing can be read. */
   #lostPlaces = 0;
@@ -19,6 +20,7 @@ export class ChainEnd {
   constructor(position: ChainPosition, recent: RecentRecords) {
     this.#recent = recent;
     this.#tail = position;
+    this.#storedTail = position;
     this.#lastSeq = position.seq;
   }
 
@@ -27,7 +29,12 @@ export class ChainEnd {
     return this.#tail;
   }
 
-  /** …as it stood in the journal, while that is held. */
+  /** The last batch that the journal took: those behind it are committed by a snapshot alone. */
+  get storedTail(): ChainTail {
+    return this.#storedTail;
+  }
+
+  /** The last one, as it stood in the journal, while that is held. */
   get tailRecord(): JournalRecord | undefined {
     return this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
   }
@@ -47,6 +54,7 @@ export class ChainEnd {
     this.goOnBehind(seq);
     this.#recent.add({ seq, bytes: batch.bytes }, monotonicMs);
     this.continued(batch);
+    this.#storedTail = this.#tail;
   }
 
   /** The next batch is committed, wherever it stands. */

@@ -132,6 +132,11 @@ export class Commits {
     return this.#inFlight.journalId;
   }
 
+  /** The last record of the journal that is known: a committed batch, or a dead one behind it. */
+  get lastSeq(): number {
+    return this.#committer.lastSeq;
+  }
+
   /** Of the next turn's batch. */
   get nextIdx(): BatchIndex {
     return this.#inFlight.nextIdx;

@@ -185,7 +185,7 @@ class RunningCoordinator implements Coordinator {
   }
 
   get heldFromSeq(): number {
-    return this.#follower.copy.heldFromSeq;
+    return this.#follower.copy.heldFromSeq(this.#leader?.lastSeq);
   }
 
   get silenceMsMax(): number {

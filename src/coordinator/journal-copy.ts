@@ -42,10 +42,11 @@ export class JournalCopy {
   }
 
   /** Behind which record it could put back what the journal loses of its end; infinite where it began at a snapshot
-   *  and has read nothing since. */
-  get heldFromSeq(): number {
+   *  and has read nothing since.
+   *  @param untilSeq the last record that it knows to stand there: a leader's state is ahead of that */
+  heldFromSeq(untilSeq = this.#replay.position.seq): number {
     const { firstSeq, lastSeq } = this.#recent;
-    return lastSeq < this.#replay.position.seq ? Number.POSITIVE_INFINITY : firstSeq;
+    return lastSeq < untilSeq ? Number.POSITIVE_INFINITY : firstSeq;
   }
 
   fold(record: JournalRecord): Verdict {

@@ -197,6 +197,11 @@ export class Leader {
     return this.#commits.journalId;
   }
 
+  /** The last record of the journal that is known here. */
+  get lastSeq(): number {
+    return this.#commits.lastSeq;
+  }
+
   /** Puts an entry before the next turn. @returns false when the inbox is full */
   enqueue(entry: InboxEntry): boolean {
     return this.#phase === "leading" && this.#turns.enqueue(entry);

@@ -61,7 +61,7 @@ class Writer {
   constructor(
     faults: MemoryJournalFaults = {},
     store = new MemoryJournalStore(),
-    more: Pick<CommitterDeps, "rivals" | "ownerOfEnd"> = {},
+    more: Pick<CommitterDeps, "rivals" | "ownerOfEnd" | "isSaved"> = {},
   ) {
     this.store = store;
     this.journal = store.open(faults);
@@ -784,8 +784,8 @@ describe("an end that is not held any more", () => {
   }
 
   /** Four batches, of which the journal lost the last two. */
-  async function aWriterWhoseEndIsLost(): Promise<Writer> {
-    const writer = new Writer();
+  async function aWriterWhoseEndIsLost(more: Pick<CommitterDeps, "isSaved"> = {}): Promise<Writer> {
+    const writer = new Writer({}, undefined, more);
     for (let batches = 0; batches < 4; batches += 1) {
       writer.append();
       await writer.play();
@@ -840,6 +840,18 @@ describe("an end that is not held any more", () => {
     writer.committer.continueBehind(5); // it was saved
     writer.append();
     expect((await writer.play()).slice(6)).toEqual(["committed 5@none", "committed 6@6"]);
+  });
+
+  it("is safe where another saved all that the journal took: of what came after nobody was told", async () => {
+    let unheard: PendingBatch | undefined;
+    const isSaved = async ({ idx }: ChainTail, ownHash?: string) => idx === 4 && ownHash === unheard?.hash;
+    const writer = await aWriterWhoseEndIsLost({ isSaved });
+    for (let aliens = 0; aliens < 3; aliens += 1) writer.store.insertRival(alien);
+    unheard = writer.append();
+    await writer.play(limits.appendRetryMs);
+    writer.committer.continueBehind(5); // its own snapshot holds it
+    expect(writer.log.at(-1)).toBe("committed 5@none");
+    expect(await writer.committer.isSaved()).toBe(true);
   });
 
   it("is not saved where another leads behind what somebody else wrote in its place", async () => {

@@ -45,6 +45,18 @@ class HidingJournal extends MemoryJournal {
 }
 
 describe("a leader whose journal lost its end", () => {
+  it("holds it from the first record on, a batch in flight or not", async () => {
+    await swarm.submit("t1");
+    expect(swarm.coordinator.heldFromSeq).toBe(1);
+    first.setCutOff(true);
+    const answer = swarm.submit("t2");
+    await clock.settle();
+    expect([swarm.coordinator.settledState, swarm.coordinator.heldFromSeq]).toEqual([undefined, 1]);
+    first.setCutOff(false);
+    await clock.advance(timeoutMs);
+    await answer;
+  });
+
   it("puts it back byte for byte, and goes on with what was in flight", async () => {
     await swarm.submit("t1");
     await swarm.submit("t2");

@@ -27,12 +27,21 @@ function saved(position: Partial<ChainPosition>, runs: readonly Run[] = []): Man
 
 /** With these records, of which the first is what is left of the journal. */
 function ask(manifest: Manifest, ...records: readonly Uint8Array[]): Promise<boolean> {
+  return askAs(undefined, manifest, ...records);
+}
+
+/** @param ownHash of the batch up to which who asks saved its own state */
+function askAs(
+  ownHash: string | undefined,
+  manifest: Manifest,
+  ...records: readonly Uint8Array[]
+): Promise<boolean> {
   const store = new MemoryJournalStore();
   for (const bytes of [alien, ...records]) store.insertRival(bytes);
   const reaching = async function* (isReaching: (position: ChainPosition) => boolean) {
     if (isReaching(manifest.position)) yield manifest;
   };
-  return isSavedByAnother(own, { journal: store.open(), readable: { reaching } });
+  return isSavedByAnother(own, { journal: store.open(), readable: { reaching } }, ownHash);
 }
 
 it("is where a batch behind a snapshot of it continues that, dead records between or not", async () => {
@@ -79,4 +88,10 @@ it("is where another, of this term or a later one, saved more of it and went on 
   expect(await ask(saved({ ...more, term: term(3) }, [[1, 1, 20]]))).toBe(true);
   expect(await ask(saved({ ...more, term: term(1) }, [[1, 1, 20]]))).toBe(false);
   expect(await ask(saved({ ...more, seq: 9 }, [[1, 1, 20]]))).toBe(false);
+});
+
+it("is not where only the snapshot says so of who asks", async () => {
+  const more = { idx: batchIndex(20), hash: "of-twenty", seq: 4 };
+  expect(await askAs("of-twenty", saved(more, [[1, 1, 20]]))).toBe(false);
+  expect(await askAs("of-thirty", saved(more, [[1, 1, 20]]))).toBe(true);
 });

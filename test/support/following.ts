@@ -6,13 +6,13 @@ import type { ChainTail } from "../../src/journal/replay.ts";
 
 /** Continues `tail` in journal `j`, by a leader of term `of`, with whose beginning it starts where that is a later
  *  one. */
-export function following(tail: Pick<ChainTail, "idx" | "hash" | "term">, of = 1): Uint8Array {
+export function following(tail: Pick<ChainTail, "idx" | "hash" | "term">, of = 1, at = 1): Uint8Array {
   const header = {
     journal: "j",
     term: term(of),
     idx: batchIndex(tail.idx + 1),
     prev: tail.hash,
-    at: instant(1),
+    at: instant(at),
   };
   const started = { type: "TermStarted", term: of, leader: "c2", campaign: "k1", timeoutMs: 3_000 };
   return encodeBatch(header, [JSON.stringify(of > tail.term ? started : { type: "TermRenewed" })]);
