@@ -32,8 +32,9 @@ interface Planned {
   heapAt: number;
 }
 
-/** So many events of one instant are a loop. */
-const EVENTS_PER_INSTANT = 100_000;
+/** So many events of one instant are a loop. What a clogged link held arrives in one: a hundred readings of a journal
+ *  that were given up are no loop. */
+const EVENTS_PER_INSTANT = 1_000_000;
 /** Real events (a Ctrl-C, a terminal that draws) get their turn after so many virtual ones. */
 const EVENTS_PER_BREATH = 4_096;
 

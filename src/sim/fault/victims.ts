@@ -38,6 +38,8 @@ const WAYS_MS = 50;
 const FULL_SHARE = 0.85;
 /** …a little more than that. */
 const CRAMPED_SHARE = 0.88;
+/** A smaller one may be too small for one batch of the work that piles up meanwhile. */
+const CRAMPED_BYTES_MIN = 128 * 1024;
 
 export class SwarmVictims implements Victims {
   readonly #habitat: Habitat;
@@ -299,7 +301,7 @@ export class SwarmVictims implements Victims {
 
   crampJournal(): void {
     const { stream } = this.#habitat;
-    this.boundJournal(stream.usage.bytes / CRAMPED_SHARE);
+    this.boundJournal(Math.max(stream.usage.bytes / CRAMPED_SHARE, CRAMPED_BYTES_MIN));
   }
 
   restartServer(): void {

@@ -7,6 +7,7 @@ import { decodeManifest } from "../../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../../src/limits.ts";
 import { subjectsOf } from "../../../src/protocol/subjects.ts";
 import { CoordinatorParty } from "../../../src/sim/fault/coordinator-party.ts";
+import { STREAM_BYTES } from "../../../src/sim/fault/fault.ts";
 import { Habitat } from "../../../src/sim/fault/habitat.ts";
 import { JournalTruth } from "../../../src/sim/fault/journal-truth.ts";
 import { SwarmVictims } from "../../../src/sim/fault/victims.ts";
@@ -189,6 +190,10 @@ describe("an end of the journal of which coordinators hold no record", () => {
 });
 
 it("a cramped journal is fuller than one that takes tasks, and takes what ends them", async () => {
+  victims.crampJournal();
+  expect(habitat.stream.fullShare).toBeLessThan(limits.journalFullShare); // of little, no batch would find room
+  habitat.stream.bound(STREAM_BYTES);
+  habitat.stream.intrude(new Uint8Array(192 * 1024));
   victims.crampJournal();
   expect(habitat.stream.fullShare).toBeGreaterThan(limits.journalFullShare);
   expect(habitat.stream.fullShare).toBeLessThan(limits.journalUnassignedShare);
