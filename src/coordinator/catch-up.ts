@@ -19,13 +19,11 @@ import type { Clock } from "../clock.ts";
 import { Endurance, lossEndurance } from "../endurance.ts";
 import { MissingRecordsError, mayPass, RewrittenError, UnreachableError } from "../errors.ts";
 import type { Journal, JournalRecord } from "../journal/journal.ts";
-import { strayError } from "../journal/journal-errors.ts";
 import type { ChainPosition } from "../journal/replay.ts";
 import {
   EndLostError,
   type Restored,
-  readToEnd,
-  restore,
+  restoreAndRead,
   SnapshotsLostError,
 } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -91,12 +89,15 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
   }
 }
 
-/** Whether it was gone on behind the snapshot, or could not be saved for now, by who waits. @throws as `goOnBehind` */
+/** Whether it was gone on behind the snapshot, or could not be saved for now, by who waits. Where the journal ends with
+ *  another line, somebody saved that, and a server that lags may not know the snapshot yet.
+ *  @throws as `goOnBehind`, but for `lost` */
 async function mayLookAgain(lost: EndLostError, { goOnBehind, isPatient }: CatchUpDeps): Promise<boolean> {
   try {
     return await goOnBehind(lost);
   } catch (cause) {
-    if (!mayPass(cause) || cause === lost || !isPatient) throw cause;
+    if (cause === lost) return false;
+    if (!mayPass(cause) || !isPatient) throw cause;
     return true;
   }
 }
@@ -104,12 +105,12 @@ async function mayLookAgain(lost: EndLostError, { goOnBehind, isPatient }: Catch
 /** @returns what kept it from the end @throws whatever no further try would mend */
 async function read(deps: CatchUpDeps): Promise<Obstacle | undefined> {
   try {
-    const restored = await restore(deps);
-    deps.onRestored(restored);
-    await readToEnd(deps, restored.replay.position.seq, deps.take);
+    const restored = await restoreAndRead(deps, (from) => {
+      deps.onRestored(from);
+      return deps.take;
+    });
     restored.requireWhole();
-    const { strayedAtSeq } = restored.replay;
-    return strayedAtSeq === undefined ? undefined : strayError(strayedAtSeq);
+    return undefined;
   } catch (cause) {
     if (cause instanceof UnreachableError || cause instanceof MissingRecordsError) return cause;
     if (cause instanceof RewrittenError) return cause;

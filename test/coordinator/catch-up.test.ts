@@ -7,6 +7,7 @@ import { batchIndex, taskId, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { rewrittenError } from "../../src/journal/journal-errors.ts";
 import { Replay } from "../../src/journal/replay.ts";
+import type { EndLostError } from "../../src/journal/snapshot/restore.ts";
 import { limits } from "../../src/limits.ts";
 import { pause } from "../../src/pause.ts";
 import { fingerprint } from "../support/fingerprint.ts";
@@ -308,6 +309,18 @@ describe("a journal that ends before its snapshot goes on", () => {
     expect(outcome).toBe("reading");
     await clock.advance(2 * limits.catchUpRetryMs);
     expect(outcome).toBeInstanceOf(MissingRecordsError);
+  });
+
+  it("…and while it ends with another line: who saved that may not be known yet", async () => {
+    const goOnBehind = async (lost: EndLostError) => {
+      throw lost;
+    };
+    await begin({ goOnBehind });
+    await clock.advance(limits.announcementTimeouts * timeoutMs + limits.lossPatienceMs - 1);
+    expect(outcome).toBe("reading");
+    for (const { bytes } of records.slice(-lost)) stored.journal.insertRival(bytes);
+    await clock.advance(limits.catchUpRetryMs);
+    expectWhole();
   });
 
   it.each([false, true])("…where nobody answers meanwhile, by who runs already: %s", async (isPatient) => {

@@ -12,7 +12,7 @@ import {
   type PutFate,
 } from "../../src/journal/memory-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
-import { findSnapshots, readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
+import { findSnapshots, restoreAndRead } from "../../src/journal/snapshot/restore.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { silentLogger, startTestSwarm, type TestSwarm, type TestSwarmOptions } from "./swarm.ts";
@@ -124,9 +124,9 @@ export class CompactedSwarm {
   }
 
   async restarted() {
-    const deps = this.#deps();
-    const { replay, requireWhole } = await restore(deps);
-    await readToEnd(deps, replay.position.seq, (record) => replay.take(record));
+    const { replay, requireWhole } = await restoreAndRead(this.#deps(), (from) => (record) => {
+      from.replay.take(record);
+    });
     requireWhole();
     return replay;
   }

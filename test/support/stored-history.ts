@@ -11,7 +11,7 @@ import { type Folded, foldedBehind, Replay } from "../../src/journal/replay.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
-import { readToEnd, restore } from "../../src/journal/snapshot/restore.ts";
+import { restoreAndRead } from "../../src/journal/snapshot/restore.ts";
 import { snapshotNow } from "../../src/journal/snapshot/snapshot-now.ts";
 
 const alien = Buffer.from("somebody else's");
@@ -88,8 +88,9 @@ export class StoredHistory {
 
   /** As a coordinator that starts. */
   async restart(): Promise<Replay> {
-    const { replay, requireWhole } = await restore(this.#deps());
-    await readToEnd(this.#deps(), replay.position.seq, (record) => replay.take(record));
+    const { replay, requireWhole } = await restoreAndRead(this.#deps(), (from) => (record) => {
+      from.replay.take(record);
+    });
     requireWhole();
     return replay;
   }

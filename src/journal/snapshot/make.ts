@@ -5,7 +5,7 @@
 import { JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { strayError } from "../journal-errors.ts";
+import type { JournalRecord } from "../journal.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type Manifest, nameOf, type SnapshotName, sizeOf } from "./manifest.ts";
@@ -17,8 +17,7 @@ import {
   RestartLostError,
   type RestoreDeps,
   type Restored,
-  readToEnd,
-  restore,
+  restoreAndRead,
   SnapshotsLostError,
   withFault,
 } from "./restore.ts";
@@ -79,11 +78,11 @@ export async function makeSnapshot(deps: MakeDeps, order: SnapshotOrder): Promis
 /** @throws RestartLostError, SnapshotsLostError, EndLostError, UnreachableError */
 async function readAll(deps: MakeDeps, { untilSeq }: SnapshotOrder): Promise<Restored> {
   try {
-    const restored = await restore(deps);
-    const { replay } = restored;
-    await readToEnd(deps, replay.position.seq, (record) => replay.take(record), untilSeq);
-    if (replay.strayedAtSeq !== undefined) throw strayError(replay.strayedAtSeq);
-    return restored;
+    const fold =
+      ({ replay }: Restored) =>
+      (record: JournalRecord) =>
+        void replay.take(record);
+    return await restoreAndRead(deps, fold, untilSeq);
   } catch (cause) {
     const isEnd = cause instanceof EndLostError || cause instanceof SnapshotsLostError;
     if (isEnd || !(cause instanceof JournalDamagedError)) throw cause;

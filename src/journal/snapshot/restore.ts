@@ -5,6 +5,10 @@
 // manifest there is, at the record that it names, or history was lost and nobody goes on as if nothing had been:
 // `Restored.requireWhole` after reading to the end.
 //
+// The journal decides which line of batches is the swarm's. A snapshot behind which it does not go on is of another:
+// somebody saved an end that was lost, and others had gone on from before it. It is left out where an older one leads
+// through the journal, or where the journal begins behind it and another leads there.
+//
 // Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said
 // in the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal
 // without a record where there are snapshots, readable or not: JournalDamagedError, for somebody deleted it. A journal
@@ -21,11 +25,12 @@ import { Slices } from "../../slices.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader, JournalRecord } from "../journal.ts";
+import { strayError } from "../journal-errors.ts";
 import { type ChainPosition, type Folded, Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
 import type { ChunkRef, Manifest, SnapshotName } from "./manifest.ts";
-import { readManifests, type SnapshotLog } from "./manifests.ts";
+import { type PlacedManifest, readManifests, type SnapshotLog } from "./manifests.ts";
 
 export interface RestoreDeps {
   readonly journal: JournalReader;
@@ -66,13 +71,58 @@ export interface Restored {
   requireWhole(): void;
 }
 
+/** Begins at the snapshot that reaches furthest of those behind which the journal goes on, and reads that.
+ *  @param begin told what was folded so far, and again where an older one is taken; gives what folds each record behind
+ *  it into that replay
+ *  @param untilSeq by default, where the journal ends
+ *  @throws UnreachableError, JournalDamagedError, and what folds them throws */
+export async function restoreAndRead(
+  deps: RestoreDeps,
+  begin: (restored: Restored) => (record: JournalRecord) => void,
+  untilSeq?: number,
+): Promise<Restored> {
+  const left = new Set<string>();
+  let missing: unknown;
+  for (;;) {
+    const restored = await restore(deps, left).catch((cause) => {
+      throw cause instanceof SnapshotsLostError && missing !== undefined ? missing : cause;
+    });
+    const { replay, found } = restored;
+    await readToEnd(deps, replay.position.seq, begin(restored), untilSeq);
+    if (replay.strayedAtSeq === undefined) return restored;
+    missing ??= missingIn(restored, replay.strayedAtSeq);
+    if (found.read === undefined) throw missing;
+    left.add(found.read.hash);
+  }
+}
+
+/** A snapshot that could not be read says more than the record that continues it. */
+function missingIn({ requireWhole }: Restored, strayedAtSeq: number): unknown {
+  try {
+    requireWhole();
+    return strayError(strayedAtSeq);
+  } catch (cause) {
+    return cause;
+  }
+}
+
 /** Reads in slices of `limits.snapshotSliceMs`; reads nothing of the journal but the record at which it goes on.
+ *  @param left hashes of the manifests of those behind which the journal does not go on
  *  @throws UnreachableError, JournalDamagedError */
-export async function restore({ journal, snapshots, clock, logger }: RestoreDeps): Promise<Restored> {
+export async function restore(
+  { journal, snapshots, clock, logger }: RestoreDeps,
+  left: ReadonlySet<string> = new Set(),
+): Promise<Restored> {
   const placed = snapshots === undefined ? [] : await readManifests(snapshots, logger);
   const passedOver: Manifest[] = [];
   const unreadable: UnreadableSnapshot[] = [];
   for (const { place, hash, manifest } of placed) {
+    if (left.has(hash) || (await isPassedBy(journal, manifest, placed))) {
+      const { idx } = manifest.position;
+      logger.error({ idx }, "a snapshot is left out: the journal does not go on behind it");
+      unreadable.push({ place, why: `behind that of batch ${idx} the journal does not go on` });
+      continue;
+    }
     const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
     if (replay instanceof Replay) {
       await requireContinued(journal, replay);
@@ -281,6 +331,21 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
 }
 
 type Reach = Pick<ChainPosition, "idx" | "seq">;
+
+/** Whether the journal begins behind a snapshot, and another leads there though it reaches less far: no line of batches
+ *  has both. @throws UnreachableError */
+async function isPassedBy(
+  journal: JournalReader,
+  { position }: Manifest,
+  placed: readonly PlacedManifest[],
+): Promise<boolean> {
+  const others = placed.map(({ manifest }) => manifest.position);
+  if (!others.some(({ idx, seq }) => idx < position.idx && seq > position.seq)) return false;
+  const { firstSeq } = await journal.position();
+  return (
+    position.seq + 1 < firstSeq && others.some(({ idx, seq }) => idx < position.idx && seq + 1 >= firstSeq)
+  );
+}
 
 function requireReached({ firstSeq }: { readonly firstSeq: number }, reach: Reach): void {
   if (firstSeq <= reach.seq + 1) return;

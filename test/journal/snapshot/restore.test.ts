@@ -4,9 +4,11 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { batchIndex, taskId } from "../../../src/ids.ts";
+import { batchIndex, taskId, term } from "../../../src/ids.ts";
+import { hashOf } from "../../../src/journal/batch.ts";
 import type { Manifest } from "../../../src/journal/snapshot/manifest.ts";
 import { fingerprint } from "../../support/fingerprint.ts";
+import { following } from "../../support/following.ts";
 import { history, Model } from "../../support/random-history.ts";
 import { StoredHistory } from "../../support/stored-history.ts";
 import { aTask, join, submit, Turns } from "../../support/turns.ts";
@@ -160,6 +162,46 @@ describe("an end that the journal lost, and that two saved", () => {
     const stored = await savedTwice();
     for (const manifest of await stored.manifests()) spoil(stored, manifest, "damage");
     await expect(stored.restart()).rejects.toThrow(/history was lost/);
+  });
+});
+
+describe("a snapshot of a line that the journal left", () => {
+  /** Six batches, of which two were lost: one who held them saved them, and another, who did not, went on. */
+  async function leftBehind({ older }: { readonly older: boolean }) {
+    const stored = someHistory(6);
+    if (older) await stored.snapshot(3);
+    stored.journal.loseTail(2);
+    await stored.saveNow(stored.foldedBehind(4));
+    const fourth = hashOf(stored.journal.at(4)?.bytes ?? expect.fail("four are left"));
+    const { at } = stored.whole.state;
+    const fifth = following({ idx: batchIndex(4), hash: fourth, term: term(1) }, 2, at);
+    stored.journal.insertRival(fifth);
+    return { stored, sixth: following({ idx: batchIndex(5), hash: hashOf(fifth), term: term(2) }, 2, at) };
+  }
+
+  it("is left out, by who starts and by who makes the next", async () => {
+    const { stored } = await leftBehind({ older: true });
+    expect((await stored.restart()).position).toMatchObject({ idx: 5, term: 2, seq: 5 });
+    expect(await stored.make()).toMatchObject({
+      idx: 5,
+      found: { unreadable: [{ why: "behind that of batch 6 the journal does not go on" }] },
+    });
+    expect((await stored.manifests()).map(({ position }) => position.idx)).toEqual([6, 5, 3]);
+  });
+
+  it("…also where the journal was purged behind it", async () => {
+    const { stored, sixth } = await leftBehind({ older: true });
+    stored.journal.insertRival(Buffer.from("somebody else's"));
+    await stored.make();
+    stored.journal.insertRival(sixth);
+    stored.journal.purgeBelow(7);
+    expect((await stored.restart()).position).toMatchObject({ idx: 6, term: 2, seq: 7 });
+  });
+
+  it("is a loss where no other leads to what the journal holds", async () => {
+    const { stored } = await leftBehind({ older: false });
+    stored.journal.purgeBelow(4);
+    await expect(stored.restart()).rejects.toThrow("record 5 is of a later term");
   });
 });
 
