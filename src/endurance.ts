@@ -6,30 +6,32 @@ import { limits } from "./limits.ts";
 export class Endurance {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #forMs: number;
-  readonly #timesMin: number;
-  #sinceMonotonicMs: number | undefined;
-  #times = 0;
+  /** Counts at most between two looks. */
+  readonly #gapMsMax: number;
+  #seenMonotonicMs: number | undefined;
+  #enduredMs = 0;
 
-  /** @param timesMin how often it is to be seen at least: looks may be far apart, where each waits for an answer */
+  /** @param timesMin how often it is to be seen at least: a look may wait long for an answer, and that time says nothing,
+   *  so that each behind the first counts for its part of `forMs` at most */
   constructor(clock: Pick<Clock, "monotonicMs">, forMs: number, timesMin = 1) {
     this.#clock = clock;
     this.#forMs = forMs;
-    this.#timesMin = timesMin;
+    this.#gapMsMax = timesMin === 1 ? forMs : forMs / (timesMin - 1);
   }
 
   /** Whether it has lasted for so long; counts from the first time that this is asked. To be asked each time that it is
    *  seen. */
   get isOver(): boolean {
     const now = this.#clock.monotonicMs();
-    this.#sinceMonotonicMs ??= now;
-    this.#times += 1;
-    return this.#times >= this.#timesMin && now - this.#sinceMonotonicMs >= this.#forMs;
+    this.#enduredMs += Math.min(now - (this.#seenMonotonicMs ?? now), this.#gapMsMax);
+    this.#seenMonotonicMs = now;
+    return this.#enduredMs >= this.#forMs;
   }
 
   /** It had passed. */
   renew(): void {
-    this.#sinceMonotonicMs = undefined;
-    this.#times = 0;
+    this.#seenMonotonicMs = undefined;
+    this.#enduredMs = 0;
   }
 }
 

@@ -117,7 +117,8 @@ export const limits = {
   /** …and by one that begins anew while it runs: whoever leads may be out of everybody's reach for so long, and has
    *  yet to save what the journal lost. */
   lossPatienceRunningMs: 60_000,
-  /** …seen so often: a look may wait for a server, and that time says nothing. */
+  /** …seen so often, each time behind the first for its part of that: a look may wait for a server, and that time says
+   *  nothing. */
   lossLooksMin: 5,
   /** Pause before it looks again. */
   catchUpRetryMs: 1_000,

@@ -302,9 +302,10 @@ describe("a stream that is another one", () => {
     await look();
     await clock.advance(limits.streamMissingMs - 1);
     await timed.read(1);
-    await look();
-    await clock.advance(limits.streamMissingMs);
-    for (let looks = 2; looks < limits.lossLooksMin; looks += 1) await look();
+    for (let looks = 1; looks < limits.lossLooksMin; looks += 1) {
+      await look();
+      await clock.advance(limits.streamMissingMs / (limits.lossLooksMin - 1));
+    }
     await expect(timed.position()).rejects.toThrow(/is gone.*Stop all coordinators/s);
   });
 
