@@ -212,7 +212,7 @@ for (const { path, version } of natsServersFor("coordinators on a damaged stream
       await next.whenLeading();
       await client.submit({ id: "t5", kind: "none" });
       expect((await client.status()).tasks.queued).toBe(5);
-    });
+    }, 120_000); // half a minute of waiting, and as long again on a machine that is busy
 
     it.each([1, 100])(
       "leads, and changes leaders, while somebody else writes there %i times a second",
