@@ -7,9 +7,10 @@ import { hashOf } from "../../journal/batch.ts";
 const PACE_MAX = 1.05;
 /** …and how far it may be ahead beside that, ms. */
 const AHEAD_MS_MAX = 6_000;
-/** So many of a term's first batches may say when it began. The election waits for a journal that answers, and the
- *  second while its leader listens for a rival: each may be sent long after it was decided. */
-const STARTS = 3;
+/** So many of a term's first batches may say when it began. The election waits for a journal that answers, the second
+ *  while its leader listens for a rival, and those behind it for the second: each may be sent long after it was
+ *  decided. */
+const STARTS = 4;
 
 interface Stamp {
   readonly term: number;

@@ -22,10 +22,11 @@ function verdictOn(
 const start = { term: 1, at: 1_000_000, sentMs: 5_000 };
 const second = { term: 1, at: 1_000_010, sentMs: 5_010 };
 const third = { term: 1, at: 1_000_020, sentMs: 5_020 };
+const fourth = { term: 1, at: 1_000_030, sentMs: 5_030 };
 
 it("within a term journal time runs a little faster than true time at most", () => {
   const behindStart = (at: number, sentMs: number) =>
-    verdictOn(start, second, third, { term: 1, at, sentMs });
+    verdictOn(start, second, third, fourth, { term: 1, at, sentMs });
   expect(behindStart(1_106_000, 105_000)).toBeUndefined();
   expect(behindStart(1_112_000, 105_000)).toContain("went by in term 1");
   expect(behindStart(1_007_000, 5_100)).toContain("went by in term 1");
@@ -35,10 +36,12 @@ it("an election may be decided long before it can be sent, and so may what is de
   const later = { term: 1, at: 1_009_002, sentMs: 14_002 };
   const slowStart = { ...start, sentMs: 14_000 };
   const slowSecond = { ...second, sentMs: 14_001 };
+  const slowThird = { ...third, sentMs: 14_001 };
   expect(verdictOn(slowStart, later)).toBeUndefined();
   expect(verdictOn(start, slowSecond, later)).toBeUndefined();
   expect(verdictOn(slowStart, slowSecond, later)).toBeUndefined();
-  expect(verdictOn(slowStart, slowSecond, later, { ...later, at: later.at + 7_000 })).toContain(
+  expect(verdictOn(slowStart, slowSecond, slowThird, later)).toBeUndefined();
+  expect(verdictOn(slowStart, slowSecond, slowThird, later, { ...later, at: later.at + 7_000 })).toContain(
     "went by in term 1",
   );
 });
