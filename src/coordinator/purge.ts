@@ -82,7 +82,7 @@ export class Purge {
   async #run(firstIdx: BatchIndex): Promise<void> {
     const { journal, snapshots, room, logger, askAgain } = this.#deps;
     const seq = this.#keptFromSeq(firstIdx);
-    const standing = seq === undefined ? undefined : this.#standingFor(seq);
+    const standing = seq === undefined ? undefined : this.#standingFor(firstIdx, seq);
     if (seq === undefined || standing === undefined) return; // the next that is made reads one, or it is synced by then
     if (this.#isRunning || !this.#retry.isOver) return;
     this.#isRunning = true;
@@ -121,9 +121,12 @@ export class Purge {
     return clock.monotonicMs() - readable.foundMonotonicMs <= limits.snapshotReadMs;
   }
 
-  #standingFor(seq: number): SnapshotName | undefined {
+  /** One of an earlier batch may reach a later record: of a line whose end was lost, of which batches of the record
+   *  are held by a later snapshot alone. */
+  #standingFor(firstIdx: BatchIndex, seq: number): SnapshotName | undefined {
     const { read, synced } = this.#deps;
     const candidates = [read(), this.#isLoss ? this.#saved : undefined];
-    return candidates.find((each) => each !== undefined && each.seq >= seq - 1 && synced.isSynced(each));
+    const stands = (each: SnapshotName) => each.idx >= firstIdx - 1 && each.seq >= seq - 1;
+    return candidates.find((each) => each !== undefined && stands(each) && synced.isSynced(each));
   }
 }

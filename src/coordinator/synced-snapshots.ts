@@ -34,7 +34,7 @@ export class SyncedSnapshots {
   }
 
   /** Its manifest, which is written last, was just seen. */
-  stands({ hash, seq }: SnapshotName): void {
+  stands({ hash, seq }: Pick<SnapshotName, "hash" | "seq">): void {
     if (this.#standing.has(hash)) return;
     this.#standing.set(hash, { seq, sinceMs: this.#clock.monotonicMs() });
     const [oldest] = this.#standing.keys();

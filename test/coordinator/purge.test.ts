@@ -9,8 +9,8 @@ import { StoredHistory } from "../support/stored-history.ts";
 import { silentLogger } from "../support/swarm.ts";
 import { aTask, join, submit, Turns } from "../support/turns.ts";
 
-/** Twelve batches, of which those before the sixth are gone by the record, and a snapshot of the tenth. */
-async function aPurge() {
+/** Twelve batches, of which those before `firstIdx` are gone by the record, and a snapshot of the tenth. */
+async function aPurge(firstIdx = 6) {
   const turns = new Turns();
   turns.turn(join("a1"));
   for (let number = 1; turns.records.length < 12; number += 1)
@@ -26,7 +26,7 @@ async function aPurge() {
       ...{ snapshots: stored.snapshots.open(), room: { lookAgain: () => undefined } },
       ...{ read: () => read, readable: { foundMonotonicMs: 0 }, synced: { isSynced: () => true } },
     },
-    batchIndex(6),
+    batchIndex(firstIdx),
   );
   return { stored, journal, places, purge, clock };
 }
@@ -46,6 +46,17 @@ it("spares what stands there since the journal lost its end, as the snapshots we
     places.add(batchIndex(13), stored.journal.insertRival(Buffer.from("the next")), "of-thirteen");
     return { firstSeq: 1, lastSeq: 4, missing: 0 };
   });
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(1);
+});
+
+it("spares what stands behind an end that was lost while the newest that is read is of before it", async () => {
+  const { stored, places, purge, clock } = await aPurge(13);
+  stored.journal.loseTail(9);
+  await stored.saveNow(stored.foldedBehind(3)); // of all twelve
+  places.goOnBehind(3);
+  places.add(batchIndex(13), stored.journal.insertRival(Buffer.from("the next")), "of-thirteen");
   purge.look();
   await clock.settle();
   expect(stored.journal.firstSeq).toBe(1);

@@ -5,7 +5,7 @@
 import type { EventType } from "../../core/event.ts";
 import { Fields, refuse } from "../../core/snapshot/checked-fields.ts";
 import { snapshotVersion } from "../../core/snapshot/swarm.ts";
-import type { Instant } from "../../ids.ts";
+import type { BatchIndex, Instant } from "../../ids.ts";
 import { hashOf, isCount } from "../batch.ts";
 import type { Run } from "../batch-places.ts";
 import type { AlienRecords, ChainPosition } from "../replay.ts";
@@ -32,12 +32,15 @@ export interface Manifest {
 export interface SnapshotName {
   /** Of its manifest's bytes. */
   readonly hash: string;
+  /** Of the last batch in it. */
+  readonly idx: BatchIndex;
   /** The record behind which the journal goes on. */
   readonly seq: number;
 }
 
 export function nameOf(manifest: Manifest): SnapshotName {
-  return { hash: hashOf(encodeManifest(manifest)), seq: manifest.position.seq };
+  const { idx, seq } = manifest.position;
+  return { hash: hashOf(encodeManifest(manifest)), idx, seq };
 }
 
 /** Of the state that a snapshot holds, in bytes. */

@@ -126,7 +126,8 @@ export async function restore(
     const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
     if (replay instanceof Replay) {
       await requireContinued(journal, replay);
-      const found = { read: { place, hash, seq: manifest.position.seq }, unreadable };
+      const { idx, seq } = manifest.position;
+      const found = { read: { place, hash, idx, seq }, unreadable };
       const others = passedOver.filter((other) => !isSameBatch(other, manifest));
       return { replay, manifest, found, requireWhole: () => requireWhole(replay, others) };
     }
@@ -154,7 +155,7 @@ export async function findSnapshots({
     const fault = await faultIn(manifest, snapshots);
     if (fault === undefined) {
       requireReached(await journal.position(), { idx, seq });
-      return { read: { place, hash, seq }, unreadable };
+      return { read: { place, hash, idx, seq }, unreadable };
     }
     logger.error({ err: fault, idx }, "a snapshot cannot be read");
     unreadable.push({ place, why: whyUnreadable(manifest, fault.message) });
