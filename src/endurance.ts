@@ -11,8 +11,8 @@ export class Endurance {
   #seenMonotonicMs: number | undefined;
   #enduredMs = 0;
 
-  /** @param timesMin how often it is to be seen at least: a look may wait long for an answer, and that time says nothing,
-   *  so that each behind the first counts for its part of `forMs` at most */
+  /** @param timesMin how often it is to be seen at least: a look may wait long for an answer, and that time says
+   *  nothing, so that each behind the first counts for its part of `forMs` at most */
   constructor(clock: Pick<Clock, "monotonicMs">, forMs: number, timesMin = 1) {
     this.#clock = clock;
     this.#forMs = forMs;

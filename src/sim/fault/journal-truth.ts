@@ -56,7 +56,8 @@ export class JournalTruth {
   #savedIdx = 0;
   /** Nobody has gone on behind that yet. */
   #isEndLost = false;
-  /** What leaders have decided since, by its hash: a snapshot of it makes it durable, though it stands nowhere. */
+  /** What leaders have decided since an end or records within were lost, by its hash: a snapshot of it makes it
+   *  durable, though it stands nowhere. */
   readonly #decidedByHash = new Map<string, Uint8Array>();
   /** Behind a hole that nobody has rescued yet. */
   #unrescuedSeq: number | undefined;
@@ -139,12 +140,13 @@ export class JournalTruth {
     this.#readMs.length = lastSeq;
     this.#replay = new Replay(foldedBehind(this.#replay, lastSeq));
     this.#savedIdx = this.state.idx;
+    if (!this.#isToBeSaved) this.#decidedByHash.clear();
     this.#isEndLost = true;
-    this.#decidedByHash.clear();
   }
 
   /** Records before `seq` are gone for good. */
   lostMiddle(seq: number): void {
+    if (!this.#isToBeSaved) this.#decidedByHash.clear();
     this.#unrescuedSeq = seq;
   }
 
@@ -152,14 +154,14 @@ export class JournalTruth {
   readOn(): SwarmState {
     const { stream } = this.#habitat;
     if (this.#doubtedSeq !== undefined) this.#compare(this.#doubtedSeq);
-    if (this.#isEndLost) for (const { hash, bytes } of this.pending()) this.#decidedByHash.set(hash, bytes);
+    if (this.#isToBeSaved) for (const { hash, bytes } of this.pending()) this.#decidedByHash.set(hash, bytes);
     if (stream.firstSeq >= (this.#unrescuedSeq ?? Number.POSITIVE_INFINITY)) this.#unrescuedSeq = undefined;
     this.#notePurged(stream.firstSeq);
     this.#noteCrowded(stream.usage);
     for (let seq = this.#standing.length + 1; seq <= stream.lastSeq && !this.#isBroken; seq += 1) {
       const bytes = stream.at(seq);
       if (bytes === undefined) break;
-      const batch = this.#isEndLost ? decodeBatch(bytes) : undefined;
+      const batch = this.#isToBeSaved ? decodeBatch(bytes) : undefined;
       if (batch !== undefined) this.#takeUnstored(seq, batch);
       this.#records.push({ seq, bytes });
       this.#standing.push({ seq, bytes });
@@ -167,6 +169,11 @@ export class JournalTruth {
       this.#take(seq, bytes);
     }
     return this.state;
+  }
+
+  /** Whoever leads saves its state, and with it what it decided and could not append. */
+  get #isToBeSaved(): boolean {
+    return this.#isEndLost || this.#unrescuedSeq !== undefined;
   }
 
   #noteCrowded({ bytes, bytesMax }: { readonly bytes: number; readonly bytesMax: number }): void {
@@ -231,6 +238,7 @@ export class JournalTruth {
       this.#records.push({ seq: seq + nth, bytes });
       this.#take(seq + nth, bytes);
     }
+    this.#savedIdx = this.state.idx;
     this.#replay = new Replay(foldedBehind(this.#replay, seq - 1));
   }
 

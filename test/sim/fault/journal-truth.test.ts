@@ -64,8 +64,9 @@ it("journal time that runs ahead of true time is found", () => {
   expect(stored(1_000, began)).toEqual([]);
   expect(stored(1_001, renewed)).toEqual([]);
   expect(stored(1_002, renewed)).toEqual([]);
-  expect(stored(7_002, renewed)).toEqual([]);
-  expect(stored(7_003, renewed)).toEqual(["journal-time-keeps-pace"]);
+  expect(stored(1_003, renewed)).toEqual([]);
+  expect(stored(7_003, renewed)).toEqual([]);
+  expect(stored(7_004, renewed)).toEqual(["journal-time-keeps-pace"]);
 });
 
 it("a journal ends with a batch, or with what everybody skips", () => {
@@ -78,21 +79,34 @@ it("a journal ends with a batch, or with what everybody skips", () => {
   expect(truth.endsWithBatch).toBe(true);
 });
 
-describe("an end that is lost for good", () => {
-  const batchOf = (idx: number, prev: string) => {
-    const header = { journal: "j", term: 1, idx, prev, at: 2_000 } as never;
-    const bytes = encodeBatch(header, [JSON.stringify(renewed)]);
-    return {
-      journal: "j",
-      idx: batchIndex(idx),
-      term: 1 as Term,
-      bytes,
-      hash: hashOf(bytes),
-      startsTerm: false,
-    };
+const batchOf = (idx: number, prev: string) => {
+  const header = { journal: "j", term: 1, idx, prev, at: 2_000 } as never;
+  const bytes = encodeBatch(header, [JSON.stringify(renewed)]);
+  return {
+    journal: "j",
+    idx: batchIndex(idx),
+    term: 1 as Term,
+    bytes,
+    hash: hashOf(bytes),
+    startsTerm: false,
   };
-  const idxs = () => truth.records.map(({ bytes }) => decodeBatch(bytes)?.idx);
+};
+const idxs = () => truth.records.map(({ bytes }) => decodeBatch(bytes)?.idx);
 
+it("records within that are lost may have been saved with what was decided and never stored", () => {
+  stored(1_000, began);
+  stored(1_100, renewed);
+  habitat.stream.loseMiddle(2, 1);
+  truth.lostMiddle(3);
+  const third = batchOf(3, truth.position.hash);
+  truth.pending = () => [third];
+  truth.readOn();
+  habitat.stream.intrude(batchOf(4, third.hash).bytes);
+  truth.readOn();
+  expect([idxs(), truth.state.idx, truth.savedIdx]).toEqual([[1, 2, 3, 4], 4, 3]);
+});
+
+describe("an end that is lost for good", () => {
   beforeEach(() => {
     stored(1_000, began);
     stored(1_100, renewed);
@@ -119,6 +133,7 @@ describe("an end that is lost for good", () => {
     truth.readOn();
     expect([idxs(), truth.state.idx, truth.isWhole]).toEqual([[1, 2, 3, 4, 5], 5, true]);
     expect(truth.batchSeqUntil(2)).toBe(2);
+    expect(truth.savedIdx).toBe(4);
   });
 
   it("is not gone on with by who knows nothing of it", () => {
