@@ -6,7 +6,12 @@ import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Replay } from "../journal/replay.ts";
-import { type FoundSnapshots, RestartLostError, SnapshotsLostError } from "../journal/snapshot/restore.ts";
+import {
+  type FoundSnapshots,
+  isRestartLost,
+  type RestartLostError,
+  type SnapshotsLostError,
+} from "../journal/snapshot/restore.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -42,8 +47,9 @@ export class CampaignRoom {
     this.#deps = deps;
     const { compaction, journal, transport, clock, logger } = deps;
     const { snapshots, snapshotSyncMs: syncMs } = compaction;
+    const { places } = deps.replay;
     this.#synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
-    this.#maker = new RoomMaker({ journal, snapshots, synced: this.#synced, logger });
+    this.#maker = new RoomMaker({ journal, snapshots, places, synced: this.#synced, logger });
     this.#stopStatus = transport.onStatus((status) => {
       if (status === "connected") this.#synced.forget(); // what it had not synced it may have lost
     });
@@ -83,7 +89,7 @@ export class CampaignRoom {
     const firstSeq = await this.#maker.purge(found.read, { keptSeq: replay.places.seqOf(idx) ?? seq });
     if (firstSeq !== undefined)
       logger.warn({ firstSeq }, "the journal is full: it was purged of what a snapshot stands for");
-    else if (!signal.aborted && (found.read?.seq ?? 0) < seq)
+    else if (!signal.aborted && !this.#maker.stands(found.read, seq))
       await makeForRoom(this.#deps, this.#synced.hashes, signal);
   }
 }
@@ -107,9 +113,4 @@ export async function makeForRoom(
   const order = { untilSeq: replay.position.seq, synced, retention, now: replay.state.at, ...room };
   const { idx, bytes } = await snapshotter.make(order, signal);
   logger.info({ idx, bytes }, "a snapshot was made, so that a full journal can be purged");
-}
-
-/** Whether what a snapshot would be made from cannot be read. */
-export function isRestartLost(cause: unknown): cause is RestartLostError | SnapshotsLostError {
-  return cause instanceof RestartLostError || cause instanceof SnapshotsLostError;
 }

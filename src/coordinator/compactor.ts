@@ -101,7 +101,7 @@ export class Compactor {
     const synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#known = new KnownSnapshots({ ...deps, synced });
     this.#backlog = new SnapshotBacklog(deps, replay);
-    const parts = { ...deps, synced, known: this.#known, backlog: this.#backlog, signal };
+    const parts = { ...deps, places, synced, known: this.#known, backlog: this.#backlog, signal };
     this.#making = new SnapshotMaking(parts, hooks);
     this.#room = new LeaderRoom(
       { ...parts, making: this.#making },
@@ -112,7 +112,6 @@ export class Compactor {
     );
     const purgeDeps = {
       ...parts,
-      places,
       read: () => this.#known.found.read,
       askAgain: () => this.#checkTimes.soon(),
     };

@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { Instant } from "../ids.ts";
+import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { FoundSnapshots } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
@@ -27,6 +28,7 @@ export interface LeaderRoomDeps {
   readonly logger: Logger;
   readonly synced: SyncedSnapshots;
   readonly known: KnownSnapshots;
+  readonly places: BatchPlaces;
   readonly backlog: SnapshotBacklog;
   readonly making: SnapshotMaking;
   /** Aborts when the term is over. */
@@ -93,7 +95,7 @@ export class LeaderRoom {
   /** Of what none that can be read reaches. One that was made of it before has rotted: then less and less often. */
   async #makeSnapshot({ read }: FoundSnapshots, at: Instant): Promise<void> {
     const { backlog, making } = this.#deps;
-    if ((read?.seq ?? 0) >= backlog.untilSeq || !this.#retry.isOver) return;
+    if (this.#maker.stands(read, backlog.untilSeq) || !this.#retry.isOver) return;
     const isAgain = backlog.isEmpty;
     const isMade = await making.make(at, { isFull: this.#isWanted });
     if (isMade && !isAgain) this.#retry.reset();

@@ -371,6 +371,7 @@ describe("what is purged of a full journal", () => {
     const maker = new RoomMaker({
       journal: unsynced,
       snapshots: snapshots.open(),
+      places: (await compacted.restarted()).places,
       synced: new SyncedSnapshots({ durability, clock }),
       logger: log.logger,
     });

@@ -299,6 +299,11 @@ export class SnapshotsLostError extends MissingRecordsError {}
  *  found. Another's purge, or a server that lags, looks the same once. */
 export class RestartLostError extends JournalDamagedError {}
 
+/** Whether what a snapshot would be made from cannot be read. */
+export function isRestartLost(cause: unknown): cause is RestartLostError | SnapshotsLostError {
+  return cause instanceof RestartLostError || cause instanceof SnapshotsLostError;
+}
+
 /** The journal ends before the newest snapshot goes on. Whoever is alone with it may go on from `folded`. */
 export class EndLostError extends MissingRecordsError {
   /** What the snapshot holds. */
