@@ -11,6 +11,8 @@ export class ChainEnd {
   readonly #recent: RecentRecords;
   #tail: ChainTail;
   #storedTail: ChainTail;
+  /** Of those behind it. */
+  readonly #unstored = new Set<string>();
   #lastSeq: number;
   /** Places behind it that count as dead, of which nothing can be read. */
   #lostPlaces = 0;
@@ -34,6 +36,10 @@ export class ChainEnd {
     return this.#storedTail;
   }
 
+  get unstoredHashes(): ReadonlySet<string> {
+    return this.#unstored;
+  }
+
   /** The last one, as it stood in the journal, while that is held. */
   get tailRecord(): JournalRecord | undefined {
     return this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
@@ -55,11 +61,13 @@ export class ChainEnd {
     this.#recent.add({ seq, bytes: batch.bytes }, monotonicMs);
     this.continued(batch);
     this.#storedTail = this.#tail;
+    this.#unstored.clear();
   }
 
   /** The next batch is committed, wherever it stands. */
   continued({ idx, term, hash, journal }: PendingBatch): void {
     this.#tail = { idx, term, hash, journal };
+    this.#unstored.add(hash);
   }
 
   /** A record was read that everybody skips. */

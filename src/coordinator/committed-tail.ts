@@ -18,10 +18,10 @@ import { limits } from "../limits.ts";
 import type { ChainEnd } from "./chain-end.ts";
 
 /** Whether the line that stands in the journal goes through a batch, wherever that stood (saved-end.ts).
- *  @param ownHash of the batch up to which the one who asks may have saved its state: that snapshot proves nothing of
- *  an earlier batch
+ *  @param ownHashes of the batches up to which the one who asks may have saved its state: these snapshots prove nothing
+ *  of an earlier batch
  *  @throws UnreachableError, JournalDamagedError */
-export type SavedCheck = (tail: ChainTail, ownHash?: string) => Promise<boolean>;
+export type SavedCheck = (tail: ChainTail, ownHashes?: ReadonlySet<string>) => Promise<boolean>;
 
 export interface CommittedTailDeps {
   readonly journal: Journal;
@@ -106,10 +106,10 @@ export class CommittedTail {
    *  the journal did not take, and only our own snapshot was to hold, nobody was told of (rescue.ts). Undefined when
    *  that is not known, for nobody answers, or has not been seen for long. */
   async isSaved(): Promise<boolean | undefined> {
-    const { tail, storedTail } = this.#deps.end;
+    const { tail, storedTail, unstoredHashes } = this.#deps.end;
     try {
       if (await this.#isSavedAt(tail)) return true;
-      if (storedTail.hash !== tail.hash && (await this.#isSavedAt(storedTail, tail.hash))) return true;
+      if (unstoredHashes.size > 0 && (await this.#isSavedAt(storedTail, unstoredHashes))) return true;
       return this.#unsaved.isOver ? false : undefined;
     } catch (cause) {
       if (!(cause instanceof UnreachableError)) return false;

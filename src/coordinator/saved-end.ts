@@ -25,7 +25,7 @@ export interface SavedEndDeps {
 export function savedCheck(
   deps: SavedEndDeps & { readonly readable: Pick<ReadableSnapshots, "areKept"> },
 ): SavedCheck | undefined {
-  return deps.readable.areKept ? (tail, ownHash) => isSavedByAnother(tail, deps, ownHash) : undefined;
+  return deps.readable.areKept ? (tail, ownHashes) => isSavedByAnother(tail, deps, ownHashes) : undefined;
 }
 
 /** That it is not proves nothing at once: a server that lags knows neither the newest snapshot nor what stands behind
@@ -33,10 +33,10 @@ export function savedCheck(
 export async function isSavedByAnother(
   own: ChainTail,
   { journal, readable }: SavedEndDeps,
-  ownHash?: string,
+  ownHashes: ReadonlySet<string> = new Set(),
 ): Promise<boolean> {
   const isReaching = ({ idx, term, hash }: ChainTail) =>
-    hash !== ownHash && (idx === own.idx || (idx > own.idx && term >= own.term));
+    !ownHashes.has(hash) && (idx === own.idx || (idx > own.idx && term >= own.term));
   for await (const manifest of readable.reaching(isReaching))
     if (await (manifest.position.idx === own.idx ? isGoneOnWith : isPassedBy)(own, manifest, journal))
       return true;

@@ -3,6 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import type { SavedCheck } from "../../src/coordinator/committed-tail.ts";
 import { Committer, type CommitterDeps } from "../../src/coordinator/committer.ts";
 import type { PendingBatch } from "../../src/coordinator/sends.ts";
 import type { Event } from "../../src/core/event.ts";
@@ -843,14 +844,23 @@ describe("an end that is not held any more", () => {
   });
 
   it("is safe where another saved all that the journal took: of what came after nobody was told", async () => {
-    let unheard: PendingBatch | undefined;
-    const isSaved = async ({ idx }: ChainTail, ownHash?: string) => idx === 4 && ownHash === unheard?.hash;
+    const unheard: PendingBatch[] = [];
+    const isSaved = vi.fn<SavedCheck>(
+      async ({ idx }, ownHashes = new Set()) =>
+        idx === 4 && unheard.length === 2 && unheard.every(({ hash }) => ownHashes.has(hash)),
+    );
     const writer = await aWriterWhoseEndIsLost({ isSaved });
+    await writer.committer.isSaved();
+    expect(isSaved).toHaveBeenCalledOnce(); // the journal took all there is
     for (let aliens = 0; aliens < 3; aliens += 1) writer.store.insertRival(alien);
-    unheard = writer.append();
-    await writer.play(limits.appendRetryMs);
-    writer.committer.continueBehind(5); // its own snapshot holds it
-    expect(writer.log.at(-1)).toBe("committed 5@none");
+    for (const idx of [5, 6]) {
+      unheard.push(writer.append());
+      await writer.play(limits.appendRetryMs);
+      expect(await writer.committer.isSaved()).not.toBe(true);
+      writer.committer.continueBehind(5); // its own snapshot holds it
+      expect(writer.log.at(-1)).toBe(`committed ${idx}@none`);
+      writer.store.loseTail(1);
+    }
     expect(await writer.committer.isSaved()).toBe(true);
   });
 
