@@ -9,12 +9,16 @@
 // before records that are lost goes by the snapshot that was saved for these. Nor by one that a power failure could
 // take: until it is synced (synced-snapshots.ts) the purge waits, and more can be read than the record says.
 //
+// Nor where something else stands by now in the place of the first batch that stays: the journal lost its end, and what
+// went on there stands where what was to go did.
+//
 // Not here: a journal that is full (room-maker.ts), and one that does not keep what it is given (purge-unkept.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import type { EventOf } from "../core/event.ts";
 import { type BatchIndex, batchIndex } from "../ids.ts";
+import { decodeBatch, hashOf } from "../journal/batch.ts";
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { SnapshotName } from "../journal/snapshot/manifest.ts";
@@ -41,6 +45,23 @@ export interface PurgeDeps {
   readonly askAgain: () => void;
   readonly synced: Pick<SyncedSnapshots, "isSynced">;
   readonly clock: Pick<Clock, "monotonicMs">;
+  /** Aborts when the term is over. */
+  readonly signal: Pick<AbortSignal, "aborted">;
+}
+
+const replaced = "the first batch that is kept is not found where it stood";
+
+/** Whether a batch is found where it stood, as far as its hash is known.
+ *  @throws UnreachableError, JournalDamagedError */
+export async function isStanding(
+  idx: BatchIndex,
+  places: BatchPlaces,
+  journal: Pick<Journal, "read">,
+): Promise<boolean> {
+  const seq = places.seqOf(idx);
+  const record = seq === undefined ? undefined : await journal.read(seq);
+  if (record === undefined) return false;
+  return places.isBatch(idx, hashOf(record.bytes)) ?? decodeBatch(record.bytes)?.idx === idx;
 }
 
 export class Purge {
@@ -80,7 +101,7 @@ export class Purge {
   }
 
   async #run(firstIdx: BatchIndex): Promise<void> {
-    const { journal, snapshots, room, logger, askAgain } = this.#deps;
+    const { journal, snapshots, room, logger, places, askAgain, signal } = this.#deps;
     const seq = this.#keptFromSeq(firstIdx);
     const standing = seq === undefined ? undefined : this.#standingFor(firstIdx, seq);
     if (seq === undefined || standing === undefined) return; // the next that is made reads one, or it is synced by then
@@ -92,8 +113,8 @@ export class Purge {
       const placed = await readManifests(snapshots, logger);
       if (!placed.some(({ hash }) => hash === standing.hash))
         throw new Error("the snapshot that stands for what is purged is gone");
-      // The journal may have lost its end meanwhile, and what follows stands where what is purged did.
-      if (this.#keptFromSeq(firstIdx) !== seq) return;
+      if (firstSeq < seq && !(await isStanding(firstIdx, places, journal))) throw new Error(replaced);
+      if (signal.aborted || this.#keptFromSeq(firstIdx) !== seq) return; // the journal lost its end meanwhile
       await journal.purgeBelow(seq);
       logger.info({ firstIdx }, "the journal was purged of what is no longer kept");
       if (this.#firstIdx === firstIdx) this.#firstIdx = undefined;

@@ -12,7 +12,8 @@
 // - Where an older snapshot stands, only what that one reaches goes first, as ever: two stand for it then. Otherwise
 //   the newest alone stands for what goes. Either way only what a snapshot reaches that the server has synced
 //   (synced-snapshots.ts).
-// - However late the purge arrives, a later leader's records are behind.
+// - However late the purge arrives, a later leader's records are behind: the first batch that stays is looked at right
+//   before, for where the journal lost its end meanwhile, another stands there.
 
 import type { BatchPlaces } from "../journal/batch-places.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -20,6 +21,7 @@ import type { SnapshotName } from "../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../journal/snapshot/manifests.ts";
 import type { ReadSnapshot } from "../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../journal/snapshot-store.ts";
+import { isStanding } from "./purge.ts";
 import type { SyncedSnapshots } from "./synced-snapshots.ts";
 
 export interface RoomMakerDeps {
@@ -50,12 +52,14 @@ export class RoomMaker {
     read: ReadSnapshot | undefined,
     { keptSeq }: { readonly keptSeq: number },
   ): Promise<number | undefined> {
-    const { journal } = this.#deps;
+    const { journal, places } = this.#deps;
     if (read === undefined) return undefined;
     const { firstSeq, lastSeq } = await journal.position();
     const reach = await this.#reach(read, firstSeq);
     const endSeq = Math.min(reach + 1, keptSeq, lastSeq);
     if (lastSeq < read.seq || endSeq <= firstSeq) return undefined;
+    const keptIdx = places.firstFrom(endSeq);
+    if (keptIdx === undefined || !(await isStanding(keptIdx, places, journal))) return undefined;
     await journal.purgeBelow(endSeq);
     return endSeq;
   }

@@ -20,15 +20,21 @@ async function aPurge(firstIdx = 6) {
   const read = { ...nameOf(await stored.snapshot(10)), place: 1 };
   const journal = stored.journal.open();
   const clock = new ManualClock();
+  const ending = new AbortController();
   const purge = new Purge(
     {
       ...{ journal, places, logger: silentLogger, clock, askAgain: () => undefined },
       ...{ snapshots: stored.snapshots.open(), room: { lookAgain: () => undefined } },
-      ...{ read: () => read, readable: { foundMonotonicMs: 0 }, synced: { isSynced: () => true } },
+      ...{
+        read: () => read,
+        readable: { foundMonotonicMs: 0 },
+        synced: { isSynced: () => true },
+        signal: ending.signal,
+      },
     },
     batchIndex(firstIdx),
   );
-  return { stored, journal, places, purge, clock };
+  return { stored, journal, places, purge, clock, ending };
 }
 
 it("goes up to the first batch that is kept", async () => {
@@ -45,6 +51,27 @@ it("spares what stands there since the journal lost its end, as the snapshots we
     places.goOnBehind(3); // a snapshot stands for what was lost
     places.add(batchIndex(13), stored.journal.insertRival(Buffer.from("the next")), "of-thirteen");
     return { firstSeq: 1, lastSeq: 4, missing: 0 };
+  });
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(1);
+});
+
+it("spares what another wrote there, of which this one has not heard", async () => {
+  const { stored, purge, clock } = await aPurge();
+  stored.journal.loseTail(9);
+  for (let more = 1; more <= 4; more += 1) stored.journal.insertRival(Buffer.from(`another's ${more}`));
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(1);
+});
+
+it("is none of a leader's whose term is over", async () => {
+  const { stored, journal, purge, clock, ending } = await aPurge();
+  const read = journal.read.bind(journal);
+  vi.spyOn(journal, "read").mockImplementationOnce((seq) => {
+    ending.abort();
+    return read(seq);
   });
   purge.look();
   await clock.settle();

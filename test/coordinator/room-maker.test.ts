@@ -51,6 +51,14 @@ it("stays where the furthest that a server shows is of before the loss", async (
   expect(await maker.purge(ofTen, { keptSeq: 12 })).toBeUndefined();
 });
 
+it("stays where another wrote in the place of the first that would be left", async () => {
+  const { maker, stored, put } = await aJournalThatWentOn();
+  const saved = await put(12, 3);
+  stored.journal.loseTail(9);
+  for (let more = 1; more <= 9; more += 1) stored.journal.insertRival(Buffer.from(`another's ${more}`));
+  expect(await maker.purge(saved, { keptSeq: 12 })).toBeUndefined();
+});
+
 it("goes up to where what was lost was saved", async () => {
   const { maker, put } = await aJournalThatWentOn();
   const saved = await put(12, 3);
