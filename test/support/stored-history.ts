@@ -11,7 +11,7 @@ import { type Folded, foldedBehind, Replay } from "../../src/journal/replay.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
-import { restoreAndRead } from "../../src/journal/snapshot/restore.ts";
+import { type FoundSnapshots, findSnapshots, restoreAndRead } from "../../src/journal/snapshot/restore.ts";
 import { snapshotNow } from "../../src/journal/snapshot/snapshot-now.ts";
 
 const alien = Buffer.from("somebody else's");
@@ -78,6 +78,11 @@ export class StoredHistory {
   saveNow(folded: Folded): Promise<Manifest> {
     const { snapshots: store, clock, logger } = this.#deps();
     return snapshotNow(folded, { store, clock, logger });
+  }
+
+  /** Which a restart would begin at. */
+  find(): Promise<FoundSnapshots> {
+    return findSnapshots(this.#deps());
   }
 
   /** The one that reaches furthest first. */

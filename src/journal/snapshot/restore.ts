@@ -2,12 +2,13 @@
 //
 // Authoritative is the journal. A snapshot only spares reading what led to it; and its manifest says that history up to
 // its batch existed. So whoever began at an older snapshot, or at the start, must come through the batch of every
-// manifest there is, at the record that it names, or history was lost and nobody goes on as if nothing had been:
-// `Restored.requireWhole` after reading to the end.
+// manifest there is, but for those that are left out, at the record that it names, or history was lost and nobody goes
+// on as if nothing had been: `Restored.requireWhole` after reading to the end.
 //
 // The journal decides which line of batches is the swarm's. A snapshot behind which it does not go on is of another:
 // somebody saved an end that was lost, and others had gone on from before it. It is left out where an older one leads
-// through the journal, or where the journal begins behind it and another leads there.
+// through the journal, or where the journal begins behind it and another leads there. Whoever only looks for them
+// leaves it out by what stands right behind it.
 //
 // Failures. A chunk that is missing or not as it was written, a manifest that cannot be read: the older snapshot, said
 // in the log. No snapshot, and a journal that no longer begins at its first record: JournalDamagedError. A journal
@@ -26,7 +27,7 @@ import { decodeBatch, hashOf } from "../batch.ts";
 import { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader, JournalRecord } from "../journal.ts";
 import { strayError } from "../journal-errors.ts";
-import { type ChainPosition, type Folded, Replay } from "../replay.ts";
+import { type ChainPosition, type ChainTail, deathOf, type Folded, isBehindMore, Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { LineReader } from "./chunks.ts";
 import type { ChunkRef, Manifest, SnapshotName } from "./manifest.ts";
@@ -117,10 +118,8 @@ export async function restore(
   const passedOver: Manifest[] = [];
   const unreadable: UnreadableSnapshot[] = [];
   for (const { place, hash, manifest } of placed) {
-    if (left.has(hash) || (await isPassedBy(journal, manifest, placed))) {
-      const { idx } = manifest.position;
-      logger.error({ idx }, "a snapshot is left out: the journal does not go on behind it");
-      unreadable.push({ place, why: `behind that of batch ${idx} the journal does not go on` });
+    if (left.has(hash) || (await isLeftOut(manifest, placed, journal))) {
+      unreadable.push({ place, why: leftOut(manifest, logger) });
       continue;
     }
     const replay = snapshots && (await readOrPassOver(manifest, { snapshots, clock, logger }));
@@ -140,8 +139,8 @@ export async function restore(
   return { replay, manifest: undefined, found, requireWhole: () => requireWhole(replay, passedOver) };
 }
 
-/** Which of them a restart would begin at: the furthest whose chunks are all there as they were written. Of their
- *  lines nothing is read, and of the journal only where it begins and ends.
+/** Which of them a restart would begin at: the furthest whose chunks are all there as they were written, and behind
+ *  which the journal goes on. Of their lines nothing is read, and of the journal what stands right behind them.
  *  @throws SnapshotsLostError where a restart would find nothing that leads to the journal's beginning;
  *  JournalDamagedError, UnreachableError */
 export async function findSnapshots({
@@ -150,7 +149,12 @@ export async function findSnapshots({
   logger,
 }: Pick<ReadDeps, "snapshots" | "logger"> & { readonly journal: JournalReader }): Promise<FoundSnapshots> {
   const unreadable: UnreadableSnapshot[] = [];
-  for (const { place, hash, manifest } of await readManifests(snapshots, logger)) {
+  const placed = await readManifests(snapshots, logger);
+  for (const { place, hash, manifest } of placed) {
+    if (await isLeftOut(manifest, placed, journal)) {
+      unreadable.push({ place, why: leftOut(manifest, logger) });
+      continue;
+    }
     const { idx, seq } = manifest.position;
     const fault = await faultIn(manifest, snapshots);
     if (fault === undefined) {
@@ -176,6 +180,12 @@ export function withFault(
     read: undefined,
     unreadable: [...unreadable, { place, why: whyUnreadable(manifest, fault.message) }],
   };
+}
+
+/** @returns why, a sentence without its full stop */
+function leftOut({ position: { idx } }: Manifest, logger: SnapshotLog): string {
+  logger.error({ idx }, "a snapshot is left out: the journal does not go on behind it");
+  return `behind that of batch ${idx} the journal does not go on`;
 }
 
 function whyUnreadable({ position }: Manifest, reason: string): string {
@@ -338,19 +348,36 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
 
 type Reach = Pick<ChainPosition, "idx" | "seq">;
 
-/** Whether the journal begins behind a snapshot, and another leads there though it reaches less far: no line of batches
- *  has both. @throws UnreachableError */
-async function isPassedBy(
-  journal: JournalReader,
+/** Whether the journal does not go on behind a snapshot: it begins further on, where another leads, or another line
+ *  stands there. @throws UnreachableError, JournalDamagedError */
+async function isLeftOut(
   { position }: Manifest,
   placed: readonly PlacedManifest[],
+  journal: JournalReader,
 ): Promise<boolean> {
-  const others = placed.map(({ manifest }) => manifest.position);
-  if (!others.some(({ idx, seq }) => idx < position.idx && seq > position.seq)) return false;
   const { firstSeq } = await journal.position();
-  return (
-    position.seq + 1 < firstSeq && others.some(({ idx, seq }) => idx < position.idx && seq + 1 >= firstSeq)
-  );
+  if (position.seq + 1 >= firstSeq) return await isOfAnotherLine(position, journal);
+  return placed.some(({ manifest }) => manifest.position.seq + 1 >= firstSeq);
+}
+
+/** Whether those who went on behind a record went on from another batch than the snapshot's. No more batches that
+ *  continue it are read than a leader has in flight: who is deposed stores no more. */
+async function isOfAnotherLine(position: ChainPosition, journal: JournalReader): Promise<boolean> {
+  let tail: ChainTail = position;
+  try {
+    for await (const { bytes } of journal.replay(position.seq + 1)) {
+      const batch = decodeBatch(bytes);
+      const death = batch && deathOf(batch, tail);
+      if (batch === undefined) continue;
+      if (death === "broken-chain" && isBehindMore(batch, tail)) return true;
+      if (death !== undefined) continue;
+      if (batch.idx > position.idx + limits.batchesInFlightMax) return false;
+      tail = { ...batch, hash: hashOf(bytes) };
+    }
+  } catch (cause) {
+    if (!(cause instanceof MissingRecordsError)) throw cause; // who reads it meets that, too
+  }
+  return false;
 }
 
 function requireReached({ firstSeq }: { readonly firstSeq: number }, reach: Reach): void {
@@ -371,7 +398,7 @@ async function requireBeginning(journal: JournalReader, snapshots: SnapshotStore
     throw new MissingRecordsError(`${deleted}, which cannot be read. ${adviceDeleted}`);
   if (firstSeq > 1)
     throw new SnapshotsLostError(
-      `the journal begins at record ${firstSeq} and no snapshot can be read: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,
+      `the journal begins at record ${firstSeq} and no snapshot can be read that leads there: what led to it is not known. Restore the storage of the snapshots, or start a new swarm`,
     );
 }
 

@@ -97,6 +97,11 @@ export class JournalTruth {
     return this.#savedIdx;
   }
 
+  /** Whether another batch than that has its index; false where that is not known. */
+  isOfAnotherLine({ idx, hash }: Pick<ChainPosition, "idx" | "hash">): boolean {
+    return this.#replay.places.isBatch(idx, hash) === false;
+  }
+
   /** Where the last batch stands, or stood, at or before a record; undefined where none does. */
   batchSeqUntil(seq: number): number | undefined {
     const { places } = this.#replay;

@@ -40,7 +40,10 @@ export class RestartWatch {
     const { savedIdx } = this.#truth;
     return (
       (firstSeq <= 1 && savedIdx === 0) ||
-      this.wholeSnapshots().some(({ position: { seq, idx } }) => seq >= firstSeq - 1 && idx >= savedIdx)
+      this.wholeSnapshots().some(({ position }) => {
+        const isReaching = position.seq >= firstSeq - 1 && position.idx >= savedIdx;
+        return isReaching && !this.#truth.isOfAnotherLine(position);
+      })
     );
   }
 

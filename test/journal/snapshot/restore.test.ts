@@ -179,14 +179,47 @@ describe("a snapshot of a line that the journal left", () => {
     return { stored, sixth: following({ idx: batchIndex(5), hash: hashOf(fifth), term: term(2) }, 2, at) };
   }
 
-  it("is left out, by who starts and by who makes the next", async () => {
+  it("is left out, by who starts, by who makes the next and by who looks for one", async () => {
     const { stored } = await leftBehind({ older: true });
+    expect((await stored.find()).read).toMatchObject({ idx: 3 });
     expect((await stored.restart()).position).toMatchObject({ idx: 5, term: 2, seq: 5 });
     expect(await stored.make()).toMatchObject({
       idx: 5,
       found: { unreadable: [{ why: "behind that of batch 6 the journal does not go on" }] },
     });
     expect((await stored.manifests()).map(({ position }) => position.idx)).toEqual([6, 5, 3]);
+    expect(await stored.find()).toMatchObject({
+      read: { idx: 5 },
+      unreadable: [{ why: "behind that of batch 6 the journal does not go on" }],
+    });
+  });
+
+  it("…also where its leader stored one more behind it, and dead records", async () => {
+    const stored = someHistory(5);
+    await stored.snapshot(3);
+    stored.journal.loseTail(1);
+    const { position } = await stored.saveNow(stored.foldedBehind(4));
+    const fourth = hashOf(stored.journal.at(4)?.bytes ?? expect.fail("four are left"));
+    stored.journal.insertRival(Buffer.from("somebody else's"));
+    stored.journal.insertRival(following(position, 1, stored.whole.state.at));
+    expect((await stored.find()).read).toMatchObject({ idx: 5 }); // it may be the swarm's
+    const fifth = { idx: batchIndex(4), hash: fourth, term: term(1) };
+    stored.journal.insertRival(following(fifth, 2, stored.whole.state.at));
+    expect((await stored.find()).read).toMatchObject({ idx: 3 });
+    expect((await stored.restart()).position).toMatchObject({ idx: 5, term: 2 });
+  });
+
+  it("is not one behind which its own line goes on, with another's batch among what everybody skips", async () => {
+    const { stored } = await leftBehind({ older: true });
+    const [saved] = await stored.manifests();
+    stored.journal.loseTail(1);
+    const { position } = saved ?? expect.fail("it was saved");
+    const next = following(position, 2, stored.whole.state.at);
+    stored.journal.insertRival(next);
+    const third = { idx: batchIndex(3), hash: "of-the-third", term: term(1) };
+    stored.journal.insertRival(following(third, 2, stored.whole.state.at));
+    expect((await stored.find()).read).toMatchObject({ idx: 6 });
+    expect((await stored.restart()).position).toMatchObject({ idx: 7, term: 2 });
   });
 
   it("…also where the journal was purged behind it", async () => {
@@ -196,12 +229,15 @@ describe("a snapshot of a line that the journal left", () => {
     stored.journal.insertRival(sixth);
     stored.journal.purgeBelow(7);
     expect((await stored.restart()).position).toMatchObject({ idx: 6, term: 2, seq: 7 });
+    expect((await stored.find()).read).toMatchObject({ idx: 5 });
   });
 
   it("is a loss where no other leads to what the journal holds", async () => {
     const { stored } = await leftBehind({ older: false });
     stored.journal.purgeBelow(4);
-    await expect(stored.restart()).rejects.toThrow("record 5 is of a later term");
+    const sentence = "the journal begins at record 4 and no snapshot can be read that leads there";
+    await expect(stored.restart()).rejects.toThrow(sentence);
+    await expect(stored.find()).rejects.toThrow(sentence);
   });
 });
 
@@ -249,6 +285,14 @@ describe("lost history is never taken for all there was", () => {
     await stored.snapshot(4);
     stored.journal.purgeBelow(8);
     await expect(stored.restart()).rejects.toThrow("the journal begins at record 8");
+  });
+
+  it("where records behind the snapshot are, which it is all the same", async () => {
+    const stored = someHistory(12);
+    await stored.snapshot(4);
+    stored.journal.loseMiddle(5, 2);
+    await expect(stored.restart()).rejects.toThrow("the journal lost record 5");
+    expect((await stored.find()).read).toMatchObject({ idx: 4 });
   });
 
   it("where the snapshots are another journal's", async () => {
