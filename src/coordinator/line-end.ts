@@ -4,8 +4,9 @@
 // The rule: it is ours where one of our batches stands where it stood, and nothing but dead records behind it. Where
 // something else stands in a batch's place, whoever stands by takes that for another's line, for it may be the batch of
 // one. Who leads goes on behind it unless it is such a batch: whoever else may write there does not wait for a leader
-// to save its state. And where nothing proves whose line it is for long, for what ours began with here is lost as well,
-// who leads goes on.
+// to save its state. Where all that is left is dead records, and our batches before them were purged, it is ours to
+// whoever stands by: nobody purges what another's line took the place of. And where nothing proves whose line it is for
+// long, for what ours began with here is lost as well, who leads goes on.
 
 import { type Batch, decodeBatch, hashOf } from "../journal/batch.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -16,7 +17,7 @@ import { limits } from "../limits.ts";
 export type LineOwner = "ours" | "another" | "unknown";
 
 export interface LineEndDeps {
-  readonly journal: Pick<Journal, "read">;
+  readonly journal: Pick<Journal, "read" | "position">;
   /** Whether dead records may stand where batches of ours stood; and what proves nothing be ours. */
   readonly mayReplace: boolean;
   /** Whether what is not found is lost. */
@@ -32,9 +33,11 @@ export async function ownerOfEnd(
 ): Promise<LineOwner> {
   const behind: Batch[] = [];
   const lowestSeq = Math.max(1, lastSeq - limits.holeScanRecordsMax);
+  const { firstSeq } = await journal.position();
   // Nothing stands at 0; and a server that is asked for that does not say so.
   for (let seq = lastSeq; seq >= lowestSeq; seq -= 1) {
     if (folded.places.lastUntil(seq) === undefined) break;
+    if (!mayReplace && seq < Math.min(firstSeq, lastSeq)) return behind.length > 0 ? "another" : "ours";
     const record = await journal.read(seq);
     if (record === undefined && mayLack) continue;
     if (record === undefined) return "unknown";

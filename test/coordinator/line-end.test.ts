@@ -77,6 +77,21 @@ it("is another's to whoever stands by where nothing of ours is left; a leader go
   expect(await ask({ records, mayReplace: true, mayLack: true })).toBe("another");
 });
 
+it("is ours to whoever stands by where all before dead records was purged, but for a batch among them", async () => {
+  const { folded, records, tails } = fourBatches();
+  const [, , third] = tails as [ChainTail, ChainTail, ChainTail];
+  const store = new MemoryJournalStore();
+  for (const bytes of [...records, alien]) store.insertRival(bytes);
+  store.purgeBelow(5);
+  const asked = (mayReplace = false) =>
+    ownerOfEnd(store.lastSeq, folded, { journal: store.open(), mayReplace });
+  expect([await asked(), await asked(true)]).toEqual(["ours", "unknown"]);
+  store.insertRival(following(third, 2));
+  expect([await asked(), await asked(true)]).toEqual(["another", "unknown"]);
+  store.purgeBelow(7);
+  expect([await asked(), await asked(true)], "nothing is left").toEqual(["unknown", "unknown"]);
+});
+
 it("is not known where a record is not found", async () => {
   const { folded, records } = fourBatches();
   const store = new MemoryJournalStore();
@@ -93,7 +108,10 @@ it("is not known where a record is not found", async () => {
 it("reads no further than a scan of a hole does", async () => {
   const { folded, records } = fourBatches();
   const read = vi.fn(async (seq: number) => ({ seq, bytes: records[seq - 1] ?? alien }));
+  const position = async () => ({ firstSeq: 1, lastSeq, missing: 0 });
   const lastSeq = 4 + 2 * limits.holeScanRecordsMax;
-  expect(await ownerOfEnd(lastSeq, folded, { journal: { read }, mayReplace: true })).toBe("unknown");
+  expect(await ownerOfEnd(lastSeq, folded, { journal: { read, position }, mayReplace: true })).toBe(
+    "unknown",
+  );
   expect(read).toHaveBeenCalledTimes(limits.holeScanRecordsMax + 1);
 });
