@@ -11,7 +11,9 @@ import { taskId } from "../../ids.ts";
 import { type Batch, decodeBatch } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainPosition, foldedBehind, Replay } from "../../journal/replay.ts";
+import { decodeManifest } from "../../journal/snapshot/manifest.ts";
 import { limits } from "../../limits.ts";
+import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
 import type { LimitReached } from "./handler-watch.ts";
@@ -228,8 +230,17 @@ export class JournalTruth {
     this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
   }
 
+  /** Whether there is a snapshot up to a batch. Behind a hole a leader may find what is missing all the same, and the
+   *  batch that it had in flight behind it is dead. */
+  #isSaved(hash: string): boolean {
+    const { snapshotStream, swarm } = this.#habitat;
+    const manifests = snapshotStream.under(subjectsOf(swarm).snapshotManifest).map(decodeManifest);
+    return manifests.some(({ position }) => position.hash === hash);
+  }
+
   /** Takes what a leader had decided that went on behind a snapshot of it, before the batch that it appends there. */
   #takeUnstored(seq: number, { prev }: Batch): void {
+    if (!this.#isEndLost && !this.#isSaved(prev)) return;
     const unstored: Uint8Array[] = [];
     for (let at = prev; at !== this.position.hash; ) {
       const bytes = this.#decidedByHash.get(at);
