@@ -42,8 +42,8 @@ export class StreamIdentity {
     );
   }
 
-  /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs`, in
-   *  `limits.lossLooksMin` parts at least */
+  /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs`, as often
+   *  as `limits.lossLooksMin` */
   missing(): void {
     if (!this.#absence.isOver) return;
     throw new JournalDamagedError(

@@ -107,7 +107,8 @@ function missingIn({ requireWhole }: Restored, strayedAtSeq: number): unknown {
   }
 }
 
-/** Reads in slices of `limits.snapshotSliceMs`; reads nothing of the journal but the record at which it goes on.
+/** Reads in slices of `limits.snapshotSliceMs`; of the journal only the record at which it goes on, and what stands
+ *  right behind that.
  *  @param left hashes of the manifests of those behind which the journal does not go on
  *  @throws UnreachableError, JournalDamagedError */
 export async function restore(
