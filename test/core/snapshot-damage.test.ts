@@ -149,24 +149,46 @@ function sealed(rows: readonly (readonly [RowName, Json])[]): string[] {
   return rows.map((row, at) => sealedLine(at + 1, row));
 }
 
+/** Refused, or the very snapshot of the state they give. */
+function fateOf(lines: readonly string[]): "refused" | "accepted" {
+  const error = refusalOf(lines, (state) => {
+    const again = [...encodeState(state)];
+    if (again.join() !== lines.join()) expect(rowsOf(again)).toEqual(rowsOf(lines));
+  });
+  return error === undefined ? "accepted" : "refused";
+}
+
 describe("lines that somebody wrote otherwise and sealed", () => {
   it("are refused, or are the snapshot of the state they give", () => {
-    let refused = 0;
-    let accepted = 0;
+    const counts = { refused: 0, accepted: 0 };
     fc.assert(
       fc.property(fc.nat(whole.length - 1), fc.nat(200), change, (at, pick, how) => {
-        const lines = sealed(changedRows(at, pick, how));
-        const error = refusalOf(lines, (state) => {
-          const again = [...encodeState(state)];
-          if (again.join() !== lines.join()) expect(rowsOf(again)).toEqual(rowsOf(lines));
-          accepted += 1;
-        });
-        if (error !== undefined) refused += 1;
+        counts[fateOf(sealed(changedRows(at, pick, how)))] += 1;
       }),
       { numRuns },
     );
-    expect(refused).toBeGreaterThan(numRuns / 3);
-    expect(accepted).toBeGreaterThan(0);
+    expect(counts.refused).toBeGreaterThan(numRuns / 3);
+    expect(counts.accepted).toBeGreaterThan(0);
+  });
+
+  it("are refused, or are the snapshot of the state they give, with a list or an object emptied in any place", () => {
+    const counts = { refused: 0, accepted: 0 };
+    for (const [at, [, fields]] of rowsOf(whole).entries())
+      for (const [pick, { owner, name }] of [...placesIn(fields)].entries()) {
+        if (typeof owner[name] !== "object" || owner[name] === null) continue;
+        const value = Array.isArray(owner[name]) ? [] : {};
+        counts[fateOf(sealed(changedRows(at, pick, { how: "set", value })))] += 1;
+      }
+    expect(counts.refused).toBeGreaterThan(0);
+    expect(counts.accepted).toBeGreaterThan(0);
+  });
+
+  it("name the field whose list is empty where it would be absent", () => {
+    const rows = rowsOf(whole);
+    const at = rows.findIndex(([, fields]) => fields["pastLives"] !== undefined);
+    const [name, fields] = rows[at] as [RowName, Json];
+    const lines = sealed(rows.with(at, [name, { ...fields, pastLives: [] }]));
+    expect(() => decodeState(lines)).toThrow("agent.pastLives is [], not one name at least, or absent");
   });
 
   it("are refused where their version is a newer one, and say so", () => {

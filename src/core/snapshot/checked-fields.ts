@@ -95,9 +95,12 @@ export class Fields {
     return list as readonly Name[];
   }
 
-  /** None where the field is absent. */
+  /** None where the field is absent, and at least one where it is there: each list is written in one way. */
   optionalNames<Name extends string>(name: string): readonly Name[] {
-    return this.has(name) ? this.names<Name>(name) : [];
+    if (!this.has(name)) return [];
+    const names = this.names<Name>(name);
+    if (names.length === 0) this.#refuse(name, "one name at least, or absent", names);
+    return names;
   }
 
   /** What another reader makes of the fields within a field. */
