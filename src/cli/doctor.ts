@@ -1,9 +1,9 @@
 // `waggle doctor`: whether this machine, the server and the swarm are fit, check by check, with what to do.
-// Changes nothing. Not here: the checks (doctor-checks.ts).
+// Changes nothing. Not here: the checks (doctor/checks.ts).
 
 import { Command } from "commander";
-import type { Check } from "./doctor-check.ts";
-import { runChecks } from "./doctor-checks.ts";
+import type { Check } from "./doctor/check.ts";
+import { runChecks } from "./doctor/checks.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { type Output, printable } from "./output.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";

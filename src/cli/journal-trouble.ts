@@ -6,9 +6,9 @@ import { UnreachableError, WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { inspectNatsStreams } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
-import type { Check } from "./doctor-check.ts";
-import { connectionOf } from "./doctor-checks.ts";
-import { checkStreams } from "./doctor-stream.ts";
+import type { Check } from "./doctor/check.ts";
+import { connectionOf } from "./doctor/checks.ts";
+import { checkStreams } from "./doctor/stream.ts";
 import type { VerbContext } from "./verb.ts";
 
 /** Runs `question`; where somebody was there to answer and did not, its error says what is wrong with the journal, too.

@@ -1,7 +1,7 @@
 // What is said where the journal cannot have as many replicas as were asked for: they need a cluster of servers.
 
 import { InvalidConfigError } from "../errors.ts";
-import { StreamApiError } from "../journal/stream-api.ts";
+import { StreamApiError } from "../journal/stream/api.ts";
 
 /** What JetStream calls a server that is no member of a cluster, asked for a stream with replicas. */
 const NOT_CLUSTERED = 10074;

@@ -6,8 +6,8 @@ import { UnreachableError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import type { Journal, JournalUsage } from "../journal/journal.ts";
 import { keptBytesMax, roomToKeep } from "../journal/kept-room.ts";
-import { moreRoom } from "../journal/stream-room.ts";
-import { streamNameOf } from "../journal/stream-settings.ts";
+import { moreRoom } from "../journal/stream/room.ts";
+import { streamNameOf } from "../journal/stream/settings.ts";
 import { formatBytes } from "./format.ts";
 
 /** Undefined where what was asked for can be kept, where nothing was, and where the journal does not answer now. */

@@ -10,11 +10,11 @@ import { type FoundBroker, findBroker, type LocalBroker } from "../broker/find-b
 import { systemClock, systemRandom } from "../clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { snapshotPace } from "../config/snapshot-pace.ts";
+import { type JournalPlace, ThreadSnapshotter } from "../coordinator/compaction/thread-snapshotter.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
-import { type JournalPlace, ThreadSnapshotter } from "../coordinator/thread-snapshotter.ts";
 import { swarmId } from "../ids.ts";
+import { openFileSnapshots } from "../journal/file/snapshots.ts";
 import { openFileJournal } from "../journal/file.ts";
-import { openFileSnapshots } from "../journal/file-snapshots.ts";
 import type { Journal } from "../journal/journal.ts";
 import { wantedRoom } from "../journal/kept-room.ts";
 import { openNatsStreams } from "../journal/nats.ts";

@@ -1,5 +1,5 @@
 // The journal in files of this machine: segments in a folder, for one coordinator at a time. Others may read it
-// meanwhile (file-reader.ts).
+// meanwhile (file/reader.ts).
 //
 // Appends that overlap are written in the order of the calls, with one write and one sync for all that wait
 // (group commit); nothing is answered, read or followed before it is synced. So the end of what counts, the last
@@ -13,14 +13,14 @@ import { mkdir } from "node:fs/promises";
 import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Bell } from "./bell.ts";
-import { type Append, cutGroup, type Group } from "./file-group.ts";
-import { isNoSpace, type JournalFile, type OpenJournalFile, openJournalFile } from "./file-handle.ts";
-import { type OpenedSegments, openSegments, type Recovery } from "./file-opening.ts";
-import { FileJournalReader } from "./file-reader.ts";
-import { LINKED_HEADER_BYTES } from "./file-record.ts";
-import { createSegment } from "./file-segment.ts";
-import type { FileSegments, SegmentsCursor } from "./file-segments.ts";
-import { type FolderLock, lockFolder } from "./folder-lock.ts";
+import { type FolderLock, lockFolder } from "./file/folder-lock.ts";
+import { type Append, cutGroup, type Group } from "./file/group.ts";
+import { isNoSpace, type JournalFile, type OpenJournalFile, openJournalFile } from "./file/handle.ts";
+import { type OpenedSegments, openSegments, type Recovery } from "./file/opening.ts";
+import { FileJournalReader } from "./file/reader.ts";
+import { LINKED_HEADER_BYTES } from "./file/record.ts";
+import { createSegment } from "./file/segment.ts";
+import type { FileSegments, SegmentsCursor } from "./file/segments.ts";
 import type {
   AppendOutcome,
   Durability,
@@ -33,7 +33,7 @@ import { closedError } from "./journal-errors.ts";
 import { keptBytesMax } from "./kept-room.ts";
 
 export interface FileJournalOptions {
-  /** Created if missing. Holds the segments (file-segment.ts) and, while open, `lock.json`. */
+  /** Created if missing. Holds the segments (file/segment.ts) and, while open, `lock.json`. */
   readonly folder: string;
   /** Beyond it appends are answered `full`. Default `limits.journalBytesMax`. */
   readonly bytesMax?: number;

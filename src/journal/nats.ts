@@ -1,6 +1,6 @@
 // The journal and the snapshots on a NATS server with JetStream, each over a connection of its own: opens it, and the
 // stream `WAGGLE_<swarm>` or `WAGGLE_<swarm>_SNAP` on it. What is then done with the streams: stream-journal.ts,
-// stream-snapshots.ts.
+// stream/snapshots.ts.
 
 import {
   createInbox,
@@ -20,12 +20,12 @@ import { ended, OpenRequests } from "../transport/open-requests.ts";
 import type { RequestOutcome } from "../transport/transport.ts";
 import type { Journal } from "./journal.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
-import { inspectStreams, type StreamsInspection } from "./stream-inspection.ts";
-import { StreamJournal } from "./stream-journal.ts";
-import { type OpeningOptions, type OpeningWire, openStream, removeUnusedJournal } from "./stream-opening.ts";
-import { streamNameOf } from "./stream-settings.ts";
-import { StreamSnapshotStore } from "./stream-snapshots.ts";
-import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream-wire.ts";
+import { inspectStreams, type StreamsInspection } from "./stream/inspection.ts";
+import { type OpeningOptions, type OpeningWire, openStream, removeUnusedJournal } from "./stream/opening.ts";
+import { streamNameOf } from "./stream/settings.ts";
+import { StreamSnapshotStore } from "./stream/snapshots.ts";
+import { StreamJournal } from "./stream/stream-journal.ts";
+import type { AskOptions, Listening, StreamMessage, StreamStatus, StreamWire } from "./stream/wire.ts";
 
 export interface NatsJournalOptions extends Omit<OpeningOptions, "purpose"> {
   readonly connection: NatsOptions;
@@ -39,7 +39,7 @@ export async function openNatsJournal(options: NatsJournalOptions): Promise<Jour
 }
 
 /** The snapshots of a swarm whose journal is there: opened first, for their stream says that it was
- *  (stream-opening.ts). @throws as `openNatsJournal` */
+ *  (stream/opening.ts). @throws as `openNatsJournal` */
 export async function openNatsSnapshots(options: NatsJournalOptions): Promise<SnapshotStore> {
   return await openSnapshots(options, { isJournalNew: false });
 }

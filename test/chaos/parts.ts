@@ -2,7 +2,7 @@
 // everything as it found it: whatever it killed runs again, whatever it cut is healed, tasks are accepted.
 
 import { swarmId } from "../../src/ids.ts";
-import { streamNameOf } from "../../src/journal/stream-settings.ts";
+import { streamNameOf } from "../../src/journal/stream/settings.ts";
 import { type Damage, damageStream } from "./damage.ts";
 import { type Field, type Proxied, StuckError } from "./field.ts";
 import { fillServer, fullServerRoom } from "./full-server.ts";

@@ -2,7 +2,7 @@
 // given more, that it be gone.
 
 import type { SwarmId } from "../../src/ids.ts";
-import { type StreamPurpose, streamConfigOf, streamNameOf } from "../../src/journal/stream-settings.ts";
+import { type StreamPurpose, streamConfigOf, streamNameOf } from "../../src/journal/stream/settings.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 

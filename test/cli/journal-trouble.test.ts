@@ -1,7 +1,7 @@
 // What a verb that was not answered says of the journal, beside what it was told.
 
 import { expect, it } from "vitest";
-import type { Check } from "../../src/cli/doctor-check.ts";
+import type { Check } from "../../src/cli/doctor/check.ts";
 import { untoldTrouble } from "../../src/cli/journal-trouble.ts";
 
 const full = (stream: string): Check => ({

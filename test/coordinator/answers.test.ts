@@ -1,7 +1,7 @@
 // How a refusal for want of room is worded: whose bound, how full it is, what counts, and what makes room.
 
 import { describe, expect, it } from "vitest";
-import { submitAnswer } from "../../src/coordinator/answers.ts";
+import { submitAnswer } from "../../src/coordinator/requests/answers.ts";
 import type { QueueRefusal } from "../../src/core/command.ts";
 import { projectId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";

@@ -2,8 +2,8 @@
 // have ended, where the journal does not show how.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { AuditReader } from "../../src/coordinator/audit-reader.ts";
-import { Awaiting } from "../../src/coordinator/awaiting.ts";
+import { AuditReader } from "../../src/coordinator/queries/audit-reader.ts";
+import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
 import type { EndedTask } from "../../src/core/state.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, taskId, term } from "../../src/ids.ts";

@@ -3,9 +3,9 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
-import type { InboxEntry } from "../../src/coordinator/inbox.ts";
-import type { RequestTarget } from "../../src/coordinator/request-target.ts";
-import { Requests } from "../../src/coordinator/requests.ts";
+import type { InboxEntry } from "../../src/coordinator/requests/inbox.ts";
+import type { RequestTarget } from "../../src/coordinator/requests/request-target.ts";
+import { Requests } from "../../src/coordinator/requests/requests.ts";
 import type { EventOf } from "../../src/core/event.ts";
 import { decodeBatch } from "../../src/journal/batch.ts";
 import { MemoryJournalStore, type RequestFate } from "../../src/journal/memory.ts";

@@ -2,8 +2,8 @@
 
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { mayBeginAnew } from "../../src/coordinator/begin-anew.ts";
-import { ReadableSnapshots } from "../../src/coordinator/readable-snapshots.ts";
+import { ReadableSnapshots } from "../../src/coordinator/compaction/readable-snapshots.ts";
+import { mayBeginAnew } from "../../src/coordinator/standby/begin-anew.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { forkError } from "../../src/journal/journal-errors.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";

@@ -1,7 +1,7 @@
 // Beginning anew while the journal changes: what is not found is looked for again, and believed only when that lasts.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { type CatchUpDeps, catchUp } from "../../src/coordinator/catch-up.ts";
+import { type CatchUpDeps, catchUp } from "../../src/coordinator/standby/catch-up.ts";
 import { MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, taskId, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";

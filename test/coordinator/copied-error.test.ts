@@ -1,7 +1,7 @@
 // An error that was copied from another thread is told apart as the one that was thrown there.
 
 import { expect, it } from "vitest";
-import { copyOf, errorOf } from "../../src/coordinator/copied-error.ts";
+import { copyOf, errorOf } from "../../src/coordinator/compaction/copied-error.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError, WaggleError } from "../../src/errors.ts";
 import { holeError, snapshotsFullError, strayError } from "../../src/journal/journal-errors.ts";
 import { RestartLostError, SnapshotsLostError } from "../../src/journal/snapshot/restore.ts";

@@ -2,7 +2,7 @@
 // and where others may lead, it lets them after a while.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Leader } from "../../src/coordinator/leader.ts";
+import { Leader } from "../../src/coordinator/leader/leader.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";

@@ -1,7 +1,7 @@
 // What the log says of records that everybody skips: at once, and then a line a minute of each sort.
 
 import { beforeEach, expect, it } from "vitest";
-import { DeadRecordLog } from "../../src/coordinator/dead-records.ts";
+import { DeadRecordLog } from "../../src/coordinator/repair/dead-records.ts";
 import type { DeadReason } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { keptLog } from "../support/kept-log.ts";

@@ -2,7 +2,7 @@
 // answers too, and the answer fits a message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { explanationOf } from "../../src/coordinator/explanation.ts";
+import { explanationOf } from "../../src/coordinator/queries/explanation.ts";
 import { taskId } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";

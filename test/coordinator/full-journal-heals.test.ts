@@ -2,8 +2,8 @@
 // behind that, whoever leads.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { RoomMaker } from "../../src/coordinator/room-maker.ts";
-import { SyncedSnapshots } from "../../src/coordinator/synced-snapshots.ts";
+import { RoomMaker } from "../../src/coordinator/compaction/room-maker.ts";
+import { SyncedSnapshots } from "../../src/coordinator/compaction/synced-snapshots.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { type BatchIndex, batchIndex } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";

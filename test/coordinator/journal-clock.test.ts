@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FollowedTime, JournalClock } from "../../src/coordinator/journal-clock.ts";
+import { FollowedTime, JournalClock } from "../../src/coordinator/leader/journal-clock.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,8 +1,8 @@
 // What a look at a journal's ends makes of records that are missing.
 
 import { expect, it } from "vitest";
-import { JournalWatch } from "../../src/coordinator/journal-watch.ts";
-import { ReadableSnapshots } from "../../src/coordinator/readable-snapshots.ts";
+import { ReadableSnapshots } from "../../src/coordinator/compaction/readable-snapshots.ts";
+import { JournalWatch } from "../../src/coordinator/repair/journal-watch.ts";
 import { taskId } from "../../src/ids.ts";
 import type { JournalPosition } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";

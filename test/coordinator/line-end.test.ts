@@ -1,7 +1,7 @@
 // Whose line of batches a journal ends with that lost its end: read from what is left of it.
 
 import { expect, it, vi } from "vitest";
-import { type LineOwner, ownerOfEnd } from "../../src/coordinator/line-end.ts";
+import { type LineOwner, ownerOfEnd } from "../../src/coordinator/repair/line-end.ts";
 import { batchIndex, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";

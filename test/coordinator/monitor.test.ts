@@ -2,8 +2,8 @@
 // it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Monitor } from "../../src/coordinator/monitor.ts";
-import { swarmMetricsOf } from "../../src/coordinator/swarm-status.ts";
+import { Monitor } from "../../src/coordinator/leader/monitor.ts";
+import { swarmMetricsOf } from "../../src/coordinator/queries/swarm-status.ts";
 import type { EventOf } from "../../src/core/event.ts";
 import type { IneligibleReason } from "../../src/core/receipt.ts";
 import { emptyState } from "../../src/core/state.ts";

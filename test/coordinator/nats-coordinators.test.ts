@@ -9,11 +9,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
+import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
-import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
-import { streamConfigOf } from "../../src/journal/stream-settings.ts";
+import { streamConfigOf } from "../../src/journal/stream/settings.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { connectNats } from "../../src/transport/nats.ts";

@@ -1,7 +1,7 @@
 // What is purged of the journal: what the record says is gone, and never what took its place.
 
 import { expect, it, vi } from "vitest";
-import { Purge } from "../../src/coordinator/purge.ts";
+import { Purge } from "../../src/coordinator/compaction/purge.ts";
 import { batchIndex, taskId } from "../../src/ids.ts";
 import { nameOf } from "../../src/journal/snapshot/manifest.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -3,8 +3,8 @@
 // each request is answered.
 
 import { afterEach, expect, it } from "vitest";
-import { AgentMirrors } from "../../src/coordinator/agent-mirror.ts";
-import { statusOf } from "../../src/coordinator/status.ts";
+import { AgentMirrors } from "../../src/coordinator/leader/agent-mirror.ts";
+import { statusOf } from "../../src/coordinator/queries/status.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush } from "../../src/protocol/schemas.ts";

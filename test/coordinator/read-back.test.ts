@@ -1,7 +1,7 @@
 // What a leader makes of a journal that does not give back what it acknowledged.
 
 import { beforeEach, expect, it } from "vitest";
-import { ReadBack } from "../../src/coordinator/read-back.ts";
+import { ReadBack } from "../../src/coordinator/repair/read-back.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";

@@ -1,8 +1,8 @@
 // A snapshot counts where it can be read, and its manifest alone for nothing; nobody is asked twice for one.
 
 import { expect, it } from "vitest";
-import { isOvertaken } from "../../src/coordinator/begin-anew.ts";
-import { ReadableSnapshots } from "../../src/coordinator/readable-snapshots.ts";
+import { ReadableSnapshots } from "../../src/coordinator/compaction/readable-snapshots.ts";
+import { isOvertaken } from "../../src/coordinator/standby/begin-anew.ts";
 import { taskId, term } from "../../src/ids.ts";
 import { Replay } from "../../src/journal/replay.ts";
 import { ManualClock } from "../support/manual-clock.ts";

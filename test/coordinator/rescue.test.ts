@@ -2,8 +2,8 @@
 // until it is. Whoever starts afterwards has all that was ever acknowledged.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
-import { snapshotterHere } from "../../src/coordinator/snapshotter.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";

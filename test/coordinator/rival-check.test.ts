@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { Announcements } from "../../src/coordinator/announcements.ts";
-import { RivalCheck } from "../../src/coordinator/rival-check.ts";
+import { RivalCheck } from "../../src/coordinator/leader/rival-check.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { term } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";

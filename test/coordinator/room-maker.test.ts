@@ -2,7 +2,7 @@
 // what it holds.
 
 import { expect, it } from "vitest";
-import { RoomMaker } from "../../src/coordinator/room-maker.ts";
+import { RoomMaker } from "../../src/coordinator/compaction/room-maker.ts";
 import { batchIndex, taskId } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import { encodeManifest, type Manifest, nameOf } from "../../src/journal/snapshot/manifest.ts";

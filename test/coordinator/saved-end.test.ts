@@ -1,7 +1,7 @@
 // Whether a journal that goes on differently holds all the same what was committed: only where that can be shown.
 
 import { expect, it } from "vitest";
-import { isSavedByAnother } from "../../src/coordinator/saved-end.ts";
+import { isSavedByAnother } from "../../src/coordinator/repair/saved-end.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import type { Run } from "../../src/journal/batch-places.ts";

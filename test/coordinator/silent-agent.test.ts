@@ -1,7 +1,7 @@
 // An agent that says nothing may be dead: long before that is certain, nothing new should go to it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Presences } from "../../src/coordinator/presence.ts";
+import { Presences } from "../../src/coordinator/leader/presence.ts";
 import { agentId, assignmentNumber } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";

@@ -2,7 +2,7 @@
 
 import { expect, it, vi } from "vitest";
 import { Announcements } from "../../src/coordinator/announcements.ts";
-import { Standby } from "../../src/coordinator/standby.ts";
+import { Standby } from "../../src/coordinator/standby/standby.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { RecentRecords } from "../../src/journal/recent-records.ts";

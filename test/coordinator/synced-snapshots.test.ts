@@ -2,7 +2,7 @@
 // to remove comes back: whatever is purged, a snapshot is left that leads to where the journal begins.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { SyncedSnapshots } from "../../src/coordinator/synced-snapshots.ts";
+import { SyncedSnapshots } from "../../src/coordinator/compaction/synced-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, inPageCache, nothing } from "../support/compacted-swarm.ts";

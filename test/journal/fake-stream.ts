@@ -1,7 +1,7 @@
 // A stream behind a wire, in memory, whose server can be made to lose, withhold and forget: what real servers
 // do too rarely to be tested. Answers only what a journal asks.
 
-import type { Listening, StreamMessage, StreamStatus, StreamWire } from "../../src/journal/stream-wire.ts";
+import type { Listening, StreamMessage, StreamStatus, StreamWire } from "../../src/journal/stream/wire.ts";
 import { ended } from "../../src/transport/open-requests.ts";
 import type { RequestOutcome } from "../../src/transport/transport.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UnreachableError } from "../../src/errors.ts";
-import { openFileSnapshots } from "../../src/journal/file-snapshots.ts";
+import { openFileSnapshots } from "../../src/journal/file/snapshots.ts";
 import { bytesOf } from "./records.ts";
 import { describeSnapshotStore } from "./snapshot-conformance.ts";
 

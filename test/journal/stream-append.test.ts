@@ -1,7 +1,7 @@
 // What an answer to an append proves, and above all what it does not.
 
 import { describe, expect, it } from "vitest";
-import { nowhereHeaders, readAppendAnswer, readRefusedAt } from "../../src/journal/stream-append.ts";
+import { nowhereHeaders, readAppendAnswer, readRefusedAt } from "../../src/journal/stream/append.ts";
 import { bytesOf } from "./records.ts";
 
 function read(answer: unknown) {

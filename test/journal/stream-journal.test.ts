@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
-import { StreamJournal } from "../../src/journal/stream-journal.ts";
+import { StreamJournal } from "../../src/journal/stream/stream-journal.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { FAKE_SUBJECT, FakeStream } from "./fake-stream.ts";

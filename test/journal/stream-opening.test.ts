@@ -5,8 +5,8 @@ import { expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
 import { keptBytesMax, roomToKeep } from "../../src/journal/kept-room.ts";
-import { type OpeningWire, openStream } from "../../src/journal/stream-opening.ts";
-import { streamConfigOf } from "../../src/journal/stream-settings.ts";
+import { type OpeningWire, openStream } from "../../src/journal/stream/opening.ts";
+import { streamConfigOf } from "../../src/journal/stream/settings.ts";
 import { limits } from "../../src/limits.ts";
 
 const swarm = swarmId("acme");

@@ -4,8 +4,8 @@
 import { describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { swarmId } from "../../src/ids.ts";
-import { streamConfigOf, streamNameOf } from "../../src/journal/stream-settings.ts";
-import { StreamSnapshotStore } from "../../src/journal/stream-snapshots.ts";
+import { streamConfigOf, streamNameOf } from "../../src/journal/stream/settings.ts";
+import { StreamSnapshotStore } from "../../src/journal/stream/snapshots.ts";
 import { limits } from "../../src/limits.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import {

@@ -2,8 +2,8 @@
 // be done to what it stored.
 
 import { expect } from "vitest";
-import type { Compaction } from "../../src/coordinator/compactor.ts";
-import { type Snapshotter, snapshotterHere } from "../../src/coordinator/snapshotter.ts";
+import type { Compaction } from "../../src/coordinator/compaction/compactor.ts";
+import { type Snapshotter, snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import {

@@ -3,7 +3,7 @@
 
 import { type Logger, pino } from "pino";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
-import type { Compaction } from "../../src/coordinator/compactor.ts";
+import type { Compaction } from "../../src/coordinator/compaction/compactor.ts";
 import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";

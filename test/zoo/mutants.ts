@@ -7,7 +7,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "accepts-seq-0",
     breaks: "A false duplicate counts as an acknowledgement: what was never stored is said to be.",
-    file: "src/journal/stream-append.ts",
+    file: "src/journal/stream/append.ts",
     edits: [
       {
         find: "answer.seq === expected.seq && answer.stream === expected.stream && answer.duplicate !== true",
@@ -18,7 +18,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-a-refusal-for-stored",
     breaks: "An append that was refused for what stands there counts as stored.",
-    file: "src/journal/stream-append.ts",
+    file: "src/journal/stream/append.ts",
     edits: [
       {
         find: 'if (err_code === WRONG_LAST_SEQUENCE) return { kind: "refused" };',
@@ -29,7 +29,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-any-refusal-for-deposition",
     breaks: "A leader whose acknowledgement was lost steps down, though nobody else leads.",
-    file: "src/coordinator/committer.ts",
+    file: "src/coordinator/leader/committer.ts",
     edits: [
       {
         find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
@@ -42,7 +42,7 @@ export const mutants: readonly Mutant[] = [
     name: "takes-a-refused-batch-for-stored",
     breaks:
       "The second batch in flight was acknowledged, so the first is believed to stand: a rival's stands there.",
-    file: "src/coordinator/committer.ts",
+    file: "src/coordinator/leader/committer.ts",
     edits: [
       {
         find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
@@ -54,7 +54,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "re-cuts-a-batch",
     breaks: "A batch of unknown fate is sent again with other bytes: both may stand.",
-    file: "src/coordinator/sends.ts",
+    file: "src/coordinator/leader/sends.ts",
     edits: [
       {
         find: "      entry.isHeldBack = true;\n",
@@ -66,7 +66,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-not-found-for-not-landed",
     breaks: "What a reader does not find yet is given up, and its place given to the next batch.",
-    file: "src/coordinator/expected-place.ts",
+    file: "src/coordinator/leader/expected-place.ts",
     edits: [
       {
         find: '        return seq === oldest.expectedSeq + 1 ? await this.#refill() : { kind: "free", mayChange: false };',
@@ -79,7 +79,7 @@ export const mutants: readonly Mutant[] = [
     name: "trusts-by-a-second-sending",
     breaks:
       "A batch that was found stored after it was sent again proves as much as if it had been stored just now.",
-    file: "src/coordinator/committer.ts",
+    file: "src/coordinator/leader/committer.ts",
     edits: [
       {
         find: "oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;",
@@ -90,7 +90,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "goes-on-behind-a-lost-end",
     breaks: "A leader whose journal lost its end writes on where the log ends now.",
-    file: "src/coordinator/expected-place.ts",
+    file: "src/coordinator/leader/expected-place.ts",
     edits: [
       {
         find: "    const refilled = await this.#deps.refill.run();\n",
@@ -103,7 +103,7 @@ export const mutants: readonly Mutant[] = [
     name: "gives-up-a-lost-end",
     breaks:
       "Who alone holds an end that the journal lost ends where a stale server does not find what stands before it.",
-    file: "src/coordinator/follower.ts",
+    file: "src/coordinator/standby/follower.ts",
     edits: [
       {
         find: "if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);",
@@ -143,7 +143,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "answers-before-the-commit",
     breaks: "What was only read from a state that runs ahead of the journal is said at once.",
-    file: "src/coordinator/commits.ts",
+    file: "src/coordinator/leader/commits.ts",
     edits: [
       {
         find: "if (newest !== undefined) newest.entries.push(...held.entries);\n    else this.#hooks.answer",
@@ -154,7 +154,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "acts-before-the-commit",
     breaks: "Agents are told of assignments that may never stand in the journal.",
-    file: "src/coordinator/leader.ts",
+    file: "src/coordinator/leader/leader.ts",
     edits: [
       {
         find: "      take: (held) => this.#commits.take(held),\n",
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "answers-when-deposed",
     breaks: "A deposed leader answers for batches that never came to be.",
-    file: "src/coordinator/commits.ts",
+    file: "src/coordinator/leader/commits.ts",
     edits: [
       {
         find: "      onDeposed: () => this.#hooks.onDeposed(),\n",
@@ -179,7 +179,7 @@ export const mutants: readonly Mutant[] = [
     name: "answers-stale-when-deposed",
     breaks:
       "A deposed leader calls the results stale that it could not record: their agents throw them away.",
-    file: "src/coordinator/commits.ts",
+    file: "src/coordinator/leader/commits.ts",
     edits: [
       {
         find: "      onDeposed: () => this.#hooks.onDeposed(),\n",
@@ -191,7 +191,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "trusts-itself-for-ever",
     breaks: "A leader that was cut off for long answers from what it last knew.",
-    file: "src/coordinator/trust.ts",
+    file: "src/coordinator/leader/trust.ts",
     edits: [
       {
         find: "if (!journal.sharable) return true;",
@@ -202,7 +202,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "forgets-what-is-unconfirmed",
     breaks: "A new leader does not send again what its predecessor's agents may never have got.",
-    file: "src/coordinator/telling.ts",
+    file: "src/coordinator/leader/telling.ts",
     edits: [
       {
         find: "[...unconfirmedAssignments(state), ...standingGrants(state)]",
@@ -213,7 +213,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "jumps-with-the-wall-clock",
     breaks: "Journal time follows a wall clock that was set to another day.",
-    file: "src/coordinator/journal-clock.ts",
+    file: "src/coordinator/leader/journal-clock.ts",
     edits: [
       {
         find: "this.#at += elapsedMs + this.#slewMs(elapsedMs);",
@@ -237,7 +237,7 @@ export const mutants: readonly Mutant[] = [
     name: "hears-dead-records",
     breaks:
       "A standby takes any record for a sign of life: whoever writes into the journal keeps it from leading.",
-    file: "src/coordinator/standby.ts",
+    file: "src/coordinator/standby/standby.ts",
     edits: [
       {
         find: 'if (verdict.kind === "dead") continue;',
@@ -248,7 +248,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "waits-for-a-dead-reader",
     breaks: "A standby reads on where a server serves its reader no longer, and stands by for ever.",
-    file: "src/coordinator/standby.ts",
+    file: "src/coordinator/standby/standby.ts",
     edits: [
       {
         find: "now - this.#stuck.sinceMonotonicMs < limits.standbyStuckMs) return;",
@@ -259,7 +259,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leads-on-unheard",
     breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
-    file: "src/coordinator/pulse.ts",
+    file: "src/coordinator/leader/pulse.ts",
     edits: [
       {
         find: "if (isLate || !isDeaf) return this.#deafness.renew();",
@@ -270,7 +270,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "believes-two-looks",
     breaks: "A coordinator that starts takes for lost what it missed before and after a server was away.",
-    file: "src/coordinator/catch-up.ts",
+    file: "src/coordinator/standby/catch-up.ts",
     edits: [
       {
         find: "lossEndurance(clock, ms, journal.sharable)",
@@ -304,7 +304,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "campaigns-too-late",
     breaks: "A standby lets a dead leader be silent for fifteen times T before it campaigns.",
-    file: "src/coordinator/standby.ts",
+    file: "src/coordinator/standby/standby.ts",
     edits: [
       {
         find: "this.#silenceMs = timeoutMs + (",
@@ -328,7 +328,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "expires-agents-at-fail-over",
     breaks: "Whoever a new leader has not heard yet counts as silent for H.",
-    file: "src/coordinator/presence.ts",
+    file: "src/coordinator/leader/presence.ts",
     edits: [
       {
         find: "const silentMs = now - presence.heardMonotonicMs;",
@@ -343,7 +343,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "loses-agents-too-soon",
     breaks: "Three lost heartbeats lose an agent and all it runs.",
-    file: "src/coordinator/presence.ts",
+    file: "src/coordinator/leader/presence.ts",
     edits: [
       {
         find: "if (silentMs > limits.agentLostMs) {",
@@ -354,7 +354,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "loses-agents-too-late",
     breaks: "A dead agent keeps what it ran for six times H.",
-    file: "src/coordinator/presence.ts",
+    file: "src/coordinator/leader/presence.ts",
     edits: [
       {
         find: "if (silentMs > limits.agentLostMs) {",
@@ -365,7 +365,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "never-sends-again",
     breaks: "An assignment that was lost on the wire stays lost.",
-    file: "src/coordinator/presence.ts",
+    file: "src/coordinator/leader/presence.ts",
     edits: [
       {
         find: "if (seen >= dueNumber) return [];",
@@ -527,7 +527,7 @@ export const mutants: readonly Mutant[] = [
     name: "stalls-what-waits",
     breaks:
       "A prefetched attempt is taken back as stalled while it waits for a place, and may start all the same.",
-    file: "src/coordinator/presence.ts",
+    file: "src/coordinator/leader/presence.ts",
     edits: [
       {
         find: "if (placed > agent.maxConcurrent) break;",
@@ -553,7 +553,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "assigns-to-the-silent",
     breaks: "An assignment that was on its way for long begins just before its agent is given up.",
-    file: "src/coordinator/outbox.ts",
+    file: "src/coordinator/leader/outbox.ts",
     edits: [
       {
         find: "const isSilent = this.#presences.isSilent(agent, incarnation);",

@@ -1,6 +1,6 @@
 // A snapshot made of the journal: begins at the newest one, folds the tail, writes the next, and finds how much of the
 // journal may go then. Touches nothing of the leader that asked for it, so it runs in a thread of its own
-// (coordinator/snapshot-thread.ts), or beside the leader in tests and simulations.
+// (coordinator/compaction/snapshot-thread.ts), or beside the leader in tests and simulations.
 
 import { JournalDamagedError } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";

@@ -3,8 +3,8 @@
 import { type Logger, pino } from "pino";
 import { type SwarmId, swarmId } from "../../ids.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
-import { streamConfigOf, streamNameOf } from "../../journal/stream-settings.ts";
-import { StreamSnapshotStore } from "../../journal/stream-snapshots.ts";
+import { streamConfigOf, streamNameOf } from "../../journal/stream/settings.ts";
+import { StreamSnapshotStore } from "../../journal/stream/snapshots.ts";
 import { limits } from "../../limits.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";

@@ -2,7 +2,7 @@
 // a line that delays, loses and breaks as the simulation says.
 
 import type { Clock } from "../../clock.ts";
-import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../journal/stream-wire.ts";
+import type { AskOptions, Listening, StreamMessage, StreamWire } from "../../journal/stream/wire.ts";
 import { Listeners } from "../../listeners.ts";
 import { ended, OpenRequests } from "../../transport/open-requests.ts";
 import type { RequestOutcome } from "../../transport/transport.ts";

@@ -1,11 +1,11 @@
 // A NATS server's JetStream as far as Waggle speaks to it: streams, their records, pull consumers, and the answers a
-// real server gives, the misleading ones too. What the production journal (journal/stream-journal.ts) meets in a
+// real server gives, the misleading ones too. What the production journal (journal/stream/stream-journal.ts) meets in a
 // simulation. Not here: the way to it (jetstream-wire.ts), and when what goes wrong (the caller of `StreamFates`).
 //
 // What it says and how follows what was seen of nats-server 2.9.10, 2.10.27 and 2.15.1.
 
 import type { Clock } from "../../clock.ts";
-import { apiCodes } from "../../journal/stream-api.ts";
+import { apiCodes } from "../../journal/stream/api.ts";
 
 /** What becomes of a message that is to be stored. */
 export type PublishFate =

@@ -1,7 +1,7 @@
 // One life's journal: the production one over a simulated line, with what a run wants to know of its appends counted.
 
 import type { AppendOutcome } from "../../journal/journal.ts";
-import { StreamJournal, type StreamJournalOptions } from "../../journal/stream-journal.ts";
+import { StreamJournal, type StreamJournalOptions } from "../../journal/stream/stream-journal.ts";
 import { limits } from "../../limits.ts";
 import { Listeners } from "../../listeners.ts";
 import type { SimStream } from "./jetstream.ts";

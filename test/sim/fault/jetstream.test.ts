@@ -5,8 +5,8 @@ import { describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { JournalDamagedError } from "../../../src/errors.ts";
 import { swarmId } from "../../../src/ids.ts";
-import { StreamJournal } from "../../../src/journal/stream-journal.ts";
-import { streamConfigOf } from "../../../src/journal/stream-settings.ts";
+import { streamConfigOf } from "../../../src/journal/stream/settings.ts";
+import { StreamJournal } from "../../../src/journal/stream/stream-journal.ts";
 import { limits } from "../../../src/limits.ts";
 import {
   type PublishFate,

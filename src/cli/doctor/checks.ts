@@ -1,0 +1,378 @@
+// The checks of `waggle doctor`, each with what was found and, where it is not ok, what to do. One that cannot
+// be made because an earlier one failed is left out.
+
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { duration } from "../../audit/describe.ts";
+import { type FoundBroker, findBroker } from "../../broker/find-broker.ts";
+import { isRecentEnough, NATS_SERVER_VERSION_MIN } from "../../broker/nats-binary.ts";
+import { SwarmClient } from "../../client/swarm.ts";
+import { systemClock, systemRandom } from "../../clock.ts";
+import { NoLeaderError, WaggleError } from "../../errors.ts";
+import { swarmId } from "../../ids.ts";
+import { inspectNatsStreams, openNatsJournal } from "../../journal/nats.ts";
+import { checkMaxPayload } from "../../journal/stream/settings.ts";
+import { limits } from "../../limits.ts";
+import type { StatusResponse } from "../../protocol/schemas.ts";
+import { subjectsOf } from "../../protocol/subjects.ts";
+import { connectNats, type NatsOptions, type NatsTransport } from "../../transport/nats.ts";
+import { exitCodeOf, exitCodes } from "../exit-code.ts";
+import { counted, formatBytes, formatCount } from "../format.ts";
+import { journalFolder } from "../run-coordinator.ts";
+import type { VerbContext } from "../verb.ts";
+import type { Check } from "./check.ts";
+import { checkJournalFolder } from "./journal.ts";
+import { LeadHeard } from "./leader.ts";
+import { checkStreams } from "./stream.ts";
+
+export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
+  yield checkRuntime();
+  yield await checkDataFolder(context);
+  const broker = await attempt("broker", () => findFor(context));
+  yield broker.check;
+  const isFileSound = !mayHaveFileJournal(broker.value, context) || (yield* checkFile(context));
+  if (broker.value === undefined) return;
+  const options = connectionOf(broker.value, context);
+  const connection = await attempt("connection", () => connectFor(options));
+  yield connection.check;
+  if (connection.value === undefined) return;
+  try {
+    yield* checkServer(broker.value, connection.value);
+    const isStream = broker.value.kind !== "development";
+    const isSound = isStream ? yield* checkJournal(options, context) : isFileSound;
+    const isLed = yield* checkSwarm(connection.value, { broker: broker.value, isSound, context });
+    if (!isLed && isSound) yield* checkDurabilityAlone(broker.value, options, context);
+  } finally {
+    await connection.value.close();
+  }
+}
+
+interface Attempted<Value> {
+  readonly check: Check;
+  readonly value: Value | undefined;
+}
+
+/** A step that later ones need: its failure is a check that failed, with the error's own advice. */
+async function attempt<Value>(
+  name: string,
+  take: () => Promise<{ readonly found: string; readonly value: Value }>,
+): Promise<Attempted<Value>> {
+  try {
+    const { found, value } = await take();
+    return { check: { name, status: "ok", found }, value };
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    return {
+      check: { name, status: "fail", found: error.message, exitCode: exitCodeOf(error) },
+      value: undefined,
+    };
+  }
+}
+
+// --- this machine -----------------------------------------------------------------------------------
+
+/** One that is too old has ended the program before (bin/waggle.js). */
+function checkRuntime(): Check {
+  return { name: "runtime", status: "ok", found: `Node ${process.versions.node}` };
+}
+
+async function checkDataFolder({ settings: { dataFolder } }: VerbContext): Promise<Check> {
+  const name = "data folder";
+  const isThere = await stat(dataFolder).then(
+    (stats) => stats.isDirectory(),
+    () => undefined,
+  );
+  if (isThere === false) {
+    return {
+      name,
+      status: "fail",
+      found: `${dataFolder} is no folder`,
+      advice: "name another with --data-folder",
+    };
+  }
+  const folder = isThere === true ? dataFolder : dirname(dataFolder);
+  const isWritable = await access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isWritable) {
+    return {
+      name,
+      status: "warn",
+      found: `${folder} cannot be written`,
+      advice: "name another with --data-folder",
+    };
+  }
+  return { name, status: "ok", found: isThere === true ? dataFolder : `${dataFolder}, not there yet` };
+}
+
+// --- the server -------------------------------------------------------------------------------------
+
+async function findFor({ settings, shell }: VerbContext) {
+  const value = await findBroker({ mode: "find-only", ...settings, env: shell.env });
+  return { found: value.sentence, value };
+}
+
+export function connectionOf(
+  { address, inboxPrefix }: FoundBroker,
+  { signal, logger }: VerbContext,
+): NatsOptions {
+  return {
+    ...address,
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    name: "waggle doctor",
+    signal,
+    onError: (error) => logger.warn({ err: error }, "the server complains"),
+  };
+}
+
+async function connectFor(options: NatsOptions) {
+  const value = await connectNats(options);
+  const sentAt = performance.now();
+  await value.flush();
+  return { found: `answers in ${(performance.now() - sentAt).toFixed(1)} ms`, value };
+}
+
+function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generator<Check> {
+  const { version, hasJetStream, maxPayloadBytes } = transport.server();
+  const isDevelopment = kind === "development";
+  if (isDevelopment) yield { name: "server", status: "ok", found: `development broker ${version}` };
+  else if (isRecentEnough({ version }))
+    yield { name: "server", status: "ok", found: `nats-server ${version}` };
+  else {
+    const advice = `upgrade it to ${NATS_SERVER_VERSION_MIN} or newer`;
+    yield { name: "server", status: "fail", found: `nats-server ${version}`, advice };
+  }
+
+  if (isDevelopment) yield { name: "JetStream", status: "ok", found: "not needed: the journal is a file" };
+  else if (hasJetStream) yield { name: "JetStream", status: "ok", found: "enabled" };
+  else {
+    const advice = "enable it: jetstream {} in the server's configuration, or nats-server -js -sd FOLDER";
+    yield {
+      name: "JetStream",
+      status: "warn",
+      found: "this server has none; another of its cluster may",
+      advice,
+    };
+  }
+
+  const found = formatBytes(maxPayloadBytes);
+  if (checkMaxPayload(maxPayloadBytes).ok) yield { name: "max payload", status: "ok", found };
+  else {
+    const advice = `raise max_payload to ${formatBytes(limits.maxPayloadBytesDefault)} in the server's configuration`;
+    yield { name: "max payload", status: "fail", found, advice };
+  }
+}
+
+/** @returns whether nothing failed */
+async function* checkJournal(
+  connection: NatsOptions,
+  { settings, signal }: VerbContext,
+): AsyncGenerator<Check, boolean> {
+  let isSound = true;
+  try {
+    const found = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
+    for (const check of checkStreams(found)) {
+      isSound &&= check.status !== "fail";
+      yield check;
+    }
+    return isSound;
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    yield { name: "stream", status: "fail", found: error.message, exitCode: exitCodeOf(error) };
+    return false;
+  }
+}
+
+// --- the journal in a file --------------------------------------------------------------------------
+
+/** Without a broker it is looked at too, unless the settings name a server: then it would not be used. */
+function mayHaveFileJournal(broker: FoundBroker | undefined, { settings }: VerbContext): boolean {
+  if (broker !== undefined) return broker.kind === "development";
+  return settings.nats === undefined && settings.natsContext === undefined;
+}
+
+/** @returns whether it did not fail */
+async function* checkFile({ settings }: VerbContext): AsyncGenerator<Check, boolean> {
+  const check = await checkJournalFolder(journalFolder(settings));
+  if (check !== undefined) yield check;
+  return check?.status !== "fail";
+}
+
+// --- the swarm --------------------------------------------------------------------------------------
+
+interface SwarmChecks {
+  readonly broker: FoundBroker;
+  /** Whether the journal stands as it must, as far as it was looked at. */
+  readonly isSound: boolean;
+  readonly context: VerbContext;
+}
+
+/** @returns whether anybody answered */
+async function* checkSwarm(
+  transport: NatsTransport,
+  { broker, isSound, context }: SwarmChecks,
+): AsyncGenerator<Check, boolean> {
+  const { settings, logger, signal } = context;
+  const lead = new LeadHeard(transport, swarmId(settings.swarm));
+  const swarm = new SwarmClient({
+    transport,
+    swarm: swarmId(settings.swarm),
+    project: settings.project,
+    user: settings.user,
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    onClose: async () => undefined,
+  });
+  try {
+    const status = await swarm.status({ signal, timeoutMs: limits.leaderLookMs });
+    const isStale = status.stale === true;
+    const again = () => swarm.status({ signal, timeoutMs: limits.leaderLookMs });
+    yield isStale
+      ? await checkSilentLeader(lead, { isSound, context, byStandby: { status, again } })
+      : checkLeader(status);
+    if (!isStale) yield checkClock(status, broker);
+    yield checkDurability(status.journal);
+    yield* checkWriters(status);
+    yield checkSnapshots(status);
+    return true;
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    if (error instanceof NoLeaderError) yield leaderless({ isSound, context });
+    else yield await checkSilentLeader(lead, { isSound, context });
+    return false;
+  } finally {
+    lead.stop();
+    await swarm.close();
+  }
+}
+
+function checkLeader({ leader, term, idx, agents, swarm }: StatusResponse): Check {
+  const online = agents.filter(({ status }) => status !== "offline").length;
+  const found = `${leader} leads ${swarm}, term ${term}, batch ${idx}; ${counted(online, "agent")} online`;
+  return { name: "leader", status: "ok", found };
+}
+
+type Unled = Pick<SwarmChecks, "isSound" | "context">;
+
+const mendFirst = "see to what is said of the journal above first";
+
+function leaderless({ isSound, context }: Unled): Check {
+  const found = `nobody leads the swarm ${context.settings.swarm}`;
+  const advice = isSound ? "start a coordinator with `waggle up`" : mendFirst;
+  return { name: "leader", status: "fail", found, advice, exitCode: exitCodes.unreachable };
+}
+
+interface StandbyAnswer {
+  readonly status: StatusResponse;
+  /** Asks again. @throws WaggleError */
+  readonly again: () => Promise<StatusResponse>;
+}
+
+/** Coordinators are there, and none answers as the leader: whether one leads is what it says of itself, or writes.
+ *  @param byStandby where one that stands by answered */
+async function checkSilentLeader(
+  lead: LeadHeard,
+  { isSound, context, byStandby }: Unled & { readonly byStandby?: StandbyAnswer },
+): Promise<Check> {
+  const { swarm } = context.settings;
+  const beat = await lead.heard(limits.leaderHeardMs, context.signal);
+  const head = { name: "leader", status: "fail", exitCode: exitCodes.unreachable } as const;
+  if (beat !== undefined) {
+    const found = `${beat.id} leads ${swarm}, term ${beat.term}, batch ${beat.idx}, and does not answer`;
+    const advice = isSound ? "look at its log" : `${mendFirst}; then it goes on by itself`;
+    return { ...head, found, advice };
+  }
+  if (byStandby === undefined) return leaderless({ isSound, context });
+  const { leader, term, idx } = byStandby.status;
+  const later = await byStandby.again().catch((error: unknown) => {
+    if (!(error instanceof WaggleError)) throw error;
+    return undefined; // nothing more is known of it
+  });
+  if (later !== undefined && later.stale !== true) return checkLeader(later);
+  if (later !== undefined && later.term === term && later.idx > idx) {
+    const found = `${leader} leads ${swarm}, term ${term}: it writes in the journal (batch ${idx}, then ${later.idx}) and cannot be reached`;
+    const advice = `look at its log why its connection \`waggle coordinator ${leader}\` does not come back; it lets a standby lead after some seconds of that, and where it does not, stop it`;
+    return { ...head, found, advice };
+  }
+  const advice = isSound ? "a standby answered: wait until it leads, or look at its log" : mendFirst;
+  return { ...head, found: "none answers at the moment", advice };
+}
+
+/** Journal time follows the leader's clock; where it stands still it says nothing about the clock. */
+function checkClock({ at, leader }: StatusResponse, { local }: FoundBroker): Check {
+  if (local !== undefined) return { name: "clock", status: "ok", found: "the same machine" };
+  const differenceMs = Math.abs(Date.now() - at);
+  const found = `differs by ${duration(differenceMs)} from the journal's time`;
+  if (differenceMs <= limits.clockDifferenceMsMax) return { name: "clock", status: "ok", found };
+  return { name: "clock", status: "warn", found, advice: `set this machine's clock and ${leader}'s by NTP` };
+}
+
+function checkSnapshots({ idx, at, journal, stale }: StatusResponse): Check {
+  const { auditFirstIdx, snapshot, snapshotFailure } = journal;
+  const audit = `the record begins at batch ${formatCount(auditFirstIdx)}`;
+  if (snapshotFailure !== undefined) {
+    const found = `${snapshotFailure}; ${audit}`;
+    const advice =
+      "see to the storage; the next one is made by itself, and until then a restart takes longer";
+    return { name: "snapshots", status: "warn", found, advice };
+  }
+  const none = stale === true ? "the leader knows" : "none yet: a restart reads the whole journal";
+  const newest =
+    snapshot === undefined
+      ? none
+      : `of batch ${formatCount(snapshot.idx)}, ${duration(at - snapshot.at)} old (batch ${formatCount(idx)} is the newest), ${formatBytes(snapshot.bytes)}`;
+  return { name: "snapshots", status: "ok", found: `${newest}; ${audit}` };
+}
+
+/** Who else wrote into the journal. Nothing where nobody did. */
+export function* checkWriters({ at, swarm, journal: { alienRecords } }: StatusResponse): Generator<Check> {
+  if (alienRecords === undefined) return;
+  const name = "writers";
+  const { count, lastAt } = alienRecords;
+  const agoMs = Math.max(0, at - lastAt);
+  const found = `${counted(count, "record")} in the journal that no coordinator of it wrote, the last ${duration(agoMs)} ago; everybody skips them`;
+  if (agoMs > limits.alienRecordShownMs) return yield { name, status: "ok", found };
+  const { journal } = subjectsOf(swarmId(swarm));
+  const advice = `find out who publishes on \`${journal}\`, and let the server's permissions allow that to coordinators alone: many such records a second slow the swarm down, and take its journal's room`;
+  yield { name, status: "warn", found, advice };
+}
+
+function checkDurability(
+  journal: Pick<StatusResponse["journal"], "durability" | "sentence" | "deadRecords" | "alienRecords">,
+): Check {
+  const { durability, sentence, deadRecords, alienRecords } = journal;
+  const leftBehind = deadRecords - (alienRecords?.count ?? 0);
+  const dead = leftBehind === 0 ? "" : `; ${counted(leftBehind, "dead record")}`;
+  const found = `${durability}${dead}. ${sentence}`;
+  if (durability !== "memory") return { name: "durability", status: "ok", found };
+  return {
+    name: "durability",
+    status: "warn",
+    found,
+    advice: "for more than a trial use a journal that outlives its process",
+  };
+}
+
+/** Where no leader tells: as the stream has it, or as a coordinator here would keep it. */
+async function* checkDurabilityAlone(
+  { kind }: FoundBroker,
+  connection: NatsOptions,
+  { settings, signal }: VerbContext,
+): AsyncGenerator<Check> {
+  if (kind === "development") {
+    const sentence = `Every batch is on the disk, in ${journalFolder(settings)}, before it is answered.`;
+    return yield checkDurability({ durability: "file", sentence, deadRecords: 0 });
+  }
+  const swarm = swarmId(settings.swarm);
+  try {
+    const journal = await openNatsJournal({ connection, swarm, create: false, signal });
+    const { class: durability, sentence } = journal.durability;
+    await journal.close();
+    yield checkDurability({ durability, sentence, deadRecords: 0 });
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error; // what is wrong with the stream stands above
+  }
+}

@@ -1,0 +1,94 @@
+// The end of what a term has committed: the last batch, which the next one continues, and the place in the journal
+// behind which that is expected. Dead records and lost places may lie between the two.
+
+import { hashOf } from "../../journal/batch.ts";
+import type { JournalRecord } from "../../journal/journal.ts";
+import type { RecentRecords } from "../../journal/recent-records.ts";
+import type { ChainPosition, ChainTail } from "../../journal/replay.ts";
+import type { PendingBatch } from "./sends.ts";
+
+export class ChainEnd {
+  readonly #recent: RecentRecords;
+  #tail: ChainTail;
+  #storedTail: ChainTail;
+  /** Of those behind it. */
+  readonly #unstored = new Set<string>();
+  #lastSeq: number;
+  /** Places behind it that count as dead, of which nothing can be read. */
+  #lostPlaces = 0;
+
+  /** @param position up to where the journal was read
+   *  @param recent what stands in the journal up to there; goes on with what is committed */
+  constructor(position: ChainPosition, recent: RecentRecords) {
+    this.#recent = recent;
+    this.#tail = position;
+    this.#storedTail = position;
+    this.#lastSeq = position.seq;
+  }
+
+  /** The last batch that was committed. */
+  get tail(): ChainTail {
+    return this.#tail;
+  }
+
+  /** The last batch that the journal took: those behind it are committed by a snapshot alone. */
+  get storedTail(): ChainTail {
+    return this.#storedTail;
+  }
+
+  get unstoredHashes(): ReadonlySet<string> {
+    return this.#unstored;
+  }
+
+  /** The last one, as it stood in the journal, while that is held. */
+  get tailRecord(): JournalRecord | undefined {
+    return this.#recent.findLast(({ bytes }) => hashOf(bytes) === this.#tail.hash);
+  }
+
+  /** Of the last committed batch's record, or of a dead one behind it. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Behind which place the next append is expected. */
+  get endSeq(): number {
+    return this.#lastSeq + this.#lostPlaces;
+  }
+
+  /** The next batch is committed, stored at `seq`. */
+  stored(batch: PendingBatch, seq: number, monotonicMs: number): void {
+    this.goOnBehind(seq);
+    this.#recent.add({ seq, bytes: batch.bytes }, monotonicMs);
+    this.continued(batch);
+    this.#storedTail = this.#tail;
+    this.#unstored.clear();
+  }
+
+  /** The next batch is committed, wherever it stands. */
+  continued({ idx, term, hash, journal }: PendingBatch): void {
+    this.#tail = { idx, term, hash, journal };
+    this.#unstored.add(hash);
+  }
+
+  /** A record was read that everybody skips. */
+  skipped(record: JournalRecord, monotonicMs: number): void {
+    this.goOnBehind(record.seq);
+    this.#recent.add(record, monotonicMs, { isDead: true });
+  }
+
+  /** All places up to `seq` are dead, though nothing can be read there. */
+  lostUntil(seq: number): void {
+    this.#lostPlaces = seq - this.#lastSeq;
+  }
+
+  goOnBehind(seq: number): void {
+    this.#lastSeq = seq;
+    this.#lostPlaces = 0;
+  }
+
+  /** What was read behind `seq` stands there no more. */
+  goBackTo(seq: number): void {
+    this.goOnBehind(seq);
+    this.#recent.forgetBehind(seq);
+  }
+}

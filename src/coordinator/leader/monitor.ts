@@ -1,0 +1,161 @@
+// How the load lies, as the leader sees it: whether a kind's tasks go to one agent too often, and which agents are at
+// their limit while what they serve waits. Observations for people: nothing here is journaled or decides anything,
+// and a new leader begins anew. Fed with committed events and at each pulse; bounded by the limits of both watches.
+
+import type { Logger } from "pino";
+import type { EventOf } from "../../core/event.ts";
+import type { Receipt } from "../../core/receipt.ts";
+import type { AgentRow, Lane, SwarmState } from "../../core/state.ts";
+import type { RecordedEvent } from "../../core/step.ts";
+import type { Instant, Kind } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { type AgentPressure, type BottleneckShare, BottleneckWatch } from "../../scheduling/bottleneck.ts";
+import { type ConcentrationAlert, ConcentrationWatch } from "../../scheduling/concentration.ts";
+import { hasRole, isFull } from "../../scheduling/eligibility.ts";
+
+/** An alert that holds. */
+export interface KindAlert extends ConcentrationAlert {
+  readonly kind: Kind;
+  /** When it was found. */
+  readonly since: Instant;
+}
+
+/** An alert from its beginning to its end: that it has not held for `limits.concentrationQuietMs`. */
+interface Raised {
+  readonly since: Instant;
+  heldAt: Instant;
+  /** Absent while it does not hold. */
+  alert: ConcentrationAlert | undefined;
+}
+
+export class Monitor {
+  readonly #state: SwarmState;
+  readonly #logger: Logger;
+  readonly #bottlenecks = new BottleneckWatch();
+  /** Assigned longest ago first, to within a pulse. */
+  readonly #watchByKind = new Map<Kind, ConcentrationWatch>();
+  /** Assigned since the last pulse. */
+  readonly #changedKinds = new Set<Kind>();
+  readonly #raisedByKind = new Map<Kind, Raised>();
+  /** Of the last pulse. */
+  #at: Instant;
+
+  constructor(state: SwarmState, logger: Logger) {
+    this.#state = state;
+    this.#logger = logger;
+    this.#at = state.at;
+  }
+
+  /** Takes in the events of a committed batch. */
+  committed(recorded: readonly RecordedEvent[]): void {
+    for (const { event } of recorded) if (event.type === "TaskAssigned") this.#assigned(event);
+  }
+
+  /** Looks at the state. @param at journal time, not before the last one */
+  pulse(at: Instant): void {
+    this.#at = at;
+    this.#bottlenecks.observe(at, pressures(this.#state));
+    for (const kind of this.#changedKinds) this.#look(kind);
+    this.#changedKinds.clear();
+    for (const [kind, raised] of this.#raisedByKind) this.#lookAgain(kind, raised);
+  }
+
+  /** Up to the last pulse, the worst first. */
+  bottlenecks(): readonly BottleneckShare[] {
+    return this.#bottlenecks.shares(this.#at);
+  }
+
+  /** Those that held at the last pulse, the highest share first. */
+  alerts(): readonly KindAlert[] {
+    const alerts: KindAlert[] = [];
+    for (const [kind, { alert, since }] of this.#raisedByKind)
+      if (alert !== undefined) alerts.push({ kind, since, ...alert });
+    return alerts.sort((a, b) => b.share - a.share || (a.kind < b.kind ? -1 : 1));
+  }
+
+  #assigned({ task, runsAs, agent, receipt }: EventOf<"TaskAssigned">): void {
+    const kind = runsAs ?? this.#state.taskById.get(task)?.spec.kind ?? this.#state.endedById.get(task)?.kind;
+    if (kind === undefined) return; // ended and forgotten before its assignment was committed
+    this.#watchOf(kind).assigned(agent, servingIn(receipt));
+  }
+
+  #watchOf(kind: Kind): ConcentrationWatch {
+    const known = this.#watchByKind.get(kind);
+    if (known !== undefined && this.#changedKinds.has(kind)) return known;
+    this.#changedKinds.add(kind);
+    const watch = known ?? new ConcentrationWatch();
+    this.#watchByKind.delete(kind);
+    this.#watchByKind.set(kind, watch);
+    const oldest = this.#watchByKind.keys().next();
+    if (this.#watchByKind.size > limits.concentrationKindsMax && oldest.done === false)
+      this.#watchByKind.delete(oldest.value);
+    return watch;
+  }
+
+  #look(kind: Kind): void {
+    const alert = this.#watchByKind.get(kind)?.alert();
+    const raised = this.#raisedByKind.get(kind);
+    if (raised !== undefined) raised.alert = alert;
+    if (raised !== undefined || alert === undefined) return;
+    this.#raisedByKind.set(kind, { since: this.#at, heldAt: this.#at, alert });
+    const { agent, share, threshold } = alert;
+    this.#logger.warn({ kind, agent, share, threshold }, "one agent gets most of what is assigned of a kind");
+  }
+
+  #lookAgain(kind: Kind, raised: Raised): void {
+    if (!this.#watchByKind.has(kind)) raised.alert = undefined;
+    if (raised.alert !== undefined) raised.heldAt = this.#at;
+    if (this.#at - raised.heldAt < limits.concentrationQuietMs) return;
+    this.#raisedByKind.delete(kind);
+    this.#logger.info({ kind }, "what is assigned of a kind is spread over its agents again");
+  }
+}
+
+/** How many agents served the task's kind, and its role, when it was assigned, whether or not they were free. */
+function servingIn({ feasible, ineligible }: Receipt): number {
+  const { full = 0, unresponsive = 0, suspended = 0 } = ineligible;
+  return (
+    feasible +
+    full +
+    unresponsive +
+    suspended +
+    (ineligible["rate-limited"] ?? 0) +
+    (ineligible["failed-this-task"] ?? 0)
+  );
+}
+
+function* pressures(state: SwarmState): Generator<AgentPressure> {
+  const waiting = waitingLanes(state);
+  for (const agent of state.agentById.values()) {
+    if (agent.online)
+      yield { agent: agent.id, isAtLimit: isFull(agent), isAwaited: isAwaited(agent, waiting) };
+  }
+}
+
+/** Lanes with tasks that wait for an agent, and not for an operator to resume them. */
+function waitingLanes(state: SwarmState): ReadonlyMap<Kind, readonly Lane[]> {
+  const lanesByKind = new Map<Kind, Lane[]>();
+  if (state.isPaused) return lanesByKind;
+  for (const lane of state.laneByKey.values()) {
+    if (!hasUnpaused(lane)) continue;
+    const lanes = lanesByKind.get(lane.kind);
+    if (lanes === undefined) lanesByKind.set(lane.kind, [lane]);
+    else lanes.push(lane);
+  }
+  return lanesByKind;
+}
+
+function hasUnpaused({ memberByProject }: Lane): boolean {
+  for (const { row } of memberByProject.values()) if (!row.isPaused) return true;
+  return false;
+}
+
+function isAwaited(agent: AgentRow, waiting: ReadonlyMap<Kind, readonly Lane[]>): boolean {
+  if (waiting.size === 0 || agent.draining) return false;
+  for (const kind of agent.kinds) {
+    const lanes = waiting.get(kind);
+    if (lanes === undefined || agent.suspensionByKind.has(kind)) continue;
+    if (lanes.some(({ role }) => hasRole(agent, role))) return true;
+  }
+  return false;
+}

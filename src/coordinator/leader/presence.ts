@@ -1,0 +1,289 @@
+// Which agents are alive and keep up, from what they send. In the leader's memory only: a new leader gives every
+// agent a full H before it calls one lost. What follows from it for the state goes through commands.
+
+import type { Clock } from "../../clock.ts";
+import type { Command } from "../../core/command.ts";
+import { isAheadOfJournal } from "../../core/decide-agent.ts";
+import type { AgentRow, OpenAttempt, SwarmState } from "../../core/state.ts";
+import { type AgentId, attemptKey, type Incarnation } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { Heartbeat } from "../../protocol/schemas.ts";
+
+/** What is known of one life of an agent beyond the state. */
+interface Presence {
+  readonly incarnation: Incarnation;
+  heardMonotonicMs: number;
+  /** Heartbeats in a row that did not show what should have arrived, the same thing each time. */
+  lagging: number;
+  /** Highest number that the previous heartbeat should have shown and did not; 0 when it was in order. */
+  missedNumber: number;
+  /** Highest assignment number that was published to it, once committed. */
+  sentNumber: number;
+  /** `sentNumber` at the previous heartbeat, and at the last two pulses: what was sent by the older of them, or by
+   *  the previous heartbeat, should have arrived by now. */
+  sentByPreviousBeat: number;
+  sentByPulse: number;
+  sentByPulseBefore: number;
+  /** Highest assignment number that was not published because it was silent: whatever it lacks up to there is due. */
+  withheldNumber: number;
+  reported: Heartbeat | undefined;
+  /** By attempt that has not begun, as the last heartbeat says: since when it says so. */
+  waiting: ReadonlyMap<string, number>;
+}
+
+/** What a heartbeat calls for. */
+export interface BeatVerdict {
+  /** To be decided; undefined when the state already agrees with the agent. */
+  readonly command: Command | undefined;
+  /** Assignments that should have arrived and did not: to be sent again. */
+  readonly missing: readonly OpenAttempt[];
+}
+
+export class Presences {
+  readonly #clock: Clock;
+  readonly #presenceById = new Map<AgentId, Presence>();
+  /** By attempt: when progress was last reported, for tasks with a stall limit. */
+  readonly #progressAt = new Map<string, number>();
+
+  /** By agent: when a life of it that was fenced was last heard. */
+  readonly #outlivedMonotonicMs = new Map<AgentId, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins anew for every online agent: on taking over, and after the coordinator itself was cut off. */
+  restart(state: SwarmState): void {
+    for (const agent of state.agentById.values()) if (agent.online) this.heard(agent.id, agent.incarnation);
+    for (const key of this.#progressAt.keys()) this.#progressAt.set(key, this.#clock.monotonicMs());
+  }
+
+  /** Any message of an agent shows that it lives. */
+  heard(agent: AgentId, incarnation: Incarnation): Presence {
+    const now = this.#clock.monotonicMs();
+    const known = this.#presenceById.get(agent);
+    if (known?.incarnation === incarnation) {
+      known.heardMonotonicMs = now;
+      return known;
+    }
+    const presence: Presence = {
+      incarnation,
+      heardMonotonicMs: now,
+      lagging: 0,
+      missedNumber: 0,
+      sentNumber: 0,
+      sentByPreviousBeat: 0,
+      sentByPulse: 0,
+      sentByPulseBefore: 0,
+      withheldNumber: 0,
+      reported: undefined,
+      waiting: new Map(),
+    };
+    this.#presenceById.set(agent, presence);
+    return presence;
+  }
+
+  beat(state: SwarmState, row: AgentRow, beat: Heartbeat): BeatVerdict {
+    const presence = this.heard(row.id, row.incarnation);
+    presence.reported = beat;
+    presence.waiting = this.#waitingIn(beat, presence.waiting);
+    const { sentByPreviousBeat, sentByPulseBefore, withheldNumber } = presence;
+    const dueNumber = Math.max(sentByPreviousBeat, sentByPulseBefore, withheldNumber);
+    const missing = missingAssignments(row, beat.seen, dueNumber);
+    const sentInTime = Math.max(sentByPreviousBeat, sentByPulseBefore);
+    noteMissing(
+      presence,
+      missing.filter(({ number }) => number <= sentInTime),
+    );
+    presence.sentByPreviousBeat = presence.sentNumber;
+    if (presence.lagging >= limits.unresponsiveHeartbeats && !row.unresponsive) {
+      return { command: { type: "MarkUnresponsive", agent: row.id, incarnation: row.incarnation }, missing };
+    }
+    const command: Command = {
+      type: "ReconcileAgent",
+      agent: row.id,
+      incarnation: row.incarnation,
+      held: beat.held,
+      seen: beat.seen,
+      ...(beat.draining === true ? { draining: true } : {}),
+      ...(beat.maxConcurrent === undefined ? {} : { maxConcurrent: beat.maxConcurrent }),
+      ...(beat.slots === undefined ? {} : { slots: beat.slots }),
+    };
+    return {
+      command: agrees(row, beat) && slotsAgree(state, row.id, beat.slots) ? undefined : command,
+      missing,
+    };
+  }
+
+  /** An assignment left for the agent. */
+  sent(agent: AgentId, incarnation: Incarnation, number: number): void {
+    const known = this.#presenceById.get(agent);
+    const presence = known?.incarnation === incarnation ? known : this.heard(agent, incarnation);
+    presence.sentNumber = Math.max(presence.sentNumber, number);
+  }
+
+  /** Whether it was silent for so long that nothing new should go to it: what it began now, it might still run when it
+   *  is given up. Who was never heard is not. */
+  isSilent(agent: AgentId, incarnation: Incarnation): boolean {
+    const presence = this.#presenceById.get(agent);
+    if (presence?.incarnation !== incarnation) return false;
+    return this.#clock.monotonicMs() - presence.heardMonotonicMs > limits.unresponsiveSilenceMs;
+  }
+
+  /** An assignment did not leave because the agent was silent: each heartbeat has it sent until it arrived. */
+  withheld(agent: AgentId, incarnation: Incarnation, number: number): void {
+    const presence = this.#presenceById.get(agent);
+    if (presence?.incarnation !== incarnation) return;
+    presence.withheldNumber = Math.max(presence.withheldNumber, number);
+  }
+
+  progressed(attempt: { readonly task: string; readonly attempt: number }): void {
+    this.#progressAt.set(attemptKey(attempt), this.#clock.monotonicMs());
+  }
+
+  /** Looks at what only time brings, once a pulse: agents that were silent for H, or for so long that nothing new
+   *  should go to them; attempts that made no progress for their stall limit. */
+  overdue(state: SwarmState, jitter: () => number): Command[] {
+    const now = this.#clock.monotonicMs();
+    const commands: Command[] = [];
+    for (const agent of state.agentById.values()) {
+      if (!agent.online) continue;
+      const known = this.#presenceById.get(agent.id);
+      // The silence of the life before is not this one's.
+      const presence =
+        known?.incarnation === agent.incarnation ? known : this.heard(agent.id, agent.incarnation);
+      presence.sentByPulseBefore = presence.sentByPulse;
+      presence.sentByPulse = presence.sentNumber;
+      const { id, incarnation } = agent;
+      const silentMs = now - presence.heardMonotonicMs;
+      if (silentMs > limits.agentLostMs) {
+        commands.push({ type: "LapseAgent", agent: id, incarnation });
+        continue;
+      }
+      if (this.isSilent(id, incarnation) && !agent.unresponsive)
+        commands.push({ type: "MarkUnresponsive", agent: id, incarnation });
+      this.#collectStalled(state, agent, now, jitter, commands);
+    }
+    return commands;
+  }
+
+  /** A fenced life of the agent was heard. @returns whether that is news */
+  outlived(agent: AgentId): boolean {
+    const isNews = !this.#outlivedMonotonicMs.has(agent);
+    this.#outlivedMonotonicMs.set(agent, this.#clock.monotonicMs());
+    return isNews;
+  }
+
+  /** Since another process under the agent's id was heard; undefined when there was none for long. */
+  outlivedMs(agent: AgentId): number | undefined {
+    const heardMs = this.#outlivedMonotonicMs.get(agent);
+    return heardMs === undefined ? undefined : Math.round(this.#clock.monotonicMs() - heardMs);
+  }
+
+  silentMs(agent: AgentId): number | undefined {
+    const presence = this.#presenceById.get(agent);
+    return presence === undefined
+      ? undefined
+      : Math.round(this.#clock.monotonicMs() - presence.heardMonotonicMs);
+  }
+
+  reported(agent: AgentRow): Heartbeat | undefined {
+    const presence = this.#presenceById.get(agent.id);
+    return presence?.incarnation === agent.incarnation ? presence.reported : undefined;
+  }
+
+  /** Drops what belongs to agents and attempts that are no more. */
+  sweep(state: SwarmState): void {
+    for (const id of this.#presenceById.keys())
+      if (state.agentById.get(id)?.online !== true) this.#presenceById.delete(id);
+    const forgottenMs = this.#clock.monotonicMs() - limits.outlivedShownMs;
+    for (const [id, heardMs] of this.#outlivedMonotonicMs)
+      if (heardMs < forgottenMs) this.#outlivedMonotonicMs.delete(id);
+    if (this.#progressAt.size === 0) return;
+    const open = new Set<string>();
+    for (const agent of state.agentById.values())
+      for (const attempt of agent.open.values()) open.add(attemptKey(attempt));
+    for (const key of this.#progressAt.keys()) if (!open.has(key)) this.#progressAt.delete(key);
+  }
+
+  #waitingIn({ held }: Heartbeat, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+    const now = this.#clock.monotonicMs();
+    const keys = held.filter(({ waiting }) => waiting === true).map(attemptKey);
+    return new Map(keys.map((key) => [key, before.get(key) ?? now]));
+  }
+
+  #collectStalled(
+    state: SwarmState,
+    agent: AgentRow,
+    now: number,
+    jitter: () => number,
+    commands: Command[],
+  ): void {
+    const waiting = this.#presenceById.get(agent.id)?.waiting;
+    let placed = 0;
+    for (const attempt of agent.open.values()) {
+      placed += 1;
+      if (placed > agent.maxConcurrent) break; // prefetched: it waits at its agent, and has nothing to report
+      const stallMs =
+        attempt.state === "running" ? state.taskById.get(attempt.task)?.spec.stallMs : undefined;
+      if (stallMs === undefined) continue;
+      const key = attemptKey(attempt);
+      const since = this.#progressAt.get(key);
+      const waitsMs = now - (waiting?.get(key) ?? Number.NEGATIVE_INFINITY);
+      if (since === undefined || waitsMs < limits.stallWaitMs) this.progressed(attempt);
+      else if (now - since > stallMs) {
+        commands.push({
+          type: "StallAttempt",
+          task: attempt.task,
+          attempt: attempt.attempt,
+          jitter: jitter(),
+        });
+      }
+    }
+  }
+}
+
+function missingAssignments(row: AgentRow, seen: number, dueNumber: number): OpenAttempt[] {
+  if (seen >= dueNumber) return [];
+  return [...row.open.values()].filter(({ number }) => number > seen && number <= dueNumber);
+}
+
+/** One that lags anew, each time by something else, is slow; one that lags by the same, though it was sent again, does
+ *  not hear. */
+function noteMissing(presence: Presence, missing: readonly OpenAttempt[]): void {
+  const isSame = missing.some(({ number }) => number <= presence.missedNumber);
+  presence.lagging = isSame ? presence.lagging + 1 : Math.min(missing.length, 1);
+  presence.missedNumber = missing.at(-1)?.number ?? 0;
+}
+
+/** Whether the agent holds exactly what the state says it was sent and runs. A confirmation that would change no
+ *  attempt is not asked for. */
+function agrees(
+  row: AgentRow,
+  { held, seen, draining, maxConcurrent = row.maxConcurrent }: Heartbeat,
+): boolean {
+  if (isAheadOfJournal(row, seen)) return false;
+  if (row.unresponsive && seen >= row.lastNumber) return false;
+  if (draining === true && !row.draining) return false;
+  if (maxConcurrent !== row.maxConcurrent) return false;
+  const holds = new Set(held.map(attemptKey));
+  let expected = 0;
+  for (const attempt of row.open.values()) {
+    if (attempt.number > seen) break;
+    if (attempt.state !== "running" || !holds.has(attemptKey(attempt))) return false;
+    expected += 1;
+  }
+  return expected === holds.size;
+}
+
+/** Whether the agent lists exactly what it holds and waits for. */
+function slotsAgree(state: SwarmState, agent: AgentId, listed: Heartbeat["slots"]): boolean {
+  const known = state.slotsByAgent.get(agent);
+  if (listed === undefined) return known === undefined;
+  const isAll = new Set([...listed.held, ...listed.waiting]).size === (known?.size ?? 0);
+  return (
+    isAll &&
+    listed.held.every((handle) => known?.get(handle)?.state === "held") &&
+    listed.waiting.every((handle) => known?.get(handle)?.state === "waiting")
+  );
+}

@@ -1,0 +1,105 @@
+// Before a leader appends that was out of touch with the journal for T or longer: does another lead by now?
+//
+// As a rule the journal says so, for the other's records stand in the place that is expected. But a journal that lost
+// its end in a power failure may have lost them, and takes what a former leader sends in their place: two lines, of
+// which one is lost. So a leader that was out of touch listens first, as a standby does before it campaigns:
+//
+//   somebody says that it is in a later term → waits until the journal shows it, or that is no longer believed
+//                                              (announcements.ts)
+//   somebody says something else             → appends
+//   nobody says anything                     → appends after 2·T; at once where nobody was heard for minutes, for then
+//                                              nobody is there
+//
+// Where the journal goes on meanwhile, that is read first, and it listens on: by records that everybody skips it would
+// else be kept from appending for as long as somebody writes them.
+//
+// Not here: what the journal says (committer.ts).
+
+import type { Clock } from "../../clock.ts";
+import type { Term } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
+import type { Announcements } from "../announcements.ts";
+import type { Timing } from "../timing.ts";
+
+export interface RivalCheckDeps {
+  readonly journal: Journal;
+  readonly announcements: Announcements;
+  readonly clock: Clock;
+  readonly timing: Timing;
+  readonly term: Term;
+  /** When the newest append was sent that was acknowledged. */
+  readonly provenMonotonicMs: () => number;
+  readonly isOver: () => boolean;
+}
+
+export class RivalCheck {
+  readonly #deps: RivalCheckDeps;
+  #passedMonotonicMs = Number.NEGATIVE_INFINITY;
+  /** Since when it listens, to a journal that answers. */
+  #listeningMonotonicMs: number | undefined;
+
+  constructor(deps: RivalCheckDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether another may have been elected since the journal was last heard of, and since this was last asked. */
+  get isDue(): boolean {
+    const { journal, timing } = this.#deps;
+    return journal.sharable && this.#now - this.#sureMonotonicMs >= timing.timeoutMs;
+  }
+
+  /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read
+   *  first: then it stays due, and what was listened counts the next time. */
+  async pass(lastSeq: number): Promise<void> {
+    const { clock, timing, isOver } = this.#deps;
+    if ((this.#listeningMonotonicMs ?? 0) <= this.#sureMonotonicMs) this.#listeningMonotonicMs = undefined;
+    let hasJustRead = this.#listeningMonotonicMs !== undefined;
+    let mayBeRivalled = this.#hasHeard(this.#now - limits.recentRecordsMs);
+    while (mayBeRivalled && !isOver()) {
+      if (!hasJustRead) await pause(clock, timing.beatMs);
+      hasJustRead = false;
+      const endSeq = await this.#endOfJournal();
+      // Out of reach, it may be the server that was, and nobody was heard.
+      if (endSeq === undefined) this.#listeningMonotonicMs = undefined;
+      else this.#listeningMonotonicMs ??= this.#now - timing.beatMs;
+      if (this.#listeningMonotonicMs === undefined) continue;
+      if (endSeq !== lastSeq) return;
+      mayBeRivalled = this.#isRivalled(this.#listeningMonotonicMs);
+    }
+    this.#passedMonotonicMs = this.#now;
+  }
+
+  /** When it was last known that nobody else led. */
+  get #sureMonotonicMs(): number {
+    return Math.max(this.#deps.provenMonotonicMs(), this.#passedMonotonicMs);
+  }
+
+  /** To be asked when the journal was just found to end where it did. */
+  #isRivalled(sinceMonotonicMs: number): boolean {
+    const { announcements, term, timing } = this.#deps;
+    const { timeoutMs } = timing;
+    const anyOfOurs = { term, idx: Number.MAX_SAFE_INTEGER };
+    const claim = announcements.ahead(anyOfOurs, { now: this.#now, timeoutMs });
+    if (claim !== undefined) return claim.isBelieved;
+    const isSilent = !this.#hasHeard(sinceMonotonicMs);
+    return isSilent && this.#now - sinceMonotonicMs < limits.announcementTimeouts * timeoutMs;
+  }
+
+  async #endOfJournal(): Promise<number | undefined> {
+    try {
+      return (await this.#deps.journal.position()).lastSeq;
+    } catch {
+      return undefined; // whoever appends or reads says why
+    }
+  }
+
+  #hasHeard(sinceMonotonicMs: number): boolean {
+    return this.#deps.announcements.hasHeard({ now: this.#now, withinMs: this.#now - sinceMonotonicMs });
+  }
+
+  get #now(): number {
+    return this.#deps.clock.monotonicMs();
+  }
+}

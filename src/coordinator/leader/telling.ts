@@ -1,0 +1,82 @@
+// What a leader tells others of its turns, once they are committed: agents and clients what they are to know, who asked
+// their answers, and whoever follows the record its events. Not here: when that may be told (commits.ts, embargo.ts).
+
+import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
+import type { SwarmState } from "../../core/state.ts";
+import type { BatchIndex } from "../../ids.ts";
+import type { Subjects } from "../../protocol/subjects.ts";
+import type { Transport } from "../../transport/transport.ts";
+import type { Awaiting } from "../requests/awaiting.ts";
+import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { Victory } from "../standby/campaign.ts";
+import { EventPublisher } from "./event-publisher.ts";
+import type { Held } from "./in-flight.ts";
+import type { Monitor } from "./monitor.ts";
+import { Outbox } from "./outbox.ts";
+import type { Presences } from "./presence.ts";
+
+export interface TellingDeps {
+  readonly state: SwarmState;
+  readonly transport: Transport;
+  readonly subjects: Subjects;
+  readonly awaiting: Awaiting;
+  readonly presences: Presences;
+  readonly monitor: Monitor;
+  readonly answer: (entries: readonly InboxEntry[]) => void;
+}
+
+export class Telling {
+  readonly outbox: Outbox;
+  readonly #deps: TellingDeps;
+  readonly #publisher: EventPublisher;
+  /** The first batch that is kept, by what is committed and may be told: the state is ahead of that. */
+  #firstIdx: BatchIndex;
+
+  constructor(deps: TellingDeps) {
+    const { state, transport, subjects, awaiting, presences } = deps;
+    this.#deps = deps;
+    this.outbox = new Outbox(transport, subjects, awaiting, presences);
+    this.#publisher = new EventPublisher(transport, subjects);
+    this.#firstIdx = state.auditFirstIdx;
+  }
+
+  /** The first batch that is kept, as far as that was told. */
+  get firstIdx(): BatchIndex {
+    return this.#firstIdx;
+  }
+
+  /** The term began with the newest batch: tells what the leader before may not have told. */
+  begin({ started, at }: Victory, commit: Commit): void {
+    this.outbox.perform(untoldOf(this.#deps.state), commit);
+    const recorded = { event: started, json: JSON.stringify(started), project: "_" };
+    this.#publisher.publish([recorded], commit, at);
+  }
+
+  /** What was to be told while nobody could be reached was not kept: by now it may not be so any more. To be put before
+   *  the next turn. */
+  again(): InboxEntry {
+    let untold: readonly Effect[] = [];
+    return {
+      commands: [],
+      replies: [],
+      look: (state) => {
+        untold = untoldOf(state);
+      },
+      finish: (commit) => this.outbox.perform(untold, commit),
+    };
+  }
+
+  /** A turn is committed. */
+  tell({ turn, entries, at }: Held, commit: Commit): void {
+    for (const { event } of turn.recorded) if (event.type === "AuditTrimmed") this.#firstIdx = event.firstIdx;
+    this.outbox.perform(turn.effects, commit);
+    this.#deps.answer(entries);
+    this.#publisher.publish(turn.recorded, commit, at);
+    this.#deps.monitor.committed(turn.recorded);
+  }
+}
+
+/** What agents have not confirmed to have heard. */
+function untoldOf(state: SwarmState): readonly Effect[] {
+  return [...unconfirmedAssignments(state), ...standingGrants(state)];
+}

@@ -1,0 +1,60 @@
+// For how long a leader may take itself for the leader: an append that was acknowledged and *sent* less than 0.8·T ago
+// shows that nobody else can be elected by now. A journal that nobody shares needs no showing.
+
+import type { Clock } from "../../clock.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Timing } from "../timing.ts";
+
+export interface TrustDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly timing: Timing;
+}
+
+export class Trust {
+  readonly #deps: TrustDeps;
+  #provenMonotonicMs: number;
+  #appendedMonotonicMs: number;
+
+  /** @param provenMonotonicMs when the term's start was sent */
+  constructor(deps: TrustDeps, provenMonotonicMs: number) {
+    this.#deps = deps;
+    this.#provenMonotonicMs = provenMonotonicMs;
+    this.#appendedMonotonicMs = deps.clock.monotonicMs();
+  }
+
+  /** When the newest append was sent that was acknowledged. */
+  get provenMonotonicMs(): number {
+    return this.#provenMonotonicMs;
+  }
+
+  /** When a batch was last sent for the first time. */
+  get appendedMonotonicMs(): number {
+    return this.#appendedMonotonicMs;
+  }
+
+  /** Whether something definite may be said now. */
+  get isProven(): boolean {
+    return this.#isYoung(this.#provenMonotonicMs);
+  }
+
+  /** Whether it may be said with the newest batch, once that is known to be stored. One that was sent long ago may have
+   *  been stored before another leader was elected. */
+  get willBeProven(): boolean {
+    return this.#isYoung(this.#appendedMonotonicMs);
+  }
+
+  appended(): void {
+    this.#appendedMonotonicMs = this.#deps.clock.monotonicMs();
+  }
+
+  acknowledged(sentMonotonicMs: number): void {
+    this.#provenMonotonicMs = sentMonotonicMs;
+  }
+
+  #isYoung(sentMonotonicMs: number): boolean {
+    const { journal, clock, timing } = this.#deps;
+    if (!journal.sharable) return true;
+    return clock.monotonicMs() - sentMonotonicMs < timing.trustMs;
+  }
+}

@@ -1,0 +1,160 @@
+// The turns of a leader: what waits for one, when one is run, and what goes into it. Many messages become one batch.
+//
+// Bounded: entries that wait for their turn or for their commit are `limits.inboxDepthMax` at most, the leader's own
+// commands go ahead of them and beyond that. Not here: whether a turn may be taken, and how it is committed (leader.ts,
+// commits.ts).
+
+import type { Logger } from "pino";
+import type { Clock, Random } from "../../clock.ts";
+import type { Command } from "../../core/command.ts";
+import type { SwarmState } from "../../core/state.ts";
+import { Turn } from "../../core/step.ts";
+import type { BatchIndex } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { Planner } from "../../scheduling/planner.ts";
+import { Wake } from "../../scheduling/wake.ts";
+import type { JournalRoom } from "../journal-room.ts";
+import { type Commit, Inbox, type InboxEntry } from "../requests/inbox.ts";
+import type { AgentMirrors } from "./agent-mirror.ts";
+import { DueTimer } from "./due-timer.ts";
+import type { Held } from "./in-flight.ts";
+import type { JournalClock } from "./journal-clock.ts";
+import { takeCommands, takeEntries } from "./turn-intake.ts";
+
+export interface TurnsDeps {
+  /** Which turns change. */
+  readonly state: SwarmState;
+  readonly time: JournalClock;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly room: Pick<JournalRoom, "isTight">;
+  readonly mirrors: AgentMirrors;
+}
+
+export interface TurnsHooks {
+  readonly isOver: () => boolean;
+  /** It is time for a turn. */
+  readonly onTime: () => void;
+  /** Of the next turn's batch. */
+  readonly nextIdx: () => BatchIndex;
+  /** Takes a turn to its commit. */
+  readonly take: (held: Held) => void;
+}
+
+export class Turns {
+  readonly #deps: TurnsDeps;
+  readonly #hooks: TurnsHooks;
+  readonly #planner: Planner;
+  readonly #wake: Wake;
+  readonly #dueTimer: DueTimer;
+  readonly #inbox = new Inbox();
+  /** Commands of the leader's own. */
+  readonly #own: Command[] = [];
+  /** Entries that wait for their turn or for their commit. */
+  #unanswered = 0;
+  #isScheduled = false;
+  /** Nothing is assigned: the journal keeps what room it has for the results of what runs. */
+  #isHeldBack = false;
+
+  constructor(deps: TurnsDeps, hooks: TurnsHooks) {
+    this.#deps = deps;
+    this.#hooks = hooks;
+    this.#planner = new Planner(deps.state);
+    this.#wake = new Wake(deps.state);
+    this.#dueTimer = new DueTimer(deps.clock, () => this.schedule());
+  }
+
+  /** Whether nothing that was asked waits for its turn. */
+  get isInboxEmpty(): boolean {
+    return this.#inbox.depth === 0;
+  }
+
+  /** Whether commands of the leader's own wait. */
+  get hasOwn(): boolean {
+    return this.#own.length > 0;
+  }
+
+  /** Whether nothing is assigned for want of room, and there is room again. */
+  get isHeldBackInVain(): boolean {
+    return this.#isHeldBack && !this.#deps.room.isTight;
+  }
+
+  /** Puts an entry before the next turn. @returns false where as many wait as may */
+  enqueue(entry: InboxEntry): boolean {
+    if (this.#unanswered >= limits.inboxDepthMax) return false;
+    this.#unanswered += 1;
+    this.#inbox.push(entry);
+    this.schedule();
+    return true;
+  }
+
+  /** Puts commands of the leader's own before the next turn, without asking for one. */
+  addOwn(...commands: readonly Command[]): void {
+    this.#own.push(...commands);
+  }
+
+  /** Puts a command of the leader's own before the next turn. */
+  ask(command: Command): void {
+    this.addOwn(command);
+    this.schedule();
+  }
+
+  schedule(): void {
+    if (this.#isScheduled || this.#hooks.isOver()) return;
+    this.#isScheduled = true;
+    this.#deps.clock.soon(() => {
+      this.#isScheduled = false;
+      this.#hooks.onTime();
+    });
+  }
+
+  /** One turn, in one batch: what waits, what is due, what can be assigned. A term ends with its last command. */
+  run({ last }: { readonly last?: Command } = {}): void {
+    const { state, clock, random, room, mirrors } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    const { turn, at } = this.#begin();
+    const entries: InboxEntry[] = [];
+    const isLate = () => clock.monotonicMs() - startedMs > limits.turnMsMax;
+    const waiting = { inbox: this.#inbox, state, isLate, done: entries };
+    const tookAll = takeCommands(turn, this.#own) && takeEntries(turn, waiting);
+    const didDue = turn.takeDue(() => random.next());
+    this.#isHeldBack = room.isTight;
+    const didPlan = this.#isHeldBack || turn.plan();
+    if (last !== undefined) turn.take(last);
+    mirrors.sync(state, turn.touchedAgents);
+    this.#wake.touch(turn.touchedAgents);
+    this.#hooks.take({ turn, at, entries });
+    this.#dueTimer.set(this.#wake.nextAt(at), at);
+    if (!tookAll || !didDue || !didPlan) this.schedule();
+    this.#noteLength(startedMs);
+  }
+
+  /** One that does nothing but renew the term. */
+  runBeat(): void {
+    const { turn, at } = this.#begin();
+    turn.take({ type: "RenewTerm" });
+    this.#hooks.take({ turn, at, entries: [] });
+  }
+
+  /** What they asked for is committed. */
+  answer(entries: readonly InboxEntry[], commit: Commit): void {
+    this.#unanswered -= entries.length;
+    for (const entry of entries) entry.finish(commit);
+  }
+
+  stop(): void {
+    this.#dueTimer.stop();
+  }
+
+  #begin() {
+    const at = this.#deps.time.now();
+    return { at, turn: new Turn(this.#deps.state, at, this.#hooks.nextIdx(), this.#planner) };
+  }
+
+  #noteLength(startedMs: number): void {
+    const turnMs = this.#deps.clock.monotonicMs() - startedMs;
+    if (turnMs > limits.turnMsAlarm)
+      this.#deps.logger.warn({ turnMs: Math.round(turnMs) }, "a turn took long");
+  }
+}

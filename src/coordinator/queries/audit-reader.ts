@@ -1,0 +1,144 @@
+// Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. Asynchronous and bounded
+// by a page; nothing is parsed for a page, its batches pass through as bytes. A server that takes over may not know yet
+// what it holds, and a leader that finds a hole may not have come to say where the audit begins: only what is not found
+// for `limits.outcomeMissMs` is taken to be lost.
+
+import type { Clock } from "../../clock.ts";
+import type { EndedTask } from "../../core/state.ts";
+import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
+import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
+import { type Batch, decodeBatch } from "../../journal/batch.ts";
+import type { BatchPlaces } from "../../journal/batch-places.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { limits } from "../../limits.ts";
+import type { Outcome } from "../../protocol/schemas.ts";
+import { outcomeOf } from "../requests/outcome.ts";
+
+/** A batch that was asked for and not found, time after time. */
+interface Miss {
+  readonly sinceMs: number;
+  readonly lastMs: number;
+}
+
+export class AuditReader {
+  readonly #journal: Journal;
+  readonly #places: BatchPlaces;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** Oldest first. */
+  readonly #missByIdx = new Map<BatchIndex, Miss>();
+  /** A few decoded batches: outcomes are asked for in the order in which they arose. */
+  readonly #recentByIdx = new Map<BatchIndex, Batch>();
+
+  /** @param places of what is committed */
+  constructor(journal: Journal, places: BatchPlaces, clock: Pick<Clock, "monotonicMs">) {
+    this.#journal = journal;
+    this.#places = places;
+    this.#clock = clock;
+  }
+
+  /** How an ended task ended; `gone` when its batch is no longer kept. @param firstIdx the first batch that is kept
+   *  @throws UnreachableError
+   *  @throws MissingRecordsError when the journal should hold it and does not find it just now
+   *  @throws JournalDamagedError when it has not found it for long, or something else stands there */
+  async outcome(ended: EndedTask, firstIdx: BatchIndex): Promise<Outcome> {
+    const { id, endedIdx, state, attempts } = ended;
+    if (endedIdx < firstIdx || this.#places.seqOf(endedIdx) === undefined)
+      return { task: id, state, attempts, gone: true };
+    const batch = await this.#batch(endedIdx);
+    if (batch === undefined) throw this.#isLost(endedIdx) ? notFound(endedIdx) : notFoundYet(endedIdx);
+    this.#missByIdx.delete(endedIdx);
+    for (const event of batch.events) {
+      if (!("task" in event) || event.task !== id) continue;
+      const outcome = outcomeOf(event, attempts);
+      if (outcome !== undefined) return outcome;
+    }
+    throw new JournalDamagedError(`batch ${endedIdx} is not what was written there`);
+  }
+
+  /** A page of committed batches from `from` to `last`, as the JSON of `journalPageSchema`.
+   *  @throws UnreachableError, JournalDamagedError */
+  async page(from: BatchIndex, last: BatchIndex): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    let next = from;
+    let bytes = 0;
+    const fromSeq = this.#places.seqOf(from);
+    if (from <= last && fromSeq !== undefined) {
+      for await (const record of this.#journal.replay(fromSeq)) {
+        if (this.#places.idxAt(record.seq) === undefined) continue;
+        if (bytes > 0 && bytes + record.bytes.length > limits.queryPageBytesMax) break;
+        parts.push(record.bytes);
+        bytes += record.bytes.length;
+        next = batchIndex(next + 1);
+        if (next > last) break;
+      }
+    }
+    return joinPage({ next, last }, parts);
+  }
+
+  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none.
+   *  @throws UnreachableError; JournalDamagedError when a batch on the way is not held */
+  async firstSince(
+    since: Instant,
+    { first, last }: { readonly first: BatchIndex; readonly last: BatchIndex },
+  ): Promise<BatchIndex> {
+    let low: number = first;
+    let high = last + 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const batch = await this.#batch(batchIndex(middle));
+      if (batch === undefined) throw notFound(middle);
+      if (batch.at < since) low = middle + 1;
+      else high = middle;
+    }
+    return batchIndex(low);
+  }
+
+  /** Takes note that a batch was not found. @returns whether it is to be taken for lost */
+  #isLost(idx: BatchIndex): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const before = this.#missByIdx.get(idx);
+    const isSame = before !== undefined && nowMs - before.lastMs <= limits.journalHoleMs;
+    const sinceMs = isSame ? before.sinceMs : nowMs;
+    this.#missByIdx.delete(idx);
+    this.#missByIdx.set(idx, { sinceMs, lastMs: nowMs });
+    const [oldest] = this.#missByIdx.keys();
+    if (this.#missByIdx.size > limits.missedBatchesMax && oldest !== undefined)
+      this.#missByIdx.delete(oldest);
+    return nowMs - sinceMs >= limits.outcomeMissMs;
+  }
+
+  async #batch(idx: BatchIndex): Promise<Batch | undefined> {
+    const known = this.#recentByIdx.get(idx);
+    if (known !== undefined) return known;
+    const seq = this.#places.seqOf(idx);
+    const record = seq === undefined ? undefined : await this.#journal.read(seq);
+    const batch = record === undefined ? undefined : decodeBatch(record.bytes);
+    if (batch === undefined) return undefined;
+    this.#recentByIdx.set(idx, batch);
+    const oldest = this.#recentByIdx.keys().next();
+    if (this.#recentByIdx.size > limits.recentBatchesMax && oldest.done === false)
+      this.#recentByIdx.delete(oldest.value);
+    return batch;
+  }
+}
+
+function notFound(idx: number): JournalDamagedError {
+  return new JournalDamagedError(`batch ${idx} is not found`);
+}
+
+function notFoundYet(idx: number): MissingRecordsError {
+  return new MissingRecordsError(`batch ${idx} is not found just now`);
+}
+
+function joinPage(
+  { next, last }: { readonly next: number; readonly last: number },
+  batches: readonly Uint8Array[],
+): Uint8Array {
+  const parts: Uint8Array[] = [Buffer.from(`{"next":${next},"last":${last},"batches":[`)];
+  for (const [at, batch] of batches.entries()) {
+    if (at > 0) parts.push(Buffer.from(","));
+    parts.push(batch);
+  }
+  parts.push(Buffer.from("]}"));
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,263 @@
+// Answers `project.<p>.query.*`: status, one task and why it waits, what is set, a page of the journal. The leader
+// answers with the commit that its answer contains; a standby waits a moment, so that the leader comes first, and marks
+// its answer as stale.
+
+import type { Logger } from "pino";
+import type { Clock } from "../../clock.ts";
+import type { SwarmState } from "../../core/state.ts";
+import { JournalDamagedError } from "../../errors.ts";
+import { type BatchIndex, batchIndex, type Instant, instant, type SwarmId } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Replay } from "../../journal/replay.ts";
+import { limits } from "../../limits.ts";
+import { decode, encode, invalid } from "../../protocol/codec.ts";
+import { explainQuerySchema } from "../../protocol/explain-schemas.ts";
+import {
+  type CodedError,
+  journalQuerySchema,
+  type StatusResponse,
+  statusQuerySchema,
+  taskQuerySchema,
+} from "../../protocol/schemas.ts";
+import { settingsQuerySchema } from "../../protocol/settings-schemas.ts";
+import { isInbox, type Subjects } from "../../protocol/subjects.ts";
+import type { Message, Transport } from "../../transport/transport.ts";
+import type { JournalRoom } from "../journal-room.ts";
+import { AgentMirrors } from "../leader/agent-mirror.ts";
+import type { Leader } from "../leader/leader.ts";
+import { backpressure, codedError } from "../requests/answers.ts";
+import { sendable } from "../requests/fitting.ts";
+import { AuditReader } from "./audit-reader.ts";
+import { explanationOf } from "./explanation.ts";
+import { settingsOf } from "./settings-view.ts";
+import { statusOf, taskStatusOf } from "./status.ts";
+
+export interface QueriesDeps {
+  readonly swarm: SwarmId;
+  readonly subjects: Subjects;
+  readonly transport: Transport;
+  readonly journal: Journal;
+  readonly room: JournalRoom;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** While it leads. */
+  readonly leader: () => Leader | undefined;
+  readonly replay: () => Replay;
+  /** Ids of the coordinators that stand by, as far as they were heard lately. */
+  readonly standbys: () => readonly string[];
+}
+
+/** An answer, or a promise of one that reads the journal. */
+type Answer = Uint8Array | Promise<Uint8Array>;
+
+/** What a query reads. */
+interface View {
+  readonly state: SwarmState;
+  readonly isStale: boolean;
+  readonly reader: AuditReader;
+  /** The first batch that is kept to be read. */
+  readonly firstIdx: () => BatchIndex;
+}
+
+export class Queries {
+  readonly #deps: QueriesDeps;
+  /** Queries that a standby holds until the leader has had its time, or a leader until standbys have. */
+  #waiting = 0;
+
+  constructor(deps: QueriesDeps) {
+    this.#deps = deps;
+  }
+
+  take(message: Message): void {
+    const { reply } = message;
+    if (reply === undefined || !isInbox(reply))
+      return this.#deps.leader()?.desk.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
+    const leader = this.#deps.leader();
+    if (leader !== undefined) return this.#askLeader(leader, message, reply);
+    if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
+    this.#waiting += 1;
+    this.#deps.room.look(); // as a rule it is known when the answer is due
+    this.#deps.clock.after(limits.standbyAnswerMs, () => {
+      this.#waiting -= 1;
+      if (this.#deps.leader() === undefined)
+        this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.replay().position.idx));
+    });
+  }
+
+  /** A leader that can answer nothing says why, and lets a standby that can come first. */
+  #leaveOpen(why: string, reply: string): void {
+    if (this.#waiting >= limits.standbyQueriesMax) return;
+    this.#waiting += 1;
+    this.#deps.clock.after(2 * limits.standbyAnswerMs, () => {
+      this.#waiting -= 1;
+      this.#send(reply, encode(codedError("WAGGLE_UNREACHABLE", why)));
+    });
+  }
+
+  #askLeader(leader: Leader, message: Message, reply: string): void {
+    const { stuckReason } = leader;
+    if (stuckReason !== undefined) return this.#leaveOpen(stuckReason, reply);
+    let answer: ((last: BatchIndex) => Answer) | undefined;
+    const isTaken = leader.enqueue({
+      commands: [],
+      replies: [],
+      look: () => {
+        answer = this.#prepare(message, this.#leaderView(leader));
+      },
+      finish: ({ idx }) => {
+        if (answer !== undefined) this.#send(reply, answer(idx));
+      },
+    });
+    if (!isTaken && leader.desk.mayRefuse())
+      this.#send(reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
+  }
+
+  /** Reads the state now; what is left for later needs only to know how far the journal is committed. */
+  #prepare(message: Message, view: View): (last: BatchIndex) => Answer {
+    const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    if (what === "journal") return (last) => this.#page(message, view, last);
+    const answer = this.#answer(message, view, view.state.idx);
+    return () => answer;
+  }
+
+  #answer(message: Message, view: View, last: BatchIndex): Answer {
+    const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    switch (what) {
+      case "status":
+        return this.#status(message, view);
+      case "task":
+        return this.#task(message, view);
+      case "explain":
+        return this.#explain(message, view);
+      case "settings":
+        return this.#settings(message, view);
+      case "journal":
+        return this.#page(message, view, last);
+      default:
+        return encode(invalid(`query: there is none named ${what.slice(0, 64)}`));
+    }
+  }
+
+  #status(message: Message, view: View): Uint8Array {
+    const query = decode(message.data, statusQuerySchema);
+    if (!query.ok) return encode(query);
+    const leader = view.isStale ? undefined : this.#deps.leader();
+    return encode(
+      statusOf(view.state, {
+        swarm: this.#deps.swarm,
+        now: this.#now(),
+        bytesMax: this.#deps.transport.maxPayloadBytes,
+        mirrors: leader?.mirrors ?? mirrorsOf(view.state),
+        ...(leader === undefined ? {} : this.#seenBy(leader)),
+        journal: this.#journalStatus(leader),
+        counters: leader?.desk.counters ?? {},
+      }),
+    );
+  }
+
+  #seenBy({ presences, monitor }: Leader) {
+    return { presences, monitor, standbys: this.#deps.standbys() };
+  }
+
+  /** What waits is measured in journal time; a standby has only its wall clock to tell it by. */
+  #now(): Instant {
+    return this.#deps.leader()?.now ?? instant(Math.floor(this.#deps.clock.now()));
+  }
+
+  #journalStatus(leader: Leader | undefined): StatusResponse["journal"] {
+    const { durability } = this.#deps.journal;
+    const { usage } = this.#deps.room;
+    const replay = this.#deps.replay();
+    const { newest, failure } = leader?.compaction ?? {};
+    return {
+      id: leader?.journalId ?? replay.position.journal,
+      durability: durability.class,
+      sentence: durability.sentence,
+      bytes: usage.bytes,
+      ...(usage.bytesMax === undefined ? {} : { bytesMax: usage.bytesMax }),
+      deadRecords: replay.deadRecords,
+      ...(replay.alienRecords === undefined ? {} : { alienRecords: replay.alienRecords }),
+      auditFirstIdx: replay.state.auditFirstIdx,
+      ...(newest === undefined ? {} : { snapshot: { idx: newest.idx, at: newest.at, bytes: newest.bytes } }),
+      ...(failure === undefined ? {} : { snapshotFailure: failure }),
+    };
+  }
+
+  #task(message: Message, view: View): Uint8Array {
+    const query = decode(message.data, taskQuerySchema);
+    return encode(query.ok ? taskStatusOf(view.state, query.value.task, view.isStale) : query);
+  }
+
+  #explain(message: Message, { state, isStale }: View): Uint8Array {
+    const query = decode(message.data, explainQuerySchema);
+    if (!query.ok) return encode(query);
+    const now = this.#now();
+    const bytesMax = this.#deps.transport.maxPayloadBytes;
+    const { tightUsage: tightJournal } = this.#deps.room;
+    return encode(explanationOf(state, query.value.task, { now, isStale, bytesMax, tightJournal }));
+  }
+
+  #settings(message: Message, { state, isStale }: View): Uint8Array {
+    const query = decode(message.data, settingsQuerySchema);
+    if (!query.ok) return encode(query);
+    const bytesMax = this.#deps.transport.maxPayloadBytes;
+    return encode(settingsOf(state, { name: query.value.name, bytesMax, isStale }));
+  }
+
+  async #page(message: Message, { reader, firstIdx }: View, last: BatchIndex): Promise<Uint8Array> {
+    const query = decode(message.data, journalQuerySchema);
+    if (!query.ok) return encode(query);
+    const { from, since } = query.value;
+    const first = firstIdx();
+    if (from !== undefined && from < first) return encode(trimmed(first));
+    try {
+      const start = since === undefined ? (from ?? first) : await reader.firstSince(since, { first, last });
+      return await reader.page(batchIndex(start), last);
+    } catch (cause) {
+      // Purged while it was read: nothing is damaged.
+      const firstNow = firstIdx();
+      if (cause instanceof JournalDamagedError && firstNow > first) return encode(trimmed(firstNow));
+      throw cause;
+    }
+  }
+
+  #leaderView(leader: Leader): View {
+    const { state, reader } = leader;
+    return { state, isStale: false, reader, firstIdx: () => leader.auditFirstIdx };
+  }
+
+  #staleView(): View {
+    const replay = this.#deps.replay();
+    const reader = new AuditReader(this.#deps.journal, replay.places, this.#deps.clock);
+    return { state: replay.state, isStale: true, reader, firstIdx: () => replay.state.auditFirstIdx };
+  }
+
+  #send(reply: string, answer: Answer): void {
+    const { transport, logger } = this.#deps;
+    Promise.resolve(answer).then(
+      (bytes) => transport.publish(reply, sendable(bytes, transport.maxPayloadBytes)),
+      (cause: unknown) => {
+        logger.warn({ err: cause }, "a query could not be answered");
+        transport.publish(reply, encode(unreadable(cause)));
+      },
+    );
+  }
+}
+
+function unreadable(cause: unknown): CodedError {
+  if (!(cause instanceof JournalDamagedError))
+    return codedError("WAGGLE_UNREACHABLE", "the journal cannot be read just now: try again");
+  const sentence = `this part of the journal cannot be read: ${cause.message}. See to its storage (\`waggle doctor\`); whole parts behind it can be read from a later batch on`;
+  return codedError("WAGGLE_JOURNAL_DAMAGED", sentence);
+}
+
+function trimmed(firstIdx: BatchIndex): CodedError {
+  const sentence = `batches before ${firstIdx} are no longer kept: read from ${firstIdx} on, or from the start of what there is`;
+  return codedError("WAGGLE_AUDIT_TRIMMED", sentence, { firstIdx });
+}
+
+function mirrorsOf(state: SwarmState): AgentMirrors {
+  const mirrors = new AgentMirrors();
+  mirrors.sync(state, state.agentById.keys());
+  return mirrors;
+}

@@ -1,0 +1,88 @@
+// What the query `settings` answers: all that was set, or what bears one name, as far as it fits a message.
+
+import {
+  defaultKindSettings,
+  defaultProjectSettings,
+  type KindRow,
+  type ProjectRow,
+  type SwarmState,
+} from "../../core/state.ts";
+import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
+import { rowsWithin } from "../requests/fitting.ts";
+
+export interface SettingsSources {
+  /** Only what bears this name. */
+  readonly name: string | undefined;
+  /** Of the whole answer. */
+  readonly bytesMax: number;
+  readonly isStale: boolean;
+}
+
+/** The whole of it where that fits a message; else as many rows as do, and how many are left out. */
+export function settingsOf(state: SwarmState, sources: SettingsSources): SettingsResponse {
+  const { name, isStale } = sources;
+  const bytesMax = sources.bytesMax / 5;
+  const projects = fitting(settingRows(state.projectById, name, projectView), bytesMax);
+  const kinds = fitting(settingRows(state.kindByName, name, kindView), bytesMax);
+  const resources = fitting(settingRows(state.resourceByName, name, same), bytesMax);
+  const rates = fitting(
+    settingRows(state.rateByType, name, ({ agentType, settings }) => ({ type: agentType, settings })),
+    bytesMax,
+  );
+  const omitted = {
+    projects: projects.omitted,
+    kinds: kinds.omitted,
+    resources: resources.omitted,
+    rates: rates.omitted,
+  };
+  return {
+    term: state.term,
+    idx: state.idx,
+    at: state.at,
+    ...(isStale ? { stale: true as const } : {}),
+    paused: state.isPaused,
+    policy: state.policy,
+    projects: projects.rows,
+    kinds: kinds.rows,
+    resources: resources.rows,
+    rates: rates.rows,
+    defaults: { project: defaultProjectSettings, kind: defaultKindSettings },
+    ...(Object.values(omitted).some((count) => count > 0) ? { omitted } : {}),
+  };
+}
+
+type ProjectView = SettingsResponse["projects"][number];
+type KindView = SettingsResponse["kinds"][number];
+
+function projectView({ project, settings, isPaused }: ProjectRow): ProjectView | undefined {
+  if (settings === undefined && !isPaused) return undefined;
+  return {
+    project,
+    paused: isPaused,
+    declared: settings !== undefined,
+    settings: settings ?? defaultProjectSettings,
+  };
+}
+
+function kindView({ kind, settings }: KindRow): KindView | undefined {
+  return settings === undefined ? undefined : { kind, settings };
+}
+
+function same({ resource, settings }: SettingsResponse["resources"][number]) {
+  return { resource, settings };
+}
+
+function settingRows<Row, View>(
+  rowByName: ReadonlyMap<string, Row>,
+  name: string | undefined,
+  view: (row: Row) => View | undefined,
+): View[] {
+  const named = name === undefined ? undefined : rowByName.get(name);
+  const rows = name === undefined ? [...rowByName.values()] : named === undefined ? [] : [named];
+  return rows.map(view).filter((each) => each !== undefined);
+}
+
+function fitting<View>(views: readonly View[], bytesMax: number): { rows: View[]; omitted: number } {
+  const { rows } = rowsWithin(views, bytesMax);
+  return { rows, omitted: views.length - rows.length };
+}

@@ -1,0 +1,105 @@
+// Puts back what the journal lost behind what a term has committed (journal/refill.ts), and says when that is believed
+// to be in vain: what is missing is not held any more, or the journal does not take it back, for as long as a server
+// that just took over may answer from before.
+
+import type { Clock } from "../../clock.ts";
+import { Endurance, lossEndurance } from "../../endurance.ts";
+import type { JournalDamagedError } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { forkError, lostTailError, unreadableError } from "../../journal/journal-errors.ts";
+import type { RecentRecords } from "../../journal/recent-records.ts";
+import { refill } from "../../journal/refill.ts";
+import { limits } from "../../limits.ts";
+import type { ChainEnd } from "../leader/chain-end.ts";
+import type { LineOwner } from "./line-end.ts";
+
+export interface EndRefillDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly recent: RecentRecords;
+  readonly end: ChainEnd;
+  /** Whose line the journal ends with at `lastSeq`; absent where nothing follows from it here.
+   *  @throws UnreachableError, JournalDamagedError */
+  readonly ownerOfEnd:
+    | ((lastSeq: number, options: { readonly mayLack: boolean }) => Promise<LineOwner>)
+    | undefined;
+}
+
+/** What came of it. `unchanged`: nothing was missing, or it is not known yet whether it can be put back. */
+export type EndRefilled =
+  | { readonly kind: "refilled"; readonly records: number }
+  | { readonly kind: "unchanged" }
+  /** The journal ends at `lastSeq`, and what is missing behind it is held by nobody here. */
+  | { readonly kind: "lost"; readonly lastSeq: number; readonly error: JournalDamagedError }
+  /** It has not been taken back for long; said once in each `limits.readBackPatienceMs`. */
+  | { readonly kind: "kept-out"; readonly cause: unknown }
+  /** Whoever purged so far has gone on. */
+  | { readonly kind: "purged" };
+
+export class EndRefill {
+  readonly #deps: EndRefillDeps;
+  readonly #loss: Endurance;
+  readonly #refusal: Endurance;
+  /** Of the record behind which it is put back. */
+  readonly #endMiss: Endurance;
+  /** Of whose line the journal ends with. */
+  readonly #unprovenEnd: Endurance;
+
+  constructor(deps: EndRefillDeps) {
+    this.#deps = deps;
+    this.#loss = new Endurance(deps.clock, deps.journal.sharable ? limits.journalHoleMs : 0);
+    this.#refusal = new Endurance(deps.clock, limits.readBackPatienceMs);
+    this.#endMiss = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
+    this.#unprovenEnd = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
+  }
+
+  /** A batch was committed, or nobody answers: a loss that is seen counts anew. */
+  renew(): void {
+    this.#loss.renew();
+    this.#unprovenEnd.renew();
+  }
+
+  /** @throws UnreachableError; JournalDamagedError when the journal went on differently, also where another did from
+   *  before what is missing */
+  async run(): Promise<EndRefilled> {
+    const { journal, recent, end } = this.#deps;
+    const untilSeq = Math.max(recent.lastSeq, end.lastSeq);
+    const refilled = await refill(journal, recent, untilSeq, this.#endMiss);
+    if (refilled.kind !== "not-held") this.#loss.renew();
+    if (refilled.kind !== "unfinished" && refilled.kind !== "not-held") this.#refusal.renew();
+    if (refilled.kind !== "not-held") this.#unprovenEnd.renew();
+    switch (refilled.kind) {
+      case "refilled":
+      case "purged":
+        return refilled;
+      case "whole":
+        return { kind: "unchanged" }; // after all
+      case "not-held": {
+        const { lastSeq } = refilled;
+        if (!this.#loss.isOver) return { kind: "unchanged" };
+        const owner = await this.#ownerOf(lastSeq);
+        if (owner === "another") throw forkError(lastSeq);
+        if (owner === "unknown") return this.#keptOut(unreadableError(lastSeq));
+        return { kind: "lost", lastSeq, error: lostTailError(lastSeq, end.lastSeq) };
+      }
+      case "unfinished":
+        return this.#keptOut(refilled.cause);
+    }
+  }
+
+  /** What is not found for long is lost. */
+  async #ownerOf(lastSeq: number): Promise<LineOwner> {
+    const { ownerOfEnd } = this.#deps;
+    if (ownerOfEnd === undefined) return "ours";
+    const owner = await ownerOfEnd(lastSeq, { mayLack: false });
+    if (owner === "unknown" && this.#unprovenEnd.isOver) return await ownerOfEnd(lastSeq, { mayLack: true });
+    if (owner !== "unknown") this.#unprovenEnd.renew();
+    return owner;
+  }
+
+  #keptOut(cause: unknown): EndRefilled {
+    if (!this.#refusal.isOver) return { kind: "unchanged" };
+    this.#refusal.renew();
+    return { kind: "kept-out", cause };
+  }
+}

@@ -1,0 +1,84 @@
+// How many messages of one agent the leader listens to: so many a second of each sort, which is more than an agent
+// sends that keeps to the protocol. One that does not hold back costs the leader a look at the subject for each message
+// too many, and for a request a refusal; and nobody else anything. One bucket for each sort an agent, filled as time
+// passes.
+
+import type { Clock } from "../../clock.ts";
+import { type AgentRow, placesOf } from "../../core/state.ts";
+import type { AgentId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import type { AgentVerb } from "../../protocol/subjects.ts";
+
+interface Bucket {
+  /** Messages that may still come. */
+  left: number;
+  filledMonotonicMs: number;
+  /** When the last one was turned away. */
+  refusedMonotonicMs: number;
+}
+
+export type Admission = "heard" | "dropped" | "dropped-first";
+
+/** Sorts of messages that share a bucket. */
+export type MessageSort = "progress" | "heartbeats" | "joins" | "results" | "slot-requests";
+
+const sorts: Readonly<Record<AgentVerb, MessageSort>> = {
+  progress: "progress",
+  heartbeat: "heartbeats",
+  join: "joins",
+  leave: "joins",
+  result: "results",
+  acquire: "slot-requests",
+  release: "slot-requests",
+};
+
+/** By the last token of an agent's subject. */
+export const sortByVerb: ReadonlyMap<string, MessageSort> = new Map(Object.entries(sorts));
+
+export class AgentGate {
+  readonly #clock: Clock;
+  /** By agent and sort; longest not asked for first. */
+  readonly #bucketByKey = new Map<string, Bucket>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @param row of the agent, where it is known
+   *  @returns `dropped-first` for the first that is dropped after a while in which none was */
+  admit(agent: AgentId, row: AgentRow | undefined, sort: MessageSort): Admission {
+    const bucket = this.#filled(`${agent} ${sort}`, mostOf(sort, row));
+    if (bucket.left >= 1) {
+      bucket.left -= 1;
+      return "heard";
+    }
+    const now = bucket.filledMonotonicMs;
+    const isFirst = now - bucket.refusedMonotonicMs > limits.agentFloodQuietMs;
+    bucket.refusedMonotonicMs = now;
+    return isFirst ? "dropped-first" : "dropped";
+  }
+
+  #filled(key: string, most: number): Bucket {
+    const now = this.#clock.monotonicMs();
+    const known = this.#bucketByKey.get(key);
+    this.#bucketByKey.delete(key);
+    const bucket = known ?? {
+      left: most,
+      filledMonotonicMs: now,
+      refusedMonotonicMs: Number.NEGATIVE_INFINITY,
+    };
+    bucket.left = Math.min(most, bucket.left + (most * (now - bucket.filledMonotonicMs)) / 1_000);
+    bucket.filledMonotonicMs = now;
+    this.#bucketByKey.set(key, bucket);
+    const [oldest] = this.#bucketByKey.keys();
+    if (this.#bucketByKey.size > limits.agentBucketsMax && oldest !== undefined)
+      this.#bucketByKey.delete(oldest);
+    return bucket;
+  }
+}
+
+/** A second. */
+function mostOf(sort: MessageSort, row: AgentRow | undefined): number {
+  if (sort !== "progress") return limits.agentMessagesMax[sort];
+  return row === undefined ? 0 : placesOf(row) * limits.progressPerPlaceMax;
+}

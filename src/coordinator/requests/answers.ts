@@ -1,0 +1,223 @@
+// From the core's replies to the answers on the wire: the one place that words a refusal.
+
+import { assert, unreachable } from "../../assert.ts";
+import type { QueueRefusal, Reply } from "../../core/command.ts";
+import type { WaggleErrorCode } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { type Decoded, encode } from "../../protocol/codec.ts";
+import type { CancelAnswer, CodedError, ResultAnswer, SubmitAnswer } from "../../protocol/schemas.ts";
+import type { Commit } from "./inbox.ts";
+
+export function codedError(
+  code: WaggleErrorCode,
+  message: string,
+  more: { field?: string; retryAfterMs?: number; firstIdx?: number } = {},
+): CodedError {
+  return { ok: false, code, message, ...more };
+}
+
+/** One answer an item, in order: its own refusal, or what was decided of it. */
+export function answersOf<Answer>(
+  items: readonly Decoded<unknown>[],
+  replies: readonly Reply[],
+  toAnswer: (reply: Reply) => Answer,
+): readonly (Answer | CodedError)[] {
+  let next = 0;
+  return items.map((item) => (item.ok ? toAnswer(replies[next++] ?? { kind: "none" }) : item));
+}
+
+/** …as one message, with up to where the journal is committed. */
+export function answerMessage({ term, idx }: Commit, answers: readonly unknown[]): Uint8Array {
+  return encode({ term, idx, answers });
+}
+
+export function submitAnswer(reply: Reply): SubmitAnswer {
+  switch (reply.kind) {
+    case "accepted":
+      return {
+        ok: true,
+        task: reply.task,
+        ...(reply.duplicate ? { duplicate: true } : {}),
+        ...(reply.warnings.length > 0
+          ? {
+              warnings: reply.warnings.map(({ code, nearMisses }) => ({ code, nearMisses: [...nearMisses] })),
+            }
+          : {}),
+      };
+    case "refused":
+      return codedError("WAGGLE_BACKPRESSURE", fullText(reply), { retryAfterMs: reply.retryAfterMs });
+    case "no-capable-agent":
+      return codedError(
+        "WAGGLE_NO_CAPABLE_AGENT",
+        `no agent that is online serves the kind ${reply.taskKind}${suggestion(reply.nearMisses)}`,
+        {
+          field: "kind",
+        },
+      );
+    case "unknown-project":
+      return unknownProject(reply.project);
+    case "over-budget":
+      return codedError(
+        "WAGGLE_OVER_BUDGET",
+        `tokens: an attempt is estimated at ${reply.tokens}, and the ${budgetOwners[reply.reason]}'s budget holds ` +
+          `${reply.tokensMax} in a window, so it could never run. Say what it needs (tokens; without that, what its kind ` +
+          "took so far or the policy's default counts), split the task, or raise the budget",
+        { field: "tokens" },
+      );
+    case "conflict":
+      return codedError(
+        "WAGGLE_CONFLICT",
+        `task ${reply.task} was submitted before with other content: use another id`,
+        { field: "id" },
+      );
+    default:
+      return unexpected(reply);
+  }
+}
+
+const budgetOwners = { "project-budget": "project", "global-budget": "swarm" } as const;
+
+export function cancelAnswer(reply: Reply): CancelAnswer {
+  switch (reply.kind) {
+    case "cancelled":
+      return { ok: true, task: reply.task, state: "cancelled" };
+    case "already-ended":
+      return codedError("WAGGLE_CONFLICT", `task ${reply.task} had already ended: ${reply.state}`);
+    case "unknown-task":
+      return unknownTask(reply.task);
+    default:
+      return unexpected(reply);
+  }
+}
+
+export function resultAnswer(reply: Reply): ResultAnswer {
+  switch (reply.kind) {
+    case "ok":
+    case "stale":
+    case "gone":
+      return { ok: true, status: reply.kind };
+    case "stale-token":
+      return codedError(
+        "WAGGLE_STALE_TOKEN",
+        "this attempt was granted to another agent, or under another token",
+        { field: "token" },
+      );
+    default:
+      return unexpected(reply);
+  }
+}
+
+export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
+  if (reply?.kind === "too-many-agents") {
+    return codedError("WAGGLE_BACKPRESSURE", `the swarm has as many agents as it may (${limits.agentsMax})`, {
+      retryAfterMs: reply.retryAfterMs,
+    });
+  }
+  if (reply?.kind === "life-over") {
+    return codedError(
+      "WAGGLE_UNKNOWN_AGENT",
+      `this life of agent ${reply.agent} is over: join as a new incarnation`,
+      { field: "incarnation" },
+    );
+  }
+  if (reply?.kind === "fenced") {
+    return codedError(
+      "WAGGLE_FENCED",
+      `another process joined as ${reply.agent} after this one. Give each its own id`,
+      { field: "incarnation" },
+    );
+  }
+  if (reply?.kind !== "joined")
+    return codedError("WAGGLE_OUTCOME_UNKNOWN", "the join was interrupted: join again");
+  const { unknownAttempts, resumed } = reply;
+  return {
+    ok: true,
+    term,
+    idx,
+    // Of what is left out the agent hears with its first heartbeat.
+    unknown: unknownAttempts.slice(0, limits.unknownPerJoinMax),
+    resumed,
+    heartbeatMs: limits.heartbeatMs,
+    leaseTtlMs: limits.leaseTtlMs,
+  };
+}
+
+export function unknownTask(task: string): CodedError {
+  return codedError(
+    "WAGGLE_UNKNOWN_TASK",
+    `task ${task} is not known here: it was never accepted, or ended too long ago`,
+    { field: "task" },
+  );
+}
+
+/** A standby may not have read so far: it leaves open what it does not find. */
+export function notYetRead(task: string, idx: number): CodedError {
+  return codedError(
+    "WAGGLE_NO_LEADER",
+    `no leader answers, and this standby, which has read the journal up to batch ${idx}, does not know task ${task}: ask again`,
+  );
+}
+
+export function unknownProject(project: string): CodedError {
+  return codedError(
+    "WAGGLE_UNKNOWN_PROJECT",
+    `project ${project} does not exist, and projects must be declared here: \`waggle project set ${project}\``,
+    { field: "project" },
+  );
+}
+
+/** A refusal at the edge, where nothing is known of what was asked. */
+export function backpressure(
+  reason: "inbox-full" | "journal-full" | "too-many-messages" | "too-many-waiting",
+  retryAfterMs: number,
+): CodedError {
+  const sentences: Readonly<Record<typeof reason, string>> = {
+    "inbox-full": `the coordinator has ${count(limits.inboxDepthMax)} messages waiting, as many as may: try again later`,
+    "journal-full":
+      "the journal is short of room, and no new task is taken until it has some: try again later, and have an operator " +
+      "give it more (`waggle status` says how much it has)",
+    "too-many-messages":
+      "the agent sends more messages of this sort a second than a leader listens to: send what waits in one, and try again later",
+    "too-many-waiting": `the ends of ${count(limits.awaitedTasksMax)} tasks are waited for, as many as may be: try again later`,
+  };
+  return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });
+}
+
+/** Of a task that is refused: what is full, how full it is, and what would make room. */
+function fullText({ reason, project, user, has, max }: QueueRefusal): string {
+  const what = "waiting (queued, not due yet, or to be tried again)";
+  switch (reason) {
+    case "swarm-queue-full":
+      return `the swarm has ${count(has)} tasks ${what}, and may have ${count(max)}: try again when some have started`;
+    case "project-queue-full": {
+      const raise = `\`waggle project set ${project} --queue-max N\``;
+      const more = max < limits.queuedTasksPerProjectMax ? `, or allow more with ${raise}` : "";
+      return `project ${project} has ${count(has)} tasks ${what}, and may have ${count(max)}: try again when some have started${more}`;
+    }
+    case "user-queue-full":
+      return (
+        `user ${user} of project ${project} has ${count(has)} tasks ${what}, and may have ${count(max)} now: more than ` +
+        "half of the project's queue is full, and there a user may have no more than the others that wait have in the " +
+        `mean, or alone ${100 - limits.queueShareForOthers * 100} % of it. Try again when some have started`
+      );
+    case "too-many-users":
+      return `project ${project} has ${count(has)} users with tasks that have not ended, as many as may: try again when those of one have`;
+    case "too-many-projects":
+      return `${count(has)} projects are kept for their tasks or settings, as many as may, and ${project} is none of them: try again when the tasks of one have ended`;
+    default:
+      return unreachable(reason);
+  }
+}
+
+function count(of: number): string {
+  return of.toLocaleString("en-US");
+}
+
+function suggestion(nearMisses: readonly string[]): string {
+  return nearMisses.length === 0 ? "" : `; did you mean ${nearMisses.join(" or ")}?`;
+}
+
+/** A reply that its command does not have: a bug. */
+export function unexpected(reply: Reply): never {
+  assert(false, `reply ${reply.kind} belongs to another command`);
+}

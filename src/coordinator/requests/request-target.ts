@@ -1,0 +1,59 @@
+// What the edge of the coordinator (requests.ts) asks of whoever leads behind it (request-desk.ts).
+
+import type { RefusalReason } from "../../core/event.ts";
+import type { AgentId, Incarnation, ProjectId, TaskId } from "../../ids.ts";
+import type { CodedError, Heartbeat, Progress } from "../../protocol/schemas.ts";
+import type { MessageSort } from "./agent-gate.ts";
+import type { InboxEntry } from "./inbox.ts";
+
+/** What the edge hands to the leader. */
+export interface RequestTarget {
+  /** @returns false when the inbox is full */
+  enqueue(entry: InboxEntry): boolean;
+  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void;
+  /** Any valid message shows that its sender lives. */
+  heard(agent: AgentId, incarnation: Incarnation): void;
+  /** Why no task is accepted now, if so. */
+  closedReason(): "journal-full" | undefined;
+  /** Why nothing can be decided or answered now, if so: a sentence without its full stop. */
+  stuckReason(): string | undefined;
+  /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
+  mayRefuse(): boolean;
+  /** Whether one more message of an agent is listened to: asked before it is read. */
+  hears(agent: AgentId, sort: MessageSort): boolean;
+  progress(agent: AgentId, report: Progress): void;
+  /** Asks for outcomes of tasks: those that ended and those that live. */
+  await(entry: AwaitRequest): boolean;
+  /** Lets another coordinator lead. @returns false when the inbox is full */
+  transfer(request: TransferRequest): boolean;
+  awaitOutcome(task: TaskId, inboxToken: string): void;
+  send(subject: string, message: Uint8Array): void;
+  count(what: DropReason | "invalid" | "refused" | "unanswered"): void;
+  /** Refusals for want of room are summarised in the journal. */
+  refused(project: ProjectId, reason: RefusalReason, count: number): void;
+}
+
+export interface AwaitRequest {
+  readonly tasks: readonly (TaskId | CodedError)[];
+  readonly notify: string;
+  readonly project: ProjectId;
+  readonly reply: string;
+}
+
+/** Why a message was dropped without an answer. */
+export type DropReason =
+  | "reply-not-an-inbox"
+  | "no-reply"
+  | "unknown-subject"
+  | "invalid-publish"
+  | "too-much-progress"
+  | `too-many-${Exclude<MessageSort, "progress">}`;
+
+export interface TransferRequest {
+  /** The term that is to end. */
+  readonly of: number;
+  /** Who is to lead; undefined: any that stands by. */
+  readonly to: string | undefined;
+  /** Called once, if at all, when the term has ended, or with why it does not. */
+  answer(message: object): void;
+}

@@ -1,0 +1,175 @@
+// Messages about slots at the edge of the coordinator: `acquire` and `release`, from the wire to a command and from
+// its reply to an answer. Not here: what is decided (core/decide-slot.ts), and pushes (outbox.ts).
+
+import type { Command, Reply } from "../../core/command.ts";
+import type { AgentId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { decode, encode } from "../../protocol/codec.ts";
+import type { CodedError } from "../../protocol/schemas.ts";
+import {
+  type AcquireResponse,
+  acquireRequestSchema,
+  releaseRequestSchema,
+} from "../../protocol/slot-schemas.ts";
+import { thousandthsPerWeight } from "../../scheduling/weight.ts";
+import { codedError, unexpected } from "./answers.ts";
+import type { Commit } from "./inbox.ts";
+import type { RequestEdge } from "./request-edge.ts";
+
+export class SlotRequests {
+  readonly #edge: RequestEdge;
+
+  constructor(edge: RequestEdge) {
+    this.#edge = edge;
+  }
+
+  acquire(agent: AgentId, data: Uint8Array, reply: string): void {
+    const request = decode(data, acquireRequestSchema);
+    if (!request.ok) return this.#edge.refuse(reply, request);
+    const { incarnation, handle, resources, weight = 1, holder, timeoutMs } = request.value;
+    const command: Command = {
+      type: "AcquireSlots",
+      agent,
+      incarnation,
+      handle,
+      resources,
+      weightThousandths: Math.round(weight * thousandthsPerWeight),
+      ...(holder === undefined ? {} : { holder }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    };
+    this.#decide(reply, command, acquireAnswer);
+  }
+
+  release(agent: AgentId, data: Uint8Array, reply: string): void {
+    const request = decode(data, releaseRequestSchema);
+    if (!request.ok) return this.#edge.refuse(reply, request);
+    const { incarnation, handle } = request.value;
+    this.#decide(reply, { type: "ReleaseSlots", agent, incarnation, handle }, releaseAnswer);
+  }
+
+  #decide(
+    reply: string,
+    command: Extract<Command, { type: "AcquireSlots" | "ReleaseSlots" }>,
+    answerOf: (reply: Reply, commit: Commit) => object,
+  ): void {
+    const { target } = this.#edge;
+    target.heard(command.agent, command.incarnation);
+    this.#edge.enqueue(reply, {
+      commands: [command],
+      replies: [],
+      finish(commit) {
+        target.send(reply, encode(answerOf(this.replies[0] ?? { kind: "none" }, commit)));
+      },
+    });
+  }
+}
+
+/** What concerns the agent's life is a refusal of the message; what concerns the acquisition is its answer. */
+function acquireAnswer(reply: Reply, { term, idx }: Commit): AcquireResponse {
+  if (reply.kind === "life-over") return lifeOver(reply.agent);
+  return { term, idx, answer: acquisitionAnswer(reply) };
+}
+
+function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waiting" } | CodedError {
+  switch (reply.kind) {
+    case "slot-granted":
+      return { ok: true, state: "granted" };
+    case "slot-awaited":
+      return { ok: true, state: "waiting" };
+    case "slot-ended":
+      return endedAnswer(reply);
+    case "handle-in-use":
+      return codedError(
+        "WAGGLE_CONFLICT",
+        `handle ${reply.handle} was used before for other resources, another weight or another holder: use another`,
+        { field: "handle" },
+      );
+    case "unknown-resource":
+      return codedError(
+        "WAGGLE_UNKNOWN_RESOURCE",
+        `there is no resource ${reply.resource}${meant(reply.nearMisses)}; an operator sets one with \`waggle resource set\``,
+        { field: "resources" },
+      );
+    case "above-capacity":
+      return codedError(
+        "WAGGLE_ABOVE_CAPACITY",
+        `${reply.resource} has ${counted(reply.slots, "slot")}, and ${counted(reply.wanted, "slot")} of it could never be granted: ask for fewer, or have an operator add some`,
+        { field: "resources" },
+      );
+    case "out-of-order":
+      return codedError(
+        "WAGGLE_ACQUIRE_ORDER",
+        `${reply.resource} cannot be acquired while ${reply.held} is held: two who wait for each other would wait for ever. Acquire both at once, or in name order, or say with \`holder\` which line of work each is for`,
+        { field: "resources" },
+      );
+    case "too-many-waiters":
+      return codedError(
+        "WAGGLE_BACKPRESSURE",
+        `${reply.resource} has ${counted(reply.maxWaiters, "request")} waiting, as many as may: try again later, or allow more with ` +
+          `\`waggle resource set ${reply.resource} --max-waiters N\``,
+        { field: "resources", retryAfterMs: reply.retryAfterMs },
+      );
+    case "too-many-acquisitions":
+      return codedError(
+        "WAGGLE_BACKPRESSURE",
+        `the agent holds or waits for ${limits.acquisitionsPerAgentMax} acquisitions, and may not more: release some`,
+        { retryAfterMs: reply.retryAfterMs },
+      );
+    default:
+      return unexpected(reply);
+  }
+}
+
+function endedAnswer({ handle, reason }: Extract<Reply, { kind: "slot-ended" }>): CodedError {
+  switch (reason) {
+    case "timed-out":
+      return codedError("WAGGLE_ACQUIRE_TIMED_OUT", "the time to wait for the slot is over: nothing is held");
+    case "above-capacity":
+      return codedError(
+        "WAGGLE_ABOVE_CAPACITY",
+        "an operator left fewer slots than it asked for: ask for fewer, or have some added, under another handle",
+        { field: "resources" },
+      );
+    default:
+      return codedError(
+        "WAGGLE_HANDLE_ENDED",
+        `handle ${handle} has ended before (${reason}): acquire under another`,
+        { field: "handle" },
+      );
+  }
+}
+
+function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
+  switch (reply.kind) {
+    case "slot-released":
+      return { ok: true, term, idx, was: reply.was };
+    case "slot-ended":
+      return { ok: true, term, idx, was: "ended", reason: reply.reason };
+    case "unknown-handle":
+      return codedError(
+        "WAGGLE_UNKNOWN_HANDLE",
+        `handle ${reply.handle} is not known here: nothing was ever acquired under it, or it ended very long ago`,
+        { field: "handle" },
+      );
+    case "life-over":
+      return lifeOver(reply.agent);
+    default:
+      return unexpected(reply);
+  }
+}
+
+function lifeOver(agent: AgentId): CodedError {
+  return codedError(
+    "WAGGLE_UNKNOWN_AGENT",
+    `this life of agent ${agent} is over, or never began: join, and acquire again`,
+    { field: "incarnation" },
+  );
+}
+
+function meant(names: readonly string[]): string {
+  return names.length === 0 ? "" : `; did you mean ${names.join(" or ")}?`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

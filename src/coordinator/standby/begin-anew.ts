@@ -1,0 +1,88 @@
+// Whether a coordinator that has read the journal so far, and cannot read on, may throw away what it folded and begin
+// anew: what stood where it was is purged, lost or replaced.
+//
+// The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has
+// read, or another saved that much and went on behind it (saved-end.ts), or the last batch that it applied still stands
+// where it read it. Where another record stands in that batch's place the fault is believed once it lasts, for who
+// saved it may not be known yet, and at once where there are no snapshots; else after patience: that none is found
+// proves nothing. Nor does that nobody answers, for however long.
+
+import type { Clock } from "../../clock.ts";
+import { Endurance, lossEndurance } from "../../endurance.ts";
+import { MissingRecordsError, UnreachableError } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { isSameBytes, type RecentRecords } from "../../journal/recent-records.ts";
+import type { Folded } from "../../journal/replay.ts";
+import { limits } from "../../limits.ts";
+import { pause } from "../../pause.ts";
+import { type ReadableSnapshots, reachesBehind } from "../compaction/readable-snapshots.ts";
+import { isSavedByAnother } from "../repair/saved-end.ts";
+
+export interface BeginAnewDeps {
+  readonly journal: Journal;
+  readonly readable: ReadableSnapshots;
+  readonly recent: () => RecentRecords;
+  readonly clock: Clock;
+  /** What was read so far. */
+  readonly folded: () => Folded;
+  /** Whether another coordinator said within T that it leads: it is for that one to save what was lost. */
+  readonly isLed: () => boolean;
+  readonly isOver: () => boolean;
+}
+
+/** What a look at the journal and its snapshots shows. */
+type Look = "lossless" | "lost" | "unknown" | "unanswered";
+
+/** Resolves with whether it may. What is not known is looked for again for `limits.lossPatienceRunningMs`, longer
+ *  while another leads or nobody answers, and so are records that are missing.
+ *  @param cause why the journal cannot be read on */
+export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise<boolean> {
+  const { clock, isLed, isOver, readable } = deps;
+  const endurance = new Endurance(clock, limits.lossPatienceRunningMs, limits.lossLooksMin);
+  const certainty = lossEndurance(clock, limits.readBackPatienceMs, readable.areKept);
+  const mayBeFound = cause instanceof MissingRecordsError;
+  for (;;) {
+    const look = await lookAgain(deps);
+    if (look === "lossless") return true;
+    if (isLed() || look === "unanswered") endurance.renew();
+    if (look === "unanswered") certainty.renew();
+    const isCertain = look === "lost" && !mayBeFound && certainty.isOver;
+    if (isCertain || endurance.isOver) return false;
+    await pause(clock, limits.catchUpRetryMs);
+    if (isOver()) return false;
+  }
+}
+
+/** Whether a snapshot that can be read reaches further than what was read. @throws UnreachableError */
+export async function isOvertaken({
+  readable,
+  folded,
+}: Pick<BeginAnewDeps, "readable" | "folded">): Promise<boolean> {
+  const own = folded().position;
+  return await readable.has((position) => reachesBehind(position, own));
+}
+
+async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
+  try {
+    const found = await lookAtRecord(deps);
+    if (found === "lossless" || (await isOvertaken(deps))) return "lossless";
+    return (await isSavedByAnother(deps.folded().position, deps)) ? "lossless" : found;
+  } catch (cause) {
+    return cause instanceof UnreachableError ? "unanswered" : "lost"; // the first fault says more
+  }
+}
+
+/** Whether the last batch that was applied, and with it all before, stands where it was read: at most dead records
+ *  behind it were replaced. */
+async function lookAtRecord({ journal, recent, folded }: BeginAnewDeps): Promise<Look> {
+  const { places, position } = folded();
+  const seq = places.seqOf(position.idx);
+  if (seq === undefined) return "lost";
+  if (recent().at(seq) === undefined) return "lost"; // there is nothing to compare with
+  const { lastSeq } = await journal.position();
+  const held = recent().at(Math.min(seq, lastSeq));
+  const found = held && (await journal.read(held.seq));
+  if (held === undefined || found === undefined) return "unknown";
+  if (!isSameBytes(found.bytes, held.bytes)) return "lost";
+  return held.seq === seq ? "lossless" : "unknown";
+}

@@ -1,0 +1,110 @@
+// The copy of the journal that a coordinator keeps: folded as far as it was read, with the newest records as they stood
+// there, and what was found of its snapshots. A leader takes it over. Not here: reading, and when what was read is
+// thrown away (follower.ts).
+
+import type { Logger } from "pino";
+import type { Clock } from "../../clock.ts";
+import { hashOf } from "../../journal/batch.ts";
+import type { JournalRecord } from "../../journal/journal.ts";
+import { RecentRecords } from "../../journal/recent-records.ts";
+import { type Folded, Replay, type Verdict } from "../../journal/replay.ts";
+import type { FoundSnapshots, Restored } from "../../journal/snapshot/restore.ts";
+import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
+
+export interface JournalCopyDeps {
+  readonly readable: Pick<ReadableSnapshots, "found">;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly logger: Logger;
+}
+
+export class JournalCopy {
+  readonly #deps: JournalCopyDeps;
+  #replay = new Replay();
+  #recent = new RecentRecords();
+  #foundSnapshots: FoundSnapshots = { read: undefined, unreadable: [] };
+
+  constructor(deps: JournalCopyDeps) {
+    this.#deps = deps;
+  }
+
+  /** The journal, folded as far as it was read; the leader's own while one leads here. */
+  get replay(): Replay {
+    return this.#replay;
+  }
+
+  get recent(): RecentRecords {
+    return this.#recent;
+  }
+
+  /** The last time that snapshots were looked for. */
+  get foundSnapshots(): FoundSnapshots {
+    return this.#foundSnapshots;
+  }
+
+  /** Behind which record it could put back what the journal loses of its end; infinite where it began at a snapshot
+   *  and has read nothing since.
+   *  @param untilSeq the last record that it knows to stand there: a leader's state is ahead of that */
+  heldFromSeq(untilSeq = this.#replay.position.seq): number {
+    const { firstSeq, lastSeq } = this.#recent;
+    return lastSeq < untilSeq ? Number.POSITIVE_INFINITY : firstSeq;
+  }
+
+  fold(record: JournalRecord): Verdict {
+    const verdict = this.#replay.take(record);
+    const isDead = verdict.kind === "dead";
+    this.#recent.add(record, this.#deps.clock.monotonicMs(), { isDead });
+    return verdict;
+  }
+
+  /** Snapshots were looked for. */
+  sawSnapshots(found: FoundSnapshots): void {
+    this.#foundSnapshots = found;
+    this.#deps.readable.found(found);
+  }
+
+  /** Goes on from a snapshot; what is kept of another line is let go. */
+  restored({ replay, found }: Restored): void {
+    this.#replay = replay;
+    if (!this.#isOnLine(replay)) this.forgetRecords();
+    this.sawSnapshots(found);
+  }
+
+  goOnFrom(folded: Folded): void {
+    this.#replay = new Replay(folded);
+  }
+
+  /** Throws away what was folded. */
+  forget(): void {
+    this.#replay = new Replay();
+  }
+
+  /** What stood in the journal stands there no more, and is not to be put back. */
+  forgetRecords(): void {
+    this.#recent = new RecentRecords();
+  }
+
+  /** It was read to its end. */
+  tellRead(ms: number): void {
+    const { position, state, tail } = this.#replay;
+    const { idx, term } = position;
+    if (idx === 0) return; // nothing was ever written
+    const { read } = this.#foundSnapshots;
+    const from = read === undefined ? {} : { snapshotIdx: tail.fromIdx };
+    const told = {
+      idx,
+      term,
+      leader: state.leader,
+      ...from,
+      batches: idx - tail.fromIdx,
+      tookMs: Math.round(ms),
+    };
+    this.#deps.logger.info(told, "the journal was read");
+  }
+
+  /** Whether what is kept of the journal is of the line that was restored, as far as both know. */
+  #isOnLine({ places, position }: Folded): boolean {
+    const seq = places.seqOf(position.idx);
+    const kept = seq === undefined ? undefined : this.#recent.at(seq);
+    return kept === undefined || hashOf(kept.bytes) === position.hash;
+  }
+}
