@@ -98,6 +98,38 @@ function layerOf(path: string): string {
   return second === "index.ts" ? "src/index.ts" : ground;
 }
 
+/** The folders of src/coordinator, each resting on those behind it and on the files beside them
+ *  (docs/architecture.md, "The coordinator"). */
+const coordinatorFolders = ["standby", "queries", "leader", "requests", "append", "repair", "compaction"];
+
+const coordinatorRule = fileRule({
+  name: "the coordinator's folders rest on one another one way",
+  why:
+    "Who appends need not know who leads, nor who purges who answers. Where two folders know each other, none of " +
+    "them can be read alone, and the names of the folders tell nothing.",
+  mend:
+    "Move the file, or the type that is asked for, to the lower folder, or hand the thing in as an argument. What " +
+    "all of them know stands beside the folders and imports from none.",
+  where: (path) => path.startsWith("src/coordinator/") && path !== "src/coordinator/coordinator.ts",
+  checkFile: ({ path, imports }) => {
+    const from = coordinatorLevel(path);
+    return imports.flatMap(({ specifier, line }) => {
+      const to = specifier.startsWith(".") ? resolved(path, specifier) : "";
+      const isDownward = !to.startsWith("src/coordinator/") || coordinatorLevel(to) >= from;
+      return isDownward ? [] : [{ line, found: `imports ${specifier}` }];
+    });
+  },
+});
+
+/** 0 for the process itself, then folder by folder; the last are the files beside them. */
+function coordinatorLevel(path: string): number {
+  if (path === "src/coordinator/coordinator.ts") return 0;
+  const [, , folder = "", file] = path.split("/");
+  const at = coordinatorFolders.indexOf(folder);
+  if (file === undefined) return coordinatorFolders.length + 1;
+  return at === -1 ? Number.POSITIVE_INFINITY : at + 1;
+}
+
 const groundOfPureCode = new Set(["ids", "limits", "assert", "errors"].map((name) => `src/${name}.ts`));
 
 const pureImportsRule = fileRule({
@@ -201,6 +233,7 @@ function cyclesIn({ files }: Tree): Violation[] {
 
 export const importRules: readonly Rule[] = [
   directionRule,
+  coordinatorRule,
   pureImportsRule,
   vendorRule,
   terminalRule,

@@ -48,6 +48,20 @@ const cases: Readonly<Record<string, Case>> = {
       "src/index.ts": 'export { connect } from "./client/swarm.ts";',
     },
   },
+  "the coordinator's folders rest on one another one way": {
+    wrong: [
+      { "src/coordinator/append/sends.ts": 'import type { Leader } from "../leader/leader.ts";' },
+      { "src/coordinator/timing.ts": 'import { rescue } from "./repair/rescue.ts";' },
+      { "src/coordinator/compaction/purge.ts": 'import { start } from "../coordinator.ts";' },
+      { "src/coordinator/novelty/thing.ts": 'import { purge } from "../compaction/purge.ts";' },
+    ],
+    right: {
+      "src/coordinator/coordinator.ts": 'import { Leader } from "./leader/leader.ts";',
+      "src/coordinator/leader/leader.ts":
+        'import { Sends } from "../append/sends.ts";\nimport { Trust } from "./trust.ts";\nimport { T } from "../timing.ts";',
+      "src/coordinator/timing.ts": 'import { Lookout } from "./lookout.ts";',
+    },
+  },
   "core and scheduling import nothing but themselves": {
     wrong: [
       { "src/core/decide.ts": 'import { z } from "zod";' },

@@ -2,7 +2,7 @@
 // have ended, where the journal does not show how.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { AuditReader } from "../../src/coordinator/queries/audit-reader.ts";
+import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
 import type { EndedTask } from "../../src/core/state.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";

@@ -3,8 +3,8 @@
 import { beforeEach, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { Announcements } from "../../src/coordinator/announcements.ts";
+import { Campaign } from "../../src/coordinator/leader/campaign.ts";
 import { FollowedTime } from "../../src/coordinator/leader/journal-clock.ts";
-import { Campaign } from "../../src/coordinator/standby/campaign.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";

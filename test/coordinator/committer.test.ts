@@ -3,9 +3,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { Committer, type CommitterDeps } from "../../src/coordinator/leader/committer.ts";
-import type { PendingBatch } from "../../src/coordinator/leader/sends.ts";
-import type { SavedCheck } from "../../src/coordinator/repair/committed-tail.ts";
+import { Committer, type CommitterDeps } from "../../src/coordinator/append/committer.ts";
+import type { PendingBatch } from "../../src/coordinator/append/sends.ts";
+import type { SavedCheck } from "../../src/coordinator/repair/saved-end.ts";
 import type { Event } from "../../src/core/event.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, type Term, term } from "../../src/ids.ts";

@@ -1,8 +1,8 @@
 // What a record means that stands where a batch was expected: the whole table, for a leader and for a candidate.
 
 import { describe, expect, it } from "vitest";
-import { type Expectation, type Meaning, meaningOf } from "../../src/coordinator/leader/found-record.ts";
-import type { PendingBatch } from "../../src/coordinator/leader/sends.ts";
+import { type Expectation, type Meaning, meaningOf } from "../../src/coordinator/append/found-record.ts";
+import type { PendingBatch } from "../../src/coordinator/append/sends.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch, hashOf } from "../../src/journal/batch.ts";
 import type { ChainTail } from "../../src/journal/replay.ts";

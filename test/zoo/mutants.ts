@@ -29,7 +29,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-any-refusal-for-deposition",
     breaks: "A leader whose acknowledgement was lost steps down, though nobody else leads.",
-    file: "src/coordinator/leader/committer.ts",
+    file: "src/coordinator/append/committer.ts",
     edits: [
       {
         find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
@@ -42,7 +42,7 @@ export const mutants: readonly Mutant[] = [
     name: "takes-a-refused-batch-for-stored",
     breaks:
       "The second batch in flight was acknowledged, so the first is believed to stand: a rival's stands there.",
-    file: "src/coordinator/leader/committer.ts",
+    file: "src/coordinator/append/committer.ts",
     edits: [
       {
         find: '    this.#isResolving = true;\n    if (outcome.kind === "full")',
@@ -54,7 +54,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "re-cuts-a-batch",
     breaks: "A batch of unknown fate is sent again with other bytes: both may stand.",
-    file: "src/coordinator/leader/sends.ts",
+    file: "src/coordinator/append/sends.ts",
     edits: [
       {
         find: "      entry.isHeldBack = true;\n",
@@ -66,7 +66,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-not-found-for-not-landed",
     breaks: "What a reader does not find yet is given up, and its place given to the next batch.",
-    file: "src/coordinator/leader/expected-place.ts",
+    file: "src/coordinator/append/expected-place.ts",
     edits: [
       {
         find: '        return seq === oldest.expectedSeq + 1 ? await this.#refill() : { kind: "free", mayChange: false };',
@@ -79,7 +79,7 @@ export const mutants: readonly Mutant[] = [
     name: "trusts-by-a-second-sending",
     breaks:
       "A batch that was found stored after it was sent again proves as much as if it had been stored just now.",
-    file: "src/coordinator/leader/committer.ts",
+    file: "src/coordinator/append/committer.ts",
     edits: [
       {
         find: "oldest.sentMonotonicMs = oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs;",
@@ -90,7 +90,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "goes-on-behind-a-lost-end",
     breaks: "A leader whose journal lost its end writes on where the log ends now.",
-    file: "src/coordinator/leader/expected-place.ts",
+    file: "src/coordinator/append/expected-place.ts",
     edits: [
       {
         find: "    const refilled = await this.#deps.refill.run();\n",

@@ -22,6 +22,9 @@ import type { DeadReason, Folded, Replay } from "../../journal/replay.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import type { Announcements } from "../announcements.ts";
+import { Committer, type Full, type Stored } from "../append/committer.ts";
+import type { PendingBatch } from "../append/sends.ts";
+import { UnacknowledgedLog } from "../append/unacknowledged-log.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 import type { DeadRecordLog } from "../repair/dead-records.ts";
 import { Embargo } from "../repair/embargo.ts";
@@ -31,12 +34,9 @@ import { type LossReason, Rescue } from "../repair/rescue.ts";
 import { savedCheck } from "../repair/saved-end.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import type { Timing } from "../timing.ts";
-import { Committer, type Full, type Stored } from "./committer.ts";
 import { type Held, InFlight } from "./in-flight.ts";
 import { RivalCheck } from "./rival-check.ts";
-import type { PendingBatch } from "./sends.ts";
 import { Trust } from "./trust.ts";
-import { UnacknowledgedLog } from "./unacknowledged-log.ts";
 
 export interface CommitsDeps {
   readonly term: Term;

@@ -7,8 +7,8 @@ import type { Turn } from "../../core/step.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
 import { encodeBatch, hashOf } from "../../journal/batch.ts";
 import type { ChainTail, Folded, Replay } from "../../journal/replay.ts";
+import type { PendingBatch } from "../append/sends.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import type { PendingBatch } from "./sends.ts";
 
 /** A turn, and what happens when its batch is committed. */
 export interface Held {

@@ -8,7 +8,7 @@ import type { Subjects } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Awaiting } from "../requests/awaiting.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import type { Victory } from "../standby/campaign.ts";
+import type { Victory } from "./campaign.ts";
 import { EventPublisher } from "./event-publisher.ts";
 import type { Held } from "./in-flight.ts";
 import type { Monitor } from "./monitor.ts";

@@ -14,7 +14,12 @@ import type { Journal } from "../../journal/journal.ts";
 import { type ChainTail, deathOf } from "../../journal/replay.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
-import type { SavedCheck } from "./committed-tail.ts";
+
+/** Whether the line that stands in the journal goes through a batch, wherever that stood.
+ *  @param ownHashes of the batches up to which the one who asks may have saved its state: these snapshots prove nothing
+ *  of an earlier batch
+ *  @throws UnreachableError, JournalDamagedError */
+export type SavedCheck = (tail: ChainTail, ownHashes?: ReadonlySet<string>) => Promise<boolean>;
 
 export interface SavedEndDeps {
   readonly journal: Pick<Journal, "read" | "position">;

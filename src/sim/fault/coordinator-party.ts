@@ -1,8 +1,8 @@
 // A simulated machine that runs a coordinator, and starts it again when it has ended, as an operator's tools would.
 
+import type { PendingBatch } from "../../coordinator/append/sends.ts";
 import { snapshotterHere } from "../../coordinator/compaction/snapshotter.ts";
 import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
-import type { PendingBatch } from "../../coordinator/leader/sends.ts";
 import { timingOf } from "../../coordinator/timing.ts";
 import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";

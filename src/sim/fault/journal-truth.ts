@@ -1,7 +1,7 @@
 // Reads the simulated journal as it is written, folds it as any standby would, and checks the invariants after every
 // batch. The truth of a run: what is stored, whoever was told so.
 
-import type { PendingBatch } from "../../coordinator/leader/sends.ts";
+import type { PendingBatch } from "../../coordinator/append/sends.ts";
 import type { Event, EventOf, EventType, TrimReason } from "../../core/event.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";

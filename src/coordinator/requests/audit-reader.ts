@@ -12,7 +12,7 @@ import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
-import { outcomeOf } from "../requests/outcome.ts";
+import { outcomeOf } from "./outcome.ts";
 
 /** A batch that was asked for and not found, time after time. */
 interface Miss {

@@ -45,9 +45,10 @@ import type { AppendOutcome, Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
-import { CommittedTail, type SavedCheck } from "../repair/committed-tail.ts";
-import { EndRefill, type EndRefillDeps } from "../repair/end-refill.ts";
+import type { SavedCheck } from "../repair/saved-end.ts";
 import { ChainEnd } from "./chain-end.ts";
+import { CommittedTail } from "./committed-tail.ts";
+import { EndRefill, type EndRefillDeps } from "./end-refill.ts";
 import { ExpectedPlace, type PlaceEvents } from "./expected-place.ts";
 import { type PendingBatch, Sends, type SentBatch } from "./sends.ts";
 

@@ -13,17 +13,17 @@ import type { AwaitAnswer, Heartbeat, Progress } from "../../protocol/schemas.ts
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import type { Outbox } from "../leader/outbox.ts";
-import type { Presences } from "../leader/presence.ts";
-import type { RefusalTally } from "../leader/refusal-tally.ts";
-import type { AuditReader } from "../queries/audit-reader.ts";
-import type { AgentGate, MessageSort } from "./agent-gate.ts";
-import { backpressure, unknownTask } from "./answers.ts";
-import { awaitedAnswers, type Look } from "./awaited-answers.ts";
-import type { Awaiting } from "./awaiting.ts";
-import { sendable } from "./fitting.ts";
-import type { Commit, InboxEntry } from "./inbox.ts";
-import type { AwaitRequest, DropReason, RequestTarget, TransferRequest } from "./request-target.ts";
+import type { AgentGate, MessageSort } from "../requests/agent-gate.ts";
+import { backpressure, unknownTask } from "../requests/answers.ts";
+import type { AuditReader } from "../requests/audit-reader.ts";
+import { awaitedAnswers, type Look } from "../requests/awaited-answers.ts";
+import type { Awaiting } from "../requests/awaiting.ts";
+import { sendable } from "../requests/fitting.ts";
+import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { AwaitRequest, DropReason, RequestTarget, TransferRequest } from "../requests/request-target.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Presences } from "./presence.ts";
+import type { RefusalTally } from "./refusal-tally.ts";
 
 export interface DeskDeps {
   readonly term: Term;

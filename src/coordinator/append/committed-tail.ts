@@ -13,15 +13,9 @@ import type { Journal } from "../../journal/journal.ts";
 import { forkError } from "../../journal/journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "../../journal/recent-records.ts";
 import { isSameLine } from "../../journal/refill.ts";
-import type { ChainTail } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
-import type { ChainEnd } from "../leader/chain-end.ts";
-
-/** Whether the line that stands in the journal goes through a batch, wherever that stood (saved-end.ts).
- *  @param ownHashes of the batches up to which the one who asks may have saved its state: these snapshots prove nothing
- *  of an earlier batch
- *  @throws UnreachableError, JournalDamagedError */
-export type SavedCheck = (tail: ChainTail, ownHashes?: ReadonlySet<string>) => Promise<boolean>;
+import type { SavedCheck } from "../repair/saved-end.ts";
+import type { ChainEnd } from "./chain-end.ts";
 
 export interface CommittedTailDeps {
   readonly journal: Journal;

@@ -13,13 +13,13 @@ import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Announcements } from "../announcements.ts";
-import { Committer } from "../leader/committer.ts";
-import { type FollowedTime, JournalClock } from "../leader/journal-clock.ts";
-import { UnacknowledgedLog } from "../leader/unacknowledged-log.ts";
-import type { SavedCheck } from "../repair/committed-tail.ts";
+import { Committer } from "../append/committer.ts";
+import { UnacknowledgedLog } from "../append/unacknowledged-log.ts";
 import { tellKeptOut, tellRefilled } from "../repair/lost-end-log.ts";
+import type { SavedCheck } from "../repair/saved-end.ts";
 import type { Timing } from "../timing.ts";
 import { CandidateCheck } from "./candidate-check.ts";
+import { type FollowedTime, JournalClock } from "./journal-clock.ts";
 
 const CAMPAIGN_ID_LENGTH = 12;
 

@@ -10,8 +10,8 @@ import { forkError, lostTailError, unreadableError } from "../../journal/journal
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { refill } from "../../journal/refill.ts";
 import { limits } from "../../limits.ts";
-import type { ChainEnd } from "../leader/chain-end.ts";
-import type { LineOwner } from "./line-end.ts";
+import type { LineOwner } from "../repair/line-end.ts";
+import type { ChainEnd } from "./chain-end.ts";
 
 export interface EndRefillDeps {
   readonly journal: Journal;

@@ -10,10 +10,10 @@ import { JournalDamagedError } from "../../errors.ts";
 import type { Journal, JournalRecord } from "../../journal/journal.ts";
 import { forkError, lostTailError, unreadableError } from "../../journal/journal-errors.ts";
 import type { DeadReason } from "../../journal/replay.ts";
-import type { CommittedTail } from "../repair/committed-tail.ts";
-import type { EndRefill } from "../repair/end-refill.ts";
 import { LostPlaces } from "../repair/lost-places.ts";
 import type { ChainEnd } from "./chain-end.ts";
+import type { CommittedTail } from "./committed-tail.ts";
+import type { EndRefill } from "./end-refill.ts";
 import { meaningOf } from "./found-record.ts";
 import type { Sends, SentBatch } from "./sends.ts";
 
