@@ -4,15 +4,18 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { freePort } from "../../src/broker/free-port.ts";
 import { systemClock } from "../../src/clock.ts";
 import { ThreadSnapshotter } from "../../src/coordinator/compaction/thread-snapshotter.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
-import { taskId } from "../../src/ids.ts";
+import { swarmId, taskId } from "../../src/ids.ts";
 import { openFileSnapshots } from "../../src/journal/file/snapshots.ts";
 import { openFileJournal } from "../../src/journal/file.ts";
+import { openNatsJournal, openNatsSnapshots } from "../../src/journal/nats.ts";
 import { restore } from "../../src/journal/snapshot/restore.ts";
 import { fingerprint } from "../support/fingerprint.ts";
+import { natsServersFor, startNatsServer } from "../support/nats-server.ts";
 import { silentLogger } from "../support/swarm.ts";
 import { aTask, join as joins, submit, Turns } from "../support/turns.ts";
 
@@ -89,4 +92,30 @@ describe("a snapshot made in a thread", () => {
     given.abort();
     await expect(making).rejects.toMatchObject({ code: "WAGGLE_INVARIANT" });
   });
+});
+
+describe.each(natsServersFor("snapshots made in a thread"))("on nats-server $version", (binary) => {
+  it("a thread that failed leaves no connection behind", async () => {
+    const monitorPort = await freePort();
+    const server = await startNatsServer({
+      binary: binary.path,
+      jetstream: true,
+      extraConfig: `http: "127.0.0.1:${monitorPort}"`,
+    });
+    const connection = { urls: [server.url], name: "test" };
+    const swarm = swarmId("threads");
+    const opening = { connection, swarm, create: true };
+    const kept = [await openNatsJournal(opening), await openNatsSnapshots(opening)];
+    const names = async () => {
+      const answer = await fetch(`http://127.0.0.1:${monitorPort}/connz`);
+      const { connections } = (await answer.json()) as { connections: readonly { readonly name: string }[] };
+      return connections.map(({ name }) => name);
+    };
+    const snapshotter = new ThreadSnapshotter({ kind: "stream", connection, swarm }, silentLogger);
+    const making = snapshotter.make(orderUntil(1, new Turns()), new AbortController().signal);
+    await expect(making).rejects.toThrow("a snapshot is of batches that were applied"); // and there are none
+    await vi.waitFor(async () => expect(await names()).not.toContain("waggle snapshot"), 10_000);
+    await Promise.all(kept.map((each) => each.close()));
+    await server.stop();
+  }, 60_000);
 });

@@ -74,7 +74,10 @@ export class ThreadSnapshotter implements Snapshotter {
       });
       thread.once("error", reject);
       thread.once("exit", (code) => reject(ended(`exit ${code}`)));
-    }).finally(() => signal.removeEventListener("abort", stop));
+    }).finally(() => {
+      signal.removeEventListener("abort", stop);
+      stop(); // one that failed may have its connections still, which keep it alive
+    });
   }
 }
 
