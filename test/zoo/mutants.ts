@@ -64,13 +64,34 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "takes-not-found-for-not-landed",
-    breaks: "What a reader does not find yet is given up, and its place given to the next batch.",
+    name: "takes-not-found-for-landed",
+    breaks: "An append was refused, and what a reader does not find in its place counts as stored.",
     file: "src/coordinator/append/expected-place.ts",
     edits: [
       {
         find: '        return seq === oldest.expectedSeq + 1 ? await this.#refill() : { kind: "free", mayChange: false };',
         replace: '        return { kind: "ours", seq };',
+      },
+    ],
+  },
+  {
+    name: "takes-not-found-for-not-landed",
+    breaks:
+      "An append was not answered, and what a reader does not find counts as never stored: the batch is cut anew, and the first may stand.",
+    file: "src/coordinator/append/committer.ts",
+    edits: [
+      {
+        find: "    this.#clock = clock;\n",
+        replace: "    this.#clock = clock;\n    this.asked = journal;\n",
+      },
+      {
+        find: "  readonly #clock: Clock;\n",
+        replace: '  readonly #clock: Clock;\n  asked: CommitterDeps["journal"];\n',
+      },
+      {
+        find: '      else if (outcome.kind !== "stored")\n        await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);\n',
+        replace:
+          '      else if (outcome.kind !== "stored") {\n        if (outcome.kind !== "full" && (await this.asked.read(oldest.expectedSeq + 1)) === undefined)\n          (oldest.batch as { bytes: Uint8Array }).bytes = Buffer.concat([oldest.batch.bytes, Buffer.from(" ")]);\n        await this.#pause(outcome.kind === "full" ? limits.journalFullRetryMs : limits.appendRetryMs);\n      }\n',
       },
     ],
   },
@@ -96,6 +117,37 @@ export const mutants: readonly Mutant[] = [
         find: "    const refilled = await this.#deps.refill.run();\n",
         replace:
           '    this.#deps.end.goOnBehind((await this.#deps.journal.position()).lastSeq);\n    if (this.#deps.end.lastSeq >= 0) return { kind: "free", mayChange: false };\n    const refilled = await this.#deps.refill.run();\n',
+      },
+    ],
+  },
+  {
+    name: "saves-behind-anothers-line",
+    breaks:
+      "Whoever misses the journal's end saves its state as what stands for that, though another has gone on there.",
+    file: "src/coordinator/repair/line-end.ts",
+    edits: [
+      {
+        find: 'return behind.some((each) => goesOn(each, tail)) ? "another" : "ours";',
+        replace: 'return "ours";',
+      },
+      {
+        find: '    if (!mayReplace && folded.places.idxAt(seq) !== undefined) return "another";\n',
+        replace: "",
+      },
+      {
+        find: 'if (!mayReplace || behind.length > 0) return "another";',
+        replace: 'if (behind.length > 0) return "ours";',
+      },
+    ],
+  },
+  {
+    name: "purges-what-took-its-place",
+    breaks: "A purge takes what was written in the place of the end that the journal lost meanwhile.",
+    file: "src/coordinator/compaction/purge.ts",
+    edits: [
+      {
+        find: "      if (firstSeq < seq && !(await isStanding(firstIdx, places, journal))) throw new Error(replaced);\n      if (signal.aborted || this.#keptFromSeq(firstIdx) !== seq) return; // the journal lost its end meanwhile\n",
+        replace: "",
       },
     ],
   },
