@@ -19,9 +19,9 @@ export class Endurance {
     this.#gapMsMax = timesMin === 1 ? forMs : forMs / (timesMin - 1);
   }
 
-  /** Whether it has lasted for so long; counts from the first time that this is asked. To be asked each time that it is
-   *  seen. */
-  get isOver(): boolean {
+  /** Notes that it is seen once more: to be called each time, for that is what counts.
+   *  @returns whether it has lasted for so long, from the first time on, that it is believed */
+  isBelieved(): boolean {
     const now = this.#clock.monotonicMs();
     this.#enduredMs += Math.min(now - (this.#seenMonotonicMs ?? now), this.#gapMsMax);
     this.#seenMonotonicMs = now;

@@ -7,45 +7,45 @@ import { ManualClock } from "./support/manual-clock.ts";
 it("is over once it has lasted, however few looked", async () => {
   const clock = new ManualClock();
   const endurance = new Endurance(clock, 5_000);
-  expect(endurance.isOver).toBe(false);
+  expect(endurance.isBelieved()).toBe(false);
   await clock.advance(4_999);
-  expect(endurance.isOver).toBe(false);
+  expect(endurance.isBelieved()).toBe(false);
   await clock.advance(1);
-  expect(endurance.isOver).toBe(true);
+  expect(endurance.isBelieved()).toBe(true);
 });
 
 it("begins anew where it had passed", async () => {
   const clock = new ManualClock();
   const endurance = new Endurance(clock, 5_000);
-  expect(endurance.isOver).toBe(false);
+  expect(endurance.isBelieved()).toBe(false);
   await clock.advance(5_000);
   endurance.renew();
-  expect(endurance.isOver).toBe(false);
+  expect(endurance.isBelieved()).toBe(false);
 });
 
 it("is over once it was seen so often, where each look takes its part of that or longer", async () => {
   const clock = new ManualClock();
   const endurance = new Endurance(clock, 5_000, 5);
   for (let looks = 1; looks < 5; looks += 1) {
-    expect(endurance.isOver).toBe(false);
+    expect(endurance.isBelieved()).toBe(false);
     await clock.advance(looks % 2 === 0 ? 1_250 : 20_000);
   }
-  expect(endurance.isOver).toBe(true);
+  expect(endurance.isBelieved()).toBe(true);
 });
 
 it("counts little of a look that waited long for its answer, however many there were before", async () => {
   const clock = new ManualClock();
   const endurance = new Endurance(clock, 5_000, 6);
   for (let looks = 0; looks < 10; looks += 1) {
-    expect(endurance.isOver).toBe(false);
+    expect(endurance.isBelieved()).toBe(false);
     await clock.advance(100);
   }
   await clock.advance(20_000); // nobody answered
-  expect(endurance.isOver).toBe(false); // after 0.9 s and a fifth of 5 s
+  expect(endurance.isBelieved()).toBe(false); // after 0.9 s and a fifth of 5 s
   for (let looks = 0; looks < 3; looks += 1) {
     await clock.advance(1_000);
-    expect(endurance.isOver).toBe(false);
+    expect(endurance.isBelieved()).toBe(false);
   }
   await clock.advance(100);
-  expect(endurance.isOver).toBe(true);
+  expect(endurance.isBelieved()).toBe(true);
 });

@@ -185,7 +185,8 @@ class RunningCoordinator implements Coordinator {
   }
 
   get heldFromSeq(): number {
-    return this.#follower.copy.heldFromSeq(this.#leader?.lastSeq);
+    const { recent, replay } = this.#follower.copy;
+    return recent.heldFromSeq(this.#leader?.lastSeq ?? replay.position.seq); // a leader's state is ahead of that
   }
 
   get silenceMsMax(): number {

@@ -1,6 +1,6 @@
 // The port of the journal: an append-only line of batches with one writer, fenced by position.
 // Not here: what a batch means (core/), who may lead (coordinator/coordinator.ts), when a batch counts as
-// committed (coordinator/committer: acknowledged, and every earlier batch of its term committed).
+// committed (coordinator/append/committer.ts: acknowledged, and every earlier batch of its term committed).
 // The one thing to know: `append` answers `unknown` whenever it cannot prove what happened, and the
 // caller resolves it by appending the byte-identical record again.
 

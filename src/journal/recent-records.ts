@@ -42,6 +42,11 @@ export class RecentRecords {
     return this.#bytes;
   }
 
+  /** Behind which record all that came up to `seq` could be put back; infinite where that is not held. */
+  heldFromSeq(seq: number): number {
+    return this.lastSeq < seq ? Number.POSITIVE_INFINITY : this.#firstSeq;
+  }
+
   at(seq: number): JournalRecord | undefined {
     const kept = this.#keptAt(seq);
     return kept === undefined ? undefined : { seq, bytes: kept.bytes };

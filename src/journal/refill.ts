@@ -39,7 +39,7 @@ export async function refill(
   if (firstSeq > untilSeq + 1) return { kind: "purged" };
   if (lastSeq >= untilSeq) return { kind: "whole" };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
-  if (!(await isTrue(isFound(journal, recent, lastSeq), miss)))
+  if (!(await isFoundOrGone(isFound(journal, recent, lastSeq), miss)))
     return { kind: "unfinished", cause: unreadableError(lastSeq) };
   let stored = 0;
   for (let seq = lastSeq + 1; seq <= untilSeq; seq += 1) {
@@ -76,7 +76,7 @@ export function isSameLine(
   seq: number,
   miss: Endurance,
 ): Promise<boolean> {
-  return isTrue(isLineFound(journal, recent, seq), miss);
+  return isFoundOrGone(isLineFound(journal, recent, seq), miss);
 }
 
 /** Whether the record at `seq` is found, and the dead ones behind the newest batch are: one of those may have been
@@ -109,10 +109,11 @@ async function isFound(journal: Journal, recent: RecentRecords, seq: number): Pr
   return found !== undefined;
 }
 
-/** …or has not been for long: time in which nobody answers does not count. */
-async function isTrue(found: Promise<boolean>, miss: Endurance): Promise<boolean> {
+/** Whether it is found, or was missing for so long that it is believed to be gone. Time in which nobody answers does
+ *  not count. @throws as `found` */
+async function isFoundOrGone(found: Promise<boolean>, miss: Endurance): Promise<boolean> {
   try {
-    if (!(await found)) return miss.isOver;
+    if (!(await found)) return miss.isBelieved();
   } catch (cause) {
     miss.renew();
     throw cause;

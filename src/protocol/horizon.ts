@@ -97,7 +97,7 @@ export class Horizon {
       this.#doubt.renew();
       return;
     }
-    if (this.#doubt.isOver) this.#giveUpFor(told);
+    if (this.#doubt.isBelieved()) this.#giveUpFor(told);
   }
 
   #giveUpFor(told: JournalPoint): void {

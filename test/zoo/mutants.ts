@@ -158,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/standby/follower.ts",
     edits: [
       {
-        find: "if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);",
+        find: "if (this.#unprovenEnd.isBelieved()) return this.#hooks.onHalted(lost);",
         replace: "if (this.#unprovenEnd !== undefined) return this.#hooks.onHalted(lost);",
       },
     ],

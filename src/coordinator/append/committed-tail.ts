@@ -37,10 +37,11 @@ export type TailLook =
 export class CommittedTail {
   readonly #deps: CommittedTailDeps;
   readonly #isSavedAt: SavedCheck;
+  /** For how long the last committed batch is not found. */
   readonly #miss: Endurance;
-  /** Of a record from it on. */
+  /** For how long a record from there to the end is not found. */
   readonly #lineMiss: Endurance;
-  /** Of what was committed here, where another line stands: who saved it may not be known yet. */
+  /** For how long nobody is known to have saved what was committed here, where another line stands. */
   readonly #unsaved: Endurance;
 
   constructor(deps: CommittedTailDeps) {
@@ -66,7 +67,7 @@ export class CommittedTail {
     if (tail === undefined || tail.seq === end.lastSeq) return { kind: "gone" };
     try {
       const found = await journal.read(tail.seq);
-      if (found === undefined) return { kind: this.#miss.isOver ? "gone" : "unknown" };
+      if (found === undefined) return { kind: this.#miss.isBelieved() ? "gone" : "unknown" };
       this.#miss.renew();
       return isSameBytes(found.bytes, tail.bytes) ? { kind: "stands", seq: tail.seq } : { kind: "gone" };
     } catch (cause) {
@@ -104,7 +105,7 @@ export class CommittedTail {
     try {
       if (await this.#isSavedAt(tail)) return true;
       if (unstoredHashes.size > 0 && (await this.#isSavedAt(storedTail, unstoredHashes))) return true;
-      return this.#unsaved.isOver ? false : undefined;
+      return this.#unsaved.isBelieved() ? false : undefined;
     } catch (cause) {
       if (!(cause instanceof UnreachableError)) return false;
       this.#unsaved.renew();

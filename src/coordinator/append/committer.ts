@@ -96,9 +96,11 @@ export interface CommitterDeps {
   readonly recent: RecentRecords;
   readonly rivals?: Rivals;
   readonly isSaved?: SavedCheck | undefined;
-  /** Of who saves what it lost where that is its own; default: nobody. */
+  /** Whose line the journal ends with, for who saves its own state where that is its own (rescue.ts). Default: not
+   *  asked. */
   readonly ownerOfEnd?: EndRefillDeps["ownerOfEnd"];
-  /** Of who compared the line before it was sent to; default: none. */
+  /** Shared with who compares the line before it sends (candidate-check.ts), so that time counts on. Default: one of
+   *  its own. */
   readonly lineMiss?: Endurance;
 }
 

@@ -38,11 +38,13 @@ export type EndRefilled =
 
 export class EndRefill {
   readonly #deps: EndRefillDeps;
+  /** For how long what is missing is not held here any more. */
   readonly #loss: Endurance;
+  /** For how long the journal does not take back what is held. */
   readonly #refusal: Endurance;
-  /** Of the record behind which it is put back. */
+  /** For how long the record is not found with which the journal ends now. */
   readonly #endMiss: Endurance;
-  /** Of whose line the journal ends with. */
+  /** For how long nothing proves whose line the journal ends with. */
   readonly #unprovenEnd: Endurance;
 
   constructor(deps: EndRefillDeps) {
@@ -76,7 +78,7 @@ export class EndRefill {
         return { kind: "unchanged" }; // after all
       case "not-held": {
         const { lastSeq } = refilled;
-        if (!this.#loss.isOver) return { kind: "unchanged" };
+        if (!this.#loss.isBelieved()) return { kind: "unchanged" };
         const owner = await this.#ownerOf(lastSeq);
         if (owner === "another") throw forkError(lastSeq);
         if (owner === "unknown") return this.#keptOut(unreadableError(lastSeq));
@@ -92,13 +94,14 @@ export class EndRefill {
     const { ownerOfEnd } = this.#deps;
     if (ownerOfEnd === undefined) return "ours";
     const owner = await ownerOfEnd(lastSeq, { mayLack: false });
-    if (owner === "unknown" && this.#unprovenEnd.isOver) return await ownerOfEnd(lastSeq, { mayLack: true });
+    if (owner === "unknown" && this.#unprovenEnd.isBelieved())
+      return await ownerOfEnd(lastSeq, { mayLack: true });
     if (owner !== "unknown") this.#unprovenEnd.renew();
     return owner;
   }
 
   #keptOut(cause: unknown): EndRefilled {
-    if (!this.#refusal.isOver) return { kind: "unchanged" };
+    if (!this.#refusal.isBelieved()) return { kind: "unchanged" };
     this.#refusal.renew();
     return { kind: "kept-out", cause };
   }

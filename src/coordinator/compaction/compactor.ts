@@ -76,7 +76,7 @@ export class Compactor {
   readonly #known: KnownSnapshots;
   readonly #backlog: SnapshotBacklog;
   readonly #making: SnapshotMaking;
-  readonly #room: LeaderRoom;
+  readonly #leaderRoom: LeaderRoom;
   readonly #purge: Purge;
   readonly #kept: KeptAudit;
   readonly #beginRetry: RetryPause;
@@ -96,14 +96,14 @@ export class Compactor {
     this.#checkTimes = new CheckTimes(clock, readable.foundMonotonicMs);
     signal.addEventListener(
       "abort",
-      readable.onFault(() => this.checkSooner()),
+      readable.onFault(() => this.snapshotsMissed()),
     );
     const synced = new SyncedSnapshots({ durability: journal.durability, clock, syncMs });
     this.#known = new KnownSnapshots({ ...deps, synced });
     this.#backlog = new SnapshotBacklog(deps, replay);
     const parts = { ...deps, places, synced, known: this.#known, backlog: this.#backlog, signal };
     this.#making = new SnapshotMaking(parts, hooks);
-    this.#room = new LeaderRoom(
+    this.#leaderRoom = new LeaderRoom(
       { ...parts, making: this.#making },
       {
         onPurged: (firstSeq) => this.purgedBelow(firstSeq),
@@ -130,7 +130,7 @@ export class Compactor {
 
   /** The journal takes no batch, or takes them again. */
   full(isFull: boolean): void {
-    this.#room.want(isFull);
+    this.#leaderRoom.want(isFull);
   }
 
   /** Takes note of a batch. What it says is gone may be purged now. */
@@ -143,8 +143,8 @@ export class Compactor {
   look(at: Instant): void {
     this.#purge.look();
     if (this.#isBusy) return;
-    if (this.#room.isWanted) {
-      if (this.#room.isDue) void this.#alone(() => this.#room.make(at));
+    if (this.#leaderRoom.isWanted) {
+      if (this.#leaderRoom.isDue) void this.#alone(() => this.#leaderRoom.make(at));
       return;
     }
     if (!this.#hasBegun && this.#beginRetry.isOver) void this.#alone(() => this.#begin());
@@ -154,14 +154,14 @@ export class Compactor {
   }
 
   /** The server was away, and may have lost something: the next look asks whether the snapshots can be read. */
-  checkSoon(): void {
+  reconnected(): void {
     this.#known.forgetStanding();
     this.#checkTimes.soon();
   }
 
   /** Another coordinator says that it can read none, or one was met that cannot be read: it is asked when the last
    *  answer is not from just now, and nothing else is due. */
-  checkSooner(): void {
+  snapshotsMissed(): void {
     this.#checkTimes.want();
   }
 

@@ -18,13 +18,13 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { EventOf } from "../../core/event.ts";
 import { type BatchIndex, batchIndex } from "../../ids.ts";
-import { decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { SnapshotName } from "../../journal/snapshot/manifest.ts";
 import { readManifests } from "../../journal/snapshot/manifests.ts";
 import type { ReadSnapshot } from "../../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
+import { isStanding } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
@@ -50,19 +50,6 @@ export interface PurgeDeps {
 }
 
 const replaced = "the first batch that is kept is not found where it stood";
-
-/** Whether a batch is found where it stood, as far as its hash is known.
- *  @throws UnreachableError, JournalDamagedError */
-export async function isStanding(
-  idx: BatchIndex,
-  places: BatchPlaces,
-  journal: Pick<Journal, "read">,
-): Promise<boolean> {
-  const seq = places.seqOf(idx);
-  const record = seq === undefined ? undefined : await journal.read(seq);
-  if (record === undefined) return false;
-  return places.isBatch(idx, hashOf(record.bytes)) ?? decodeBatch(record.bytes)?.idx === idx;
-}
 
 export class Purge {
   readonly #deps: PurgeDeps;

@@ -67,7 +67,7 @@ export interface CampaignHooks {
 export class Campaign {
   readonly #committer: Committer;
 
-  /** Appends at once. Calls one of the hooks, once. */
+  /** Appends at once. Calls `onFull` once at most, and one of the others once, unless it is abandoned. */
   constructor(deps: CampaignDeps, hooks: CampaignHooks) {
     const { id, timeoutMs, position, random, logger } = deps;
     const time = journalClockOf(deps);

@@ -306,7 +306,7 @@ export class Leader {
         isLeading: () => this.#phase === "leading",
         onConnected: () => {
           this.enqueue(this.#telling.again());
-          this.#compactor?.checkSoon();
+          this.#compactor?.reconnected();
         },
         onDeaf: () => {
           this.#handOver.standAside();

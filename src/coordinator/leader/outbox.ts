@@ -1,5 +1,5 @@
-// Performs effects: tells agents and clients what a committed batch obliges the coordinator to tell them. Many
-// of one batch for one receiver leave as one message. The one place where a decision becomes visible.
+// Performs effects: tells agents and clients what a committed batch obliges the coordinator to tell them. Many of one
+// batch for one receiver leave as one message. Not here: answers and events (telling.ts).
 
 import type { Effect } from "../../core/effect.ts";
 import type { SlotEnding } from "../../core/state.ts";

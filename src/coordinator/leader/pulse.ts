@@ -116,7 +116,7 @@ export class Pulse {
     monitor.pulse(time.now());
     if (turns.hasOwn || turns.isHeldBackInVain) turns.schedule();
     room.look();
-    if (announcements.areSnapshotsMissed({ now, withinMs: timeoutMs })) compactor?.checkSooner();
+    if (announcements.areSnapshotsMissed({ now, withinMs: timeoutMs })) compactor?.snapshotsMissed();
     commits.look();
     compactor?.look(time.now());
     this.#cancel = clock.after(pulseMs, () => this.#beat());
@@ -126,7 +126,7 @@ export class Pulse {
     const { term, journal, commits, logger, timing } = this.#deps;
     const isDeaf = !isConnected && commits.isTrusted && journal.sharable;
     if (isLate || !isDeaf) return this.#deafness.renew();
-    if (!this.#hooks.isLeading() || !this.#deafness.isOver) return;
+    if (!this.#hooks.isLeading() || !this.#deafness.isBelieved()) return;
     logger.error(
       { term, deafMs: timing.deafMs },
       "nobody can reach this coordinator, which reaches the journal: it ends its term, so that another may lead. Look why its connection to the server does not come back",

@@ -38,7 +38,7 @@ export class DeadRecordLog {
     line.say({ seq, reason });
   }
 
-  /** Nothing more is said. Idempotent. */
+  /** What waits to be said is not. Idempotent. */
   stop(): void {
     this.#aliens.stop();
     this.#leftBehind.stop();

@@ -42,7 +42,7 @@ export class LostPlaces {
       const patienceFor = (each: number) =>
         before.get(each) ?? new Endurance(clock, limits.readBackPatienceMs);
       patienceBySeq = new Map([...missing].map((each) => [each, patienceFor(each)]));
-      const lost = new Set([...missing].filter((each) => patienceBySeq.get(each)?.isOver));
+      const lost = new Set([...missing].filter((each) => patienceBySeq.get(each)?.isBelieved()));
       for (let next = seq; lost.has(next); next += 1) this.#knownSeq = next;
       if (lost.has(seq)) return true;
       await pause(clock, limits.appendRetryMs);

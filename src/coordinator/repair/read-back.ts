@@ -111,7 +111,7 @@ export class ReadBack {
       else if (!this.#isOver) {
         if (!isDoubted) onDoubt();
         isDoubted = true;
-        if (patience.isOver) return false;
+        if (patience.isBelieved()) return false;
       }
       await pause(clock, limits.appendRetryMs);
     }

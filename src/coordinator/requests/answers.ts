@@ -213,7 +213,8 @@ function count(of: number): string {
   return of.toLocaleString("en-US");
 }
 
-function suggestion(nearMisses: readonly string[]): string {
+/** To be put behind a sentence that says that a name is not known. */
+export function suggestion(nearMisses: readonly string[]): string {
   return nearMisses.length === 0 ? "" : `; did you mean ${nearMisses.join(" or ")}?`;
 }
 

@@ -12,7 +12,7 @@ import {
   releaseRequestSchema,
 } from "../../protocol/slot-schemas.ts";
 import { thousandthsPerWeight } from "../../scheduling/weight.ts";
-import { codedError, unexpected } from "./answers.ts";
+import { codedError, suggestion, unexpected } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { RequestEdge } from "./request-edge.ts";
 
@@ -87,7 +87,7 @@ function acquisitionAnswer(reply: Reply): { ok: true; state: "granted" | "waitin
     case "unknown-resource":
       return codedError(
         "WAGGLE_UNKNOWN_RESOURCE",
-        `there is no resource ${reply.resource}${meant(reply.nearMisses)}; an operator sets one with \`waggle resource set\``,
+        `there is no resource ${reply.resource}${suggestion(reply.nearMisses)}; an operator sets one with \`waggle resource set\``,
         { field: "resources" },
       );
     case "above-capacity":
@@ -164,10 +164,6 @@ function lifeOver(agent: AgentId): CodedError {
     `this life of agent ${agent} is over, or never began: join, and acquire again`,
     { field: "incarnation" },
   );
-}
-
-function meant(names: readonly string[]): string {
-  return names.length === 0 ? "" : `; did you mean ${names.join(" or ")}?`;
 }
 
 function counted(count: number, noun: string): string {

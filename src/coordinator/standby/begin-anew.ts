@@ -46,8 +46,8 @@ export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise
     if (look === "lossless") return true;
     if (isLed() || look === "unanswered") endurance.renew();
     if (look === "unanswered") certainty.renew();
-    const isCertain = look === "lost" && !mayBeFound && certainty.isOver;
-    if (isCertain || endurance.isOver) return false;
+    const isCertain = look === "lost" && !mayBeFound && certainty.isBelieved();
+    if (isCertain || endurance.isBelieved()) return false;
     await pause(clock, limits.catchUpRetryMs);
     if (isOver()) return false;
   }

@@ -45,11 +45,11 @@ export interface CatchUpDeps {
   readonly isLed: () => boolean;
   /** Whether another coordinator said within 2·T that it holds the journal up to there, or more. */
   readonly isHeld: (position: ChainPosition) => boolean;
+  /** …or that it holds more than was folded here. */
+  readonly isMoreHeld: () => boolean;
   /** What was folded so far; each record behind it is given to `take`. Called again when reading begins anew. */
   readonly onRestored: (restored: Restored) => void;
   readonly take: (record: JournalRecord) => void;
-  /** …or that it holds more than was folded here. */
-  readonly isMoreHeld: () => boolean;
   /** No snapshot can be read that leads to where the journal begins: tells the others, one of which may not know. */
   readonly onSnapshotsLost: () => void;
   /** Nobody holds what the journal lost: makes it go on from the snapshot. False where it could not be told whether
@@ -81,8 +81,8 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     if (deps.isLed() || (!isEnd && deps.isMoreHeld())) loss = bearing(limits.lossPatienceRunningMs);
     if (isEnd) {
       if (deps.isHeld(fault.folded.position)) solitude.renew();
-      if (solitude.isOver && !(await mayLookAgain(fault, deps)) && loss.isOver) throw fault;
-    } else if (fault instanceof UnreachableError ? !isPatient : loss.isOver) throw fault;
+      if (solitude.isBelieved() && !(await mayLookAgain(fault, deps)) && loss.isBelieved()) throw fault;
+    } else if (fault instanceof UnreachableError ? !isPatient : loss.isBelieved()) throw fault;
     const { code, message: reason } = fault; // an error may hold all that was folded
     logger.warn({ code, reason }, "the journal cannot be read: looking again");
     await pause(clock, limits.catchUpRetryMs);

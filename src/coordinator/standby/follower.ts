@@ -72,7 +72,7 @@ export class Follower {
   readonly seenHole = new SeenHole();
   readonly #deps: FollowerDeps;
   readonly #hooks: FollowerHooks;
-  /** Of a lost end of which it is not found what stands before it. */
+  /** For how long the end is lost, and it cannot be told whose line the journal ends with now (line-end.ts). */
   readonly #unprovenEnd: Endurance;
   #standby: Standby | undefined;
   readonly #ending = new AbortController();
@@ -229,10 +229,10 @@ export class Follower {
       const isSaved = await isSavedByAnother(this.copy.replay.position, this.#deps);
       if (isSaved) this.copy.forgetRecords();
       if (isSaved || (await this.#goOnBehind(this.copy.replay, lastSeq, lost))) return await this.foldAnew();
-      if (this.#unprovenEnd.isOver) return this.#hooks.onHalted(lost);
+      if (this.#unprovenEnd.isBelieved()) return this.#hooks.onHalted(lost);
     } catch (cause) {
       const isFork = cause === lost; // unless another saved it, of which a server that lags may not know yet
-      const isBelieved = isFork && (!this.#deps.readable.areKept || this.#unprovenEnd.isOver);
+      const isBelieved = isFork && (!this.#deps.readable.areKept || this.#unprovenEnd.isBelieved());
       if (!mayPass(cause) || isBelieved) return this.#hooks.onHalted(cause);
       if (!isFork) this.#unprovenEnd.renew();
       this.#deps.logger.error(

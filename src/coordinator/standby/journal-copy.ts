@@ -41,14 +41,6 @@ export class JournalCopy {
     return this.#foundSnapshots;
   }
 
-  /** Behind which record it could put back what the journal loses of its end; infinite where it began at a snapshot
-   *  and has read nothing since.
-   *  @param untilSeq the last record that it knows to stand there: a leader's state is ahead of that */
-  heldFromSeq(untilSeq = this.#replay.position.seq): number {
-    const { firstSeq, lastSeq } = this.#recent;
-    return lastSeq < untilSeq ? Number.POSITIVE_INFINITY : firstSeq;
-  }
-
   fold(record: JournalRecord): Verdict {
     const verdict = this.#replay.take(record);
     const isDead = verdict.kind === "dead";

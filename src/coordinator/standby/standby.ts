@@ -87,7 +87,7 @@ export class Standby {
   readonly #deps: StandbyDeps;
   readonly #hooks: StandbyHooks;
   readonly #ending = new AbortController();
-  /** Of the record behind which what is lost is put back. */
+  /** For how long the record is not found with which the journal ends now. */
   readonly #endMiss: Endurance;
   #reading = new AbortController();
   /** Since when the journal has more than was read, and no more is. */

@@ -13,7 +13,7 @@ export async function lookFor<T>(look: () => Promise<T | undefined>, clock: Cloc
   const patience = new Endurance(clock, limits.readBackPatienceMs, limits.lossLooksMin);
   for (;;) {
     const found = await look();
-    if (found !== undefined || patience.isOver) return found;
+    if (found !== undefined || patience.isBelieved()) return found;
     await pause(clock, limits.appendRetryMs);
   }
 }

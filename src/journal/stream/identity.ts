@@ -45,7 +45,7 @@ export class StreamIdentity {
   /** It says that there is none. @throws JournalDamagedError once it has said so for `limits.streamMissingMs`, as often
    *  as `limits.lossLooksMin` */
   missing(): void {
-    if (!this.#absence.isOver) return;
+    if (!this.#absence.isBelieved()) return;
     throw new JournalDamagedError(
       `the stream ${this.#stream} is gone: somebody deleted it, or the server lost its storage. ${adviceOnLostStream(this.#stream)}`,
     );

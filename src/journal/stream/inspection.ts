@@ -42,7 +42,7 @@ export async function inspectStreams(
       look(wire, { ...options, purpose: "snapshots", bytesMax: undefined, replicas: undefined }),
     ]);
     const isOneMissing = [journal, snapshots].filter(({ kind }) => kind === "missing").length === 1;
-    if (!isOneMissing || absence.isOver)
+    if (!isOneMissing || absence.isBelieved())
       return { journal, snapshots, maxPayload: checkMaxPayload(wire.maxPayloadBytes) };
     await retry.pause();
   }

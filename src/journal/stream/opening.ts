@@ -93,7 +93,7 @@ async function requireNoSnapshots(
     if ((await findStream(wire, snapshots, wanted)) === undefined) return undefined;
     const found = await findStream(wire, journal, wanted);
     if (found !== undefined) return found;
-    if (absence.isOver) throw deletedError(journal.stream, snapshots.stream);
+    if (absence.isBelieved()) throw deletedError(journal.stream, snapshots.stream);
     await retry.pause();
   }
 }

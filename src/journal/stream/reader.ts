@@ -45,7 +45,7 @@ export async function* readStream(
   while (nextSeq <= untilSeq && !signal.aborted) {
     const beginning = await beginPull(access, { nextSeq, untilSeq, hasRead: previous !== undefined });
     if (beginning.kind === "hole") {
-      if (hole.isOver) throw beginning.reason;
+      if (hole.isBelieved()) throw beginning.reason;
     } else hole.renew();
     if (beginning.kind !== "begun") {
       await retry.pause(beginning.reason);

@@ -8,14 +8,12 @@ import type { WaggleError } from "../../errors.ts";
 import { stateFingerprint } from "../history/check-readings.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
-import { type Life, type MachineClock, newMachine } from "./life.ts";
+import { FAST_SHARE, type Life, type MachineClock, newMachine } from "./life.ts";
 import type { SimJournal } from "./sim-journal.ts";
 import type { CoordinatorCharacter } from "./workload.ts";
 
 /** How long it takes to be started again after it ended of its own accord, ms. */
 const RESTART_MS = 1_000;
-/** A fast monotonic clock's share of true time, at least. */
-const FAST_SHARE = 0.98;
 
 export class CoordinatorParty {
   readonly id: string;

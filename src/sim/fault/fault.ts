@@ -123,3 +123,8 @@ export function faultText({
 function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(3)} s`;
 }
+
+/** A coordinator's way to the journal. */
+export function journalOf(coordinator = ""): string {
+  return `${coordinator}/journal`;
+}

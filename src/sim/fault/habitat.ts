@@ -13,11 +13,11 @@ import type { SeededRandom } from "../random.ts";
 import { Candidates } from "./candidates.ts";
 import { Connection } from "./connection.ts";
 import { Engine } from "./engine.ts";
-import { STREAM_BYTES } from "./fault.ts";
+import { journalOf, STREAM_BYTES } from "./fault.ts";
 import { SimJetStream, type SimStream } from "./jetstream.ts";
 import { SimStreamWire } from "./jetstream-wire.ts";
 import { JournalFates } from "./journal-fates.ts";
-import { Life, type MachineClock, WALL_START_MS } from "./life.ts";
+import { DRIFT, Life, type MachineClock, WALL_START_MS } from "./life.ts";
 import { LifeRecorder } from "./life-recorder.ts";
 import { Link } from "./link.ts";
 import { Occurrences } from "./occurrences.ts";
@@ -47,8 +47,6 @@ export interface Storage {
 
 /** How long a server goes on believing in a process that was killed, at most, ms. */
 const LINGER_MS = 5_000;
-/** How far apart two monotonic clocks may drift: a share. */
-const DRIFT = 0.01;
 /** How far wall clocks differ to begin with, at most, ms. */
 const SKEW_MS = 3_000;
 
@@ -147,7 +145,7 @@ export class Habitat {
 
   /** A life's way to everything that is stored, over one link. */
   newStorage(party: string, life: Life): Storage {
-    const name = `${party}/journal`;
+    const name = journalOf(party);
     const subjects = subjectsOf(this.swarm);
     const { jetStream: server, stream, occurrences } = this;
     const { clock, random } = life;
@@ -162,8 +160,14 @@ export class Habitat {
         maxPayloadBytes: limits.maxPayloadBytesDefault,
       });
     const journal = new SimJournal({
-      ...{ wire: newWire(), stream: stream.name, subject: subjects.journal, replicas: 3, clock, random },
-      ...{ stored: stream, occurrences },
+      wire: newWire(),
+      stream: stream.name,
+      subject: subjects.journal,
+      replicas: 3,
+      clock,
+      random,
+      stored: stream,
+      occurrences,
       onSend: (bytes, expectedSeq) => {
         const { nowMs } = this.engine;
         this.pace.sent(bytes, nowMs);

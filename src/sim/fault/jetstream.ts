@@ -239,9 +239,10 @@ interface Publish extends StoredRecord {
   readonly expectedSeq: number | undefined;
 }
 
-type RecordQuestion =
-  | { readonly seq: number; readonly next_by_subj?: string }
-  | { readonly last_by_subj: string };
+interface RecordQuestion {
+  readonly seq: number;
+  readonly next_by_subj?: string;
+}
 
 /** One stream and those who read it. */
 export class SimStream {
@@ -469,21 +470,13 @@ export class SimStream {
   }
 
   /** 0 where there is none. */
-  #placeOf(question: RecordQuestion): number {
-    if (!("seq" in question)) return this.#lastOf(question.last_by_subj);
-    const { seq, next_by_subj } = question;
+  #placeOf({ seq, next_by_subj }: RecordQuestion): number {
     return next_by_subj === undefined ? seq : this.#nextOf(seq, next_by_subj);
   }
 
   #nextOf(fromSeq: number, subject: string): number {
     for (const [seq, record] of this.#records) if (seq >= fromSeq && record.subject === subject) return seq;
     return 0;
-  }
-
-  #lastOf(subject: string): number {
-    let last = 0;
-    for (const [seq, record] of this.#records) if (record.subject === subject) last = seq;
-    return last;
   }
 }
 

@@ -44,10 +44,10 @@ export class JournalTruth {
   /** Told of every attempt that the journal closes for its silence, or at its time-out, which is over by journal
    *  time. */
   onLimitReached: (closed: LimitReached) => void = () => undefined;
-  /** In the order in which they were stored. */
-  readonly #records: JournalRecord[] = [];
   /** What leaders have decided that may not be stored. */
   pending: () => readonly PendingBatch[] = () => [];
+  /** In the order in which they were stored. */
+  readonly #records: JournalRecord[] = [];
   /** Those of them that stand in the journal, or did until they were purged, by sequence. */
   readonly #standing: JournalRecord[] = [];
   /** When each of those was stored, virtual ms. */

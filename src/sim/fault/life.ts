@@ -14,8 +14,12 @@ export interface MachineClock {
   rate: number;
 }
 
-/** What a timer lasts at most by a slow clock (habitat.ts), per ms that it was set for, rounded up. */
-export const SLOW_MAX = 1.02;
+/** How far a monotonic clock may drift from true time, either way: a share. */
+export const DRIFT = 0.01;
+/** What a timer lasts at most by a slow clock, per ms that it was set for, rounded up. */
+export const SLOW_MAX = 1 + 2 * DRIFT;
+/** A fast clock's share of true time, at least, rounded down. */
+export const FAST_SHARE = 1 - 2 * DRIFT;
 
 /** Its clocks are right. */
 export function newMachine(): MachineClock {

@@ -7,6 +7,7 @@ import {
   type Fault,
   type FaultKind,
   FRESH_MS,
+  journalOf,
   LEADER,
   STALE_MS_MAX,
   STANDBY,
@@ -356,11 +357,6 @@ function asSeenBy(link: string, fault: Fault): Fault {
     (kind === "alone" && link === journalOf(of)) ||
     (kind === "partition" && parties.some((party) => link === journalOf(party)));
   return isCut ? { ...fault, kind: "cut" } : fault;
-}
-
-/** A coordinator's way to the journal. */
-export function journalOf(coordinator = ""): string {
-  return `${coordinator}/journal`;
 }
 
 function conditionOf(faults: readonly Fault[], direction: Direction): Condition | undefined {

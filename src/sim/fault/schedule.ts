@@ -9,12 +9,12 @@ import {
   type FaultKind,
   FRESH_MS,
   faultKinds,
+  journalOf,
   LEADER,
   STALE_MS_MAX,
   STANDBY,
   STREAM_BYTES,
 } from "./fault.ts";
-import { journalOf } from "./nemesis.ts";
 
 /** Who there is for faults to happen to. */
 export interface Parties {
@@ -324,7 +324,7 @@ function anyParty(random: SeededRandom, { coordinators, agents, clients }: Parti
 function anyLink(random: SeededRandom, parties: Parties): string {
   const party = anyParty(random, parties);
   const isJournal = (party === LEADER || parties.coordinators.includes(party)) && random.chance(0.5);
-  return isJournal ? `${party}/journal` : party;
+  return isJournal ? journalOf(party) : party;
 }
 
 /** Some of each. */

@@ -9,11 +9,12 @@ import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import type { AgentParty } from "./agent-party.ts";
 import type { ClientParty } from "./client-party.ts";
 import type { CoordinatorParty } from "./coordinator-party.ts";
+import { journalOf } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalCondition } from "./journal-fates.ts";
 import type { JournalTruth } from "./journal-truth.ts";
 import type { Link } from "./link.ts";
-import { journalOf, type Victims } from "./nemesis.ts";
+import type { Victims } from "./nemesis.ts";
 import { RestartWatch } from "./restart-watch.ts";
 
 type Party = CoordinatorParty | AgentParty | ClientParty;
