@@ -311,13 +311,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leads-on-unheard",
     breaks: "A leader that nobody can reach renews its term, and keeps everybody else from leading.",
-    file: "src/coordinator/leader/pulse.ts",
-    edits: [
-      {
-        find: "if (isLate || !isDeaf) return this.#deafness.renew();",
-        replace: "if (isLate || !isDeaf || term > 0) return this.#deafness.renew();",
-      },
-    ],
+    file: "src/coordinator/leader/deafness.ts",
+    edits: [{ find: "if (isLate || !isDeaf) {", replace: "if (isLate || !isDeaf || term > 0) {" }],
   },
   {
     name: "believes-two-looks",

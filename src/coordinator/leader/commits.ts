@@ -169,9 +169,9 @@ export class Commits {
     return this.#embargo.isLifted && this.#trust.isProven;
   }
 
-  /** When a batch was last sent for the first time. */
-  get appendedMonotonicMs(): number {
-    return this.#trust.appendedMonotonicMs;
+  /** Whether an idle leader is to show that it lives, where somebody stands by. */
+  get isRenewalDue(): boolean {
+    return this.isSettled && this.#trust.isRenewalDue;
   }
 
   /** Takes a turn, behind the others: appends its batch. One without events has its answers leave with the newest

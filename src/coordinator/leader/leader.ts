@@ -43,6 +43,7 @@ import type { Timing } from "../timing.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
 import type { Victory } from "./campaign.ts";
 import { Commits } from "./commits.ts";
+import { Deafness } from "./deafness.ts";
 import { FullJournal } from "./full-journal.ts";
 import { HandOver } from "./hand-over.ts";
 import { endsTerm, type Held } from "./in-flight.ts";
@@ -53,6 +54,7 @@ import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { Telling } from "./telling.ts";
 import { Turns } from "./turns.ts";
+import { Upkeep } from "./upkeep.ts";
 
 export interface LeaderDeps {
   /** Of this coordinator, for people. */
@@ -298,9 +300,15 @@ export class Leader {
   }
 
   #startPulse(refusals: RefusalTally): Pulse {
-    const parts = { turns: this.#turns, commits: this.#commits, compactor: this.#compactor, refusals };
+    const parts = {
+      ...this.#shared,
+      refusals,
+      turns: this.#turns,
+      commits: this.#commits,
+      compactor: this.#compactor,
+    };
     return new Pulse(
-      { ...this.#shared, ...parts },
+      { ...parts, deafness: new Deafness(parts), upkeep: new Upkeep(parts) },
       {
         isOver: () => this.#isOver,
         isLeading: () => this.#phase === "leading",

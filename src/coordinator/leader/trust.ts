@@ -14,6 +14,7 @@ export interface TrustDeps {
 export class Trust {
   readonly #deps: TrustDeps;
   #provenMonotonicMs: number;
+  /** When a batch was last sent for the first time. */
   #appendedMonotonicMs: number;
 
   /** @param provenMonotonicMs when the term's start was sent */
@@ -28,11 +29,6 @@ export class Trust {
     return this.#provenMonotonicMs;
   }
 
-  /** When a batch was last sent for the first time. */
-  get appendedMonotonicMs(): number {
-    return this.#appendedMonotonicMs;
-  }
-
   /** Whether something definite may be said now. */
   get isProven(): boolean {
     return this.#isYoung(this.#provenMonotonicMs);
@@ -42,6 +38,14 @@ export class Trust {
    *  been stored before another leader was elected. */
   get willBeProven(): boolean {
     return this.#isYoung(this.#appendedMonotonicMs);
+  }
+
+  /** Whether the newest append is so old that another is due, before whoever stands by takes the leader for silent. */
+  get isRenewalDue(): boolean {
+    const { journal, clock, timing } = this.#deps;
+    return (
+      journal.sharable && clock.monotonicMs() - this.#appendedMonotonicMs >= timing.beatMs - timing.pulseMs
+    );
   }
 
   appended(): void {

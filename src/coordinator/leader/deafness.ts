@@ -1,0 +1,59 @@
+// Whether nobody can reach a leader that reaches its journal: it renews its term all the while, and keeps everybody who
+// can be reached from leading. When that has lasted for `deafMs` it is to step down
+// (docs/adr/0017-a-leader-that-nobody-can-reach-steps-down.md). Not here: stepping down (hand-over.ts).
+
+import type { Logger } from "pino";
+import type { Clock } from "../../clock.ts";
+import { Endurance } from "../../endurance.ts";
+import type { Term } from "../../ids.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Timing } from "../timing.ts";
+import type { Commits } from "./commits.ts";
+
+export interface DeafnessDeps {
+  readonly term: Term;
+  readonly timing: Timing;
+  readonly journal: Pick<Journal, "sharable">;
+  readonly commits: Pick<Commits, "isTrusted">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How one look finds the process and its connection to agents and clients. */
+export interface Reach {
+  /** The process stood still before the look. */
+  readonly isLate: boolean;
+  readonly isConnected: boolean;
+}
+
+export class Deafness {
+  readonly #deps: DeafnessDeps;
+  readonly #endurance: Endurance;
+
+  constructor(deps: DeafnessDeps) {
+    this.#deps = deps;
+    this.#endurance = new Endurance(deps.clock, deps.timing.deafMs);
+  }
+
+  /** Looks once more: to be called at each pulse, while it leads.
+   *  @returns whether it is to step down, which the log says then */
+  isBelieved({ isLate, isConnected }: Reach): boolean {
+    const { term, timing, journal, commits, logger } = this.#deps;
+    const isDeaf = !isConnected && commits.isTrusted && journal.sharable;
+    if (isLate || !isDeaf) {
+      this.renew();
+      return false;
+    }
+    if (!this.#endurance.isBelieved()) return false;
+    logger.error(
+      { term, deafMs: timing.deafMs },
+      "nobody can reach this coordinator, which reaches the journal: it ends its term, so that another may lead. Look why its connection to the server does not come back",
+    );
+    return true;
+  }
+
+  /** It could be reached. */
+  renew(): void {
+    this.#endurance.renew();
+  }
+}
