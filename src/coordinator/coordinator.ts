@@ -334,9 +334,11 @@ class RunningCoordinator implements Coordinator {
       timing: this.#timing,
       standbys: () => this.#standbys,
     };
-    this.#leader = new Leader(deps, replay, victory, (end) => this.#leaderEnded(end));
-    this.#options.logger.info({ term: this.#leader.term }, "leading");
-    this.#leader.begin();
+    const leader = new Leader(deps, replay, victory, (end) => this.#leaderEnded(end));
+    this.#leader = leader;
+    this.#options.logger.info({ term: leader.term }, "leading");
+    leader.begin();
+    if (this.#leader !== leader) return; // it broke as it began
     this.#announcer.announce({ began: true });
     this.#role.next("leading");
     const hole = this.#follower.seenHole.take();

@@ -1,8 +1,10 @@
 // Who leads, told by the journal alone: taking over from the silent and from those who said goodbye, deposed
 // leaders, lost campaigns, and ends of a coordinator at awkward moments.
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { Turns } from "../../src/coordinator/leader/turns.ts";
+import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
 import type { Event } from "../../src/core/event.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
@@ -500,6 +502,42 @@ describe("a deposed leader", () => {
     submit("t1").catch(() => undefined); // never answered
     expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
     expect(roleOf(swarm.coordinator)).toBe("halted");
+  });
+});
+
+describe("a leader that meets a bug", () => {
+  const meetingIt = {
+    "in a turn": () => vi.spyOn(Turns.prototype, "run"),
+    "at a pulse": () => vi.spyOn(Upkeep.prototype, "look"),
+  };
+  /** Once, where it would go on. */
+  const met = (where: keyof typeof meetingIt) => {
+    const spy = meetingIt[where]().mockImplementationOnce(() => {
+      throw new RangeError("a bug");
+    });
+    onTestFinished(() => spy.mockRestore());
+  };
+
+  it.each(["in a turn", "at a pulse"] as const)("%s halts, and writes nothing more", async (where) => {
+    met(where);
+    submit("t1").catch(() => undefined); // never answered
+    await clock.advance(limits.pulseMs);
+    expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_INVARIANT" });
+    expect(roleOf(swarm.coordinator)).toBe("halted");
+    const { lastSeq } = store;
+    await clock.advance(2 * silenceMs);
+    expect(store.lastSeq).toBe(lastSeq);
+  });
+
+  it("as it begins halts, and announces no term", async () => {
+    const { coordinator } = await aStandby();
+    const announced = swarm.client.listen<CoordinatorBeat>(subjects.coordinator);
+    met("at a pulse");
+    await swarm.coordinator.stop();
+    expect(await coordinator.closed).toMatchObject({ code: "WAGGLE_INVARIANT" });
+    expect(swarm.watched.settled().state.term).toBe(2);
+    await clock.settle();
+    expect(announced.all.filter(({ began }) => began === true)).toEqual([]);
   });
 });
 

@@ -1,9 +1,10 @@
 // A journal that lost what nobody can put back: the leader's state is saved as a snapshot, and nothing is answered
 // until it is. Whoever starts afterwards has all that was ever acknowledged.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { snapshotterHere } from "../../src/coordinator/compaction/snapshotter.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import type { AppendOutcome, JournalRecord } from "../../src/journal/journal.ts";
@@ -242,6 +243,19 @@ describe("a hole under an unchanged end", () => {
     gate.open();
     await clock.settle();
     expect(await swarm.submit("t2")).toMatchObject({ term: 1 });
+  });
+
+  it("is left as it is by a leader whose beat meets a bug meanwhile: it halts", async () => {
+    await swarm.submit("t1");
+    onPut = () => aGate().opened;
+    loseRecord(2);
+    const beat = vi.spyOn(Turns.prototype, "runBeat").mockImplementationOnce(() => {
+      throw new RangeError("a bug");
+    });
+    onTestFinished(() => beat.mockRestore());
+    await clock.advance(2 * timeoutMs);
+    expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_INVARIANT" });
+    expect(beat).toHaveBeenCalledTimes(1);
   });
 
   it("is tried again until it is saved", async () => {

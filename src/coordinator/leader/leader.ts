@@ -320,6 +320,7 @@ export class Leader {
           this.#handOver.standAside();
           this.end();
         },
+        onBroken: (cause) => this.#broke(cause),
       },
     );
   }

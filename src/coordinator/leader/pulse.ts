@@ -36,6 +36,8 @@ export interface PulseHooks {
   readonly onConnected: () => void;
   /** Nobody can reach this leader, which reaches the journal. */
   readonly onDeaf: () => void;
+  /** The term cannot go on. */
+  readonly onBroken: (cause: unknown) => void;
 }
 
 export class Pulse {
@@ -78,13 +80,18 @@ export class Pulse {
     this.#cancel?.();
   }
 
+  /** Whatever throws in here is a bug, and leading on with it would do harm. */
   #tick(): void {
     if (this.#hooks.isOver()) return;
     const { clock, timing, upkeep } = this.#deps;
-    this.#lookWhoHears();
-    this.#lookWhatIsDue();
-    upkeep.look();
-    this.#cancel = clock.after(timing.pulseMs, () => this.#tick());
+    try {
+      this.#lookWhoHears();
+      this.#lookWhatIsDue();
+      upkeep.look();
+      this.#cancel = clock.after(timing.pulseMs, () => this.#tick());
+    } catch (cause) {
+      this.#hooks.onBroken(cause);
+    }
   }
 
   /** A process that stood still, or was cut off, heard nobody: whose silence that was is not known. */
