@@ -34,13 +34,14 @@ import type { CompactionStatus } from "../compaction/known-snapshots.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { DeadRecordLog } from "../repair/dead-records.ts";
-import { AgentGate } from "../requests/agent-gate.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
 import { Awaiting } from "../requests/awaiting.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { Reception } from "../requests/reception.ts";
 import type { Timing } from "../timing.ts";
+import { AgentDesk } from "./agent-desk.ts";
 import { AgentMirrors } from "./agent-mirror.ts";
+import { AwaitDesk } from "./await-desk.ts";
 import type { Victory } from "./campaign.ts";
 import { Commits } from "./commits.ts";
 import { Deafness } from "./deafness.ts";
@@ -250,16 +251,20 @@ export class Leader {
   }
 
   #startDesk(awaiting: Awaiting, refusals: RefusalTally): RequestDesk {
-    return new RequestDesk({
+    const parts = {
       ...this.#shared,
-      gate: new AgentGate(this.#deps.clock),
       awaiting,
       outbox: this.#telling.outbox,
       reader: this.reader,
-      refusals,
-      enqueue: (entry) => this.enqueue(entry),
+      enqueue: (entry: InboxEntry) => this.enqueue(entry),
       isTrusted: () => this.#commits.isTrusted,
       auditFirstIdx: () => this.auditFirstIdx,
+    };
+    return new RequestDesk({
+      ...parts,
+      agents: new AgentDesk(parts),
+      awaited: new AwaitDesk(parts),
+      refusals,
       stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),
     });

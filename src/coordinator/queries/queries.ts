@@ -27,7 +27,7 @@ import { AgentMirrors } from "../leader/agent-mirror.ts";
 import type { Leader } from "../leader/leader.ts";
 import { backpressure, codedError } from "../requests/answers.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
-import { sendable } from "../requests/fitting.ts";
+import { sendFitting } from "../requests/fitting.ts";
 import { explanationOf } from "./explanation.ts";
 import { settingsOf } from "./settings-view.ts";
 import { statusOf, taskStatusOf } from "./status.ts";
@@ -235,7 +235,7 @@ export class Queries {
   #send(reply: string, answer: Answer): void {
     const { transport, logger } = this.#deps;
     Promise.resolve(answer).then(
-      (bytes) => transport.publish(reply, sendable(bytes, transport.maxPayloadBytes)),
+      (bytes) => sendFitting(transport, reply, bytes),
       (cause: unknown) => {
         logger.warn({ err: cause }, "a query could not be answered");
         transport.publish(reply, encode(unreadable(cause)));

@@ -37,7 +37,7 @@ export class AgentRequests {
     const agent = check(id, agentIdSchema, "agent");
     if (!agent.ok) return this.#edge.refuseMaybe(message, agent);
     const sort = sortByVerb.get(verb);
-    if (sort !== undefined && !this.#edge.target.hears(agent.value, sort))
+    if (sort !== undefined && !this.#edge.target.agents.hears(agent.value, sort))
       return this.#turnAway(sort, message.reply);
     switch (verb) {
       case "heartbeat":
@@ -68,13 +68,14 @@ export class AgentRequests {
   #heartbeat(agent: AgentId, message: Message): void {
     const beat = decode(message.data, heartbeatSchema);
     if (!beat.ok) return this.#edge.refuseMaybe(message, beat);
-    this.#edge.target.heartbeat(agent, beat.value, message.reply);
+    this.#edge.target.agents.heartbeat(agent, beat.value, message.reply);
   }
 
   #progress(agent: AgentId, message: Message): void {
     const report = decode(message.data, progressSchema);
     if (!report.ok) return this.#edge.refuseMaybe(message, report);
-    this.#edge.target.progress(agent, report.value);
+    const { target } = this.#edge;
+    if (!target.agents.progress(agent, report.value)) target.count("invalid-publish");
   }
 
   #join(agent: AgentId, message: Message): void {
@@ -93,7 +94,7 @@ export class AgentRequests {
       held = [],
       seen = 0 as AssignmentNumber,
     } = request.value;
-    this.#edge.target.heard(agent, incarnation);
+    this.#edge.target.agents.heard(agent, incarnation);
     const command: Command = {
       type: "JoinAgent",
       agent,
@@ -123,7 +124,7 @@ export class AgentRequests {
     const request = decode(message.data, leaveRequestSchema);
     if (!request.ok) return this.#edge.refuse(reply, request);
     const { target } = this.#edge;
-    target.heard(agent, request.value.incarnation);
+    target.agents.heard(agent, request.value.incarnation);
     this.#edge.enqueue(reply, {
       commands: [{ type: "LeaveAgent", agent, incarnation: request.value.incarnation }],
       replies: [],
@@ -139,7 +140,7 @@ export class AgentRequests {
     const request = decode(message.data, resultRequestSchema);
     if (!request.ok) return this.#edge.refuse(reply, request);
     const { incarnation, results } = request.value;
-    this.#edge.target.heard(agent, incarnation);
+    this.#edge.target.agents.heard(agent, incarnation);
     const reports = results.map((item, at) => this.#edge.checkItem(item, resultSchema, `results[${at}]`));
     const commands = reports.flatMap((report): Command[] => {
       if (!report.ok) return [];

@@ -1,6 +1,7 @@
 // What fits a message: the server takes no more than it said, and a message beyond that cannot be sent at all.
 
 import { encode } from "../../protocol/codec.ts";
+import type { Transport } from "../../transport/transport.ts";
 import { codedError } from "./answers.ts";
 
 /** As many rows, from the first, as fit so many bytes of JSON; the others are not even made. */
@@ -19,9 +20,13 @@ export function rowsWithin<Row>(
   return { rows: fitting, bytes };
 }
 
-/** An answer as it can be sent: itself, or, where it would be too large, one that says so. */
-export function sendable(answer: Uint8Array, bytesMax: number): Uint8Array {
-  if (answer.length <= bytesMax) return answer;
+/** Sends an answer, or, where it would be too large, one that says so. */
+export function sendFitting(
+  transport: Pick<Transport, "publish" | "maxPayloadBytes">,
+  subject: string,
+  answer: Uint8Array,
+): void {
+  if (answer.length <= transport.maxPayloadBytes) return transport.publish(subject, answer);
   const sentence = "the answer is larger than the server takes: ask again, for fewer at once";
-  return encode(codedError("WAGGLE_OUTCOME_UNKNOWN", sentence));
+  transport.publish(subject, encode(codedError("WAGGLE_OUTCOME_UNKNOWN", sentence)));
 }

@@ -19,7 +19,7 @@ import type { Message } from "../../transport/transport.ts";
 import { answerMessage, answersOf, backpressure, cancelAnswer, submitAnswer } from "./answers.ts";
 import type { InboxEntry } from "./inbox.ts";
 import type { RequestEdge } from "./request-edge.ts";
-import type { RequestTarget } from "./request-target.ts";
+import type { AwaitTarget } from "./request-target.ts";
 import { contentHash, taskSpec } from "./task-spec.ts";
 
 export class ProjectRequests {
@@ -82,7 +82,7 @@ export class ProjectRequests {
           ? {}
           : {
               look(this: InboxEntry, state: SwarmState) {
-                awaitAccepted(state, project, this.replies, notify, target);
+                awaitAccepted(state, project, this.replies, notify, target.awaited);
               },
             }),
       },
@@ -120,7 +120,7 @@ export class ProjectRequests {
       const task = this.#edge.checkItem(item, taskIdSchema, `tasks[${at}]`);
       return task.ok ? task.value : task;
     });
-    const isTaken = this.#edge.target.await({ tasks, notify: request.value.notify, project, reply });
+    const isTaken = this.#edge.target.awaited.ask({ tasks, notify: request.value.notify, project, reply });
     if (!isTaken) this.#edge.refuseFull(reply);
   }
 }
@@ -131,10 +131,10 @@ function awaitAccepted(
   project: ProjectId,
   replies: readonly Reply[],
   notify: string,
-  target: RequestTarget,
+  awaited: AwaitTarget,
 ): void {
   for (const reply of replies) {
     const row = reply.kind === "accepted" ? state.taskById.get(reply.task) : undefined;
-    if (row?.spec.project === project) target.awaitOutcome(row.spec.id, notify);
+    if (row?.spec.project === project) awaited.note(row.spec.id, notify);
   }
 }

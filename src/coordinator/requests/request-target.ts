@@ -1,4 +1,5 @@
-// What the edge of the coordinator (requests.ts) asks of whoever leads behind it (request-desk.ts).
+// What the edge of the coordinator (requests.ts) asks of whoever leads behind it: to take what is to be decided, to
+// send and to count (request-desk.ts); to hear agents (agent-desk.ts); to tell clients how tasks end (await-desk.ts).
 
 import type { RefusalReason } from "../../core/event.ts";
 import type { AgentId, Incarnation, ProjectId, TaskId } from "../../ids.ts";
@@ -8,33 +9,47 @@ import type { InboxEntry } from "./inbox.ts";
 
 /** What the edge hands to the leader. */
 export interface RequestTarget {
+  readonly agents: AgentTarget;
+  readonly awaited: AwaitTarget;
   /** @returns false when the inbox is full */
   enqueue(entry: InboxEntry): boolean;
-  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void;
-  /** Any valid message shows that its sender lives. */
-  heard(agent: AgentId, incarnation: Incarnation): void;
-  /** Why no task is accepted now, if so. */
-  closedReason(): "journal-full" | undefined;
-  /** Why nothing can be decided or answered now, if so: a sentence without its full stop. */
-  stuckReason(): string | undefined;
-  /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
-  mayRefuse(): boolean;
-  /** Whether one more message of an agent is listened to: asked before it is read. */
-  hears(agent: AgentId, sort: MessageSort): boolean;
-  progress(agent: AgentId, report: Progress): void;
-  /** Asks for outcomes of tasks: those that ended and those that live. */
-  await(entry: AwaitRequest): boolean;
-  /** Lets another coordinator lead. @returns false when the inbox is full */
-  transfer(request: TransferRequest): boolean;
-  awaitOutcome(task: TaskId, inboxToken: string): void;
   send(subject: string, message: Uint8Array): void;
   count(what: DropReason | "invalid" | "refused" | "unanswered"): void;
   /** Refusals for want of room are summarised in the journal. */
   refused(project: ProjectId, reason: RefusalReason, count: number): void;
+  /** Whether a refusal for want of room may be said at all; otherwise the asker hears nothing and asks again. */
+  mayRefuse(): boolean;
+  /** Why nothing can be decided or answered now, if so: a sentence without its full stop. */
+  stuckReason(): string | undefined;
+  /** Why no task is accepted now, if so. */
+  closedReason(): "journal-full" | undefined;
+  /** Lets another coordinator lead. @returns false when the inbox is full */
+  transfer(request: TransferRequest): boolean;
+}
+
+/** What agents say beside what is decided. */
+export interface AgentTarget {
+  /** Whether one more message of an agent is listened to: asked before it is read. */
+  hears(agent: AgentId, sort: MessageSort): boolean;
+  /** Any valid message shows that its sender lives. */
+  heard(agent: AgentId, incarnation: Incarnation): void;
+  /** @param reply where the heartbeat is answered, if its sender waits for that */
+  heartbeat(agent: AgentId, beat: Heartbeat, reply: string | undefined): void;
+  /** @returns false when the agent does not run the attempt */
+  progress(agent: AgentId, report: Progress): boolean;
+}
+
+/** For whom it is to be told how tasks end. */
+export interface AwaitTarget {
+  /** Asks for outcomes of tasks: those that ended and those that live. @returns false when the inbox is full */
+  ask(request: AwaitRequest): boolean;
+  /** The outcome of a task that lives is told when it ends, as far as there is room to note for whom. */
+  note(task: TaskId, inboxToken: string): void;
 }
 
 export interface AwaitRequest {
   readonly tasks: readonly (TaskId | CodedError)[];
+  /** The token of the client's `client.<token>.done`, where what is told later goes. */
   readonly notify: string;
   readonly project: ProjectId;
   readonly reply: string;

@@ -53,7 +53,7 @@ export class SlotRequests {
     answerOf: (reply: Reply, commit: Commit) => object,
   ): void {
     const { target } = this.#edge;
-    target.heard(command.agent, command.incarnation);
+    target.agents.heard(command.agent, command.incarnation);
     this.#edge.enqueue(reply, {
       commands: [command],
       replies: [],
