@@ -1,12 +1,12 @@
 // Before a candidate sends its election, and each time that it sends it again after a pause: does another hold more of
 // the journal by now, and does the journal end with the records that the candidate read, from the last batch on?
 //
-// It asked the first before it campaigned (standby.ts), and read to the end. But where the journal is full, or cannot
-// be reached, it goes on sending for as long as that lasts, and reads nothing meanwhile. A power failure may take the
-// end of the journal. What another wrote who was elected: then the journal would take the election in its place, two
-// leaders of one term, and one's batches lost. Or a dead record, in whose place the leader writes a batch: then the
-// journal, which counts records and does not compare them, would take the election behind a line that it does not
-// continue.
+// It asked the first before it campaigned (silence-look.ts), and read to the end. But where the journal is full, or
+// cannot be reached, it goes on sending for as long as that lasts, and reads nothing meanwhile. A power failure may
+// take the end of the journal. What another wrote who was elected: then the journal would take the election in its
+// place, two leaders of one term, and one's batches lost. Or a dead record, in whose place the leader writes a batch:
+// then the journal, which counts records and does not compare them, would take the election behind a line that it does
+// not continue.
 //
 //   somebody says that it holds more → waits until the journal goes on, or that is no longer believed
 //                                      (announcements.ts)
