@@ -1,5 +1,5 @@
 // A coordinator's process on one swarm: follows the journal warm (follower.ts), campaigns when it is time
-// (campaign.ts), leads while the journal lets it (leader.ts), and stands by again when it is deposed. The charts in
+// (candidacy.ts), leads while the journal lets it (leader.ts), and stands by again when it is deposed. The charts in
 // machines/ say where it is; this file owns them and does what they call for.
 //
 // Authoritative is the journal alone: who leads is whoever's `TermStarted` is the highest in it. A coordinator that
@@ -30,13 +30,12 @@ import type { PendingBatch } from "./append/sends.ts";
 import type { Compaction } from "./compaction/compactor.ts";
 import { ReadableSnapshots } from "./compaction/readable-snapshots.ts";
 import { JournalRoom } from "./journal-room.ts";
-import { Campaign, type Victory } from "./leader/campaign.ts";
+import type { Victory } from "./leader/campaign.ts";
 import { Leader, type LeaderEnd } from "./leader/leader.ts";
 import { Queries } from "./queries/queries.ts";
 import { DeadRecordLog } from "./repair/dead-records.ts";
 import { JournalWatch } from "./repair/journal-watch.ts";
-import { savedCheck } from "./repair/saved-end.ts";
-import { CampaignRoom, makeForRoom } from "./standby/campaign-room.ts";
+import { Candidacy } from "./standby/candidacy.ts";
 import { Follower } from "./standby/follower.ts";
 import { requireItsJournal } from "./standby/lost-journal.ts";
 import { type Timing, timingOf } from "./timing.ts";
@@ -108,8 +107,7 @@ class RunningCoordinator implements Coordinator {
   readonly #watch: JournalWatch;
   readonly #deadLog: DeadRecordLog;
   readonly #follower: Follower;
-  #campaign: Campaign | undefined;
-  #campaignRoom: CampaignRoom | undefined;
+  #candidacy: Candidacy | undefined;
   #leader: Leader | undefined;
   #isStopping = false;
   #isOver = false;
@@ -149,7 +147,7 @@ class RunningCoordinator implements Coordinator {
         onSilence: () => this.#leadershipSignal({ type: "SILENCE" }),
         onHeard: () => this.#leadershipSignal({ type: "HEARD" }),
         onShort: () => this.#leadershipSignal({ type: "LOG_SHORT" }),
-        onTime: () => this.#runFor(),
+        onTime: () => this.#campaign(),
         onHalted: (cause) => this.#halt(cause),
       },
     );
@@ -204,7 +202,7 @@ class RunningCoordinator implements Coordinator {
     const isAlone = await this.#isAlone();
     this.#subscriptions.push(this.#announcer.takePart());
     await transport.flush();
-    if (isAlone) this.#runFor();
+    if (isAlone) this.#campaign();
     else this.#follower.standBy();
     this.#beat();
   }
@@ -250,73 +248,32 @@ class RunningCoordinator implements Coordinator {
 
   // --- leading ------------------------------------------------------------------------------------
 
-  #runFor(): void {
+  #campaign(): void {
     this.#leadershipSignal({ type: "SILENCE" }, { type: "LOG_WHOLE" }, { type: "HEALED" });
     this.#room.lookAgain(); // a standby's figure may be of long ago
-    const { copy, time, timing } = this.#follower;
-    const { replay, recent } = copy;
-    this.#campaign = new Campaign(
+    this.#candidacy = new Candidacy(
       {
         ...this.#options,
         timeoutMs: this.#timing.timeoutMs,
-        timing,
         announcements: this.#announcements,
-        position: replay.position,
-        lastAt: replay.state.at,
-        recent,
-        followed: time,
-        isSaved: savedCheck({ journal: this.#options.journal, readable: this.#readable }),
+        readable: this.#readable,
+        follower: this.#follower,
       },
       {
         onWon: (victory) => this.#guarded(() => this.#lead(victory)),
-        onLost: () => this.#lost(),
-        onFull: () => this.#campaignIsFull(),
+        onNotElected: () => this.#notElected(),
         onHalted: (error) => this.#halt(error),
       },
     );
   }
 
-  /** Who leads is left to lead and to make room, as by a standby, which makes sure that there is what room is made
-   *  with; nothing of the campaign was stored. */
-  #campaignIsFull(): void {
-    const { compaction, journal, logger } = this.#options;
-    const { copy, lately } = this.#follower;
-    const { replay } = copy;
-    if (this.#announcements.isLed(replay.position.term, lately)) {
-      this.#campaign?.abandon();
-      this.#lost();
-      if (compaction !== undefined)
-        void this.#follower.saveWhereLost((signal) =>
-          makeForRoom({ compaction, journal, replay, logger }, [], signal),
-        );
-      return;
-    }
-    if (compaction === undefined) return;
-    this.#campaignRoom = new CampaignRoom({
-      ...this.#options,
-      compaction,
-      replay,
-      onFound: (found) => this.#follower.copy.sawSnapshots(found),
-      onLost: (lost) => this.#campaignLacks(lost),
-    });
-  }
-
-  /** Nobody could make room from what the journal and its snapshots hold still: what this one has folded stands for
-   *  that, and it campaigns again once it is saved. */
-  #campaignLacks(lost: JournalDamagedError): void {
-    this.#campaign?.abandon();
-    this.#notElected();
-    void this.#follower.saveFolded(lost);
-  }
-
-  #endCampaign(): void {
-    this.#campaign = undefined;
-    this.#campaignRoom?.stop();
-    this.#campaignRoom = undefined;
+  #notElected(): void {
+    this.#candidacy = undefined;
+    this.#leadershipSignal({ type: "REFUSED" });
   }
 
   #lead(victory: Victory): void {
-    this.#endCampaign();
+    this.#candidacy = undefined;
     this.#leadershipSignal({ type: "WON" });
     for (const record of victory.records) this.#follower.take(record);
     this.#leadershipSignal({ type: "REPLAYED" });
@@ -349,18 +306,6 @@ class RunningCoordinator implements Coordinator {
   #foundHole(lost: JournalDamagedError): void {
     if (this.#leader === undefined) this.#follower.seenHole.saw(lost);
     else this.#leader.rescue(lost);
-  }
-
-  #lost(): void {
-    this.#notElected();
-    this.#follower.standBy();
-  }
-
-  #notElected(): void {
-    this.#endCampaign();
-    this.#options.logger.info("not elected");
-    this.#leadershipSignal({ type: "REFUSED" });
-    this.#follower.foldHeld();
   }
 
   #leaderEnded(end: LeaderEnd): void {
@@ -429,8 +374,7 @@ class RunningCoordinator implements Coordinator {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#follower.end();
-    this.#campaign?.abandon();
-    this.#endCampaign();
+    this.#candidacy?.abandon();
     this.#watch.stop();
     this.#deadLog.stop();
     this.#cancelBeat?.();
