@@ -23,7 +23,7 @@ import { openFileJournal } from "../src/journal/file.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openNatsJournal, openNatsSnapshots } from "../src/journal/nats.ts";
 import { Replay } from "../src/journal/replay.ts";
-import { readToEnd, restore } from "../src/journal/snapshot/restore.ts";
+import { restore, restoreAndRead } from "../src/journal/snapshot/restore.ts";
 import { snapshotNow } from "../src/journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../src/journal/snapshot-store.ts";
 import { limits } from "../src/limits.ts";
@@ -126,8 +126,8 @@ async function writeHistory(
 async function measureTail({ name, journal, snapshots }: Store, eventsWanted: number): Promise<boolean> {
   const { events, bytes } = await writeHistory(journal, eventsWanted);
   const { since, cpuSince } = began();
-  const { replay } = await restore({ journal, snapshots, clock: systemClock, logger });
-  await readToEnd({ journal, clock: systemClock }, 0, (record) => replay.take(record));
+  const deps = { journal, snapshots, clock: systemClock, logger };
+  const { replay } = await restoreAndRead(deps, (from) => (record) => void from.replay.take(record));
   const seconds = (performance.now() - since) / 1_000;
   const allowed = required.eventSeconds * Math.max(1, events / required.events);
   const isMet = seconds <= allowed;

@@ -7,7 +7,7 @@ import { batchIndex, taskId, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import { rewrittenError } from "../../src/journal/journal-errors.ts";
 import { Replay } from "../../src/journal/replay.ts";
-import type { EndLostError } from "../../src/journal/snapshot/restore.ts";
+import type { EndLostError } from "../../src/journal/snapshot/losses.ts";
 import { limits } from "../../src/limits.ts";
 import { pause } from "../../src/pause.ts";
 import { fingerprint } from "../support/fingerprint.ts";

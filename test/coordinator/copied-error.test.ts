@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { copyOf, errorOf } from "../../src/coordinator/compaction/copied-error.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError, WaggleError } from "../../src/errors.ts";
 import { holeError, snapshotsFullError, strayError } from "../../src/journal/journal-errors.ts";
-import { RestartLostError, SnapshotsLostError } from "../../src/journal/snapshot/restore.ts";
+import { RestartLostError, SnapshotsLostError } from "../../src/journal/snapshot/losses.ts";
 
 const afterCopy = (error: unknown) => errorOf(structuredClone(copyOf(error)));
 

@@ -8,10 +8,11 @@ import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { type MemorySnapshotFaults, MemorySnapshots } from "../../src/journal/memory-snapshots.ts";
 import { type Folded, foldedBehind, Replay } from "../../src/journal/replay.ts";
+import type { FoundSnapshots } from "../../src/journal/snapshot/found.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../src/journal/snapshot/make.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
 import { readManifests } from "../../src/journal/snapshot/manifests.ts";
-import { type FoundSnapshots, findSnapshots, restoreAndRead } from "../../src/journal/snapshot/restore.ts";
+import { findSnapshots, restoreAndRead } from "../../src/journal/snapshot/restore.ts";
 import { snapshotNow } from "../../src/journal/snapshot/snapshot-now.ts";
 
 const alien = Buffer.from("somebody else's");

@@ -175,7 +175,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "restores-a-record-too-far",
     breaks: "Whoever starts from a snapshot skips the record behind it.",
-    file: "src/journal/snapshot/restore.ts",
+    file: "src/journal/snapshot/read.ts",
     edits: [
       {
         find: "return new Replay({ state, position, lastEventType,",

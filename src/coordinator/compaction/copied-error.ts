@@ -10,7 +10,7 @@ import {
   WaggleError,
   type WaggleErrorCode,
 } from "../../errors.ts";
-import { RestartLostError, SnapshotsLostError } from "../../journal/snapshot/restore.ts";
+import { RestartLostError, SnapshotsLostError } from "../../journal/snapshot/losses.ts";
 
 /** From the narrowest to the widest. */
 const classes = {

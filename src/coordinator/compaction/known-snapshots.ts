@@ -2,10 +2,11 @@
 // wrong. Asks nothing itself: who makes, looks for or saves one says so here.
 
 import { messageOf } from "../../errors.ts";
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
+import type { SnapshotsLostError } from "../../journal/snapshot/losses.ts";
 import { factsOf, type SnapshotFacts, type SnapshotMade } from "../../journal/snapshot/make.ts";
 import { type Manifest, nameOf } from "../../journal/snapshot/manifest.ts";
 import type { PlacedManifest } from "../../journal/snapshot/manifests.ts";
-import type { FoundSnapshots, SnapshotsLostError } from "../../journal/snapshot/restore.ts";
 import type { ReadableSnapshots } from "./readable-snapshots.ts";
 import type { SyncedSnapshots } from "./synced-snapshots.ts";
 

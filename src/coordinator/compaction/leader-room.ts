@@ -7,7 +7,7 @@ import type { Clock } from "../../clock.ts";
 import type { Instant } from "../../ids.ts";
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { FoundSnapshots } from "../../journal/snapshot/restore.ts";
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { limits } from "../../limits.ts";
 import type { JournalRoom } from "../journal-room.ts";

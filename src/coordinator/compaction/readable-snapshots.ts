@@ -6,9 +6,10 @@
 
 import type { Clock } from "../../clock.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../../journal/snapshot/manifests.ts";
-import { type FoundSnapshots, faultIn } from "../../journal/snapshot/restore.ts";
+import { faultIn } from "../../journal/snapshot/read.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { Listeners } from "../../listeners.ts";
 

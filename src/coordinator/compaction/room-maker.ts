@@ -17,9 +17,9 @@
 
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
+import type { ReadSnapshot } from "../../journal/snapshot/found.ts";
 import type { SnapshotName } from "../../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../../journal/snapshot/manifests.ts";
-import type { ReadSnapshot } from "../../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { isStanding } from "../../journal/standing-batch.ts";
 import type { SyncedSnapshots } from "./synced-snapshots.ts";

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import type { Instant } from "../../ids.ts";
-import { RestartLostError, SnapshotsLostError } from "../../journal/snapshot/restore.ts";
+import { RestartLostError, SnapshotsLostError } from "../../journal/snapshot/losses.ts";
 import type { Retention } from "../../journal/snapshot/trim.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { KnownSnapshots } from "./known-snapshots.ts";

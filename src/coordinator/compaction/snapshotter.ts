@@ -2,8 +2,9 @@
 // alone. In production a thread of the process (thread-snapshotter.ts); for tests and simulations the same functions in
 // this thread.
 
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import { makeSnapshot, type SnapshotMade, type SnapshotOrder } from "../../journal/snapshot/make.ts";
-import { type FoundSnapshots, findSnapshots, type RestoreDeps } from "../../journal/snapshot/restore.ts";
+import { findSnapshots, type RestoreDeps } from "../../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 
 /** One thing at a time. Aborted, it ends as soon as it can, with an error; what it wrote until then is no snapshot. */

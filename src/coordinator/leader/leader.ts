@@ -24,7 +24,7 @@ import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { Folded, Replay } from "../../journal/replay.ts";
-import type { FoundSnapshots } from "../../journal/snapshot/restore.ts";
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Announcements } from "../announcements.ts";

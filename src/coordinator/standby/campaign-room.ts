@@ -6,12 +6,12 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Replay } from "../../journal/replay.ts";
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import {
-  type FoundSnapshots,
   isRestartLost,
   type RestartLostError,
   type SnapshotsLostError,
-} from "../../journal/snapshot/restore.ts";
+} from "../../journal/snapshot/losses.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Transport } from "../../transport/transport.ts";

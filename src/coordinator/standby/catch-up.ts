@@ -20,12 +20,8 @@ import { Endurance, lossEndurance } from "../../endurance.ts";
 import { MissingRecordsError, mayPass, RewrittenError, UnreachableError } from "../../errors.ts";
 import type { Journal, JournalRecord } from "../../journal/journal.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
-import {
-  EndLostError,
-  type Restored,
-  restoreAndRead,
-  SnapshotsLostError,
-} from "../../journal/snapshot/restore.ts";
+import { EndLostError, SnapshotsLostError } from "../../journal/snapshot/losses.ts";
+import { type Restored, restoreAndRead } from "../../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";

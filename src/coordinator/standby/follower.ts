@@ -19,7 +19,7 @@ import { type JournalDamagedError, mayPass } from "../../errors.ts";
 import type { Journal, JournalRecord } from "../../journal/journal.ts";
 import { isLineFound } from "../../journal/refill.ts";
 import type { Folded, Verdict } from "../../journal/replay.ts";
-import { isRestartLost } from "../../journal/snapshot/restore.ts";
+import { isRestartLost } from "../../journal/snapshot/losses.ts";
 import { snapshotNow } from "../../journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { limits } from "../../limits.ts";

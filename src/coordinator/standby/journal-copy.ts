@@ -8,7 +8,8 @@ import { hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { RecentRecords } from "../../journal/recent-records.ts";
 import { type Folded, Replay, type Verdict } from "../../journal/replay.ts";
-import type { FoundSnapshots, Restored } from "../../journal/snapshot/restore.ts";
+import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
+import type { Restored } from "../../journal/snapshot/restore.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 
 export interface JournalCopyDeps {

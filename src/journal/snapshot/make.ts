@@ -8,19 +8,12 @@ import { limits } from "../../limits.ts";
 import type { JournalRecord } from "../journal.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
+import { type FoundSnapshots, withFault } from "./found.ts";
+import { EndLostError, RestartLostError, SnapshotsLostError } from "./losses.ts";
 import { type Manifest, nameOf, type SnapshotName, sizeOf } from "./manifest.ts";
 import { readManifests, removeBelow } from "./manifests.ts";
-import {
-  EndLostError,
-  type FoundSnapshots,
-  faultIn,
-  RestartLostError,
-  type RestoreDeps,
-  type Restored,
-  restoreAndRead,
-  SnapshotsLostError,
-  withFault,
-} from "./restore.ts";
+import { faultIn } from "./read.ts";
+import { type RestoreDeps, type Restored, restoreAndRead } from "./restore.ts";
 import { type Older, requireRoom } from "./room.ts";
 import { type Trim, type TrimOrder, trimOf } from "./trim.ts";
 import { writeSnapshot } from "./write.ts";

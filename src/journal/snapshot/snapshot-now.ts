@@ -21,7 +21,7 @@ import type { SnapshotStore } from "../snapshot-store.ts";
 import { lookFor } from "./look.ts";
 import type { Manifest } from "./manifest.ts";
 import { readManifests, removeBelow, type SnapshotLog } from "./manifests.ts";
-import { faultIn } from "./restore.ts";
+import { faultIn } from "./read.ts";
 import { NotGivenBackError, writeSnapshot } from "./write.ts";
 
 /** Resolves when the snapshot is durable and was read back.

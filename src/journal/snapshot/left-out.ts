@@ -1,0 +1,50 @@
+// Which snapshots are left out. The journal decides which line of batches is the swarm's: a snapshot behind which it
+// does not go on is of another. Somebody saved an end that was lost, and others had gone on from before it. It is left
+// out where an older one leads through the journal, or where the journal begins behind it and another leads there.
+// Whoever only looks for snapshots leaves it out by what stands right behind it. Of its chunks nothing is asked here.
+
+import { MissingRecordsError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { decodeBatch, hashOf } from "../batch.ts";
+import type { JournalReader } from "../journal.ts";
+import { type ChainPosition, type ChainTail, deathOf, isBehindMore } from "../replay.ts";
+import type { Manifest } from "./manifest.ts";
+import type { PlacedManifest, SnapshotLog } from "./manifests.ts";
+
+/** Whether the journal does not go on behind a snapshot: it begins further on, where another leads, or another line
+ *  stands there. @throws UnreachableError, JournalDamagedError */
+export async function isLeftOut(
+  { position }: Manifest,
+  placed: readonly PlacedManifest[],
+  journal: JournalReader,
+): Promise<boolean> {
+  const { firstSeq } = await journal.position();
+  if (position.seq + 1 >= firstSeq) return await isOfAnotherLine(position, journal);
+  return placed.some(({ manifest }) => manifest.position.seq + 1 >= firstSeq);
+}
+
+/** Whether those who went on behind a record went on from another batch than the snapshot's. No more batches that
+ *  continue it are read than a leader has in flight: who is deposed stores no more. */
+async function isOfAnotherLine(position: ChainPosition, journal: JournalReader): Promise<boolean> {
+  let tail: ChainTail = position;
+  try {
+    for await (const { bytes } of journal.replay(position.seq + 1)) {
+      const batch = decodeBatch(bytes);
+      const death = batch && deathOf(batch, tail);
+      if (batch === undefined) continue;
+      if (death === "broken-chain" && isBehindMore(batch, tail)) return true;
+      if (death !== undefined) continue;
+      if (batch.idx > position.idx + limits.batchesInFlightMax) return false;
+      tail = { ...batch, hash: hashOf(bytes) };
+    }
+  } catch (cause) {
+    if (!(cause instanceof MissingRecordsError)) throw cause; // who reads it meets that, too
+  }
+  return false;
+}
+
+/** Says in the log that it is left out. @returns why, a sentence without its full stop */
+export function leaveOut({ position: { idx } }: Manifest, logger: SnapshotLog): string {
+  logger.error({ idx }, "a snapshot is left out: the journal does not go on behind it");
+  return `behind that of batch ${idx} the journal does not go on`;
+}
