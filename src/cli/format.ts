@@ -61,3 +61,6 @@ export function brokenAt(text: string, width: number): string[] {
   }
   return lines;
 }
+
+/** Of help that no terminal is there for. */
+export const HELP_COLUMNS = 100;

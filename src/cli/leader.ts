@@ -11,7 +11,11 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function leaderCommand(program: Program): Command {
   return new Command("leader")
     .summary("let another coordinator lead")
-    .description("What concerns the coordinator that leads; `waggle status` says which one that is.")
+    .description(
+      "Of several coordinators of a swarm one leads, and the others stand by: each further `waggle up` is one, where the " +
+        "journal is in JetStream. `waggle status` says which one leads, and the ids of those that stand by. Before its " +
+        "machine is shut down, let another lead: clients and agents notice nothing.",
+    )
     .addCommand(transferCommand(program))
     .addHelpText("after", examples);
 }
@@ -25,7 +29,7 @@ function transferCommand(program: Program): Command {
     .summary("hand the lead over to a coordinator that stands by")
     .description(
       "The leader finishes what it was asked, steps down, and stands by; another takes over at once. No task is lost or " +
-        "run twice for it. Refused where no other coordinator stands by.",
+        "run twice for it. Refused, with exit code 5, where no other coordinator stands by.",
     )
     .option("--to <id>", "the coordinator that is to lead; without it any that stands by")
     .allowExcessArguments()

@@ -11,6 +11,7 @@ import { drainCommand, undrainCommand } from "./drain.ts";
 import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
 import { explainCommand } from "./explain.ts";
+import { HELP_COLUMNS } from "./format.ts";
 import { kindCommand } from "./kind.ts";
 import { leaderCommand } from "./leader.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
@@ -93,6 +94,8 @@ function globalOptions(): Option[] {
 
 /** Commander neither prints errors nor ends the process: main.ts does both, in one form for all. */
 function quietly(command: Command, { shell }: Program): void {
+  if (command.parent !== null && command.commands.length > 0)
+    command.helpCommand("help [command]", "print help for a command");
   command
     .helpOption("-h, --help", "print help")
     .exitOverride()
@@ -102,8 +105,8 @@ function quietly(command: Command, { shell }: Program): void {
       writeOut: (text) => void shell.stdout.write(text),
       writeErr: (text) => void shell.stderr.write(text),
       outputError: () => undefined,
-      getOutHelpWidth: () => shell.stdout.columns ?? 100,
-      getErrHelpWidth: () => shell.stderr.columns ?? 100,
+      getOutHelpWidth: () => shell.stdout.columns ?? HELP_COLUMNS,
+      getErrHelpWidth: () => shell.stderr.columns ?? HELP_COLUMNS,
     });
 }
 

@@ -15,10 +15,12 @@ export async function roomWarning(
   { journal }: { readonly journal: Pick<Journal, "usage" | "sharable"> },
   { retention, swarm }: Pick<Settings, "retention" | "swarm">,
 ): Promise<string | undefined> {
-  const { bytes } = retention;
-  if (retention === defaultRetention || !Number.isFinite(bytes)) return undefined;
+  if (retention === defaultRetention) return undefined;
   const { bytesMax } = await usageOf(journal);
-  if (bytesMax === undefined || bytes <= keptBytesMax(bytesMax)) return undefined;
+  if (bytesMax === undefined) return undefined;
+  const { bytes } = retention;
+  if (!Number.isFinite(bytes)) return ageAlone(bytesMax);
+  if (bytes <= keptBytesMax(bytesMax)) return undefined;
   const stream = streamNameOf({ swarm: swarmId(swarm), purpose: "journal" });
   const how = journal.sharable
     ? `give it more room, where the server has it: \`${moreRoom(stream, roomToKeep(bytes))}\`. Or`
@@ -26,6 +28,16 @@ export async function roomWarning(
   return (
     `of the journal no more than ${formatBytes(keptBytesMax(bytesMax))} is kept, though ${formatBytes(bytes)} are to be ` +
     `(retain): its room is ${formatBytes(bytesMax)}, and some of it is for what comes; ${how} ask for less`
+  );
+}
+
+/** Where no size was said: what that means is not to be found out when the record is gone. */
+function ageAlone(bytesMax: number): string | undefined {
+  if (!Number.isFinite(bytesMax)) return undefined;
+  const kept = formatBytes(keptBytesMax(bytesMax));
+  return (
+    `of the journal no more than ${kept} is kept, however young (retain says no size, and its room is ` +
+    `${formatBytes(bytesMax)}): where more may come in that time, say a size with it, as in 30d,100GiB`
   );
 }
 

@@ -9,7 +9,7 @@ import { planOf, type SeedReport, type SeedRequest } from "../sim/fault/run-seed
 import { runSeeds } from "../sim/fault/seed-threads.ts";
 import { shrink } from "../sim/fault/shrink.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted } from "./format.ts";
+import { brokenAt, counted, HELP_COLUMNS } from "./format.ts";
 import { showProgress } from "./progress-bar.ts";
 import { seedRange } from "./simulate/request.ts";
 import { codeVersion } from "./torture/code-version.ts";
@@ -62,23 +62,32 @@ export function tortureCommand(program: Program): Command {
     );
 }
 
+/** Where begins what is said of a fault, behind its name. */
+const FAULT_COLUMN = 18;
+
 const examples = `
 Faults:
 ${Object.entries(faultKinds)
-  .map(([kind, what]) => `  ${kind.padEnd(15)} ${what}`)
+  .map(([kind, what]) => {
+    const lines = brokenAt(what, HELP_COLUMNS - FAULT_COLUMN);
+    return `  ${kind.padEnd(FAULT_COLUMN - 2)}${lines.join(`\n${" ".repeat(FAULT_COLUMN)}`)}`;
+  })
   .join("\n")}
 
-With --json: one object a seed, first those that were run before and stand in --state,
-{seed, findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences}, then one for the run, with {interrupted: true} when Ctrl-C ended it. Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
+With --json: one object a seed, first those that were run before and stand in --state: {seed,
+findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences}; then one for the
+run, with {interrupted: true} when Ctrl-C ended it.
+
+Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
 
 Examples:
   $ waggle torture                                   20 seeds of 2 virtual minutes
   $ waggle torture --seed 11                         one seed; what it prints repeats a failure
   $ waggle torture --seed 11 --shrink                the few faults that it takes
-  $ waggle torture --seed 11 --log-level warn        with what its parties log; of one seed at a time
+  $ waggle torture --seed 11 --log-level warn        with what its parties log; one seed at a time
   $ waggle torture --seeds 0..1999 --for 10m --state torture.ndjson
   $ waggle torture --minutes 30 --without pause,slow
-  $ waggle torture --seed 5000 --minutes 30          other seeds each day: 5000, 5001, … for half an hour`;
+  $ waggle torture --seed 5000 --minutes 30          other seeds each day: 5000, 5001, …`;
 
 async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitCode> {
   const { shell, output } = context;

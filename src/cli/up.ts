@@ -32,7 +32,7 @@ export function upCommand(program: Program): Command {
     )
     .option(
       "--retain <how much>",
-      "how much of the journal is kept to be read: a duration, a size, or the less of both; default 7d,7GiB",
+      "how much of the journal is kept to be read: a duration, a size, or the less of both. A new journal is given room for that size; without one it holds 7.5 GiB. Default 7d,7GiB",
       (said: string, before: string | undefined) => (before === undefined ? said : `${before},${said}`),
     )
     .addHelpText("after", examples)
@@ -49,6 +49,7 @@ Examples:
   $ waggle up --nats nats://127.0.0.1:4222 --swarm acme
   $ waggle up --leader-timeout 1s
   $ waggle up --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3
+  $ waggle up --retain 10GiB               however old, as far as these go
   $ waggle up --retain 30d --retain 100GiB
   $ waggle up --json > up.ndjson`;
 

@@ -32,11 +32,15 @@ const PAGE = "docs/reliability.md";
 
 const USAGE = `npm run chaos -- [--part NAME]… [--server VERSION] [--rounds N | --minutes N] [--short] [--list] [--report] …
 
+Strikes real coordinators, agents, clients and nats-servers under load, and judges what all of them were told. It goes on
+behind the last leg that was judged (.chaos/legs.json) when it is called again; --fresh begins anew. Servers: the one on the
+PATH, and those that WAGGLE_NATS_SERVERS names, with colons between. Ends with 1 when anything was found, 2 for wrong flags.
+
   --part            this part, or several; without it all
   --server          nats-server of this version, like 2.10; without it each that is there
-  --rounds          so many of each part
-  --minutes         so long, of parts that go by time: soak
-  --rate            tasks a second
+  --rounds          so many of each part (default: what --list says)
+  --minutes         so long, of parts that go by time: soak (default 60)
+  --rate            tasks a second (default 100; soak 200)
   --leader-timeout  T (default 1s)
   --seed            of what is drawn (default 1)
   --short           a few rounds of each part, within five minutes, for CI; fails also where all come back much too late
@@ -46,7 +50,9 @@ const USAGE = `npm run chaos -- [--part NAME]… [--server VERSION] [--rounds N 
   --report          write the figures, of chosen parts and servers, into docs/reliability.md; runs nothing
 
   $ npm run chaos -- --part leader-kills --server 2.10 --rounds 200
-  $ npm run chaos -- --part stream-leader --leader-timeout 3s
+  $ npm run chaos -- --part stream-leader --server 2.15 --leader-timeout 3s
+  $ npm run chaos -- --short
+  $ npm run chaos -- --report
   $ npm run chaos -- --part soak --minutes 60`;
 
 const { values } = readFlags(USAGE, () =>

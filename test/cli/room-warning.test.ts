@@ -25,9 +25,14 @@ it("is what is really kept of what was asked for, and what gives the room", asyn
   expect(await warningOf("30d,100GiB", Number(bytes))).toBeUndefined();
 });
 
-it("is nothing where it can be kept, where no size was said, and of the default", async () => {
+it("is what is kept however young, where no size was said", async () => {
+  expect(await warningOf("30d")).toContain(
+    "no more than 7.5 GiB is kept, however young (retain says no size, and its room is 10.0 GiB)",
+  );
+});
+
+it("is nothing where it can be kept, and of the default", async () => {
   expect(await warningOf("7.5GiB")).toBeUndefined();
-  expect(await warningOf("30d", GIBIBYTE)).toBeUndefined();
   const journal = { sharable: true, usage: async () => ({ bytes: 0, bytesMax: GIBIBYTE }) };
   expect(await roomWarning({ journal }, { retention: defaultRetention, swarm: "acme" })).toBeUndefined();
 });

@@ -288,6 +288,7 @@ describe("what makes no sense", () => {
     [["--schedule", "x.json", "--seed", "1"], "--schedule says which seed"],
     [["--schedule", "missing.json"], "cannot use missing.json"],
     [["--without", "rain"], "there is no fault 'rain'"],
+    [["--without", "all,crash"], "'all' leaves out every fault, and stands alone"],
     [["--for", "long"], "no duration"],
     [["--for", "0s"], "a duration from 1 s to 1 h"],
     [["--for", "100h"], "a duration from 1 s to 1 h"],

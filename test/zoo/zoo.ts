@@ -25,7 +25,14 @@ const USAGE = `npm run zoo -- [--only NAME[,NAME…]] [--seeds N] [--from N] [--
   --without  leave out faults, with commas between
   --threads  as many bugs at once (default: one for each core)
   --json     one line for each, for programs
-  --list     the bugs, with what each breaks`;
+  --list     the bugs, with what each breaks
+
+Ends with 1 when a bug was not found, or something was found in the code as it is.
+
+  $ npm run zoo -- --seeds 100                          every bug, some 25 minutes on 2 cores
+  $ npm run zoo -- --only accepts-seq-0,none            one, and the code as it is
+  $ npm run zoo -- --only gives-up-a-lost-end --from 101 --seeds 400
+  $ npm run zoo -- --list`;
 
 /** Bundles find their packages here. */
 const cageFolder = resolve(import.meta.dirname, "../../node_modules/.cache/zoo");

@@ -48,6 +48,7 @@ export function faultList(text: string, before: readonly FaultKind[] | undefined
   const kinds = names.filter(isFaultKind);
   const unknown = names.find((name) => !isFaultKind(name));
   if (unknown === undefined) return [...(before ?? []), ...kinds];
+  if (unknown === "all") throw new InvalidArgumentError("'all' leaves out every fault, and stands alone.");
   throw new InvalidArgumentError(
     `there is no fault '${unknown}'; there are ${Object.keys(faultKinds).join(", ")}.`,
   );
