@@ -67,7 +67,9 @@ function headingsOf({ text }: SourceFile): ReadonlySet<string> {
 const testedRule: Rule = {
   name: "tables of promises name their tests",
   why: "A promise that no test attacks is a hope, and a row whose test was renamed away is worse: it looks kept.",
-  mend: "Name in the last column, in backticks, the files or folders under test/ that show it; write the test if there is none.",
+  mend:
+    "Name in the last column, in backticks, the files (….test.ts) or folders under test/ that show it, or the part of " +
+    "`npm run chaos -- --part NAME` whose figures stand in docs/results/chaos.json; write the test if there is none.",
   check: (tree) =>
     tree.files
       .filter(({ path }) => path === "docs/failure-modes.md")
@@ -79,16 +81,41 @@ const testedRule: Rule = {
 function untested(file: SourceFile, row: RegExpMatchArray, tree: Tree): Violation[] {
   const shownBy = row[0].split("|").at(-2) ?? "";
   const tests = [...shownBy.matchAll(/`(test\/[^`]+)`/g)].map(([, path = ""]) => path);
-  const missing = tests.filter(
-    (path) =>
-      !tree.files.some(
-        (other) => other.path === path || other.path.startsWith(`${path.replace(/\/$/, "")}/`),
-      ),
-  );
+  const parts = [...shownBy.matchAll(/`npm run chaos -- --part ([^`]+)`/g)].map(([, part = ""]) => part);
   const place = { path: file.path, line: lineAt(file.text, row.index ?? 0) };
-  if (tests.length === 0) return [{ ...place, found: "a row without a test" }];
-  return missing.map((path) => ({ ...place, found: `${path}: no such test` }));
+  if (tests.length + parts.length === 0) return [{ ...place, found: "a row without a test" }];
+  return [
+    ...tests.filter((path) => !isTest(path, tree)).map((path) => `${path}: no such test`),
+    ...parts.filter((part) => !isMeasured(part, tree)).map((part) => `${part}: no figures of such a part`),
+  ].map((found) => ({ ...place, found }));
 }
+
+/** A file that runs as a test, or a folder of such. */
+function isTest(path: string, { files }: Tree): boolean {
+  const folder = `${path.replace(/\/$/, "")}/`;
+  return files.some(
+    (file) => file.path.endsWith(".test.ts") && (file.path === path || file.path.startsWith(folder)),
+  );
+}
+
+function isMeasured(part: string, { files }: Tree): boolean {
+  const results = files.find(({ path }) => path === "docs/results/chaos.json")?.text ?? "";
+  return results.includes(`"part": "${part}"`);
+}
+
+const drawnRule: Rule = {
+  name: "each fault of the simulation has its row",
+  why: "Whoever reads what the simulation does to a swarm looks up what becomes of it, and finds nothing.",
+  mend: "Name it, in backticks, in a row of docs/failure-modes.md that says what happens then.",
+  check: ({ files }) => {
+    const kinds = files.find(({ path }) => path === "src/sim/fault/fault.ts")?.text ?? "";
+    const [table = ""] = /faultKinds = \{[\s\S]*?\n\}/.exec(kinds) ?? [];
+    const page = files.find(({ path }) => path === "docs/failure-modes.md");
+    const names = [...table.matchAll(/^ {2}"?([a-z-]+)"?:/gm)].map(([, name = ""]) => name);
+    const absent = names.filter((name) => page?.text.includes(`\`${name}\``) === false);
+    return absent.map((name) => ({ path: "docs/failure-modes.md", found: `nothing of ${name}` }));
+  },
+};
 
 const alarmRule: Rule = {
   name: "alarms are quoted as they are logged",
@@ -227,6 +254,7 @@ export const repositoryRules: readonly Rule[] = [
   linkRule,
   namedFileRule,
   testedRule,
+  drawnRule,
   alarmRule,
   lockRule,
   wholeLockRule,

@@ -250,12 +250,35 @@ const cases: Readonly<Record<string, Case>> = {
     wrong: [
       { "docs/failure-modes.md": "| killed | it goes on | at once | nothing |" },
       { "docs/failure-modes.md": "| killed | it goes on | at once | `test/absent.test.ts` |" },
+      {
+        "docs/failure-modes.md": "| killed | it goes on | at once | `test/chaos/kill.ts` |",
+        "test/chaos/kill.ts": "",
+      },
+      {
+        "docs/failure-modes.md": "| killed | it goes on | at once | `npm run chaos -- --part kills` |",
+        "docs/results/chaos.json": '[{ "part": "stops" }]',
+      },
     ],
     right: {
       "docs/failure-modes.md":
-        "| fault | what | within | shown by |\n|---|---|---|---|\n| killed | it goes on | at once | `test/kill.test.ts`, `test/process/` |",
+        "| fault | what | within | shown by |\n|---|---|---|---|\n| killed | it goes on | at once | `test/kill.test.ts`, `test/process/`, `npm run chaos -- --part kills` |",
+      "docs/results/chaos.json": '[{ "part": "kills" }]',
       "test/kill.test.ts": "",
       "test/process/a.test.ts": "",
+    },
+  },
+  "each fault of the simulation has its row": {
+    wrong: [
+      {
+        "src/sim/fault/fault.ts": 'export const faultKinds = {\n  "ack-lost": "it is lost",\n} as const;',
+        "docs/failure-modes.md": "| an ack-lost | asked again |",
+      },
+    ],
+    right: {
+      "src/sim/fault/fault.ts":
+        'export const faultKinds = {\n  "ack-lost": "it is lost",\n  crash: "it ends",\n} as const;',
+      "docs/failure-modes.md": "| `ack-lost` or `crash` | asked again | at once | `test/a.test.ts` |",
+      "test/a.test.ts": "",
     },
   },
   "alarms are quoted as they are logged": {
