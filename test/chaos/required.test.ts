@@ -21,6 +21,10 @@ describe("the short form", () => {
     expect(tooSlow({ "agent killed → reassigned": [Number.POSITIVE_INFINITY] }, 1_000)).toHaveLength(1);
   });
 
+  it("finds it also where a round is given up after a minute", () => {
+    expect(tooSlow({ "stream leader killed → next accept": [46_000, 59_000] }, 1_000)).toHaveLength(1);
+  });
+
   it("bears one round of a machine that was busy, and what has no bound", () => {
     expect(tooSlow({ "leader killed → next accept": [1_300, 19_160, 1_200, 2_250] }, 1_000)).toEqual([]);
     expect(tooSlow({ "leader killed → next accept": [] }, 1_000)).toEqual([]);
