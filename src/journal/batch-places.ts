@@ -37,6 +37,12 @@ export class BatchPlaces {
     this.#endSeq = seq;
   }
 
+  /** The record `seq` holds the batch that stood there: if the journal was said to end right before it, it did not, for
+   *  its server knew less. To be told in the order of the records. */
+  stillStands(seq: number): void {
+    if (seq === this.#endSeq + 1) this.#endSeq = seq;
+  }
+
   /** Takes note of a batch behind all others. What stood in records from `seq` on was lost. Of a journal with more
    *  interruptions than `limits.journalRunsMax` the oldest runs are forgotten. */
   add(idx: BatchIndex, seq: number, hash: string): void {

@@ -91,6 +91,18 @@ export function foldedBehind(
   return { state, position: { ...position, seq }, lastEventType, places, deadRecords, alienRecords };
 }
 
+/** Whether a batch is the one that stood in a record, as far as that is known: of what stands before a snapshot the
+ *  hash is not. */
+export function stoodThere(
+  { idx, hash, term, journal }: ChainTail,
+  seq: number,
+  { places, position }: Pick<Folded, "places" | "position">,
+): boolean {
+  if (places.idxAt(seq) !== idx) return false;
+  const isIt = idx === position.idx ? hash === position.hash : places.isBatch(idx, hash);
+  return isIt ?? (journal === position.journal && term <= position.term);
+}
+
 /** What was read since a replay began. */
 export interface Tail {
   /** The batch behind which it began. */
@@ -153,7 +165,7 @@ export class Replay implements Folded {
     const batch = decodeBatch(record.bytes);
     const dead = batch === undefined ? "alien" : deathOf(batch, this.position);
     if (batch === undefined || dead !== undefined) {
-      this.countDead(dead ?? "alien");
+      this.sawDead(record, dead ?? "alien");
       if (batch !== undefined && dead === "broken-chain" && isBehindMore(batch, this.state))
         this.strayedAtSeq ??= record.seq;
       return { kind: "dead", reason: dead ?? "alien" };
@@ -162,9 +174,12 @@ export class Replay implements Folded {
     return { kind: "applied", batch };
   }
 
-  /** Of a record that somebody else found dead. */
-  countDead(reason: DeadReason): void {
+  /** Takes note of a record that was found dead, here or by somebody else. */
+  sawDead({ seq, bytes }: JournalRecord, reason: DeadReason): void {
     this.deadRecords += 1;
+    const batch = isAlien(reason) ? undefined : decodeBatch(bytes);
+    if (batch !== undefined && stoodThere({ ...batch, hash: hashOf(bytes) }, seq, this))
+      this.places.stillStands(seq);
     if (isAlien(reason))
       this.alienRecords = { count: (this.alienRecords?.count ?? 0) + 1, lastAt: this.state.at };
   }

@@ -5,7 +5,7 @@ import { type LineOwner, ownerOfEnd } from "../../src/coordinator/repair/line-en
 import { batchIndex, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
-import { type ChainTail, Replay } from "../../src/journal/replay.ts";
+import { type ChainTail, foldedBehind, Replay } from "../../src/journal/replay.ts";
 import { limits } from "../../src/limits.ts";
 import { following } from "../support/following.ts";
 
@@ -45,6 +45,19 @@ it("is ours where it ends with a batch of ours, dead records behind it or not", 
   const elsewhere = following({ ...third, hash: "of-another-three" }, 1);
   for (const mayReplace of [false, true])
     expect(await ask({ records: [...records, alien, elsewhere, alien], mayReplace })).toBe("ours");
+});
+
+it("is ours where it ends with a batch of ours that was said to be lost, for its server knew less", async () => {
+  const { folded, records } = fourBatches();
+  const restarted = new Replay(foldedBehind(folded, 2)); // the third and fourth were not found
+  const [, , third = alien] = records;
+  expect(restarted.take({ seq: 3, bytes: third })).toMatchObject({ kind: "dead" });
+  const begun = following(restarted.position, 2);
+  expect(restarted.take({ seq: 4, bytes: begun })).toMatchObject({ kind: "applied" });
+  const store = new MemoryJournalStore();
+  for (const bytes of records.slice(0, 3)) store.insertRival(bytes);
+  for (const mayReplace of [false, true])
+    expect(await ownerOfEnd(3, restarted, { journal: store.open(), mayReplace })).toBe("ours");
 });
 
 it("is another's where a batch goes on behind ours, in the place of one of ours or not", async () => {

@@ -30,6 +30,20 @@ describe("batches of a journal", () => {
     expect(places.lastUntil(2)).toBe(1);
   });
 
+  it("that are found behind where it was said to end stood there all the time", () => {
+    const places = placesOf([1, 1], [2, 2], [3, 3], [4, 4]);
+    places.goOnBehind(1);
+    places.stillStands(2);
+    places.stillStands(4); // what stood at 3 was not found, so that this says nothing of the end
+    places.add(batchIndex(5), 5, hash);
+    expect(places.runs).toEqual([
+      [1, 1, 2],
+      [5, 5, 1],
+    ]);
+    places.stillStands(6);
+    expect(places.runs).toHaveLength(2);
+  });
+
   it.each([
     [[], undefined],
     [[[5, 9]], undefined],

@@ -271,7 +271,7 @@ export class Commits {
   }
 
   #sawDead(record: JournalRecord, reason: DeadReason): void {
-    this.#replay.countDead(reason);
+    this.#replay.sawDead(record, reason);
     this.#deps.deadLog.tell(record, reason);
   }
 

@@ -10,7 +10,7 @@
 
 import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { type ChainTail, deathOf, type Folded, isBehindMore } from "../../journal/replay.ts";
+import { type ChainTail, deathOf, type Folded, isBehindMore, stoodThere } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 
 /** `unknown`: a record is not found, which proves nothing: its server may know less than it holds. */
@@ -43,25 +43,13 @@ export async function ownerOfEnd(
     if (record === undefined) return "unknown";
     const batch = decodeBatch(record.bytes);
     const tail = batch && { ...batch, hash: hashOf(record.bytes) };
-    if (tail !== undefined && isOwn(tail, seq, folded))
+    if (tail !== undefined && stoodThere(tail, seq, folded))
       return behind.some((each) => goesOn(each, tail)) ? "another" : "ours";
     if (!mayReplace && folded.places.idxAt(seq) !== undefined) return "another";
     if (batch !== undefined) behind.push(batch);
   }
   if (!mayReplace || behind.length > 0) return "another";
   return mayLack ? "ours" : "unknown";
-}
-
-function isOwn(
-  tail: ChainTail,
-  seq: number,
-  { places, position }: Pick<Folded, "places" | "position">,
-): boolean {
-  const idx = places.idxAt(seq);
-  if (idx === undefined) return false;
-  const isIt = idx === position.idx ? tail.hash === position.hash : places.isBatch(idx, tail.hash);
-  const mayBeIt = tail.idx === idx && tail.journal === position.journal && tail.term <= position.term;
-  return isIt ?? mayBeIt;
 }
 
 /** Whether somebody went on with it: behind that one, or behind what stood behind it. */
