@@ -37,10 +37,13 @@ export async function readManifests(
   return found.sort((a, b) => b.manifest.position.idx - a.manifest.position.idx || b.place - a.place);
 }
 
-/** Removes all that lies below the snapshots that are kept; what lies between them stays. None of them is without
- *  chunks.
- *  @throws UnreachableError */
+/** Removes all that lies below the snapshots that are kept; what lies between them stays. @throws UnreachableError */
 export async function removeBelow(store: SnapshotStore, kept: readonly Manifest[]): Promise<void> {
-  const places = kept.flatMap(({ chunks }) => chunks.map(([place]) => place));
-  await store.removeBelow(places.reduce((first, place) => Math.min(first, place)));
+  await store.removeBelow(firstPlaceOf(kept));
+}
+
+/** Where the first chunk of all of them stands. None of them is without chunks. */
+export function firstPlaceOf(manifests: readonly Manifest[]): number {
+  const places = manifests.flatMap(({ chunks }) => chunks.map(([place]) => place));
+  return places.reduce((first, place) => Math.min(first, place));
 }

@@ -20,7 +20,7 @@ import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { lookFor } from "./look.ts";
 import type { Manifest } from "./manifest.ts";
-import { readManifests, removeBelow, type SnapshotLog } from "./manifests.ts";
+import { firstPlaceOf, type PlacedManifest, readManifests, type SnapshotLog } from "./manifests.ts";
 import { faultIn } from "./read.ts";
 import { NotGivenBackError, writeSnapshot } from "./write.ts";
 
@@ -28,14 +28,28 @@ import { NotGivenBackError, writeSnapshot } from "./write.ts";
  *  @throws UnreachableError, JournalDamagedError; WaggleError WAGGLE_JOURNAL_FULL */
 export async function snapshotNow(folded: Folded, deps: NowDeps): Promise<Manifest> {
   const manifest = await writeOrClear(folded, deps);
-  const others = await othersThan(manifest, deps);
+  const placed = await othersThan(manifest, deps);
+  const others = placed.map((other) => other.manifest);
   const older = await furthestStored(
     others.filter((other) => isOfOne(other, manifest)),
     deps.store,
   );
-  if (older !== undefined) await removeBelow(deps.store, [older, manifest]);
-  else if (others.every((other) => isWithin(other, manifest))) await removeBelow(deps.store, [manifest]);
+  if (older !== undefined) await removeBefore([older, manifest], placed, deps.store);
+  else if (others.every((other) => isWithin(other, manifest)))
+    await removeBefore([manifest], placed, deps.store);
   return manifest;
+}
+
+/** Removes snapshots before those that are kept, and nothing behind the last of them: what stands there has no manifest
+ *  yet, for another is writing it, who saves the same end. */
+async function removeBefore(
+  kept: readonly Manifest[],
+  placed: readonly PlacedManifest[],
+  store: SnapshotStore,
+): Promise<void> {
+  const keptFrom = firstPlaceOf(kept);
+  const lastGone = Math.max(0, ...placed.map(({ place }) => place).filter((place) => place < keptFrom));
+  if (lastGone > 0) await store.removeBelow(lastGone + 1);
 }
 
 interface NowDeps {
@@ -70,10 +84,9 @@ async function worthKeeping(folded: Folded, { store, logger }: NowDeps): Promise
   return manifests.find((each) => !isWithin(each, folded)) ?? (await furthestStored(manifests, store));
 }
 
-async function othersThan(made: Manifest, { store, logger }: NowDeps): Promise<readonly Manifest[]> {
-  const [newest] = made.chunks;
-  const manifests = (await readManifests(store, logger)).map(({ manifest }) => manifest);
-  return manifests.filter(({ chunks }) => chunks[0]?.[0] !== newest?.[0]);
+async function othersThan(made: Manifest, { store, logger }: NowDeps): Promise<readonly PlacedManifest[]> {
+  const madeFrom = firstPlaceOf([made]);
+  return (await readManifests(store, logger)).filter(({ manifest }) => firstPlaceOf([manifest]) !== madeFrom);
 }
 
 type Positioned = Pick<Manifest, "position">;

@@ -1,13 +1,15 @@
 // A snapshot written from memory, where the journal has lost what led to it: readers begin there, and those that came
 // from before it halt.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { instant, taskId, term } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
 import { snapshotNow } from "../../../src/journal/snapshot/snapshot-now.ts";
+import type { SnapshotStore } from "../../../src/journal/snapshot-store.ts";
 import { limits } from "../../../src/limits.ts";
 import { fingerprint } from "../../support/fingerprint.ts";
+import { Gate } from "../../support/gate.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { StoredHistory } from "../../support/stored-history.ts";
 import { silentLogger } from "../../support/swarm.ts";
@@ -22,8 +24,8 @@ function lostTail() {
   const { lastSeq } = stored.journal;
   const position = { ...whole.position, seq: lastSeq };
   const folded = { ...whole, state: whole.state, places: whole.places, position };
-  const now = () =>
-    snapshotNow(folded, { store: stored.snapshots.open(), clock: systemClock, logger: silentLogger });
+  const now = (store: SnapshotStore = stored.snapshots.open()) =>
+    snapshotNow(folded, { store, clock: systemClock, logger: silentLogger });
   /** The batch after all, at the end that the journal has now. */
   const goOn = () => {
     const { journal, idx, hash } = position;
@@ -65,6 +67,31 @@ describe("a snapshot of what the journal lost", () => {
     const { chunks } = await now();
     expect(stored.snapshots.places("manifest")).toHaveLength(1);
     expect(stored.snapshots.places("chunk")).toEqual(chunks.map(([place]) => place));
+  });
+
+  it("leaves alone what another is writing, whose manifest comes last", async () => {
+    const { stored, now } = lostTail();
+    const { chunks } = await stored.snapshot(2);
+    for (const [place] of chunks) stored.snapshots.lose(place);
+    const store = stored.snapshots.open();
+    const written = new Gate();
+    const others = now({
+      putChunk: (bytes) => store.putChunk(bytes),
+      putManifest: async (bytes) => {
+        await written.opened;
+        return await store.putManifest(bytes);
+      },
+      manifests: () => store.manifests(),
+      chunk: (place) => store.chunk(place),
+      removeBelow: (place) => store.removeBelow(place),
+      usage: () => store.usage(),
+      close: () => store.close(),
+    });
+    await vi.waitUntil(() => stored.snapshots.places("chunk").length > 0);
+    await now();
+    written.open();
+    for (const [place] of (await others).chunks) expect(stored.snapshots.at(place)).toBeDefined();
+    expect(stored.snapshots.places("manifest")).toHaveLength(2);
   });
 
   it("halts who comes from before it, rather than that it takes the rest for dead", async () => {
