@@ -33,7 +33,12 @@ export class RecentRecords {
 
   /** Of the newest one that is not dead. 0 when none is kept. */
   get lastLiveSeq(): number {
-    for (let seq = this.lastSeq; seq >= this.#firstSeq; seq -= 1)
+    return this.lastLiveUntil(this.lastSeq);
+  }
+
+  /** Of the newest one up to `untilSeq` that is not dead. 0 when none is kept. */
+  lastLiveUntil(untilSeq: number): number {
+    for (let seq = Math.min(untilSeq, this.lastSeq); seq >= this.#firstSeq; seq -= 1)
       if (this.#keptAt(seq)?.isDead === false) return seq;
     return 0;
   }

@@ -2,7 +2,8 @@
 // be shorter than what was read from it. The records are appended byte for byte where they stood, so that several
 // coordinators may do it at once, and each finds the others' as its own.
 //
-// The rule: the record at which the journal ends now must be the one that stood there before. If it is another one,
+// The rule: the record at which the journal ends now must be the one that stood there before, and where that is dead,
+// so must all be from the newest batch before it on: one dead record may be like another. If one of them is another,
 // somebody wrote behind the lost end, and what was lost cannot be put back. Dead records at its end are put back only
 // by whoever holds as much as anybody: a leader that had not met them may have written in their place, and others have
 // read that.
@@ -39,7 +40,7 @@ export async function refill(
   if (firstSeq > untilSeq + 1) return { kind: "purged" };
   if (lastSeq >= untilSeq) return { kind: "whole" };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
-  if (!(await isFoundOrGone(isFound(journal, recent, lastSeq), miss)))
+  if (!(await isSameLine(journal, recent, lastSeq, miss)))
     return { kind: "unfinished", cause: unreadableError(lastSeq) };
   let stored = 0;
   for (let seq = lastSeq + 1; seq <= untilSeq; seq += 1) {
@@ -62,9 +63,10 @@ export async function refill(
     : { kind: "unfinished", cause: refusedTailError(now.lastSeq, untilSeq) };
 }
 
-/** Whether everything behind `lastSeq` is held, and the record there, to compare; of an empty journal there is none. */
+/** Whether everything behind `lastSeq` is held, and from a batch before it on what is compared; of an empty journal
+ *  nothing is. */
 function isHeld(recent: RecentRecords, lastSeq: number): boolean {
-  return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.at(lastSeq) !== undefined);
+  return recent.at(lastSeq + 1) !== undefined && (lastSeq === 0 || recent.lastLiveUntil(lastSeq) > 0);
 }
 
 /** Whether the journal goes up to `seq` as it was read: what stands there is found, or has not been for long, for a
@@ -79,12 +81,12 @@ export function isSameLine(
   return isFoundOrGone(isLineFound(journal, recent, seq), miss);
 }
 
-/** Whether the record at `seq` is found, and the dead ones behind the newest batch are: one of those may have been
- *  lost, and a batch written in its place by a leader that had not met it, behind which the journal goes on as it did.
- *  Looks at the first `limits.deadComparedMax`. What was purged is not looked for.
+/** Whether the record at `seq` is found, and where it is dead, all from the newest batch before it on: a dead one may
+ *  have been lost, and a batch written in its place by a leader that had not met it, behind which the journal goes on as
+ *  it did. Looks at the first `limits.deadComparedMax`. What was purged is not looked for.
  *  @throws as `isSameLine` */
 export async function isLineFound(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
-  const fromSeq = Math.max(recent.firstSeq, recent.lastLiveSeq + 1);
+  const fromSeq = Math.max(recent.firstSeq, recent.lastLiveUntil(seq));
   const untilSeq = Math.min(seq, fromSeq + limits.deadComparedMax);
   const missing: number[] = [];
   const look = async (place: number) => {

@@ -87,6 +87,29 @@ describe("a journal that lost its end", () => {
     expect(await putBack(store.open(), recent, patient)).toEqual({ kind: "refilled", records: 2 });
   });
 
+  it("stays as it is where it ends with what everybody skips, and another wrote a batch before that", async () => {
+    const dead = Buffer.from("of nobody"); // the same each time
+    store.insertRival(dead);
+    store.insertRival(dead);
+    for (const seq of [6, 7]) recent.add(recordAt(seq), 0, { isDead: true });
+    store.loseTail(5);
+    for (const bytes of [Buffer.from("x"), dead, dead, dead]) store.insertRival(bytes);
+    await expect(putBack(store.open(), recent)).rejects.toThrow(/record 5 is not what stood there/);
+    expect(store.lastSeq).toBe(6);
+  });
+
+  it("stays as it is where nothing is held that shows whose end is left", async () => {
+    const dead = Buffer.from("of nobody");
+    const held = new RecentRecords();
+    for (let seq = 6; seq <= 8; seq += 1) {
+      store.insertRival(dead);
+      held.add(recordAt(seq), 0, { isDead: true });
+    }
+    store.loseTail(2);
+    expect(await putBack(store.open(), held)).toEqual({ kind: "not-held", lastSeq: 6 });
+    expect(store.lastSeq).toBe(6);
+  });
+
   it("is found out to go on differently while it is put back", async () => {
     store.loseTail(3);
     const faults: MemoryJournalFaults = {
