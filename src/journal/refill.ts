@@ -82,8 +82,8 @@ export function isSameLine(
 }
 
 /** Whether the record at `seq` is found, and where it is dead, all from the newest batch before it on: a dead one may
- *  have been lost, and a batch written in its place by a leader that had not met it, behind which the journal goes on as
- *  it did. Looks at the first `limits.deadComparedMax`. What was purged is not looked for.
+ *  have been lost, and a batch written in its place by a leader that had not met it, behind which the journal goes on
+ *  as it did. Looks at the first `limits.deadComparedMax`. What was purged is not looked for.
  *  @throws as `isSameLine` */
 export async function isLineFound(journal: Journal, recent: RecentRecords, seq: number): Promise<boolean> {
   const fromSeq = Math.max(recent.firstSeq, recent.lastLiveUntil(seq));
