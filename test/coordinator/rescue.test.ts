@@ -485,6 +485,24 @@ describe("an end that nobody holds any more", () => {
     expect(store.lastSeq).toBeGreaterThan(2);
   });
 
+  it("is put on record as lost also where a late copy of one of its batches stands again where it stood", async () => {
+    for (const id of ["t8", "t9"]) await swarm.submit(id);
+    const { seq, bytes } = store.at(3) ?? expect.fail("there are three by now");
+    const copy = Buffer.from(bytes);
+    await loseMoreThanIsHeld();
+    expect(store.lastSeq).toBe(seq - 1);
+    const lostIdx = swarm.coordinator.settledState?.idx ?? 0;
+    const gate = aGate();
+    onPut = () => gate.opened;
+    const answer = swarm.submit("t3");
+    await untilBelieved();
+    store.insertRival(copy);
+    gate.open();
+    await untilBelieved();
+    expect(await answer).toMatchObject({ answers: [{ ok: true }] });
+    expect(swarm.coordinator.settledState?.auditFirstIdx).toBeGreaterThan(lostIdx);
+  });
+
   it("is saved also where a hole was found before, whose rescue waits for what is in flight", async () => {
     for (const id of ["t1", "t2", "t3"]) await swarm.submit(id);
     await clock.advance(limits.recentRecordsMs + timeoutMs);

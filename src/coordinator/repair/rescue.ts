@@ -273,8 +273,8 @@ export class Rescue {
   /** Where only what a restart begins with was lost, the record is as it was. */
   async #trimAudit(folded: Folded, loss: LossReason): Promise<void> {
     if (loss === "snapshots-lost" && !this.#hasLostMore) return;
-    const lastSeq = folded.position.seq;
-    if (loss === "tail-lost") return this.#leader.trimAudit(firstIdxFrom(lastSeq + 1, folded), "tail-lost");
+    const { seq: lastSeq, idx } = folded.position;
+    if (loss === "tail-lost") return this.#leader.trimAudit(batchIndex(idx + 1), "tail-lost"); // where late copies may stand
     const fromSeq = Math.max(1, lastSeq - limits.holeScanRecordsMax);
     await this.#trimWhere(folded, async () => {
       return (await firstSeqBehindHoles({ fromSeq, lastSeq }, this.#deps)) ?? fromSeq;
