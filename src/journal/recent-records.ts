@@ -47,9 +47,12 @@ export class RecentRecords {
     return this.#bytes;
   }
 
-  /** Behind which record all that came up to `seq` could be put back; infinite where that is not held. */
+  /** Behind which record all that came up to `seq` could be put back: the oldest that is not dead, for one of those has
+   *  to be compared. Infinite where that is not held. */
   heldFromSeq(seq: number): number {
-    return this.lastSeq < seq ? Number.POSITIVE_INFINITY : this.#firstSeq;
+    if (this.lastSeq < seq) return Number.POSITIVE_INFINITY;
+    const oldestLive = this.#kept.findIndex((kept) => kept?.isDead === false);
+    return oldestLive < 0 ? Number.POSITIVE_INFINITY : this.#firstSeq + oldestLive - this.#head;
   }
 
   at(seq: number): JournalRecord | undefined {

@@ -96,4 +96,14 @@ describe("recent records", () => {
     recent.add(aRecord(6), 1);
     expect(recent.lastLiveSeq).toBe(6);
   });
+
+  it("can be put back behind the oldest that is live", () => {
+    const recent = new RecentRecords();
+    for (const seq of [5, 6]) recent.add(aRecord(seq), 0, { isDead: true });
+    expect(recent.heldFromSeq(6)).toBe(Number.POSITIVE_INFINITY);
+    for (const seq of [7, 8]) recent.add(aRecord(seq), 0);
+    expect([recent.heldFromSeq(8), recent.heldFromSeq(9)]).toEqual([7, Number.POSITIVE_INFINITY]);
+    recent.add(aRecord(9), limits.recentRecordsMs + 1); // the others are too old now
+    expect(recent.heldFromSeq(9)).toBe(9);
+  });
 });

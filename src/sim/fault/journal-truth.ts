@@ -227,6 +227,8 @@ export class JournalTruth {
         this.#replay = new Replay(foldedBehind(this.#replay, record.seq - 1));
       this.#replay.take(record);
     }
+    // What was never stored, and counts, has the places of what is void.
+    if (this.#replay.position.seq > lastSeq) this.#replay = new Replay(foldedBehind(this.#replay, lastSeq));
     this.#succession.check(this.state); // what comes next is compared with this; there is nothing to compare it with
   }
 

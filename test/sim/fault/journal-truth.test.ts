@@ -166,6 +166,21 @@ describe("an end that is lost for good", () => {
     truth.readOn();
     expect([idxs(), truth.state.idx, truth.isWhole]).toEqual([[1, 2, 3, 4, undefined], 4, true]);
   });
+
+  it("still counts with what was never stored where all that went on behind it is lost", () => {
+    const fourth = batchOf(4, truth.position.hash);
+    const fifth = batchOf(5, fourth.hash);
+    truth.pending = () => [fourth, fifth];
+    truth.readOn();
+    truth.pending = () => [];
+    habitat.stream.intrude(batchOf(6, fifth.hash).bytes);
+    truth.readOn();
+    habitat.stream.loseTail(1);
+    truth.lostTail(1);
+    habitat.stream.intrude(Buffer.from("not a batch of ours"));
+    truth.readOn();
+    expect([stored(3_000, renewed), idxs()]).toEqual([[], [1, 2, 3, 4, 5, undefined, 6]]);
+  });
 });
 
 it("a purge that is not on record yet is that of a full journal, and counted once", () => {
