@@ -102,6 +102,23 @@ describe("beside others who may lead", () => {
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2", standbys: ["c1"] });
   });
 
+  it("gives up nobody whom it hears no more while its last batches wait for the journal", async () => {
+    const expiresAt = (pulses: number) => clock.now() + deafMs - pulses * limits.pulseMs;
+    const tasks = [2, 1].map((pulses) => ({ id: `t${pulses}`, kind: "none", deadline: expiresAt(pulses) }));
+    await swarm.client.submit(tasks);
+    const heal = cutLeader();
+    await clock.advance(deafMs - 3 * limits.pulseMs);
+    journal.setCutOff(true); // both expire, and a batch of each is on its way
+    await clock.advance(4 * limits.pulseMs);
+    heal();
+    await clock.advance(limits.agentLostMs + 1_000);
+    journal.setCutOff(false);
+    await clock.advance(deafMs);
+    const { state, lastEventType } = swarm.watched.settled();
+    expect([state.taskById.size, lastEventType]).toEqual([0, "TermEnded"]);
+    expect([...state.agentById.values()].map(({ online }) => online)).toEqual([true]);
+  });
+
   it("leads on when it is back before", async () => {
     await swarm.startAnother("c2");
     for (let time = 0; time < 3; time += 1) {

@@ -94,7 +94,8 @@ export class Pulse {
     }
   }
 
-  /** A process that stood still, or was cut off, heard nobody: whose silence that was is not known. */
+  /** A process that stood still, or was cut off, heard nobody, nor does who takes no requests any more: whose silence
+   *  that was is not known. */
   #lookWhoHears(): void {
     const { state, clock, timing, transport, presences, commits, deafness } = this.#deps;
     const now = clock.monotonicMs();
@@ -102,7 +103,7 @@ export class Pulse {
     const isConnected = transport.status() === "connected";
     this.#lastMonotonicMs = now;
     if (this.#hooks.isLeading() && deafness.isBelieved({ isLate, isConnected })) this.#hooks.onDeaf();
-    if (isLate || !isConnected) presences.restart(state);
+    if (isLate || !isConnected || !this.#hooks.isLeading()) presences.restart(state);
     if (!isConnected) commits.lookSoon(); // once it is: the server may have lost something
   }
 
