@@ -21,7 +21,13 @@ import type { RequestOutcome } from "../transport/transport.ts";
 import type { Journal } from "./journal.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
 import { inspectStreams, type StreamsInspection } from "./stream/inspection.ts";
-import { type OpeningOptions, type OpeningWire, openStream, removeUnusedJournal } from "./stream/opening.ts";
+import {
+  type OpeningOptions,
+  type OpeningWire,
+  openStream,
+  recreateSnapshots,
+  removeUnusedJournal,
+} from "./stream/opening.ts";
 import { streamNameOf } from "./stream/settings.ts";
 import { StreamSnapshotStore } from "./stream/snapshots.ts";
 import { StreamJournal } from "./stream/stream-journal.ts";
@@ -81,6 +87,7 @@ async function openSnapshots(
       wire,
       stream: streamNameOf(wanted),
       subjects: subjectsOf(wanted.swarm),
+      ...(options.create ? { recreate: () => recreateSnapshots(wire, wanted) } : {}),
     });
   } catch (error) {
     // Left behind it is harmless; why there are no snapshots is what is told.

@@ -115,6 +115,19 @@ describe("where no snapshot can be read", () => {
     await expectRestartHasAll();
   });
 
+  it("a leader that begins with none, of a journal that was purged, finds it within seconds", async () => {
+    await purged();
+    const standby = await compacted.swarm.startAnother("c2");
+    compacted.loseManifests();
+    compacted.failures = Number.POSITIVE_INFINITY;
+    await leaderDies();
+    await advance(2 * limits.leaderTimeoutMs);
+    await standby.whenLeading();
+    await advance(limits.snapshotRetryMs);
+    expect(times(saved)).toBe(1);
+    await expectRestartHasAll();
+  });
+
   it("who starts waits for a standby that holds all, and has yet to lead", async () => {
     await purged();
     const { swarm, journal } = compacted;

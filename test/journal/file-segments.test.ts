@@ -6,10 +6,12 @@ import { once } from "node:events";
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   truncateSync,
@@ -383,6 +385,35 @@ describe("a file journal with a damaged segment", () => {
     writeFileSync(join(folder, second), "some other file");
     await opening().toThrow("it does not begin as a journal does");
     expect(readFileSync(join(folder, second), "utf8")).toBe("some other file");
+  });
+
+  it("is refused where a folder stands in the place of one, the first one or the last", async () => {
+    for (const name of [segments()[0] ?? "", segments().at(-1) ?? ""]) {
+      const away = join(folder, "away");
+      renameSync(join(folder, name), away);
+      mkdirSync(join(folder, name));
+      await opening().toThrow(JournalDamagedError);
+      await opening().toThrow(`${name} is a folder; restore the file from a backup or move it away`);
+      await expect(checkFileJournal(folder)).rejects.toThrow(JournalDamagedError);
+      rmdirSync(join(folder, name));
+      renameSync(away, join(folder, name));
+    }
+  });
+
+  it("is refused by its name where the disk does not let it be read, or be written", async () => {
+    const last = segments().at(-1) ?? "";
+    for (const refused of ["read", "write"]) {
+      const openFile: OpenJournalFile = async (path, access) => {
+        if (path.endsWith(last) && access === refused)
+          throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", syscall: "open" });
+        return await openJournalFile(path, access);
+      };
+      await expect(open({ openFile })).rejects.toThrow(UnreachableError);
+      await expect(open({ openFile })).rejects.toThrow(
+        `${last} does not work (EACCES: permission denied); see to the disk`,
+      );
+    }
+    await (await open()).close();
   });
 
   it("opens where a record of an older one rots, and says so to whoever reads it", async () => {

@@ -108,6 +108,35 @@ for (const { path, version } of natsServersFor("snapshots in JetStream")) {
       await expect(openNatsSnapshots(options)).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
     });
 
+    it("go on in a new stream where somebody deleted theirs", async () => {
+      const options = optionsFor(server);
+      const journal = await openNatsJournal(options);
+      const store = await openNatsSnapshots(options);
+      await store.putManifest(bytesOf("manifest"));
+      const name = `WAGGLE_${options.swarm}_SNAP`;
+      const { config } = await callApi(`STREAM.INFO.${name}`);
+      await callApi(`STREAM.DELETE.${name}`);
+      expect(await store.manifests()).toEqual([]);
+      await callApi(`STREAM.DELETE.${name}`);
+      const place = await store.putChunk(bytesOf("chunk"));
+      expect(await store.chunk(place)).toEqual(bytesOf("chunk"));
+      expect((await callApi(`STREAM.INFO.${name}`)).config).toEqual(config);
+      await Promise.all([store.close(), journal.close()]);
+    });
+
+    it("make no new one where the journal is gone as well, for that would look like a loss of it", async () => {
+      const options = optionsFor(server);
+      await (await openNatsJournal(options)).close();
+      const store = await openNatsSnapshots(options);
+      await callApi(`STREAM.DELETE.WAGGLE_${options.swarm}_SNAP`);
+      await callApi(`STREAM.DELETE.WAGGLE_${options.swarm}`);
+      const asked = store.manifests().catch(({ code }) => code);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await store.close();
+      expect(await asked).toMatch(/^WAGGLE_/);
+      expect(await callApi(`STREAM.INFO.WAGGLE_${options.swarm}_SNAP`)).toHaveProperty("error");
+    });
+
     it("are full at the stream's max_bytes, and go on when older ones are removed", async () => {
       const store = await openNatsSnapshots({ ...optionsFor(server), bytesMax: MEBIBYTE });
       await store.putChunk(noise(600_000, 1));

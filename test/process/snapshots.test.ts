@@ -2,8 +2,9 @@
 // begins at a snapshot, nothing that was accepted is lost, nothing ends twice; also where the newest snapshot is
 // damaged.
 
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { connect as connectNats } from "@nats-io/transport-node";
 import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -100,6 +101,35 @@ describe.each(brokers)("kill -9 while $name is purged behind snapshots", ({ bina
     expect(endings.size).toBeGreaterThan(0);
   });
 });
+
+it.each(brokers.filter(({ binary }) => binary !== undefined))(
+  "makes the stream of its snapshots anew where somebody deletes it from $name",
+  async ({ binary }) => {
+    workplace = await Workplace.make(binary, env);
+    const coordinator = await startLeading();
+    swarm = await connect({ dataFolder: workplace.dataFolder });
+    await startEcho(swarm);
+    let cycles = 0;
+    const workUntil = async (sentence: string) => {
+      while (!coordinator.said.includes(sentence)) await work(swarm ?? expect.fail(), (cycles += 1));
+    };
+    await workUntil("the journal was purged");
+    await callJetStream("STREAM.DELETE.WAGGLE_default_SNAP");
+    await workUntil("the state is saved: answers go on");
+    await coordinator.kill("SIGKILL");
+    await startLeading();
+    expect((await swarm.status()).tasks["completed"]).toBe(cycles * TASKS_PER_CYCLE);
+  },
+);
+
+async function callJetStream(verb: string): Promise<void> {
+  const record = await readFile(join(workplace.dataFolder, "broker.json"), "utf8");
+  const { url, secret } = JSON.parse(record) as { readonly url: string; readonly secret: string };
+  const connection = await connectNats({ servers: url, token: secret });
+  const answer = await connection.request(`$JS.API.${verb}`);
+  await connection.close();
+  expect(answer.json()).toMatchObject({ success: true });
+}
 
 it("goes on from the older snapshot where the newest is damaged", async () => {
   workplace = await Workplace.make(undefined, env);

@@ -66,7 +66,7 @@ function* absenceOf(journal: FoundStream, snapshots: FoundStream): Generator<Che
     yield {
       name,
       status: isNew ? "warn" : "fail",
-      found: `stream is none, wanted ${journal.stream}`,
+      found: `there is no ${journal.stream}`,
       advice,
     };
   } else if (journal.kind === "there" && snapshots.kind === "missing") {
@@ -74,7 +74,8 @@ function* absenceOf(journal: FoundStream, snapshots: FoundStream): Generator<Che
   }
 }
 
-/** Whatever was purged stands in the snapshots, and nowhere else on a disk. */
+/** Whatever was purged stands in the snapshots, and nowhere else on a disk. A leader makes the stream anew when its next
+ *  snapshot is due. */
 function missingSnapshots({ stream, report }: PresentStream, snapshots: FoundStream): Check {
   const name = "stream";
   if (report.firstSeq > 1) {
@@ -83,7 +84,9 @@ function missingSnapshots({ stream, report }: PresentStream, snapshots: FoundStr
       name,
       status: "fail",
       found: `${what}: what stood there cannot be restored`,
-      advice: `let coordinators that run go on, which hold it in memory, and put ${snapshots.stream} back from a backup`,
+      advice:
+        "let the coordinators that run go on, which hold it in memory, and start one more (`waggle up`): it makes the " +
+        `stream anew, and the leader saves its state there. Where none runs, put ${snapshots.stream} back from a backup`,
       exitCode: exitCodes.journalDamaged,
     };
   }
@@ -91,10 +94,10 @@ function missingSnapshots({ stream, report }: PresentStream, snapshots: FoundStr
   return {
     name,
     status: "fail",
-    found: `stream is none, wanted ${snapshots.stream}, for snapshots of ${stream}`,
+    found: `there is no ${snapshots.stream} for snapshots of ${stream}`,
     advice:
-      `a coordinator that starts creates it where there is room for ${least}: give JetStream that much more ` +
-      "(`max_file_store` of the server, `max_file` of the account), and start one",
+      `start a coordinator, which creates it; where it says that there is no room for ${least}, give JetStream that much ` +
+      "more first (`max_file_store` of the server, `max_file` of the account)",
   };
 }
 

@@ -11,10 +11,11 @@
 // it.
 //
 // What is stored may rot afterwards: once an hour, however many terms it has, whenever the server was away, when one is
-// met that cannot be read, and when another coordinator says that it can read none, it is asked whether a restart would
-// find a snapshot that it can read. Where the newest cannot be, another is due at once, also where that was found
-// before the term; where none can be and the journal was purged, only the leader's own state is left, and is saved
-// (rescue.ts). So it is where two makings in a row meet damage in the journal behind the newest.
+// met that cannot be read, when a term begins with a purged journal and no snapshot, and when another coordinator says
+// that it can read none, it is asked whether a restart would find a snapshot that it can read. Where the newest cannot
+// be, another is due at once, also where that was found before the term; where none can be and the journal was purged,
+// only the leader's own state is left, and is saved (rescue.ts). So it is where two makings in a row meet damage in the
+// journal behind the newest.
 //
 // Failures are said in the log and in the status, and tried again with back-off, each kind for itself; nothing of the
 // leader waits for any of this.
@@ -81,6 +82,8 @@ export class Compactor {
   readonly #purge: Purge;
   readonly #kept: KeptAudit;
   readonly #beginRetry: RetryPause;
+  /** Whether the journal was purged when the term began: it is worth nothing without a snapshot. */
+  readonly #wasPurged: boolean;
   /** What the leader before left is known, and on record. */
   #hasBegun = false;
   #isBusy = false;
@@ -94,6 +97,7 @@ export class Compactor {
     this.#hooks = hooks;
     this.#kept = new KeptAudit({ ...deps, places, ask: hooks.ask }, state.auditFirstIdx);
     this.#beginRetry = new RetryPause(clock);
+    this.#wasPurged = state.auditFirstIdx > 1;
     this.#checkTimes = new CheckTimes(clock, readable.foundMonotonicMs);
     signal.addEventListener(
       "abort",
@@ -213,6 +217,7 @@ export class Compactor {
     if (!this.#backlog.isUnknown) return; // the state was saved meanwhile
     this.#known.inherited(manifests);
     this.#backlog.beginBehind(this.#known.newest?.idx ?? 0);
+    if (manifests.length === 0 && this.#wasPurged) this.#checkTimes.soon();
   }
 
   async #check(): Promise<void> {

@@ -46,9 +46,9 @@ async function open(place: JournalPlace, lastSeq: number): Promise<Opened> {
     case "stream": {
       const swarm = swarmId(place.swarm);
       const connection = { ...place.connection, name: "waggle snapshot" };
-      const options = { connection, swarm, create: false };
-      const journal = await openNatsJournal(options);
-      return { journal, snapshots: await openNatsSnapshots(options) };
+      const options = { connection, swarm };
+      const journal = await openNatsJournal({ ...options, create: false });
+      return { journal, snapshots: await openNatsSnapshots({ ...options, create: true }) };
     }
     case "file":
       return {

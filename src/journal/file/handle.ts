@@ -2,7 +2,8 @@
 // run full or break, and count what is synced.
 
 import { type FileHandle, open } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
+import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 
 export interface JournalFile {
   size(): Promise<number>;
@@ -53,6 +54,27 @@ const NO_SPACE_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQU
 /** Whether the disk, or what this user may have of it, is full. */
 export function isNoSpace(cause: unknown): boolean {
   return NO_SPACE_CODES.has((cause as NodeJS.ErrnoException).code);
+}
+
+/** What the disk says of the file at `path`, in words that name it and say what to do. Of a file that is missing its
+ *  user says what that means. @throws JournalDamagedError where it is a folder; UnreachableError */
+export async function reachingFile<T>(path: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    if (!(cause instanceof Error) || !("syscall" in cause)) throw cause;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw cause;
+    const name = basename(path);
+    if (code === "EISDIR")
+      throw new JournalDamagedError(`${name} is a folder; restore the file from a backup or move it away`, {
+        cause,
+      });
+    throw new UnreachableError(
+      `${name} does not work (${cause.message}); see to the disk, and to who may read and write the file`,
+      { cause },
+    );
+  }
 }
 
 class DiskFile implements JournalFile {

@@ -2,7 +2,7 @@
 // cuts off what a crash left there. Older segments are not read: they were whole when the next one was begun, and what
 // became of them since shows to whoever reads them.
 
-import type { JournalFile, OpenJournalFile } from "./handle.ts";
+import { type JournalFile, type OpenJournalFile, reachingFile } from "./handle.ts";
 import { encodeFileHeader } from "./record.ts";
 import { scanSegment } from "./scan.ts";
 import { listSegments, removeSegment, type SegmentPlan, segmentPath } from "./segment.ts";
@@ -23,9 +23,13 @@ export interface OpenedSegments {
   readonly recovered: Recovery | undefined;
 }
 
-/** @throws JournalDamagedError */
+/** @throws JournalDamagedError, UnreachableError */
 export async function openSegments(folder: string, openFile: OpenJournalFile): Promise<OpenedSegments> {
   const segments = new FileSegments(openFile, await findOrBegin(folder, openFile));
+  return await reachingFile(segments.last.plan.path, () => openLast(segments, openFile));
+}
+
+async function openLast(segments: FileSegments, openFile: OpenJournalFile): Promise<OpenedSegments> {
   const file = await openFile(segments.last.plan.path, "write");
   try {
     return { segments, file, ...(await recoverLast(segments, file)) };
@@ -39,7 +43,8 @@ async function findOrBegin(folder: string, openFile: OpenJournalFile): Promise<r
   const { plans, torn } = await listSegments(folder, openFile);
   if (torn !== undefined && plans.length > 0) await removeSegment(torn);
   if (plans.length > 0) return plans;
-  await beginFirst(torn ?? segmentPath(folder, 1), openFile);
+  const path = torn ?? segmentPath(folder, 1);
+  await reachingFile(path, () => beginFirst(path, openFile));
   return (await listSegments(folder, openFile)).plans;
 }
 

@@ -5,7 +5,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { JournalDamagedError } from "../../errors.ts";
-import { type JournalFile, type OpenJournalFile, syncFolder } from "./handle.ts";
+import { type JournalFile, type OpenJournalFile, reachingFile, syncFolder } from "./handle.ts";
 import {
   encodeFileHeader,
   FILE_HEADER_BYTES,
@@ -42,13 +42,14 @@ export function segmentPath(folder: string, firstSeq: number): string {
   return join(folder, name);
 }
 
-/** Reads no more than the headers. @throws JournalDamagedError where a segment is missing, cut short or not one */
+/** Reads no more than the headers. @throws JournalDamagedError where a segment is missing, cut short or not one;
+ *  UnreachableError */
 export async function listSegments(folder: string, openFile: OpenJournalFile): Promise<SegmentList> {
   const firstSeqs = (await readdir(folder)).flatMap(firstSeqIn).sort((one, other) => one - other);
   const plans: SegmentPlan[] = [];
   for (const [at, firstSeq] of firstSeqs.entries()) {
     const path = segmentPath(folder, firstSeq);
-    const plan = await planOf({ path, firstSeq, openFile });
+    const plan = await reachingFile(path, () => planOf({ path, firstSeq, openFile }));
     if (plan === "gone" && plans.length === 0) continue; // purged meanwhile
     const isLast = at === firstSeqs.length - 1;
     // The first of a journal has one to go on from, unless it begins with record 1.

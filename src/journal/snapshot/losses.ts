@@ -50,7 +50,8 @@ export function purgedBeyondError(firstSeq: number, reach: Reach): SnapshotsLost
 export function noSnapshotError(firstSeq: number): SnapshotsLostError {
   return new SnapshotsLostError(
     `the journal begins at record ${firstSeq} and no snapshot can be read that leads there: what led to it is not ` +
-      "known. Restore the storage of the snapshots, or start a new swarm",
+      "known. Restore the storage of the snapshots, or, to begin anew without what they held, remove the journal as " +
+      "well (the streams `WAGGLE_<swarm>` and `WAGGLE_<swarm>_SNAP`, by `nats stream rm`, or its folder)",
   );
 }
 

@@ -4,7 +4,8 @@
 // The rule: of a swarm's two streams the journal is created first, the snapshots' second, and neither is ever removed
 // once it was used. So a journal without snapshots is one whose first start died between the two, and is taken; and
 // snapshots without a journal, be they empty, say that the journal was deleted: nobody makes a new one in its place.
-// The other way round a first start that died would look like a loss, or a loss like it.
+// The other way round a first start that died would look like a loss, or a loss like it. For that reason, too, who uses
+// snapshots whose stream is gone makes it anew only while their journal is there.
 
 import { systemClock } from "../../clock.ts";
 import { Endurance } from "../../endurance.ts";
@@ -96,6 +97,13 @@ async function requireNoSnapshots(
     if (absence.isBelieved()) throw deletedError(journal.stream, snapshots.stream);
     await retry.pause();
   }
+}
+
+/** Makes the stream of snapshots anew, which is gone while they are used, unless their journal is gone as well.
+ *  @throws as `openStream` */
+export async function recreateSnapshots(wire: OpeningWire, wanted: OpeningOptions): Promise<void> {
+  const journal = new StreamApi(wire, streamNameOf({ ...wanted, purpose: "journal" }));
+  if ((await findStream(wire, journal, wanted)) !== undefined) await openStream(wire, wanted);
 }
 
 function deletedError(journal: string, snapshots: string): JournalDamagedError {

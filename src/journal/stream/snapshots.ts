@@ -2,7 +2,9 @@
 // the stream, and its settings: nats.ts.
 //
 // A part that may or may not be stored is sent again until a server says where it is: a second copy is harmless,
-// because nothing refers to it. Questions are asked again as long, so that a server that fails over is waited for.
+// because nothing refers to it. Questions are asked again as long, so that a server that fails over is waited for. Where
+// the stream is gone a coordinator makes a new one (nats.ts): what it held is lost, and whoever finds no snapshot any
+// more saves the state.
 
 import { assert } from "../../assert.ts";
 import { type Clock, systemClock } from "../../clock.ts";
@@ -13,7 +15,7 @@ import type { JournalUsage } from "../journal.ts";
 import { snapshotsClosedError, snapshotsFullError } from "../journal-errors.ts";
 import { Retry } from "../retry.ts";
 import type { SnapshotStore, StoredManifest } from "../snapshot-store.ts";
-import { StreamApi, unansweredError } from "./api.ts";
+import { apiCodes, StreamApi, StreamApiError, unansweredError } from "./api.ts";
 import { type PutOutcome, readPutAnswer } from "./append.ts";
 import { fullText, usageOf } from "./room.ts";
 import type { StreamWire } from "./wire.ts";
@@ -24,6 +26,9 @@ export interface StreamSnapshotsOptions {
   readonly subjects: Pick<Subjects, "snapshotChunk" | "snapshotManifest">;
   /** Default: the system's. */
   readonly clock?: Clock;
+  /** Makes a stream that is gone anew, unless its journal is gone, too. Without it a server is only waited for.
+   *  @throws UnreachableError, BrokerError */
+  readonly recreate?: () => Promise<void>;
 }
 
 export class StreamSnapshotStore implements SnapshotStore {
@@ -31,13 +36,15 @@ export class StreamSnapshotStore implements SnapshotStore {
   readonly #api: StreamApi;
   readonly #subjects: StreamSnapshotsOptions["subjects"];
   readonly #clock: Clock;
+  readonly #recreate: StreamSnapshotsOptions["recreate"];
   readonly #closed = new AbortController();
 
-  constructor({ wire, stream, subjects, clock = systemClock }: StreamSnapshotsOptions) {
+  constructor({ wire, stream, subjects, clock = systemClock, recreate }: StreamSnapshotsOptions) {
     this.#wire = wire;
     this.#api = new StreamApi(wire, stream);
     this.#subjects = subjects;
     this.#clock = clock;
+    this.#recreate = recreate;
   }
 
   putChunk(bytes: Uint8Array): Promise<number> {
@@ -91,6 +98,7 @@ export class StreamSnapshotStore implements SnapshotStore {
       const outcome = await this.#ask(subject, bytes);
       if (outcome.kind === "stored") return outcome.seq;
       if (outcome.kind === "full") throw await this.#fullError(outcome.message);
+      await this.#recreateWhereGone();
       await retry.pause(notKnownError(outcome.cause));
     }
   }
@@ -125,8 +133,23 @@ export class StreamSnapshotStore implements SnapshotStore {
         return await ask();
       } catch (error) {
         if (!(error instanceof UnreachableError)) throw error;
+        if (isGone(error)) await this.#recreateWhereGone();
         await retry.pause(error);
       }
+    }
+  }
+
+  /** What is published for a stream that is gone is not answered. Who does not answer at all is asked again.
+   *  @throws BrokerError where none can be made */
+  async #recreateWhereGone(): Promise<void> {
+    if (this.#recreate === undefined) return;
+    try {
+      const found = await this.#api.info().catch((error: unknown) => {
+        if (!isGone(error)) throw error;
+      });
+      if (found === undefined) await this.#recreate();
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
     }
   }
 
@@ -141,6 +164,10 @@ export class StreamSnapshotStore implements SnapshotStore {
     if (this.#wire.status === "closed")
       throw new UnreachableError("the connection to NATS is closed for good");
   }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
 }
 
 function notKnownError(cause: unknown): UnreachableError {
