@@ -35,6 +35,7 @@ interface Said {
 interface Heard extends Said {
   /** With the most of the journal, of what it said lately: a message that comes late takes nothing back. */
   readonly furthest: Said;
+  hasLeft: boolean;
 }
 
 /** Longer than any announcement counts. */
@@ -46,8 +47,14 @@ export class Announcements {
   #wait: Wait | undefined;
   #snapshotsMissedMonotonicMs = Number.NEGATIVE_INFINITY;
 
-  /** Who can read no snapshot is nobody yet: neither stands by nor holds anything. */
+  /** Who can read no snapshot is nobody yet: neither stands by nor holds anything. Who ends stands by no more; what it
+   *  held counts on, for a word that comes late takes nothing back. */
   note(beat: CoordinatorBeat, monotonicMs: number): void {
+    if (beat.leaves === true) {
+      const known = this.#heardById.get(beat.id);
+      if (known !== undefined) known.hasLeft = true;
+      return;
+    }
     if (beat.lacksSnapshots === true) {
       this.#snapshotsMissedMonotonicMs = monotonicMs;
       return;
@@ -57,7 +64,7 @@ export class Announcements {
     const isLess = before !== undefined && isFurther(before.beat, beat);
     const furthest = isLess && monotonicMs - before.monotonicMs <= SAID_MS ? before : said;
     this.#heardById.delete(beat.id);
-    this.#heardById.set(beat.id, { ...said, furthest });
+    this.#heardById.set(beat.id, { ...said, furthest, hasLeft: false });
     const [oldest] = this.#heardById.keys();
     if (this.#heardById.size > limits.announcersMax && oldest !== undefined) this.#heardById.delete(oldest);
   }
@@ -119,6 +126,6 @@ export class Announcements {
   /** Who stands by, heard no longer than `withinMs` ago. */
   standbys({ now, withinMs }: { now: number; withinMs: number }): readonly string[] {
     const recent = [...this.#heardById.values()].filter(({ monotonicMs }) => now - monotonicMs <= withinMs);
-    return recent.filter(({ beat }) => !beat.leading).map(({ beat }) => beat.id);
+    return recent.filter(({ beat, hasLeft }) => !beat.leading && !hasLeft).map(({ beat }) => beat.id);
   }
 }

@@ -38,8 +38,8 @@ export class Announcer {
     this.#deps = deps;
   }
 
-  /** @param more `began` with the first of a term */
-  announce(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots"> = {}): void {
+  /** @param more `began` with the first of a term, `leaves` with the last of all */
+  announce(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots" | "leaves"> = {}): void {
     const { transport, subjects } = this.#deps;
     transport.publish(subjects.coordinator, this.#announcement(more));
   }
@@ -89,7 +89,7 @@ export class Announcer {
     return true;
   }
 
-  #announcement(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots"> = {}): Uint8Array {
+  #announcement(more: Pick<CoordinatorBeat, "began" | "lacksSnapshots" | "leaves"> = {}): Uint8Array {
     const { id, held, isLeading, neededBytes } = this.#deps;
     const { term, idx } = held();
     return encode({ id, term, idx, leading: isLeading(), neededBytes: neededBytes(), ...more });

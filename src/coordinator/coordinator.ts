@@ -373,6 +373,7 @@ class RunningCoordinator implements Coordinator {
   #end(error: WaggleError | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#announcer.announce({ leaves: true });
     this.#follower.end();
     this.#candidacy?.abandon();
     this.#watch.stop();

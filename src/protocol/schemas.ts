@@ -640,5 +640,7 @@ export const coordinatorBeatSchema = z.object({
   neededBytes: z.number().int().nonnegative().optional(),
   /** It can read no snapshot that leads to where the journal begins: whoever leads looks whether any can be read. */
   lacksSnapshots: z.literal(true).optional(),
+  /** It ends, and stands by no more. */
+  leaves: z.literal(true).optional(),
 });
 export type CoordinatorBeat = z.infer<typeof coordinatorBeatSchema>;

@@ -44,6 +44,17 @@ it("who can read no snapshot is heard of that, and of nothing else", () => {
   expect(announcements.isMoreHeld(own, { ...lately, now: 5_501 })).toBe(false);
 });
 
+it("who ends stands by no more, until it is heard again, and what it held counts as if it had died", () => {
+  const announcements = new Announcements();
+  const lately = { now: 100, withinMs: timeoutMs };
+  for (const id of ["c2", "c3"]) announcements.note(beat(id, 3, 12), 0);
+  for (const id of ["c2", "c4"]) announcements.note({ ...beat(id, 3, 12), leaves: true }, 50);
+  expect(announcements.standbys(lately)).toEqual(["c3"]);
+  expect(announcements.isMoreHeld(own, lately)).toBe(true);
+  announcements.note(beat("c2", 3, 13), 60);
+  expect(announcements.standbys(lately)).toEqual(["c3", "c2"]);
+});
+
 it("a message of before that comes late takes nothing back, nor makes anything count for longer", () => {
   const announcements = new Announcements();
   announcements.note(beat("c2", 3, 12), 0);

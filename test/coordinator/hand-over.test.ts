@@ -42,8 +42,11 @@ describe("a leader's status", () => {
     const [second] = await standbys("c2", "c3");
     expect(await swarm.client.status()).toMatchObject({ standbys: ["c2", "c3"] });
     await second?.stop();
-    await clock.advance(timeoutMs + 1);
+    await clock.settle();
     expect(await swarm.client.status()).toMatchObject({ standbys: ["c3"] });
+    swarm.hub.cut(swarm.transportById.get("c3") ?? expect.fail("c3 has a connection"));
+    await clock.advance(timeoutMs + 1);
+    expect(await swarm.client.status()).toMatchObject({ standbys: [] });
   });
 });
 
@@ -65,6 +68,13 @@ describe("a leader that hands over", () => {
     expect([second, third].map((each) => each && roleOf(each))).toEqual(["standing-by", "leading"]);
     expect(roleOf(swarm.coordinator)).toBe("standing-by");
     expect(swarm.watched.settled().state).toMatchObject({ term: 2, leader: "c3" });
+  });
+
+  it("to nobody who has just ended is refused, and leads on", async () => {
+    const [second] = await standbys("c2");
+    await second?.stop();
+    expect(await transfer()).toMatchObject({ ok: false, code: "WAGGLE_NO_STANDBY" });
+    expect(await swarm.submit("t1")).toMatchObject({ term: 1, answers: [{ ok: true }] });
   });
 
   it("finishes first what it was asked before, and loses nothing", async () => {
