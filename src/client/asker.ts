@@ -176,7 +176,7 @@ export class Asker {
     if (kind === "query" && signal.aborted) return signal.reason;
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
     if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
-    if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt.why}`, options);
+    if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt.why}. \`waggle doctor\` tells more`, options);
     return noLeader(options, kind);
   }
 }
@@ -193,13 +193,15 @@ export function noLeader(
   options: { readonly cause?: unknown } = {},
   asked: QuestionKind = "deed",
 ): NoLeaderError {
-  const sentence = "No leader answers: is a coordinator running (`waggle up`)?";
-  return new NoLeaderError(asked === "deed" ? `${sentence} Nothing was done` : sentence, options);
+  const sentence =
+    "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` tells which swarm and " +
+    "server were asked";
+  return new NoLeaderError(asked === "deed" ? `${sentence}. Nothing was done` : sentence, options);
 }
 
 export function outcomeUnknown(why: string, options: { readonly cause?: unknown } = {}): OutcomeUnknownError {
   return new OutcomeUnknownError(
-    `Whether it was done is unknown: ${why}. Repeat it with the same ids: what was done is not done twice`,
+    `Whether it was done is unknown: ${why}. Repeat it, tasks with the same ids: what was done is not done twice`,
     options,
   );
 }

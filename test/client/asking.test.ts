@@ -62,8 +62,10 @@ describe("a deed", () => {
     const drained = watch(swarm.drain("a1"));
     const status = watch(swarm.status());
     await clock.advance(longestMs);
-    const sentence = "No leader answers: is a coordinator running (`waggle up`)?";
-    expect(drained.error).toMatchObject({ message: `${sentence} Nothing was done` });
+    const sentence =
+      "No leader answers: is a coordinator of this swarm running (`waggle up`)? `waggle doctor` tells which swarm and " +
+      "server were asked";
+    expect(drained.error).toMatchObject({ message: `${sentence}. Nothing was done` });
     expect(status.error).toMatchObject({ message: sentence });
   });
 
