@@ -663,8 +663,8 @@ export const limits = {
   // --- simulations ----------------------------------------------------------------------------
   /** Seeds of one command: an interval narrows with the root of their number, nobody needs more. */
   simulationSeedsMax: 10_000,
-  /** Highest seed of the fault simulator: they are written in commands. */
-  tortureSeedMax: 1_000_000_000,
+  /** Highest seed: they are written in commands. */
+  seedMax: 1_000_000_000,
   /** Virtual time of a seed, `--for`: in less nobody submits anything, and a run of nothing must not look green. */
   tortureForMsMin: 1_000,
   /** More keeps more of the journal in memory than a machine has: some gigabytes in a few hours. */
@@ -777,6 +777,10 @@ assert(
 assert(
   limits.standbyStuckMs >= 2 * limits.journalHoleMs,
   "a hole is believed before its reader is taken for stuck",
+);
+assert(
+  limits.pulseMs + limits.leaderTimeoutMsMax * limits.campaignAskShare < 2 * limits.standbyNoticeMs,
+  "a standby whose leader's silence has ended campaigns before it says that another coordinator leads",
 );
 assert(
   limits.campaignAskShare < limits.electionJitterShare,

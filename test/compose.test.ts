@@ -13,6 +13,7 @@ interface Service {
   readonly build?: string;
   readonly command: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  readonly restart?: string;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
 }
@@ -40,6 +41,10 @@ describe("docker-compose.yml", () => {
     for (const name of Object.keys(service.environment ?? {})) {
       expect(Object.values(environmentVariables)).toContain(name);
     }
+  });
+
+  test.each(ours)("%s is started again that ended because the server was away", (_, service) => {
+    expect(service.restart).toBe("unless-stopped");
   });
 
   test("agents can be scaled: they are given neither a name nor a port of their own", () => {

@@ -4,7 +4,7 @@
 
 import pc from "picocolors";
 import { limits } from "../limits.ts";
-import type { OutputStream, Shell } from "./shell.ts";
+import { knownColumns, type OutputStream, type Shell } from "./shell.ts";
 
 export type Colors = ReturnType<typeof pc.createColors>;
 
@@ -112,7 +112,7 @@ export class Output {
 }
 
 function columnsOf(stream: OutputStream): number | undefined {
-  return stream.isTTY === true ? (stream.columns ?? limits.terminalColumnsDefault) : undefined;
+  return stream.isTTY === true ? (knownColumns(stream) ?? limits.terminalColumnsDefault) : undefined;
 }
 
 /** https://no-color.org, FORCE_COLOR, and terminals that cannot. */

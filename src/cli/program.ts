@@ -20,6 +20,7 @@ import { policyCommand } from "./policy.ts";
 import { projectCommand } from "./project.ts";
 import { rateCommand } from "./rate.ts";
 import { resourceCommand } from "./resource.ts";
+import { knownColumns } from "./shell.ts";
 import { simulateCommand } from "./simulate.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
@@ -88,7 +89,7 @@ function globalOptions(): Option[] {
     new Option("--config <file>", "settings (WAGGLE_CONFIG; default: waggle.config.json, if it is there)"),
     new Option("--log-level <level>", "WAGGLE_LOG_LEVEL").choices(logLevels),
     new Option("--json", "records for programs: one JSON object a line"),
-    new Option("--verbose", "log everything; show the stack of an error"),
+    new Option("--verbose", "log everything; show the stack of the error that ends the command"),
   ];
 }
 
@@ -105,8 +106,8 @@ function quietly(command: Command, { shell }: Program): void {
       writeOut: (text) => void shell.stdout.write(text),
       writeErr: (text) => void shell.stderr.write(text),
       outputError: () => undefined,
-      getOutHelpWidth: () => shell.stdout.columns ?? HELP_COLUMNS,
-      getErrHelpWidth: () => shell.stderr.columns ?? HELP_COLUMNS,
+      getOutHelpWidth: () => knownColumns(shell.stdout) ?? HELP_COLUMNS,
+      getErrHelpWidth: () => knownColumns(shell.stderr) ?? HELP_COLUMNS,
     });
 }
 

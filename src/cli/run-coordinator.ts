@@ -53,7 +53,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   const broker = await findBroker({ mode: "find-or-start", dataFolder, nats, natsContext, credentials, env });
   deps.onBroker?.(broker);
 
-  const id = coordinatorName();
+  const id = coordinatorId(settings.name ?? hostName());
   const connection = {
     ...broker.address,
     ...(broker.inboxPrefix === undefined ? {} : { inboxPrefix: broker.inboxPrefix }),
@@ -119,12 +119,15 @@ async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void
   for (const close of closing) await close();
 }
 
-/** `<host>-<four letters>`: two on one machine differ, and so do two lives of one. */
-function coordinatorName(): string {
-  const host = hostname()
+/** `<name>-<four random characters>`: two of one name differ, and so do two lives of one. */
+function coordinatorId(name: string): string {
+  return `${name}-${systemRandom.id(4)}`;
+}
+
+function hostName(): string {
+  return hostname()
     .replace(/[^A-Za-z0-9_-]+/g, "-")
     .slice(0, 40);
-  return `${host}-${systemRandom.id(4)}`;
 }
 
 interface OpenedJournal {

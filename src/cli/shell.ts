@@ -8,9 +8,15 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 /** A stream for people or programs; only terminals have columns. */
 export interface OutputStream {
   readonly isTTY?: boolean | undefined;
+  /** 0 where the size of the terminal was never set. */
   readonly columns?: number | undefined;
   write(text: string | Uint8Array, written?: () => void): boolean;
   on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
+}
+
+/** Of the terminal behind it; undefined where there is none, or it does not tell. */
+export function knownColumns({ columns = 0 }: OutputStream): number | undefined {
+  return columns > 0 ? columns : undefined;
 }
 
 export interface Shell {

@@ -28,6 +28,7 @@ import {
 } from "./torture/request.ts";
 import { writeSchedule } from "./torture/schedule-file.ts";
 import { StateFile } from "./torture/state-file.ts";
+import { lockStateFile } from "./torture/state-lock.ts";
 import { numberBetween, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -39,7 +40,7 @@ export function tortureCommand(program: Program): Command {
         "with faults drawn from a seed, and checks every invariant after every batch and what everybody was told at " +
         "the end. The same seed takes the same course on every machine.",
     )
-    .option("--seed <n>", "run one seed; with --minutes, begin at it", wholeNumber(0, limits.tortureSeedMax))
+    .option("--seed <n>", "run one seed; with --minutes, begin at it", wholeNumber(0, limits.seedMax))
     .option("--seeds <seeds>", "how many, from 0, or a range like 100..299; default 20", seedRange)
     .option(
       "--minutes <m>",
@@ -54,7 +55,7 @@ export function tortureCommand(program: Program): Command {
     .option("--without <faults>", "leave out faults, with commas between; all: no faults", faultList)
     .option("--shrink", "make the first seed that fails small, and write it to torture-<seed>.json")
     .option("--schedule <file>", "run what --shrink wrote")
-    .option("--state <file>", "keep what was run, and go on from there")
+    .option("--state <file>", "keep what was run, and go on from there; one run at a time")
     .option("--threads <n>", "seeds at once; default: one a core", wholeNumber(1, limits.tortureThreadsMax))
     .addHelpText("after", examples)
     .action((flags: TortureFlags, command: Command) =>
@@ -90,25 +91,40 @@ Examples:
   $ waggle torture --seed 5000 --minutes 30          other seeds each day: 5000, 5001, …`;
 
 async function torture(context: VerbContext, flags: TortureFlags): Promise<ExitCode> {
-  const { shell, output } = context;
-  if (flags.schedule !== undefined) {
-    const { request, version: wroteIt } = scheduledSeed(flags, flags.schedule, shell);
-    const version = codeVersion();
-    if (wroteIt !== version)
-      output.note(
-        `${flags.schedule} was written by another version of the code: the seed may take another course`,
-      );
-    const run = { requests: [request], count: 1, terms: request, before: [], state: undefined };
-    return await runAndReport(run, flags, context);
-  }
+  const { schedule, state } = flags;
+  if (schedule !== undefined) return await tortureScheduled(context, flags, schedule);
   const terms = termsOf(flags);
-  const version = codeVersion();
-  const state =
-    flags.state === undefined
-      ? undefined
-      : new StateFile(resolve(shell.cwd, flags.state), flags.state, { terms, version });
+  if (state === undefined) return await tortureUnknown(context, flags, { terms, state: undefined });
+  const path = resolve(context.shell.cwd, state);
+  const file = new StateFile(path, state, { terms, version: codeVersion() });
+  file.requireWritable();
+  const lock = await lockStateFile(path, state);
+  try {
+    return await tortureUnknown(context, flags, { terms, state: file });
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Runs what `--shrink` wrote. */
+async function tortureScheduled(context: VerbContext, flags: TortureFlags, file: string): Promise<ExitCode> {
+  const { request, version } = scheduledSeed(flags, file, context.shell);
+  if (version !== codeVersion())
+    context.output.note(
+      `${file} was written by another version of the code: the seed may take another course`,
+    );
+  const run = { requests: [request], count: 1, terms: request, before: [], state: undefined };
+  return await runAndReport(run, flags, context);
+}
+
+/** Runs the seeds that were asked for and do not stand in the state file. */
+async function tortureUnknown(
+  context: VerbContext,
+  flags: TortureFlags,
+  { terms, state }: { readonly terms: SeedTerms; readonly state: StateFile | undefined },
+): Promise<ExitCode> {
+  const { output } = context;
   const { reports: noted, leftOut } = state?.read() ?? { reports: [], leftOut: 0 };
-  state?.requireWritable();
   const isAsked = asksFor(flags);
   const before = noted.filter(({ seed }) => isAsked(seed));
   if (before.length > 0)
@@ -175,6 +191,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   const summary = summaryOf(reports, terms);
   output.datum(summary, () => summaryText(summary, output));
   const [failed] = summary.failed;
+  if (flags.shrink === true && failed === undefined) output.note("nothing was shrunk: no seed failed");
   if (flags.shrink === true && failed !== undefined) await shrinkAndTell({ ...terms, seed: failed }, context);
   return failed === undefined && summary.neverReached.length === 0 ? exitCodes.ok : exitCodes.unexpected;
 }
@@ -199,7 +216,10 @@ async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: Ve
     signal,
     onTried: ({ tried }) => progress.at(tried, tried + 1),
   }).finally(() => progress.stop());
-  if (shrunk === undefined) return;
+  if (shrunk === undefined) {
+    output.note(`nothing was shrunk: seed ${request.seed} did not fail when it was run again`);
+    return;
+  }
   const file = `torture-${request.seed}.json`;
   const { schedule, deeds } = shrunk.request;
   writeSchedule(resolve(shell.cwd, file), file, { request: shrunk.request, version: codeVersion() });

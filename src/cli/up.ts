@@ -2,16 +2,14 @@
 // the broker goes on, so that agents keep their wire until the next coordinator. Twice ends at once.
 
 import { Command } from "commander";
-import { concat, distinctUntilChanged, EMPTY, filter, map, type Observable, switchMap, timer } from "rxjs";
-import { duration } from "../audit/describe.ts";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
-import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { tellLife } from "./life.ts";
 import { roomWarning } from "./room-warning.ts";
 import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
+import { standbyNotices } from "./standby-notices.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function upCommand(program: Program): Command {
@@ -21,6 +19,10 @@ export function upCommand(program: Program): Command {
       "Runs a coordinator of the swarm. The broker is the server of --nats or NATS_URL, else the one of the data " +
         "folder, else a nats-server from the PATH, else the development broker; the last two go on when this ends, until " +
         "`waggle down`. A second coordinator of the same swarm stands by where the journal is in JetStream.",
+    )
+    .option(
+      "--name <name>",
+      "what its id begins with, before a random part: 1–64 characters of A–Z a–z 0–9 _ -; default the host's name",
     )
     .option(
       "--leader-timeout <duration>",
@@ -47,6 +49,7 @@ Ctrl-C once: it hands over and ends. Twice: it ends at once; the journal is whol
 Examples:
   $ waggle up
   $ waggle up --nats nats://127.0.0.1:4222 --swarm acme
+  $ waggle up --name north                 its id is north- and four random characters
   $ waggle up --leader-timeout 1s
   $ waggle up --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3
   $ waggle up --retain 10GiB               however old, as far as these go
@@ -115,24 +118,6 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
       labelled("durability", sentence, output.columns),
       labelled("coordinator", `${id} of the swarm ${swarm}`, output.columns),
     ].join("\n"),
-  );
-}
-
-/** That another leads is known only when nobody's silence has let this one lead; a dead leader is silent, too. */
-function standbyNotices({ coordinator, transport }: RunningCoordinator): Observable<string> {
-  const waits = () =>
-    `standing by: it waits to see whether another coordinator leads (up to ${duration(coordinator.silenceMsMax)})`;
-  return coordinator.role$.pipe(
-    distinctUntilChanged(),
-    switchMap((role) => {
-      if (role !== "standing-by") return EMPTY;
-      const first = timer(limits.standbyNoticeMs).pipe(map(waits));
-      const then = timer(coordinator.silenceMsMax + limits.standbyNoticeMs).pipe(
-        filter(() => transport.status() === "connected"),
-        map(() => "standing by: another coordinator leads"),
-      );
-      return concat(first, then);
-    }),
   );
 }
 

@@ -8,64 +8,73 @@ import { limits } from "../limits.ts";
 import { durationIn } from "./duration.ts";
 import { retentionIn } from "./retention.ts";
 
-const subjectToken = z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -");
+/** A text of which `sentence` says what it must be. */
+const text = (sentence: string) => z.string(sentence).min(1, sentence);
+const subjectTokenSentence = "must be 1–64 characters of A–Z a–z 0–9 _ -";
+const subjectToken = z.string(subjectTokenSentence).regex(SUBJECT_TOKEN_PATTERN, subjectTokenSentence);
 
 export const logLevels = ["silent", "error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-function isLeaderTimeout(text: string): boolean {
-  const ms = durationIn(text) ?? 0;
+const userSentence = "must be 1–128 printable characters without spaces";
+
+function isLeaderTimeout(said: string): boolean {
+  const ms = durationIn(said) ?? 0;
   return ms >= limits.leaderTimeoutMsMin && ms <= limits.leaderTimeoutMsMax;
 }
+const leaderTimeoutSentence = `must be a duration from ${limits.leaderTimeoutMsMin} ms to ${limits.leaderTimeoutMsMax / 1000} s, like 1s`;
 
 /** What JetStream takes. */
 const replicasChoices: ReadonlySet<string> = new Set(["1", "2", "3", "4", "5"]);
 const replicasSentence = "must be a whole number from 1 to 5: on how many servers the journal is kept";
+const retainSentence = "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB";
+
+/** @param of what stands in the file, and what it may be called */
+const path = (of: string, example: string) => text(`must be the path of ${of}, like ${example}`).optional();
+
+export const tlsSchema = z.strictObject({
+  ca: path("a certificate", "./ca.pem").describe("Path of the certificate authority's certificate."),
+  cert: path("a certificate", "./client.pem").describe("Path of the client's certificate."),
+  key: path("a key", "./client.key").describe("Path of the client's key."),
+});
+
+export const credentialsSchema = z.strictObject({
+  creds: path("a .creds file", "./acme.creds").describe("Path of a .creds file."),
+  nkey: path("a file with an nkey seed", "./acme.nk").describe("Path of a file with an nkey seed."),
+  tls: tlsSchema.optional(),
+});
 
 /** Sets of an unknown name are refused: a misspelt setting must not pass for one that is in force. */
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe("Where editors find the schema of this file."),
-    nats: z
-      .string()
-      .min(1)
+    nats: text("must be the URL of a NATS server, or several with commas between, like nats://127.0.0.1:4222")
       .optional()
       .describe(
         "URL of the NATS server, or several with commas between. Without it: the broker of the data folder.",
       ),
-    natsContext: z.string().min(1).optional().describe("Name of a context of the nats command-line tool."),
-    credentials: z
-      .strictObject({
-        creds: z.string().min(1).optional().describe("Path of a .creds file."),
-        nkey: z.string().min(1).optional().describe("Path of a file with an nkey seed."),
-        tls: z
-          .strictObject({
-            ca: z.string().min(1).optional().describe("Path of the certificate authority's certificate."),
-            cert: z.string().min(1).optional().describe("Path of the client's certificate."),
-            key: z.string().min(1).optional().describe("Path of the client's key."),
-          })
-          .optional(),
-      })
+    natsContext: text("must be the name of a context of the nats tool, like production")
       .optional()
-      .describe("Paths are relative to this file."),
+      .describe("Name of a context of the nats command-line tool."),
+    credentials: credentialsSchema.optional().describe("Paths are relative to this file."),
     swarm: subjectToken.optional().describe("Name of the swarm. Default: default."),
     project: subjectToken.optional().describe("Project of what is submitted. Default: default."),
     user: z
-      .string()
-      .regex(NAME_PATTERN, "must be 1–128 printable characters without spaces")
+      .string(userSentence)
+      .regex(NAME_PATTERN, userSentence)
       .optional()
       .describe("Who submits. Default: the name of the account."),
-    dataFolder: z
-      .string()
-      .min(1)
+    dataFolder: text("must be the path of a folder, like .waggle")
       .optional()
       .describe("Where the local broker and its journal live, relative to this file. Default: .waggle."),
+    name: subjectToken
+      .optional()
+      .describe(
+        "Begins the id of the coordinator that up runs; four random characters follow. Default: the host's name.",
+      ),
     leaderTimeout: z
-      .string()
-      .refine(
-        isLeaderTimeout,
-        `must be a duration from ${limits.leaderTimeoutMsMin} ms to ${limits.leaderTimeoutMsMax / 1000} s, like 1s`,
-      )
+      .string(leaderTimeoutSentence)
+      .refine(isLeaderTimeout, leaderTimeoutSentence)
       .optional()
       .describe(
         "How long a leader may be silent until another coordinator takes over; of the terms that this coordinator leads. Default: 3s.",
@@ -76,17 +85,14 @@ export const configSchema = z
       .optional()
       .describe("On how many servers JetStream keeps the journal, when up creates it: 1 to 5. Default: 1."),
     retain: z
-      .string()
-      .refine(
-        (text) => retentionIn(text) !== undefined,
-        "must be one duration, one size, or one of each with a comma: 7d, 10GiB, 7d,10GiB",
-      )
+      .string(retainSentence)
+      .refine((said) => retentionIn(said) !== undefined, retainSentence)
       .optional()
       .describe(
         "How much of the journal is kept to be read: so long, so much, or the less of both. Default: 7d,7GiB.",
       ),
     logLevel: z
-      .enum(logLevels)
+      .enum(logLevels, `must be one of ${logLevels.join(", ")}`)
       .optional()
       .describe("Default: info for up and agent, silent for everything else."),
   })

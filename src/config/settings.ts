@@ -6,11 +6,12 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
+import type { z } from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { durationIn } from "./duration.ts";
 import { defaultRetention, type Retention, retentionIn } from "./retention.ts";
-import { type Config, configSchema, type LogLevel } from "./schema.ts";
+import { type Config, configSchema, credentialsSchema, type LogLevel, tlsSchema } from "./schema.ts";
 
 export const CONFIG_FILE = "waggle.config.json";
 
@@ -31,6 +32,8 @@ export interface Settings {
   readonly user: string;
   /** Absolute. */
   readonly dataFolder: string;
+  /** Begins the id of a coordinator; undefined: the host's name does. */
+  readonly name: string | undefined;
   /** T of the terms that a coordinator leads; undefined: the default. */
   readonly leaderTimeoutMs: number | undefined;
   /** Of the journal's stream; undefined: 1 when it is created, any number when it is there. */
@@ -54,6 +57,7 @@ export interface SettingNames {
   readonly project?: string;
   readonly user?: string;
   readonly dataFolder?: string;
+  readonly name?: string;
   readonly leaderTimeout?: string;
   readonly replicas?: string;
   readonly retain?: string;
@@ -79,6 +83,7 @@ export const environmentVariables = {
   project: "WAGGLE_PROJECT",
   user: "WAGGLE_USER",
   dataFolder: "WAGGLE_DATA_FOLDER",
+  name: "WAGGLE_NAME",
   leaderTimeout: "WAGGLE_LEADER_TIMEOUT",
   replicas: "WAGGLE_REPLICAS",
   retain: "WAGGLE_RETAIN",
@@ -107,13 +112,13 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
 }
 
 /** What concerns whoever runs a coordinator. */
-type CoordinatorsOwn = "leaderTimeoutMs" | "replicas" | "retention";
+type CoordinatorsOwn = "name" | "leaderTimeoutMs" | "replicas" | "retention";
 
 /** Of a program: it leads nothing, logs as it likes, and may be nobody's in particular.
  *  @throws InvalidConfigError naming the option or the variable that is wrong */
 export function programSettings(sources: ProgramSources): Omit<SaidSettings, CoordinatorsOwn | "logLevel"> {
   const { values, ...environment } = environmentLayer(sources);
-  const { leaderTimeout: _, replicas: __, retain: ___, logLevel: ____, ...read } = values;
+  const { name: _, leaderTimeout: __, replicas: ___, retain: ____, logLevel: _____, ...read } = values;
   const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
   return settingsOf([options, { ...environment, values: read }], sources.cwd);
 }
@@ -135,6 +140,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     project: text("project") ?? "default",
     user: text("user"),
     dataFolder: path("dataFolder") ?? resolve(cwd, ".waggle"),
+    name: text("name"),
     leaderTimeoutMs: durationIn(text("leaderTimeout") ?? ""),
     replicas: numberOf(layers, "replicas"),
     retention: retentionIn(text("retain") ?? "") ?? defaultRetention,
@@ -282,9 +288,8 @@ function configError(file: string, issue: Issue | undefined): InvalidConfigError
 /** Flags and variables are checked as the file's fields are; the file was already. */
 function checkLayer({ values, nameOf }: Layer): void {
   for (const name of settingNames) {
-    const schema = checkedBy[name];
-    if (values[name] === undefined || schema === undefined) continue;
-    const checked = schema.safeParse(values[name]);
+    if (values[name] === undefined) continue;
+    const checked = checkedBy[name].safeParse(values[name]);
     if (checked.success) continue;
     const message = checked.error.issues[0]?.message ?? "is not valid";
     throw new InvalidConfigError(`${nameOf(name)}: ${message}`, { field: nameOf(name) });
@@ -292,13 +297,19 @@ function checkLayer({ values, nameOf }: Layer): void {
 }
 
 const { shape } = configSchema;
-const checkedBy: Partial<Record<SettingName, (typeof shape)[keyof typeof shape]>> = {
+const checkedBy: Record<SettingName, z.ZodType> = {
   nats: shape.nats,
   natsContext: shape.natsContext,
+  creds: credentialsSchema.shape.creds,
+  nkey: credentialsSchema.shape.nkey,
+  tlsCa: tlsSchema.shape.ca,
+  tlsCert: tlsSchema.shape.cert,
+  tlsKey: tlsSchema.shape.key,
   swarm: shape.swarm,
   project: shape.project,
   user: shape.user,
   dataFolder: shape.dataFolder,
+  name: shape.name,
   leaderTimeout: shape.leaderTimeout,
   replicas: shape.replicas,
   retain: shape.retain,

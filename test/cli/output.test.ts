@@ -30,6 +30,11 @@ describe("a table", () => {
       expect(textWidth(line)).toBeLessThanOrEqual(width);
   });
 
+  it("fits the usual width where the terminal's was never set", () => {
+    const output = new Output(aShell({ columns: 0 }), { json: false });
+    expect([output.columns, output.noteColumns]).toEqual([80, 80]);
+  });
+
   it("takes the excess from the widest column", () => {
     expect(fitWidths([5, 30, 5], 30)).toEqual([5, 16, 5]);
     expect(fitWidths([5, 30, 5], undefined)).toEqual([5, 30, 5]);

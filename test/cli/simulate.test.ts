@@ -260,6 +260,8 @@ describe("a request that makes no sense", () => {
     ["seeds that are none", ["lucio-1", "--seeds", "a..b"], "how many (20)"],
     ["seeds from high to low", ["lucio-1", "--seeds", "9..3"], "from low to high"],
     ["too many seeds", ["lucio-1", "--seeds", "0..10000"], "10000 seeds are the most"],
+    ["far too many seeds", ["lucio-1", "--seeds", "9".repeat(20)], "10000 seeds are the most"],
+    ["a seed too high", ["lucio-1", "--seeds", "999999999..1000000001"], "1000000000 is the highest seed"],
     ["a trace without a file", ["trace"], "trace replays a file"],
     ["a trace that is not there", ["trace", "none.csv"], "none.csv"],
     ["a picture in no folder", ["lucio-1", "--svg", "none/out.svg"], "cannot write none/out.svg"],

@@ -1,7 +1,7 @@
 // The verbs against a running swarm, each as a process of its own, as a user runs them. On the development
 // broker, which needs nothing installed; what differs with JetStream is at the end.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { natsServersFor } from "../support/nats-server.ts";
@@ -374,6 +374,19 @@ describe("the life of a broker", () => {
     expect(stdout).not.toContain("waggle up");
   });
 
+  it("that a folder stands in the place of the journal's file is refused by the file's name", async () => {
+    workplace = await Workplace.make();
+    await mkdir(join(workplace.dataFolder, "journals", "default", "journal.log"), { recursive: true });
+    const { code, stderr } = await workplace.run("up");
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      /^error WAGGLE_JOURNAL_DAMAGED: journal\.log is a folder; restore the file from a backup or move it away$/m,
+    );
+    const doctor = await workplace.run("doctor");
+    expect(doctor.code).toBe(7);
+    expect(doctor.stdout).toMatch(/^fail +journal .*journal\.log is a folder/m);
+  });
+
   it("keeps the secret out of everything that is printed", async () => {
     workplace = await Workplace.make();
     const up = workplace.start("up", "--verbose");
@@ -400,13 +413,20 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
 
     it("has a second up stand by and take over, and doctor reads the stream's settings back", async () => {
       workplace = await Workplace.make(path);
-      const first = workplace.start("up");
+      const first = workplace.start("up", "--name", "north");
       await first.says("leading");
       expect(first.said).toMatch(/^broker +nats-server [\d.]+ with JetStream/m);
-      const second = workplace.start("up");
-      await second.says("standing by: it waits to see whether another coordinator leads (up to 4");
+      const second = workplace.start("up", "--name", "north");
+      await second.says("standing by: it waits to see whether another coordinator leads (up to 4.5 s)");
       expect(second.said).not.toContain("standing by: another coordinator leads");
       await second.says("standing by: another coordinator leads");
+      const [one, other] = [first, second].map(
+        ({ said }) => /^coordinator (north-[a-z0-9]{4}) of the swarm default$/m.exec(said)?.[1],
+      );
+      expect(records(await workplace.run("status", "--json"))).toMatchObject([
+        { leader: one, standbys: [other] },
+      ]);
+      expect(one).not.toBe(other);
 
       const checks = records(await workplace.run("doctor", "--json"));
       expect(checks.find(({ name }) => name === "stream")).toMatchObject({

@@ -1,7 +1,15 @@
 // `waggle torture` as its user meets it: what it prints of seeds that hold and of one that fails, what it keeps, and
 // what it refuses.
 
-import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -194,6 +202,73 @@ describe("a state file", () => {
   });
 });
 
+describe("a state file with a line that is none of ours", () => {
+  const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
+
+  it.each([
+    ["events", "lots"],
+    ["tasks", -1],
+    ["seed", 1.5],
+    ["realMs", null],
+    ["findings", [{ ...aFinding, atMs: "late" }]],
+    ["occurrences", { "agent-lost": "often" }],
+    ["occurrences", { nosuch: 1 }],
+    ["faults", undefined],
+  ])("is refused for its %s, %j", async (field, value) => {
+    const folder = aFolder();
+    const path = join(folder, "state.ndjson");
+    await torture(folder, "--seed", "0", ...argv);
+    const [line] = records(readFileSync(path, "utf8"));
+    const text = `${JSON.stringify({ ...line, [field]: value })}\n`;
+    writeFileSync(path, text);
+    const { code, stdout, stderr } = await torture(folder, "--seed", "0", ...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`line 1 of state.ndjson is no seed`);
+    expect(stderr).toContain(`(see its ${field}`);
+    expect(stdout).toBe("");
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  it("is left out where another version of the code noted other things", async () => {
+    const folder = aFolder();
+    const path = join(folder, "state.ndjson");
+    await torture(folder, "--seed", "0", ...argv);
+    const [line] = records(readFileSync(path, "utf8"));
+    const { faults: _, ...older } = { ...line, version: "0.0.1+0", occurrences: { nosuch: 1 } } as Record<
+      string,
+      unknown
+    >;
+    writeFileSync(path, `${JSON.stringify(older)}\n`);
+    const { code, stderr } = await torture(folder, "--seed", "0", ...argv);
+    expect(code).toBe(0);
+    expect(stderr).toContain("1 seed of state.ndjson ran on another version of the code: not counted");
+  });
+});
+
+describe("a state file that another run keeps its seeds in", () => {
+  it("is refused, naming the process, and free when that has ended", async () => {
+    const cwd = aFolder();
+    const argv = ["--for", "4s", "--state", "state.ndjson", "--threads", "1"];
+    const shell = aShell({ cwd });
+    const first = runIn(shell, "torture", "--seeds", "0..500", ...argv);
+    await expect.poll(() => existsSync(join(cwd, "state.ndjson.lock", "lock.json"))).toBe(true);
+    const second = await torture(cwd, "--seeds", "0..500", ...argv);
+    expect(second.code).toBe(2);
+    expect(second.stderr).toMatch(
+      new RegExp(`^error WAGGLE_USAGE: process ${process.pid} keeps its seeds in state.ndjson, `, "m"),
+    );
+    expect(second.stdout).toBe("");
+    symlinkSync(join(cwd, "state.ndjson"), join(cwd, "other-name.ndjson"));
+    const named = await torture(cwd, "--seed", "501", "--state", "other-name.ndjson");
+    expect(named.stderr).toContain("keeps its seeds in other-name.ndjson");
+    shell.interrupt();
+    expect((await first).code).toBe(130);
+    const third = await torture(cwd, "--seed", "501", ...argv);
+    expect(third.code).toBe(0);
+    expect(readdirSync(cwd).sort()).toEqual(["other-name.ndjson", "state.ndjson"]);
+  });
+});
+
 describe("a schedule", () => {
   const whole = { version: "0.1.0", seed: 1, forMs: 4_000, without: [], schedule: [], deeds: [] };
   const fault = { kind: "pause", atMs: 1, forMs: 1 };
@@ -271,6 +346,24 @@ describe("a seed that fails", () => {
 });
 
 describe("a seed that is shrunk", () => {
+  it.each([
+    ["to people", []],
+    ["beside records", ["--json"]],
+  ])("is none where no seed fails, which is said %s", async (_, more) => {
+    const { code, stdout, stderr } = await torture(
+      aFolder(),
+      "--seed",
+      "3",
+      "--for",
+      "4s",
+      "--shrink",
+      ...more,
+    );
+    expect(code).toBe(0);
+    expect(stderr).toContain("nothing was shrunk: no seed failed\n");
+    expect(stdout).not.toContain("shrunk");
+  });
+
   it("says the deed that is left of it", async () => {
     const folder = aFolder();
     const { stdout } = await torture(folder, "--schedule", aFailingSeed(folder), "--shrink");
@@ -283,6 +376,10 @@ describe("a seed that is shrunk", () => {
 
 describe("what makes no sense", () => {
   it.each([
+    [["--seeds", "5..2"], "write how many (20), or a range from low to high (5..24)"],
+    [["--seeds", "9".repeat(20)], "10000 seeds are the most"],
+    [["--seeds", `${"9".repeat(20)}..${"9".repeat(20)}`], "1000000000 is the highest seed"],
+    [["--seed", "1000000001"], "a whole number from 0 to 1000000000"],
     [["--seed", "1", "--seeds", "5"], "--seeds says which seeds"],
     [["--minutes", "1", "--seeds", "5"], "--seeds says which seeds"],
     [["--schedule", "x.json", "--seed", "1"], "--schedule says which seed"],

@@ -75,6 +75,13 @@ describe("help", () => {
     expect(flags.every((line) => line.length <= 80)).toBe(true);
   });
 
+  it("is as wide as without a terminal where the width of one was never set", async () => {
+    const unset = await runIn(aShell({ columns: 0 }), "submit", "--help");
+    expect(unset.stdout).toBe((await runIn(aShell(), "submit", "--help")).stdout);
+    const bare = await runIn(aShell({ columns: 0 }));
+    expect(bare.stderr).toBe((await runIn(aShell())).stderr);
+  });
+
   it("is what a bare command gets, as a usage error", async () => {
     const { code, stdout, stderr } = await runIn(aShell());
     expect(code).toBe(2);
@@ -174,6 +181,13 @@ describe("a command line that makes no sense", () => {
     ["an unknown part of a verb", ["project", "sett", "p"], "did you mean set?"],
     ["a pause of a project with a dot", ["pause", "a.b"], "A–Z a–z 0–9 _ -"],
     ["a bad setting", ["status", "--swarm", "a.b"], "--swarm: must be"],
+    [
+      "no server's URL",
+      ["up", "--nats", ""],
+      "--nats: must be the URL of a NATS server, or several with commas between, like nats://",
+    ],
+    ["no server's URL to look at", ["doctor", "--nats", ""], "--nats: must be the URL of a NATS server"],
+    ["a coordinator's name with a dot", ["up", "--name", "a.b"], "--name: must be 1–64 characters of"],
   ])("%s ends with 2 and says what to do", async (_, argv, sentence) => {
     const { code, stdout, stderr } = await runIn(aShell({ cwd: emptyFolder() }), ...argv);
     expect(stderr).toContain(sentence);
@@ -215,6 +229,18 @@ describe("without a broker", () => {
     expect(stderr).toContain("127.0.0.1:1");
     expect(stderr).not.toContain("secret");
   });
+
+  it.each([[["up"]], [["agent", "--kind", "k", "--exec", "cat"]]])(
+    "%j ends with 3 where the server is not there yet, so that a supervisor starts it again",
+    async (argv) => {
+      const shell = aShell({ cwd: emptyFolder(), env: { NATS_URL: "nats://127.0.0.1:1" } });
+      const { code, stderr } = await runIn(shell, ...argv);
+      expect(stderr).toMatch(
+        /^error WAGGLE_UNREACHABLE: Nothing listens at 127\.0\.0\.1:1: start a NATS server/m,
+      );
+      expect(code).toBe(3);
+    },
+  );
 
   it("down has nothing to stop, which is no failure", async () => {
     const { code, stdout } = await runIn(aShell({ cwd: emptyFolder() }), "down", "--json");

@@ -64,6 +64,26 @@ describe("settings", () => {
       );
   });
 
+  it("say what a coordinator's id begins with, or nothing", () => {
+    expect(settings({ flags: { name: "north" } }).name).toBe("north");
+    expect(settings({ env: { WAGGLE_NAME: "north" } }).name).toBe("north");
+    expect(settings({ cwd: aFolder({ name: "north" }) }).name).toBe("north");
+    expect(settings({}).name).toBeUndefined();
+    for (const wrong of ["", "a.b", "a b", "n".repeat(65)])
+      expect(errorOf({ flags: { name: wrong } }).message).toBe(
+        "--name: must be 1–64 characters of A–Z a–z 0–9 _ -",
+      );
+  });
+
+  it.each(["nats", "swarm", "user", "dataFolder", "leaderTimeout", "retain", "logLevel"])(
+    "say of %s in the file what it must be, where it is no text",
+    (name) => {
+      expect(errorOf({ cwd: aFolder({ [name]: 5 }) }).message).toMatch(
+        new RegExp(`waggle\\.config\\.json: ${name}: must be `),
+      );
+    },
+  );
+
   it("keep so long, so much, or the less of both of the journal", () => {
     const forever = Number.POSITIVE_INFINITY;
     expect(settings({}).retention).toEqual({ ageMs: 7 * 86_400_000, bytes: 7 * 1024 ** 3 });
@@ -139,9 +159,24 @@ describe("settings", () => {
   it.each([
     ["a flag", { flags: { swarm: "a.b" } }, "--swarm", "A–Z"],
     ["a variable", { env: { WAGGLE_USER: "ann lee" } }, "WAGGLE_USER", "without spaces"],
-    ["a log level", { env: { WAGGLE_LOG_LEVEL: "loud" } }, "WAGGLE_LOG_LEVEL", "silent"],
+    ["a log level", { env: { WAGGLE_LOG_LEVEL: "loud" } }, "WAGGLE_LOG_LEVEL", "must be one of silent, "],
+    ["an empty URL", { flags: { nats: "" } }, "--nats", "must be the URL of a NATS server"],
+    ["an empty context", { flags: { natsContext: "" } }, "--nats-context", "must be the name of a context"],
+    [
+      "an empty path",
+      { flags: { tlsCa: "" } },
+      "--tls-ca",
+      "must be the path of a certificate, like ./ca.pem",
+    ],
+    ["an empty folder", { flags: { dataFolder: "" } }, "--data-folder", "must be the path of a folder"],
+    ["a coordinator's name", { env: { WAGGLE_NAME: "a.b" } }, "WAGGLE_NAME", "A–Z"],
     ["a field", { cwd: aFolder({ project: "a b" }) }, "project", "A–Z"],
-    ["a nested field", { cwd: aFolder({ credentials: { tls: { ca: 1 } } }) }, "credentials.tls.ca", "string"],
+    [
+      "a nested field",
+      { cwd: aFolder({ credentials: { tls: { ca: 1 } } }) },
+      "credentials.tls.ca",
+      "the path of",
+    ],
     ["a setting that does not exist", { cwd: aFolder({ swrm: "x" }) }, "swrm", "is no setting"],
   ])("name %s that is wrong", (_, sources, field, sentence) => {
     const error = errorOf(sources);

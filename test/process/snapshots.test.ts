@@ -111,7 +111,10 @@ it.each(brokers.filter(({ binary }) => binary !== undefined))(
     await startEcho(swarm);
     let cycles = 0;
     const workUntil = async (sentence: string) => {
-      while (!coordinator.said.includes(sentence)) await work(swarm ?? expect.fail(), (cycles += 1));
+      while (!coordinator.said.includes(sentence)) {
+        cycles += 1;
+        await work(swarm ?? expect.fail("it is connected"), cycles);
+      }
     };
     await workUntil("the journal was purged");
     await callJetStream("STREAM.DELETE.WAGGLE_default_SNAP");

@@ -74,8 +74,8 @@ function* absenceOf(journal: FoundStream, snapshots: FoundStream): Generator<Che
   }
 }
 
-/** Whatever was purged stands in the snapshots, and nowhere else on a disk. A leader makes the stream anew when its next
- *  snapshot is due. */
+/** Whatever was purged stands in the snapshots, and nowhere else on a disk. A leader makes the stream anew when its
+ *  next snapshot is due. */
 function missingSnapshots({ stream, report }: PresentStream, snapshots: FoundStream): Check {
   const name = "stream";
   if (report.firstSeq > 1) {

@@ -25,15 +25,15 @@ export interface SimulateFlags {
 
 /** `20` is seeds 0 to 19, `5..24` those. @throws InvalidArgumentError */
 export function seedRange(text: string): number[] {
+  const { simulationSeedsMax, seedMax } = limits;
   const [, first, last] = /^(?:(\d+)\.\.)?(\d+)$/.exec(text) ?? [];
   const from = first === undefined ? 0 : Number(first);
   const count = first === undefined ? Number(last) : Number(last) - from + 1;
-  if (!(count >= 1 && Number.isSafeInteger(from + count))) {
+  if (!(count >= 1)) {
     throw new InvalidArgumentError("write how many (20), or a range from low to high (5..24).");
   }
-  if (count > limits.simulationSeedsMax) {
-    throw new InvalidArgumentError(`${limits.simulationSeedsMax} seeds are the most.`);
-  }
+  if (count > simulationSeedsMax) throw new InvalidArgumentError(`${simulationSeedsMax} seeds are the most.`);
+  if (from + count - 1 > seedMax) throw new InvalidArgumentError(`${seedMax} is the highest seed.`);
   return Array.from({ length: count }, (_, at) => from + at);
 }
 

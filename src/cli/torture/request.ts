@@ -114,7 +114,7 @@ function seedsOf({ seed, seeds, minutes }: TortureFlags): Iterable<number> {
 }
 
 function* everySeed(from = 0): Generator<number> {
-  for (let seed = from; seed <= limits.tortureSeedMax; seed += 1) yield seed;
+  for (let seed = from; seed <= limits.seedMax; seed += 1) yield seed;
 }
 
 /** A seed with the faults and deeds of a file that `--shrink` wrote. @throws UsageError */

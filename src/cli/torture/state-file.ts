@@ -4,21 +4,38 @@
 
 import { appendFileSync, closeSync, existsSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { z } from "zod";
-import { faultKinds } from "../../sim/fault/fault.ts";
+import { limits } from "../../limits.ts";
+import { type FaultKind, faultKinds } from "../../sim/fault/fault.ts";
+import { occurrenceNames } from "../../sim/fault/occurrences.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import { fileError } from "../file-error.ts";
 import { UsageError } from "../usage-error.ts";
 import type { SeedTerms } from "./request.ts";
 
+const count = z.int().min(0);
+const ms = z.number().min(0);
+
 /** What tells a line of ours, and whose it is. */
 const lineSchema = z.looseObject({
   version: z.string(),
-  forMs: z.number(),
+  forMs: ms,
   without: z.array(z.string()),
-  seed: z.int(),
+  seed: count.max(limits.seedMax),
   findings: z.array(z.looseObject({ check: z.string(), sentence: z.string() })),
   trace: z.string(),
-  virtualMs: z.number(),
+  virtualMs: ms,
+});
+
+/** …and what else counts of it: another version of the code may have noted other things. */
+const ownLineSchema = lineSchema.extend({
+  without: z.array(z.enum(Object.keys(faultKinds) as FaultKind[])),
+  findings: z.array(z.strictObject({ check: z.string(), sentence: z.string(), atMs: ms })),
+  events: count,
+  batches: count,
+  tasks: count,
+  realMs: ms,
+  faults: count,
+  occurrences: z.partialRecord(z.enum(occurrenceNames), count),
 });
 
 type Line = SeedTerms & SeedReport & { readonly version: string };
@@ -94,10 +111,15 @@ export class StateFile {
   }
 
   #line(text: string, number: number): Line {
-    const parsed = lineSchema.safeParse(parsedOrNothing(text));
+    const line = parsedOrNothing(text);
+    const told = lineSchema.safeParse(line);
+    const isOwn = told.success && told.data.version === this.#own.version;
+    const parsed = isOwn ? ownLineSchema.safeParse(line) : told;
     if (parsed.success) return parsed.data as unknown as Line;
+    const field = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new UsageError(
-      `line ${number} of ${this.#name} is no seed that \`waggle torture --state\` noted; name another file`,
+      `line ${number} of ${this.#name} is no seed that \`waggle torture --state\` noted` +
+        `${field === "" ? "" : ` (see its ${field})`}; name another file`,
       { field: "state" },
     );
   }
