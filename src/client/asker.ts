@@ -176,7 +176,11 @@ export class Asker {
     if (kind === "query" && signal.aborted) return signal.reason;
     if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
     if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
-    if (doubt !== undefined) return new UnreachableError(`No coordinator answered: ${doubt.why}. \`waggle doctor\` tells more`, options);
+    if (doubt !== undefined)
+      return new UnreachableError(
+        `No coordinator answered: ${doubt.why}. \`waggle doctor\` tells more`,
+        options,
+      );
     return noLeader(options, kind);
   }
 }

@@ -2,9 +2,9 @@
 // the stream, and its settings: nats.ts.
 //
 // A part that may or may not be stored is sent again until a server says where it is: a second copy is harmless,
-// because nothing refers to it. Questions are asked again as long, so that a server that fails over is waited for. Where
-// the stream is gone a coordinator makes a new one (nats.ts): what it held is lost, and whoever finds no snapshot any
-// more saves the state.
+// because nothing refers to it. Questions are asked again as long, so that a server that fails over is waited for.
+// Where the stream is gone a coordinator makes a new one (nats.ts): what it held is lost, and whoever finds no snapshot
+// any more saves the state.
 
 import { assert } from "../../assert.ts";
 import { type Clock, systemClock } from "../../clock.ts";
