@@ -205,6 +205,25 @@ describe("records that are not found", () => {
     await expectLostAfterLonger();
   });
 
+  it("are waited for while a leader is heard at times, however long each look takes", async () => {
+    stored.journal.loseMiddle(5, 2);
+    const lookMs = 8_000;
+    const position = journal.position.bind(journal);
+    journal.position = async () => {
+      await pause(clock, lookMs);
+      return await position();
+    };
+    let heardMonotonicMs = 0;
+    const isLed = (withinMs: number) => clock.monotonicMs() - heardMonotonicMs <= withinMs;
+    await begin({ isPatient: true, isLed });
+    for (let passedMs = 0; passedMs < 2 * limits.lossPatienceRunningMs; passedMs += 500) {
+      await clock.advance(500);
+      const isReading = clock.monotonicMs() % (lookMs + limits.catchUpRetryMs) < 2_000;
+      if (isReading) heardMonotonicMs = clock.monotonicMs();
+    }
+    expect(outcome).toBe("reading");
+  });
+
   it("are waited for while another says that it holds more, and for longer once nobody does", async () => {
     stored.journal.loseMiddle(5, 2);
     let isMoreHeld = true;

@@ -25,8 +25,9 @@ export interface BeginAnewDeps {
   readonly clock: Clock;
   /** What was read so far. */
   readonly folded: () => Folded;
-  /** Whether another coordinator said within T that it leads: it is for that one to save what was lost. */
-  readonly isLed: () => boolean;
+  /** Whether another coordinator said later than T before that instant that it leads: it is for that one to save what
+   *  was lost. */
+  readonly isLed: (sinceMonotonicMs: number) => boolean;
   readonly isOver: () => boolean;
 }
 
@@ -42,9 +43,10 @@ export async function mayBeginAnew(cause: unknown, deps: BeginAnewDeps): Promise
   const certainty = lossEndurance(clock, limits.readBackPatienceMs, readable.areKept);
   const mayBeFound = cause instanceof MissingRecordsError;
   for (;;) {
+    const begunMonotonicMs = clock.monotonicMs();
     const look = await lookAgain(deps);
     if (look === "lossless") return true;
-    if (isLed() || look === "unanswered") endurance.renew();
+    if (isLed(begunMonotonicMs) || look === "unanswered") endurance.renew();
     if (look === "unanswered") certainty.renew();
     const isCertain = look === "lost" && !mayBeFound && certainty.isBelieved();
     if (isCertain || endurance.isBelieved()) return false;

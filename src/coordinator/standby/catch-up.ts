@@ -37,12 +37,12 @@ export interface CatchUpDeps {
   /** Whether a server that does not answer is waited for. */
   readonly isPatient: boolean;
   readonly isOver: () => boolean;
-  /** Whether another coordinator said within 2·T that it leads. */
-  readonly isLed: () => boolean;
+  /** Whether another coordinator said no longer than `withinMs` ago that it leads. */
+  readonly isLed: (withinMs: number) => boolean;
   /** Whether another coordinator said within 2·T that it holds the journal up to there, or more. */
   readonly isHeld: (position: ChainPosition) => boolean;
-  /** …or that it holds more than was folded here. */
-  readonly isMoreHeld: () => boolean;
+  /** Whether one said no longer than `withinMs` ago that it holds more than was folded here. */
+  readonly isMoreHeld: (withinMs: number) => boolean;
   /** What was folded so far; each record behind it is given to `take`. Called again when reading begins anew. */
   readonly onRestored: (restored: Restored) => void;
   readonly take: (record: JournalRecord) => void;
@@ -62,8 +62,10 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
   const bearing = (ms: number) => lossEndurance(clock, ms, journal.sharable);
   let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
-  const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
+  const heardMs = limits.announcementTimeouts * timeoutMs;
+  const solitude = new Endurance(clock, heardMs);
   for (;;) {
+    const begunMonotonicMs = clock.monotonicMs();
     const fault = await read(deps);
     if (fault === undefined) return;
     if (isOver()) throw fault;
@@ -73,8 +75,10 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
       loss.renew();
       solitude.renew();
     }
-    // Who could save it may be out of reach before it has.
-    if (deps.isLed() || (!isEnd && deps.isMoreHeld())) loss = bearing(limits.lossPatienceRunningMs);
+    // Who could save it may be out of reach before it has. A look may take longer than one that was heard counts.
+    const withinMs = heardMs + clock.monotonicMs() - begunMonotonicMs;
+    if (deps.isLed(withinMs) || (!isEnd && deps.isMoreHeld(withinMs)))
+      loss = bearing(limits.lossPatienceRunningMs);
     if (isEnd) {
       if (deps.isHeld(fault.folded.position)) solitude.renew();
       if (solitude.isBelieved() && !(await mayLookAgain(fault, deps)) && loss.isBelieved()) throw fault;

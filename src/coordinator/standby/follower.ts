@@ -185,21 +185,18 @@ export class Follower {
     let holeBefore = this.seenHole.error;
     const startedMs = clock.monotonicMs();
     const { timeoutMs } = timing;
-    const lately = () => ({
-      now: clock.monotonicMs(),
-      withinMs: limits.announcementTimeouts * timeoutMs,
-    });
+    const lately = (withinMs: number) => ({ now: clock.monotonicMs(), withinMs });
     try {
       await catchUp({
         ...this.#storage,
         timeoutMs,
         isPatient,
         isOver: () => this.#ending.signal.aborted,
-        isLed: () => announcements.isLed(0, lately()),
+        isLed: (withinMs) => announcements.isLed(0, lately(withinMs)),
         isHeld: ({ term, idx }) =>
           announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ??
           false,
-        isMoreHeld: () => announcements.isMoreHeld(this.copy.replay.position, lately()),
+        isMoreHeld: (withinMs) => announcements.isMoreHeld(this.copy.replay.position, lately(withinMs)),
         onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
         onRestored: (restored) => {
           holeBefore = this.seenHole.error;
@@ -335,7 +332,10 @@ export class Follower {
       clock,
       recent: () => this.copy.recent,
       folded: () => this.copy.replay,
-      isLed: () => announcements.isLed(0, this.lately),
+      isLed: (sinceMonotonicMs) => {
+        const { now, withinMs } = this.lately;
+        return announcements.isLed(0, { now, withinMs: withinMs + now - sinceMonotonicMs });
+      },
       isOver: () => this.#ending.signal.aborted,
     };
   }
