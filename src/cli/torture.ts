@@ -191,8 +191,10 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   const summary = summaryOf(reports, terms);
   output.datum(summary, () => summaryText(summary, output));
   const [failed] = summary.failed;
-  if (flags.shrink === true && failed === undefined) output.note("nothing was shrunk: no seed failed");
-  if (flags.shrink === true && failed !== undefined) await shrinkAndTell({ ...terms, seed: failed }, context);
+  if (flags.shrink === true) {
+    if (failed === undefined) output.note("nothing was shrunk: no seed failed");
+    else await shrinkAndTell({ ...terms, seed: failed }, context);
+  }
   return failed === undefined && summary.neverReached.length === 0 ? exitCodes.ok : exitCodes.unexpected;
 }
 

@@ -214,7 +214,8 @@ describe("records that are not found", () => {
       return await position();
     };
     let heardMonotonicMs = 0;
-    const isLed = (withinMs: number) => clock.monotonicMs() - heardMonotonicMs <= withinMs;
+    const isLed = (begunMonotonicMs: number) =>
+      heardMonotonicMs >= begunMonotonicMs - limits.announcementTimeouts * timeoutMs;
     await begin({ isPatient: true, isLed });
     for (let passedMs = 0; passedMs < 2 * limits.lossPatienceRunningMs; passedMs += 500) {
       await clock.advance(500);

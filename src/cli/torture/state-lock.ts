@@ -15,11 +15,11 @@ export async function lockStateFile(path: string, name: string): Promise<FolderL
   const folder = `${await realpath(path)}.lock`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const lock = await lockFolder(folder);
+    const lock = await lockFolder(folder, (pid) => heldError(name, pid));
     return { release: () => release(folder, lock) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return await lockStateFile(path, name); // just released
-    throw error instanceof WaggleError ? heldError(name, error) : fileError("lock", name, error, "state");
+    throw error instanceof WaggleError ? error : fileError("lock", name, error, "state");
   }
 }
 
@@ -28,10 +28,9 @@ async function release(folder: string, lock: FolderLock): Promise<void> {
   await rmdir(folder).catch(() => undefined); // the next one has it already
 }
 
-function heldError(name: string, cause: WaggleError): UsageError {
-  const [holder = "another process"] = /^process \d+/.exec(cause.message) ?? [];
+function heldError(name: string, pid: number): UsageError {
   return new UsageError(
-    `${holder} keeps its seeds in ${name}, as one run at a time may; wait for it, or name another file`,
-    { field: "state", cause },
+    `process ${pid} keeps its seeds in ${name}, as one run at a time may; wait for it, or name another file`,
+    { field: "state" },
   );
 }

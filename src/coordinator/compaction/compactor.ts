@@ -82,8 +82,6 @@ export class Compactor {
   readonly #purge: Purge;
   readonly #kept: KeptAudit;
   readonly #beginRetry: RetryPause;
-  /** Whether the journal was purged when the term began: it is worth nothing without a snapshot. */
-  readonly #wasPurged: boolean;
   /** What the leader before left is known, and on record. */
   #hasBegun = false;
   #isBusy = false;
@@ -97,7 +95,6 @@ export class Compactor {
     this.#hooks = hooks;
     this.#kept = new KeptAudit({ ...deps, places, ask: hooks.ask }, state.auditFirstIdx);
     this.#beginRetry = new RetryPause(clock);
-    this.#wasPurged = state.auditFirstIdx > 1;
     this.#checkTimes = new CheckTimes(clock, readable.foundMonotonicMs);
     signal.addEventListener(
       "abort",
@@ -217,7 +214,8 @@ export class Compactor {
     if (!this.#backlog.isUnknown) return; // the state was saved meanwhile
     this.#known.inherited(manifests);
     this.#backlog.beginBehind(this.#known.newest?.idx ?? 0);
-    if (manifests.length === 0 && this.#wasPurged) this.#checkTimes.soon();
+    const isPurged = this.keptIdx > 1; // without a snapshot the rest is worth nothing
+    if (manifests.length === 0 && isPurged) this.#checkTimes.soon();
   }
 
   async #check(): Promise<void> {

@@ -37,12 +37,12 @@ export interface CatchUpDeps {
   /** Whether a server that does not answer is waited for. */
   readonly isPatient: boolean;
   readonly isOver: () => boolean;
-  /** Whether another coordinator said no longer than `withinMs` ago that it leads. */
-  readonly isLed: (withinMs: number) => boolean;
+  /** Whether another coordinator said later than 2·T before that instant that it leads. */
+  readonly isLed: (sinceMonotonicMs: number) => boolean;
   /** Whether another coordinator said within 2·T that it holds the journal up to there, or more. */
   readonly isHeld: (position: ChainPosition) => boolean;
-  /** Whether one said no longer than `withinMs` ago that it holds more than was folded here. */
-  readonly isMoreHeld: (withinMs: number) => boolean;
+  /** Whether one said later than 2·T before that instant that it holds more than was folded here. */
+  readonly isMoreHeld: (sinceMonotonicMs: number) => boolean;
   /** What was folded so far; each record behind it is given to `take`. Called again when reading begins anew. */
   readonly onRestored: (restored: Restored) => void;
   readonly take: (record: JournalRecord) => void;
@@ -62,8 +62,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const { clock, journal, timeoutMs, logger, isOver, isPatient } = deps;
   const bearing = (ms: number) => lossEndurance(clock, ms, journal.sharable);
   let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
-  const heardMs = limits.announcementTimeouts * timeoutMs;
-  const solitude = new Endurance(clock, heardMs);
+  const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
   for (;;) {
     const begunMonotonicMs = clock.monotonicMs();
     const fault = await read(deps);
@@ -76,8 +75,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
       solitude.renew();
     }
     // Who could save it may be out of reach before it has. A look may take longer than one that was heard counts.
-    const withinMs = heardMs + clock.monotonicMs() - begunMonotonicMs;
-    if (deps.isLed(withinMs) || (!isEnd && deps.isMoreHeld(withinMs)))
+    if (deps.isLed(begunMonotonicMs) || (!isEnd && deps.isMoreHeld(begunMonotonicMs)))
       loss = bearing(limits.lossPatienceRunningMs);
     if (isEnd) {
       if (deps.isHeld(fault.folded.position)) solitude.renew();

@@ -185,18 +185,20 @@ export class Follower {
     let holeBefore = this.seenHole.error;
     const startedMs = clock.monotonicMs();
     const { timeoutMs } = timing;
-    const lately = (withinMs: number) => ({ now: clock.monotonicMs(), withinMs });
+    const heardMs = limits.announcementTimeouts * timeoutMs;
+    const since = (monotonicMs: number) => this.#since(monotonicMs, heardMs);
     try {
       await catchUp({
         ...this.#storage,
         timeoutMs,
         isPatient,
         isOver: () => this.#ending.signal.aborted,
-        isLed: (withinMs) => announcements.isLed(0, lately(withinMs)),
+        isLed: (begunMonotonicMs) => announcements.isLed(0, since(begunMonotonicMs)),
         isHeld: ({ term, idx }) =>
           announcements.ahead({ term, idx: idx - 1 }, { now: clock.monotonicMs(), timeoutMs })?.isBelieved ??
           false,
-        isMoreHeld: (withinMs) => announcements.isMoreHeld(this.copy.replay.position, lately(withinMs)),
+        isMoreHeld: (begunMonotonicMs) =>
+          announcements.isMoreHeld(this.copy.replay.position, since(begunMonotonicMs)),
         onSnapshotsLost: () => announcer.announce({ lacksSnapshots: true }),
         onRestored: (restored) => {
           holeBefore = this.seenHole.error;
@@ -210,6 +212,12 @@ export class Follower {
     } finally {
       heard.unsubscribe();
     }
+  }
+
+  /** From `heardMs` before an instant on. */
+  #since(monotonicMs: number, heardMs: number) {
+    const now = this.#deps.clock.monotonicMs();
+    return { now, withinMs: heardMs + now - monotonicMs };
   }
 
   get #storage() {
@@ -332,10 +340,8 @@ export class Follower {
       clock,
       recent: () => this.copy.recent,
       folded: () => this.copy.replay,
-      isLed: (sinceMonotonicMs) => {
-        const { now, withinMs } = this.lately;
-        return announcements.isLed(0, { now, withinMs: withinMs + now - sinceMonotonicMs });
-      },
+      isLed: (begunMonotonicMs) =>
+        announcements.isLed(0, this.#since(begunMonotonicMs, this.timing.timeoutMs)),
       isOver: () => this.#ending.signal.aborted,
     };
   }

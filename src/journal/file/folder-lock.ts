@@ -35,15 +35,22 @@ const LOCK_FILE = "lock.json";
 const BANNER_CHARACTERS_MAX = 256;
 const HOLDER_PATTERN = /^\{"nonce":"(?<nonce>[0-9a-f-]+)","pid":(?<pid>\d+),"port":(?<port>\d+)\}\n$/;
 
-/** @throws WaggleError WAGGLE_JOURNAL_LOCKED naming the process that holds it */
-export async function lockFolder(folder: string): Promise<FolderLock> {
+/** Why the process `pid` keeps others out. */
+export type LockRefusal = (pid: number) => WaggleError;
+
+/** @param refusal of a folder that is not a journal's
+ *  @throws WaggleError WAGGLE_JOURNAL_LOCKED, or `refusal`, naming the process that holds it */
+export async function lockFolder(
+  folder: string,
+  refusal: LockRefusal = (pid) => lockedError(folder, pid),
+): Promise<FolderLock> {
   const nonce = randomUUID();
   const server = await serveBanner(nonce);
   const holder: Holder = { nonce, pid: process.pid, port: portOf(server) };
   const draft = join(folder, `lock.${nonce}.draft`);
   try {
     await writeFile(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
-    while (!(await tryToHold(folder, draft))) await delay(limits.lockAnswerMs / 100);
+    while (!(await tryToHold(folder, draft, refusal))) await delay(limits.lockAnswerMs / 100);
     await becomeFirst(folder, draft);
   } catch (error) {
     server.close();
@@ -54,12 +61,12 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
 }
 
 /** False when others moved meanwhile and all must be looked at again. */
-async function tryToHold(folder: string, draft: string): Promise<boolean> {
+async function tryToHold(folder: string, draft: string, refusal: LockRefusal): Promise<boolean> {
   const first = await readHolder(join(folder, LOCK_FILE));
   if (first === undefined) return await linkUnlessThere(draft, join(folder, LOCK_FILE));
 
   const last = await endOfChain(folder, first);
-  if (await isAlive(last)) throw lockedError(folder, last);
+  if (await isAlive(last)) throw refusal(last.pid);
   const heritage = heritageOf(folder, last);
   if (!(await linkUnlessThere(draft, heritage))) return false;
   const firstNow = await readHolder(join(folder, LOCK_FILE));
@@ -181,7 +188,7 @@ function isProcess(pid: number): boolean {
   }
 }
 
-function lockedError(folder: string, { pid }: Holder): WaggleError {
+function lockedError(folder: string, pid: number): WaggleError {
   return new WaggleError(
     "WAGGLE_JOURNAL_LOCKED",
     `process ${pid} writes the journal in ${folder}, and a journal in a file has one coordinator; stop that one ` +

@@ -50,8 +50,7 @@ export function purgedBeyondError(firstSeq: number, reach: Reach): SnapshotsLost
 export function noSnapshotError(firstSeq: number): SnapshotsLostError {
   return new SnapshotsLostError(
     `the journal begins at record ${firstSeq} and no snapshot can be read that leads there: what led to it is not ` +
-      "known. Restore the storage of the snapshots, or, to begin anew without what they held, remove the journal as " +
-      "well (the streams `WAGGLE_<swarm>` and `WAGGLE_<swarm>_SNAP`, by `nats stream rm`, or its folder)",
+      `known. ${advice}`,
   );
 }
 
@@ -78,7 +77,8 @@ function goesOn({ idx, seq }: Reach): string {
 }
 
 const advice =
-  "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both";
+  "Restore the storage of the journal and of its snapshots, or, to begin anew without what they held, remove both (the " +
+  "streams `WAGGLE_<swarm>` and `WAGGLE_<swarm>_SNAP`, by `nats stream rm`, or the journal's folder)";
 
 const deleted =
   "the journal is empty, but there are snapshots of one: its stream or its files were deleted, and the snapshots were not";

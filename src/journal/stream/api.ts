@@ -20,6 +20,11 @@ export class StreamApiError extends UnreachableError {
   }
 }
 
+/** Whether it says that there is no such stream. */
+export function isStreamMissing(error: unknown): boolean {
+  return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
+}
+
 export const apiCodes = {
   messageNotFound: 10037,
   noResources: 10023,
@@ -220,8 +225,7 @@ export class StreamApi {
       this.#identity?.mayExist();
       return answer;
     } catch (error) {
-      const isMissing = error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
-      if (isMissing) this.#identity?.missing();
+      if (isStreamMissing(error)) this.#identity?.missing();
       else this.#identity?.mayExist();
       throw error;
     }

@@ -12,7 +12,7 @@ import { Endurance } from "../../endurance.ts";
 import { BrokerError, JournalDamagedError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { Retry } from "../retry.ts";
-import { apiCodes, StreamApi, StreamApiError, type StreamReport } from "./api.ts";
+import { apiCodes, isStreamMissing, StreamApi, StreamApiError, type StreamReport } from "./api.ts";
 import { adviceOnLostStream } from "./identity.ts";
 import {
   bytesMaxChoices,
@@ -71,7 +71,7 @@ export async function findStream(
       return await api.info();
     } catch (error) {
       if (!(error instanceof UnreachableError)) throw error;
-      if (error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound) return undefined;
+      if (isStreamMissing(error)) return undefined;
       await retry.pause(isOff(error) || !wire.mayHaveJetStream ? noJetStreamError(error) : error);
     }
   }

@@ -15,7 +15,7 @@ import type { JournalUsage } from "../journal.ts";
 import { snapshotsClosedError, snapshotsFullError } from "../journal-errors.ts";
 import { Retry } from "../retry.ts";
 import type { SnapshotStore, StoredManifest } from "../snapshot-store.ts";
-import { apiCodes, StreamApi, StreamApiError, unansweredError } from "./api.ts";
+import { isStreamMissing, StreamApi, unansweredError } from "./api.ts";
 import { type PutOutcome, readPutAnswer } from "./append.ts";
 import { fullText, usageOf } from "./room.ts";
 import type { StreamWire } from "./wire.ts";
@@ -98,7 +98,7 @@ export class StreamSnapshotStore implements SnapshotStore {
       const outcome = await this.#ask(subject, bytes);
       if (outcome.kind === "stored") return outcome.seq;
       if (outcome.kind === "full") throw await this.#fullError(outcome.message);
-      await this.#recreateWhereGone();
+      await this.#lookWhetherGone();
       await retry.pause(notKnownError(outcome.cause));
     }
   }
@@ -133,21 +133,22 @@ export class StreamSnapshotStore implements SnapshotStore {
         return await ask();
       } catch (error) {
         if (!(error instanceof UnreachableError)) throw error;
-        if (isGone(error)) await this.#recreateWhereGone();
+        if (isStreamMissing(error)) await this.#makeAnew();
         await retry.pause(error);
       }
     }
   }
 
-  /** What is published for a stream that is gone is not answered. Who does not answer at all is asked again.
-   *  @throws BrokerError where none can be made */
-  async #recreateWhereGone(): Promise<void> {
+  /** What is published for a stream that is gone is not answered. @throws BrokerError where none can be made */
+  async #lookWhetherGone(): Promise<void> {
     if (this.#recreate === undefined) return;
+    await this.#api.info().catch((error: unknown) => (isStreamMissing(error) ? this.#makeAnew() : undefined));
+  }
+
+  /** A server that does not answer is asked again. @throws BrokerError where none can be made */
+  async #makeAnew(): Promise<void> {
     try {
-      const found = await this.#api.info().catch((error: unknown) => {
-        if (!isGone(error)) throw error;
-      });
-      if (found === undefined) await this.#recreate();
+      await this.#recreate?.();
     } catch (error) {
       if (!(error instanceof UnreachableError)) throw error;
     }
@@ -164,10 +165,6 @@ export class StreamSnapshotStore implements SnapshotStore {
     if (this.#wire.status === "closed")
       throw new UnreachableError("the connection to NATS is closed for good");
   }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof StreamApiError && error.errCode === apiCodes.streamNotFound;
 }
 
 function notKnownError(cause: unknown): UnreachableError {
