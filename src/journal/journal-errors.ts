@@ -52,8 +52,8 @@ export function rewrittenError(seq: number): RewrittenError {
 export function lostWithinError(firstSeq: number, missing: number): JournalDamagedError {
   return new JournalDamagedError(
     `the journal lost records that a restart would read: it begins at record ${firstSeq}, and ${missing} are missing ` +
-      "within it. Let this coordinator run, and restore the journal's storage from a backup, or export what matters: " +
-      "a coordinator that starts cannot read it",
+      "within it. Let this coordinator run until it says that its state is saved, and look after the journal's storage; " +
+      "where no snapshots are made, export what matters",
   );
 }
 

@@ -640,6 +640,57 @@ describe("an end that no leader holds any more", () => {
     expect([roleOf(standby), await queued()]).toEqual(["leading", 4]);
   });
 
+  it("is gone on without by another, up to the very record at which a standby stands that had read nothing behind its snapshot", async () => {
+    const ids = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"];
+    for (const id of ids) await swarm.submit(id);
+    loseRecord(2);
+    await looked();
+    const [place = 0] = snapshots.places("manifest");
+    const { position } = decodeManifest(snapshots.at(place)?.bytes ?? none);
+    loseLeaderAndEnd(position.seq);
+    const standby = await swarm.startAnother("c2", second);
+    const connection = swarm.transportById.get("c2") ?? expect.fail("c2 has a connection");
+    second.setCutOff(true);
+    swarm.hub.cut(connection);
+    store.loseTail(6);
+    const own = store.open({ onRequest: () => (store.lastSeq < position.seq ? "deliver" : "lose") });
+    let successor: Coordinator | undefined;
+    void swarm.startAnother("c9", own).then((started) => {
+      successor = started;
+    });
+    while (successor === undefined || roleOf(successor) !== "leading") await clock.advance(limits.pulseMs);
+    expect(await swarm.submit("t9")).toMatchObject({ term: 2, answers: [{ ok: true }] });
+    while (store.lastSeq < position.seq) await clock.advance(limits.pulseMs);
+    swarm.hub.cut(swarm.transportById.get("c9") ?? expect.fail("c9 has a connection"));
+    second.setCutOff(false);
+    swarm.hub.heal(connection);
+    await untilLed();
+    expect(roleOf(standby)).toBe("leading");
+    expect(standby.settledState?.term).toBe(3);
+    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual([...ids, "t9"]);
+  });
+
+  it("is gone on without behind a dead record, also where another stands in its place by then", async () => {
+    let isAway = false;
+    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    const standby = await swarm.startAnother("c2", own);
+    await swarm.submit("t1");
+    store.insertRival(Buffer.from("somebody else's"));
+    const { lastSeq } = store;
+    void swarm.submit("t2");
+    await clock.advance(limits.recentRecordsMs + timeoutMs);
+    isAway = true;
+    loseLeaderAndEnd(lastSeq);
+    while (snapshots.places("manifest").length === 0) await clock.advance(limits.pulseMs);
+    store.loseTail(1);
+    store.insertRival(Buffer.from("another's"));
+    isAway = false;
+    await untilLed();
+    await clock.advance(2 * limits.readBackPatienceMs);
+    expect(roleOf(standby)).toBe("leading");
+    expect(await queued()).toBe(2);
+  });
+
   it("is waited for where a standby says that it holds it", async () => {
     const standby = await swarm.startAnother("c2");
     await loseWhatTheSnapshotHolds();

@@ -2,9 +2,9 @@
 // anew: what stood where it was is purged, lost or replaced.
 //
 // The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has
-// read, or another saved that much and went on behind it (saved-end.ts), or the last batch that it applied still stands
-// where it read it. Where another record stands in that batch's place the fault is believed once it lasts, for who
-// saved it may not be known yet, and at once where there are no snapshots; else after patience: that none is found
+// read, or another saved that much and went on behind it (saved-end.ts), or the last batch that it has read still
+// stands where it read it. Where another record stands in that batch's place the fault is believed once it lasts, for
+// who saved it may not be known yet, and at once where there are no snapshots; else after patience: that none is found
 // proves nothing. Nor does that nobody answers, for however long.
 
 import type { Clock } from "../../clock.ts";
@@ -74,11 +74,13 @@ async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
   }
 }
 
-/** Whether the last batch that was applied, and with it all before, stands where it was read: at most dead records
- *  behind it were replaced. */
+/** Whether the last batch that was read, and with it all before, stands where it was read: at most dead records behind
+ *  it were replaced. That is the last one that was applied, unless the journal lost that, and goes on behind a snapshot
+ *  of it. */
 async function lookAtRecord({ journal, recent, folded }: BeginAnewDeps): Promise<Look> {
   const { places, position } = folded();
-  const seq = places.seqOf(position.idx);
+  const idx = places.lastUntil(position.seq);
+  const seq = idx && places.seqOf(idx);
   if (seq === undefined) return "lost";
   if (recent().at(seq) === undefined) return "lost"; // there is nothing to compare with
   const { lastSeq } = await journal.position();

@@ -4,10 +4,10 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import { hashOf } from "../../journal/batch.ts";
+import { decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { RecentRecords } from "../../journal/recent-records.ts";
-import { type Folded, Replay, type Verdict } from "../../journal/replay.ts";
+import { type Folded, Replay, stoodThere, type Verdict } from "../../journal/replay.ts";
 import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { Restored } from "../../journal/snapshot/restore.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
@@ -55,10 +55,11 @@ export class JournalCopy {
     this.#deps.readable.found(found);
   }
 
-  /** Goes on from a snapshot; what is kept of another line is let go. */
-  restored({ replay, found }: Restored): void {
+  /** Goes on from a snapshot, and keeps what stands there; what is kept of another line is let go. */
+  restored({ replay, found, ending }: Restored): void {
     this.#replay = replay;
     if (!this.#isOnLine(replay)) this.forgetRecords();
+    for (const record of ending) if (record.seq >= this.#recent.firstSeq) this.#keep(record);
     this.sawSnapshots(found);
   }
 
@@ -92,6 +93,14 @@ export class JournalCopy {
       tookMs: Math.round(ms),
     };
     this.#deps.logger.info(told, "the journal was read");
+  }
+
+  #keep(record: JournalRecord): void {
+    const batch = decodeBatch(record.bytes);
+    const isDead =
+      batch === undefined ||
+      !stoodThere({ ...batch, hash: hashOf(record.bytes) }, record.seq, this.#replay);
+    this.#recent.add(record, this.#deps.clock.monotonicMs(), { isDead });
   }
 
   /** Whether what is kept of the journal is of the line that was restored, as far as both know. */

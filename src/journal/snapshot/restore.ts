@@ -45,6 +45,9 @@ export interface Restored {
   /** What was read, and where it begins; undefined when the reading begins at the first record. */
   readonly manifest: Manifest | undefined;
   readonly found: FoundSnapshots;
+  /** What the journal holds now up to `position.seq`, from the newest batch on that stood there, as far back as it is
+   *  found: to know it again, for the journal may lose that, and go on differently up to the same record. */
+  readonly ending: readonly JournalRecord[];
   /** To be asked when the journal was read to its end.
    *  @throws JournalDamagedError when the replay did not come through the batch of every manifest */
   requireWhole(): void;
@@ -85,8 +88,8 @@ function missingIn({ requireWhole }: Restored, strayedAtSeq: number): unknown {
   }
 }
 
-/** Reads in slices of `limits.snapshotSliceMs`; of the journal only the record at which it goes on, and what stands
- *  right behind that. A snapshot with a chunk that is missing or not as it was written, or a manifest that cannot be
+/** Reads in slices of `limits.snapshotSliceMs`; of the journal only what stands at the record behind which it goes on,
+ *  and right behind that. A snapshot with a chunk that is missing or not as it was written, or a manifest that cannot be
  *  read: the older one, said in the log.
  *  @param left hashes of the manifests of those behind which the journal does not go on
  *  @throws UnreachableError, JournalDamagedError */
@@ -112,11 +115,11 @@ export async function restore(
       unreadable.push({ place, why: whyUnreadable(manifest, replay) });
       continue;
     }
-    await requireContinued(journal, replay);
+    const ending = await requireContinued(journal, replay);
     const { idx, seq } = manifest.position;
     const found = { read: { place, hash, idx, seq }, unreadable };
     const others = passedOver.filter((other) => !isSameBatch(other, manifest));
-    return { replay, manifest, found, requireWhole: () => requireWhole(replay, others) };
+    return { replay, manifest, found, ending, requireWhole: () => requireWhole(replay, others) };
   }
   await requireBeginning(journal, snapshots);
   return atFirstRecord(unreadable, passedOver);
@@ -128,7 +131,13 @@ function atFirstRecord(
 ): Restored {
   const replay = new Replay();
   const found = { read: undefined, unreadable };
-  return { replay, manifest: undefined, found, requireWhole: () => requireWhole(replay, passedOver) };
+  return {
+    replay,
+    manifest: undefined,
+    found,
+    ending: [],
+    requireWhole: () => requireWhole(replay, passedOver),
+  };
 }
 
 /** Which of them a restart would begin at: the furthest whose chunks are all there as they were written, and behind
@@ -195,15 +204,25 @@ async function readOrPassOver(
   }
 }
 
-/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it. */
-async function requireContinued(journal: JournalReader, folded: Folded): Promise<void> {
-  const { position } = folded;
+/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it.
+ *  @returns what it holds there, from the newest batch on, as far back as it is found */
+async function requireContinued(journal: JournalReader, folded: Folded): Promise<readonly JournalRecord[]> {
+  const { position, places } = folded;
   const { firstSeq, lastSeq } = await journal.position();
   if (lastSeq < position.seq) throw new EndLostError(folded, lastSeq);
   requireReached({ firstSeq }, position);
-  const record = position.seq < firstSeq ? undefined : await journal.read(position.seq);
-  const batch = record === undefined ? undefined : decodeBatch(record.bytes);
-  if (batch !== undefined && batch.journal !== position.journal) throw otherJournalError();
+  const newestIdx = places.lastUntil(position.seq);
+  const newestSeq = (newestIdx && places.seqOf(newestIdx)) ?? position.seq;
+  const fromSeq = Math.max(firstSeq, newestSeq, position.seq - limits.deadComparedMax);
+  const backwards: JournalRecord[] = [];
+  for (let seq = position.seq; seq >= fromSeq; seq -= 1) {
+    const record = await journal.read(seq);
+    if (record === undefined) break;
+    const batch = seq === newestSeq ? decodeBatch(record.bytes) : undefined;
+    if (batch !== undefined && batch.journal !== position.journal) throw otherJournalError();
+    backwards.push(record);
+  }
+  return backwards.reverse();
 }
 
 function requireReached({ firstSeq }: { readonly firstSeq: number }, reach: Reach): void {

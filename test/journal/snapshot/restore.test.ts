@@ -79,6 +79,14 @@ describe("a restart from a snapshot", () => {
     historiesMs,
   );
 
+  it("is one also where a record of another journal stands at its end, which everybody skips", async () => {
+    const stored = someHistory(12);
+    const bytes = Buffer.from(stored.journal.at(12)?.bytes ?? []);
+    stored.add(Buffer.from(bytes.toString().replace('"journal":"j"', '"journal":"x"')));
+    expect((await stored.snapshot()).position.seq).toBe(13);
+    await expectWhole(stored);
+  });
+
   it("keeps two snapshots, and takes the older one where the newest cannot be read", async () => {
     const stored = someHistory(12);
     for (const seq of [3, 6, 9]) await stored.snapshot(seq);
