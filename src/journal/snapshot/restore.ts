@@ -88,8 +88,8 @@ function missingIn({ requireWhole }: Restored, strayedAtSeq: number): unknown {
   }
 }
 
-/** Reads in slices of `limits.snapshotSliceMs`; of the journal only what stands at the record behind which it goes on,
- *  and right behind that. A snapshot with a chunk that is missing or not as it was written, or a manifest that cannot be
+/** Reads in slices of `limits.snapshotSliceMs`; of the journal only what stands where it goes on, before and right
+ *  behind that. A snapshot with a chunk that is missing or not as it was written, or a manifest that cannot be
  *  read: the older one, said in the log.
  *  @param left hashes of the manifests of those behind which the journal does not go on
  *  @throws UnreachableError, JournalDamagedError */
