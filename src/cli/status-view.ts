@@ -2,11 +2,11 @@
 // whole, so nothing is shown here that is not in it.
 
 import { duration } from "../audit/describe.ts";
-import { isFull } from "../coordinator/journal-room.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
+import { isCalledFull } from "./journal-full.ts";
 import { type Output, printable } from "./output.ts";
 import { swarmSection } from "./swarm-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
@@ -107,7 +107,7 @@ function alienText({ count, lastAt }: NonNullable<StatusResponse["journal"]["ali
 /** What a journal that has little room left means for who asks. */
 function shortageText({ bytes, bytesMax }: StatusResponse["journal"]): string | undefined {
   if (bytesMax === undefined || bytes <= bytesMax * limits.journalFullShare) return undefined;
-  return isFull({ bytes, bytesMax })
+  return isCalledFull({ bytes, bytesMax })
     ? "the journal is full: tasks are refused, and nothing is answered that it has no room for"
     : `tasks are refused: the journal is ${formatShare(bytes / bytesMax)} full`;
 }

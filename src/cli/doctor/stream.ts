@@ -3,7 +3,6 @@
 // one of the two is there, storage was lost, or the first start died before there were both.
 
 import { duration } from "../../audit/describe.ts";
-import { isFull } from "../../coordinator/journal-room.ts";
 import type { StreamCluster } from "../../journal/stream/api.ts";
 import { adviceOnLostStream } from "../../journal/stream/identity.ts";
 import type { FoundStream, StreamsInspection } from "../../journal/stream/inspection.ts";
@@ -12,6 +11,7 @@ import { missingStreamAdvice } from "../../journal/stream/settings.ts";
 import { limits } from "../../limits.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
 import { counted, formatBytes, formatCount, formatShare } from "../format.ts";
+import { isCalledFull } from "../journal-full.ts";
 import type { Check } from "./check.ts";
 
 type PresentStream = Extract<FoundStream, { readonly kind: "there" }>;
@@ -142,7 +142,7 @@ function isStreamFull(
   usage: { readonly bytes: number; readonly bytesMax: number },
   purpose: Purpose,
 ): boolean {
-  if (purpose === "journal") return isFull(usage);
+  if (purpose === "journal") return isCalledFull(usage);
   return usage.bytesMax - usage.bytes < limits.snapshotPartBytesMax;
 }
 
