@@ -1,4 +1,5 @@
-// What `up` says while its coordinator stands by: that it waits to see whether another leads, and that one does.
+// What `up` says while its coordinator stands by and has not led: that it waits to see whether another leads, and that
+// one does. Once it has led, its log names who leads after it.
 
 import {
   concat,
@@ -9,6 +10,7 @@ import {
   map,
   type Observable,
   switchMap,
+  takeWhile,
   timer,
 } from "rxjs";
 import { duration } from "../audit/describe.ts";
@@ -29,6 +31,7 @@ export function standbyNotices({ coordinator, transport }: StandbyNoticesDeps): 
     `standing by: it waits to see whether another coordinator leads (up to ${duration(waitMs())})`;
   return coordinator.role$.pipe(
     distinctUntilChanged(),
+    takeWhile((role) => role !== "leading", true),
     switchMap((role) => {
       if (role !== "standing-by") return EMPTY;
       const first = timer(limits.standbyNoticeMs).pipe(map(waits));

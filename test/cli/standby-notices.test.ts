@@ -29,9 +29,9 @@ it("is how long it takes until it says that another leads", () => {
 });
 
 it("is nothing of a moment", () => {
-  expectNotices("s 499ms l", "---", {});
+  expectNotices("s 499ms l", "500ms |", {});
 });
 
-it("ends when it leads, and begins again when it stands by again", () => {
-  expectNotices("s 4399ms l 99ms s", "500ms w 4499ms w 4499ms f", { w: waits, f: follows });
+it("ends when it leads: afterwards its log says who leads", () => {
+  expectNotices("s 4399ms l 99ms s 9999ms x", "500ms w 3899ms |", { w: waits });
 });
