@@ -2,6 +2,7 @@
 
 import { Command } from "commander";
 import { duration } from "../audit/describe.ts";
+import { WaggleError } from "../errors.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -29,7 +30,8 @@ function transferCommand(program: Program): Command {
     .summary("hand the lead over to a coordinator that stands by")
     .description(
       "The leader finishes what it was asked, steps down, and stands by; another takes over at once. No task is lost or " +
-        "run twice for it. Refused, with exit code 5, where no other coordinator stands by.",
+        "run twice for it. Refused, with exit code 5, where no other coordinator stands by; and 5 where the one that was to " +
+        "lead does not answer, and the leader leads again.",
     )
     .option("--to <id>", "the coordinator that is to lead; without it any that stands by")
     .allowExcessArguments()
@@ -63,8 +65,10 @@ async function transfer(context: VerbContext, { to }: TransferFlags): Promise<Ex
     const tookMs = Math.round(performance.now() - startedMs);
     const { leader, term } = lead;
     const transferred = { leader, term, from: before.leader, to, tookMs };
+    if (leader === before.leader && to !== leader)
+      throw new WaggleError("WAGGLE_NO_STANDBY", notTransferredText(transferred));
     context.output.datum({ ...lead, from: before.leader, tookMs }, () => transferText(transferred));
-    return leader === before.leader && to !== leader ? exitCodes.unexpected : exitCodes.ok;
+    return exitCodes.ok;
   });
 }
 
@@ -75,13 +79,16 @@ export interface Transferred {
   /** Led before. */
   readonly from: string;
   /** Was to lead; undefined: any that stood by. */
-  readonly to: string | undefined;
+  readonly to?: string | undefined;
   readonly tookMs: number;
 }
 
-export function transferText({ leader, term, from, to, tookMs }: Transferred): string {
-  if (leader !== from) return `${leader} leads in place of ${from} (term ${term}, after ${duration(tookMs)})`;
-  if (leader === to) return `${leader} leads already`;
+export function transferText({ leader, term, from, tookMs }: Transferred): string {
+  if (leader === from) return `${leader} leads already`;
+  return `${leader} leads in place of ${from} (term ${term}, after ${duration(tookMs)})`;
+}
+
+export function notTransferredText({ leader, to }: Pick<Transferred, "leader" | "to">): string {
   const silent = to === undefined ? "The coordinator that was to lead" : `${to}, which was to lead,`;
   return `${leader} leads again: nobody took over. ${silent} did not answer: look at its log; \`waggle status\` says who stands by`;
 }

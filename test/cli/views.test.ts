@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { endsText } from "../../src/cli/agent.ts";
 import { renderExplanation } from "../../src/cli/explain-view.ts";
-import { transferText } from "../../src/cli/leader.ts";
+import { notTransferredText, transferText } from "../../src/cli/leader.ts";
 import { leftBehind, leftBehindLines } from "../../src/cli/left-behind.ts";
 import { Output } from "../../src/cli/output.ts";
 import { renderStatus } from "../../src/cli/status-view.ts";
@@ -125,6 +125,7 @@ describe("status", () => {
       { bytes: 122_500_000, bytesMax: 134_217_728 },
       "tasks are refused: the journal is 91 % full: `waggle doctor`",
     ],
+    [{ bytes: 262_000, bytesMax: 300_000 }, "tasks are refused: the journal is 87 % full"],
     [
       { bytes: 134_000_000, bytesMax: 134_217_728 },
       "the journal is full: tasks are refused, and nothing is answered",
@@ -216,17 +217,21 @@ describe("an agent that has left", () => {
 });
 
 describe("a transfer of the lead", () => {
-  it.each([
-    [{ leader: "c2" }, "c2 leads in place of c1 (term 2, after 5 ms)"],
-    [{ to: "c1" }, "c1 leads already"],
-    [
-      {},
+  const transferred = { leader: "c1", from: "c1", term: 2, tookMs: 5 };
+
+  it("says who leads", () => {
+    expect(transferText({ ...transferred, leader: "c2" })).toBe(
+      "c2 leads in place of c1 (term 2, after 5 ms)",
+    );
+    expect(transferText({ ...transferred, to: "c1" })).toBe("c1 leads already");
+  });
+
+  it("that nobody took says who did not answer", () => {
+    expect(notTransferredText({ leader: "c1", to: undefined })).toContain(
       "nobody took over. The coordinator that was to lead did not answer: look at its log; `waggle status`",
-    ],
-    [{ to: "c2" }, "nobody took over. c2, which was to lead, did not answer: look at its log"],
-  ])("%j", (part, said) => {
-    expect(transferText({ leader: "c1", from: "c1", term: 2, tookMs: 5, to: undefined, ...part })).toContain(
-      said,
+    );
+    expect(notTransferredText({ leader: "c1", to: "c2" })).toContain(
+      "nobody took over. c2, which was to lead, did not answer: look at its log",
     );
   });
 });
