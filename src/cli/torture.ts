@@ -76,8 +76,8 @@ ${Object.entries(faultKinds)
   .join("\n")}
 
 With --json: one object a seed, first those that were run before and stand in --state: {seed,
-findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences}; then one for the
-run, with {interrupted: true} when Ctrl-C ended it.
+findings, trace, events, batches, tasks, virtualMs, realMs, faults, occurrences}, with {schedule,
+command} where it failed; then one for the run, with {interrupted: true} when Ctrl-C ended it.
 
 Exit code 1 when a seed failed, or when a long run never met a state that it should have met.
 
@@ -162,13 +162,13 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
     progress.at(done, count ?? done + 1);
   };
   const tell = (report: SeedReport) => {
-    if (!output.json && report.findings.length === 0) return;
+    const hasFailed = report.findings.length > 0;
+    if (!output.json && !hasFailed) return;
+    const { schedule } = planOf({ ...terms, seed: report.seed });
     const command =
       flags.schedule === undefined ? commandOf(report.seed, terms) : scheduleCommand(flags.schedule);
-    output.datum(report, () => {
-      const { schedule } = planOf({ ...terms, seed: report.seed });
-      return failureText(report, { schedule, deeds: terms.deeds, command, view: output });
-    });
+    const record = hasFailed ? { ...report, schedule, command } : report;
+    output.datum(record, () => failureText(report, { schedule, deeds: terms.deeds, command, view: output }));
   };
   for (const report of run.before) tell(report);
   show();

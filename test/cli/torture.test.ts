@@ -175,6 +175,11 @@ describe("a state file", () => {
       [undefined, undefined],
     ]);
     expect(json[0]).not.toHaveProperty("version");
+    expect(json[0]).not.toHaveProperty("command");
+    expect(json[2]).toMatchObject({
+      schedule: planOf({ seed: 2, forMs: 4_000, without: [] }).schedule,
+      command: "waggle torture --seed 2 --for 4s",
+    });
   });
 
   it("counts only the seeds that are asked for", async () => {
