@@ -132,8 +132,10 @@ async function huntFrom(from: number, seedsMax: number, mutant: Mutant): Promise
     if (caught === undefined) return undefined;
     seeds += caught.seeds;
     if (caught.found === undefined) break;
-    const same = mutant === untouched ? undefined : await run(untouched, caught.found.seed, 1);
-    if (same?.found === undefined) return { seeds, found: caught.found };
+    if (mutant === untouched) return { seeds, found: caught.found };
+    const same = await run(untouched, caught.found.seed, 1);
+    if (same === undefined) return undefined;
+    if (same.found === undefined) return { seeds, found: caught.found };
   }
   return { seeds };
 }
