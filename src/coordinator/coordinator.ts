@@ -66,8 +66,8 @@ export interface Coordinator {
   /** What it has made of the journal, for checkers: not to be changed, and good until it goes on. Undefined while
    *  batches of its own are in flight, which the state contains. */
   readonly settledState: SwarmState | undefined;
-  /** Behind which record it could put back what the journal loses of its end, for checkers; infinite where it began
-   *  at a snapshot and has read nothing since. */
+  /** Behind which record it could put back what the journal loses of its end, for checkers; infinite where it holds no
+   *  batch of it, as who began at a snapshot whose end is not found. */
   readonly heldFromSeq: number;
   /** What it decided and the journal may not have, oldest first, for checkers. */
   readonly pending: readonly PendingBatch[];

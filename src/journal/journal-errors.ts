@@ -53,7 +53,7 @@ export function lostWithinError(firstSeq: number, missing: number): JournalDamag
   return new JournalDamagedError(
     `the journal lost records that a restart would read: it begins at record ${firstSeq}, and ${missing} are missing ` +
       "within it. Let this coordinator run until it says that its state is saved, and look after the journal's storage; " +
-      "where no snapshots are made, export what matters",
+      "where no snapshots are made, export what matters, and restore that from a backup",
   );
 }
 

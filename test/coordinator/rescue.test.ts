@@ -640,7 +640,9 @@ describe("an end that no leader holds any more", () => {
     expect([roleOf(standby), await queued()]).toEqual(["leading", 4]);
   });
 
-  it("is gone on without by another, up to the very record at which a standby stands that had read nothing behind its snapshot", async () => {
+  /** A standby that has begun at a snapshot which reaches to the journal's end, and read nothing behind it. That is
+   *  lost then, and another has led on, accepted `t9`, and written up to the same record, and is gone. */
+  async function writtenOnToTheSameRecord() {
     const ids = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"];
     for (const id of ids) await swarm.submit(id);
     loseRecord(2);
@@ -662,33 +664,80 @@ describe("an end that no leader holds any more", () => {
     expect(await swarm.submit("t9")).toMatchObject({ term: 2, answers: [{ ok: true }] });
     while (store.lastSeq < position.seq) await clock.advance(limits.pulseMs);
     swarm.hub.cut(swarm.transportById.get("c9") ?? expect.fail("c9 has a connection"));
-    second.setCutOff(false);
-    swarm.hub.heal(connection);
+    const reconnect = () => {
+      second.setCutOff(false);
+      swarm.hub.heal(connection);
+    };
+    return { standby, reconnect, known: [...ids, "t9"] };
+  }
+
+  it("is gone on without by another, up to the very record at which a standby stands that had read nothing behind its snapshot", async () => {
+    const { standby, reconnect, known } = await writtenOnToTheSameRecord();
+    reconnect();
     await untilLed();
     expect(roleOf(standby)).toBe("leading");
     expect(standby.settledState?.term).toBe(3);
-    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual([...ids, "t9"]);
+    expect([...(standby.settledState?.taskById.keys() ?? [])]).toEqual(known);
   });
 
-  it("is gone on without behind a dead record, also where another stands in its place by then", async () => {
-    let isAway = false;
-    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+  it("…by whom that snapshot is left out that starts afterwards, also where the other's is gone", async () => {
+    await writtenOnToTheSameRecord();
+    for (const place of snapshots.places("manifest").slice(1)) snapshots.lose(place);
+    const { lastSeq } = store;
+    const refused = expect(swarm.startAnother("c3")).rejects.toMatchObject({
+      code: "WAGGLE_JOURNAL_DAMAGED",
+    });
+    await clock.advance(2 * limits.lossPatienceMs);
+    await refused;
+    expect(store.lastSeq).toBe(lastSeq);
+  });
+
+  /** A standby that went on behind a lost end by a snapshot of it, where the journal ends with a dead record. What it
+   *  appends is lost until `isAway` is false. */
+  async function goneOnBehindADeadRecord() {
+    const fate = { isAway: false };
+    const own = store.open({ onRequest: () => (fate.isAway ? "lose" : "deliver") });
     const standby = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
     store.insertRival(Buffer.from("somebody else's"));
     const { lastSeq } = store;
     void swarm.submit("t2");
     await clock.advance(limits.recentRecordsMs + timeoutMs);
-    isAway = true;
+    fate.isAway = true;
     loseLeaderAndEnd(lastSeq);
     while (snapshots.places("manifest").length === 0) await clock.advance(limits.pulseMs);
+    return { standby, fate };
+  }
+
+  function replaceTheDeadRecord(): void {
     store.loseTail(1);
     store.insertRival(Buffer.from("another's"));
-    isAway = false;
-    await untilLed();
-    await clock.advance(2 * limits.readBackPatienceMs);
-    expect(roleOf(standby)).toBe("leading");
-    expect(await queued()).toBe(2);
+  }
+
+  it.each([
+    ["before", 0],
+    ["while", 2 * timeoutMs],
+  ])(
+    "is gone on without behind a dead record, also where another takes its place %s it campaigns",
+    async (_, ms) => {
+      const { standby, fate } = await goneOnBehindADeadRecord();
+      await clock.advance(ms);
+      replaceTheDeadRecord();
+      fate.isAway = false;
+      await untilLed();
+      await clock.advance(2 * limits.readBackPatienceMs);
+      expect(roleOf(standby)).toBe("leading");
+      expect(await queued()).toBe(2);
+    },
+  );
+
+  it("…unless its snapshot is gone then: what it has folded may be all that is left", async () => {
+    const { standby, fate } = await goneOnBehindADeadRecord();
+    for (const place of snapshots.places("manifest")) snapshots.lose(place);
+    replaceTheDeadRecord();
+    fate.isAway = false;
+    await clock.advance(2 * timeoutMs + 2 * limits.readBackPatienceMs);
+    expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
   });
 
   it("is waited for where a standby says that it holds it", async () => {

@@ -327,6 +327,11 @@ export class Committer {
   async #endsWith(cause: unknown, oldest: SentBatch): Promise<boolean> {
     if (cause instanceof JournalDamagedError) {
       const found = await this.#tail.look();
+      // Of a batch that only a snapshot holds a candidate has nothing to look for; who stands by has (begin-anew.ts).
+      if (found.kind === "gone" && oldest.batch.startsTerm && this.#end.tailRecord === undefined) {
+        this.#depose();
+        return true;
+      }
       if (found.kind === "gone") {
         await this.#endOnAnotherLine(cause);
         return true;

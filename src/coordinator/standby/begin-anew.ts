@@ -3,16 +3,17 @@
 //
 // The rule: only where that loses nothing that was committed. A snapshot that can be read reaches further than it has
 // read, or another saved that much and went on behind it (saved-end.ts), or the last batch that it has read still
-// stands where it read it. Where another record stands in that batch's place the fault is believed once it lasts, for
-// who saved it may not be known yet, and at once where there are no snapshots; else after patience: that none is found
-// proves nothing. Nor does that nobody answers, for however long.
+// stands where it read it, and a snapshot that can be read holds what was applied besides. Where another record stands
+// in that batch's place the fault is believed once it lasts, for who saved it may not be known yet, and at once where
+// there are no snapshots; else after patience: that none is found proves nothing. Nor does that nobody answers, for
+// however long.
 
 import type { Clock } from "../../clock.ts";
 import { Endurance, lossEndurance } from "../../endurance.ts";
 import { MissingRecordsError, UnreachableError } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../../journal/recent-records.ts";
-import type { Folded } from "../../journal/replay.ts";
+import type { ChainPosition, Folded } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import { type ReadableSnapshots, reachesBehind } from "../compaction/readable-snapshots.ts";
@@ -76,12 +77,14 @@ async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
 
 /** Whether the last batch that was read, and with it all before, stands where it was read: at most dead records behind
  *  it were replaced. That is the last one that was applied, unless the journal lost that, and goes on behind a snapshot
- *  of it. */
-async function lookAtRecord({ journal, recent, folded }: BeginAnewDeps): Promise<Look> {
+ *  of it, which must be there to begin at. */
+async function lookAtRecord({ journal, recent, readable, folded }: BeginAnewDeps): Promise<Look> {
   const { places, position } = folded();
   const idx = places.lastUntil(position.seq);
   const seq = idx && places.seqOf(idx);
   if (seq === undefined) return "lost";
+  const isSaved = (saved: ChainPosition) => saved.hash === position.hash; // one that reaches further is looked for, too
+  if (idx !== position.idx && !(await readable.has(isSaved))) return "lost";
   if (recent().at(seq) === undefined) return "lost"; // there is nothing to compare with
   const { lastSeq } = await journal.position();
   const held = recent().at(Math.min(seq, lastSeq));

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import { decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
-import { RecentRecords } from "../../journal/recent-records.ts";
+import { isSameBytes, RecentRecords } from "../../journal/recent-records.ts";
 import { type Folded, Replay, stoodThere, type Verdict } from "../../journal/replay.ts";
 import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { Restored } from "../../journal/snapshot/restore.ts";
@@ -55,10 +55,12 @@ export class JournalCopy {
     this.#deps.readable.found(found);
   }
 
-  /** Goes on from a snapshot, and keeps what stands there; what is kept of another line is let go. */
+  /** Goes on from a snapshot, and keeps what stands there; what is kept of another line, or not up to there, is let
+   *  go. */
   restored({ replay, found, ending }: Restored): void {
     this.#replay = replay;
-    if (!this.#isOnLine(replay)) this.forgetRecords();
+    const last = ending.at(-1);
+    if (last === undefined ? !this.#isOnLine(replay) : !this.#isKept(last)) this.forgetRecords();
     for (const record of ending) if (record.seq >= this.#recent.firstSeq) this.#keep(record);
     this.sawSnapshots(found);
   }
@@ -95,11 +97,15 @@ export class JournalCopy {
     this.#deps.logger.info(told, "the journal was read");
   }
 
+  #isKept({ seq, bytes }: JournalRecord): boolean {
+    const kept = this.#recent.at(seq);
+    return kept !== undefined && isSameBytes(kept.bytes, bytes);
+  }
+
   #keep(record: JournalRecord): void {
     const batch = decodeBatch(record.bytes);
     const isDead =
-      batch === undefined ||
-      !stoodThere({ ...batch, hash: hashOf(record.bytes) }, record.seq, this.#replay);
+      batch === undefined || !stoodThere({ ...batch, hash: hashOf(record.bytes) }, record.seq, this.#replay);
     this.#recent.add(record, this.#deps.clock.monotonicMs(), { isDead });
   }
 

@@ -1,13 +1,21 @@
 // Which snapshots are left out. The journal decides which line of batches is the swarm's: a snapshot behind which it
 // does not go on is of another. Somebody saved an end that was lost, and others had gone on from before it. It is left
 // out where an older one leads through the journal, or where the journal begins behind it and another leads there.
-// Whoever only looks for snapshots leaves it out by what stands right behind it. Of its chunks nothing is asked here.
+// Whoever only looks for snapshots leaves it out by what stands right behind it; whoever begins at one, also by what
+// stands where it ends. Of its chunks nothing is asked here.
 
 import { MissingRecordsError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
-import type { JournalReader } from "../journal.ts";
-import { type ChainPosition, type ChainTail, deathOf, isBehindMore } from "../replay.ts";
+import type { JournalReader, JournalRecord } from "../journal.ts";
+import {
+  type ChainPosition,
+  type ChainTail,
+  deathOf,
+  type Folded,
+  isBehindMore,
+  stoodThere,
+} from "../replay.ts";
 import type { Manifest } from "./manifest.ts";
 import type { PlacedManifest, SnapshotLog } from "./manifests.ts";
 
@@ -41,6 +49,16 @@ async function isOfAnotherLine(position: ChainPosition, journal: JournalReader):
     if (!(cause instanceof MissingRecordsError)) throw cause; // who reads it meets that, too
   }
   return false;
+}
+
+/** Whether a record where a snapshot ends is the batch of those who went on from before that: the journal had lost it,
+ *  and they wrote on up to there, so that nothing behind it need show it. */
+export function isOfThoseBefore({ seq, bytes }: JournalRecord, folded: Folded): boolean {
+  const { position } = folded;
+  const batch = decodeBatch(bytes);
+  if (batch === undefined || batch.journal !== position.journal) return false;
+  if (stoodThere({ ...batch, hash: hashOf(bytes) }, seq, folded)) return false;
+  return batch.term > position.term || deathOf(batch, position) === undefined;
 }
 
 /** Says in the log that it is left out. @returns why, a sentence without its full stop */

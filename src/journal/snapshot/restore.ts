@@ -16,7 +16,7 @@ import { strayError } from "../journal-errors.ts";
 import { type Folded, Replay } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type FoundSnapshots, type UnreadableSnapshot, whyUnreadable } from "./found.ts";
-import { isLeftOut, leaveOut } from "./left-out.ts";
+import { isLeftOut, isOfThoseBefore, leaveOut } from "./left-out.ts";
 import {
   EndLostError,
   historyLostError,
@@ -45,7 +45,7 @@ export interface Restored {
   /** What was read, and where it begins; undefined when the reading begins at the first record. */
   readonly manifest: Manifest | undefined;
   readonly found: FoundSnapshots;
-  /** What the journal holds now up to `position.seq`, from the newest batch on that stood there, as far back as it is
+  /** What the journal holds now up to `position.seq`, from the place of the newest batch on, as far back as it is
    *  found: to know it again, for the journal may lose that, and go on differently up to the same record. */
   readonly ending: readonly JournalRecord[];
   /** To be asked when the journal was read to its end.
@@ -116,6 +116,10 @@ export async function restore(
       continue;
     }
     const ending = await requireContinued(journal, replay);
+    if (ending.some((record) => isOfThoseBefore(record, replay))) {
+      unreadable.push({ place, why: leaveOut(manifest, logger) });
+      continue;
+    }
     const { idx, seq } = manifest.position;
     const found = { read: { place, hash, idx, seq }, unreadable };
     const others = passedOver.filter((other) => !isSameBatch(other, manifest));
@@ -215,12 +219,14 @@ async function requireContinued(journal: JournalReader, folded: Folded): Promise
   const newestSeq = (newestIdx && places.seqOf(newestIdx)) ?? position.seq;
   const fromSeq = Math.max(firstSeq, newestSeq, position.seq - limits.deadComparedMax);
   const backwards: JournalRecord[] = [];
-  for (let seq = position.seq; seq >= fromSeq; seq -= 1) {
+  let bytes = 0;
+  for (let seq = position.seq; seq >= fromSeq && bytes <= limits.recentRecordsBytes; seq -= 1) {
     const record = await journal.read(seq);
     if (record === undefined) break;
     const batch = seq === newestSeq ? decodeBatch(record.bytes) : undefined;
     if (batch !== undefined && batch.journal !== position.journal) throw otherJournalError();
     backwards.push(record);
+    bytes += record.bytes.length;
   }
   return backwards.reverse();
 }
