@@ -28,7 +28,7 @@ import { isBudgeted } from "./gates.ts";
 import type { Best, Level } from "./level.ts";
 import { LevelMaker } from "./level-maker.ts";
 import { RoundSizes } from "./round-sizes.ts";
-import { firstTask, firstTasks, oldestTask } from "./service-order.ts";
+import { firstTask, firstTasks, isServedEarlier, oldestTask } from "./service-order.ts";
 
 /** Whose turn it is. */
 export interface Next {
@@ -255,11 +255,18 @@ export class TurnOrder {
     return claimOfTask(this.#firstTakeable(user) ?? this.#firstOf(user));
   }
 
-  /** What a user claims by, where tasks are compared before anybody has looked for their agents. */
+  /** What a user claims by, where tasks are compared before anybody has looked for their agents. One queue's tasks are
+   *  for the same agents, unless a budget makes some of them cheaper. */
   #firstTakeable(user: LaneUser): TaskRow | undefined {
     const first = firstTask(user, this.#isOut);
     if (first === undefined || this.#isTakeable(first)) return first;
-    return firstTasks(user, limits.budgetLookAhead, this.#isOut).find(this.#isTakeable);
+    const countMax = isBudgeted(this.#state, user.project.row) ? limits.budgetLookAhead : 1;
+    let earliest: TaskRow | undefined;
+    for (const queue of user.queues) {
+      const task = this.#isOut(queue) ? undefined : queue.tasks.first(countMax).find(this.#isTakeable);
+      if (task !== undefined && (earliest === undefined || isServedEarlier(task, earliest))) earliest = task;
+    }
+    return earliest;
   }
 
   #firstOf(user: LaneUser): TaskRow {

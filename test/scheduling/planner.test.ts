@@ -49,6 +49,25 @@ describe("a round", () => {
     });
   });
 
+  it.each([undefined, 100_000])(
+    "finds what a free agent may have behind more that it has failed than are looked at, budget: %s",
+    (tokens) => {
+      const swarm = aSwarm("a1");
+      swarm.join("a2");
+      if (tokens !== undefined)
+        swarm.setProject("p", { budget: { tokens, windowMs: 60_000, mode: "reject" } });
+      for (let n = 0; n <= limits.budgetLookAhead; n += 1) {
+        swarm.submit(`failed-${n}`);
+        swarm.assign(`failed-${n}`, "a1");
+        swarm.fail(`failed-${n}`);
+      }
+      swarm.submit("busy");
+      swarm.assign("busy", "a2");
+      swarm.submit("fresh");
+      expect(told(swarm.plan(ruleSets.vapora))).toEqual(["fresh→a1"]);
+    },
+  );
+
   it("selects as VAPORA's worked example does", () => {
     const swarm = aSwarm();
     for (const [id, held] of Object.entries({ A: 2, B: 0, C: 4 })) {
