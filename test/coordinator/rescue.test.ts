@@ -709,11 +709,6 @@ describe("an end that no leader holds any more", () => {
     return { standby, fate };
   }
 
-  function replaceTheDeadRecord(): void {
-    store.loseTail(1);
-    store.insertRival(Buffer.from("another's"));
-  }
-
   it.each([
     ["before", 0],
     ["while", 2 * timeoutMs],
@@ -722,7 +717,8 @@ describe("an end that no leader holds any more", () => {
     async (_, ms) => {
       const { standby, fate } = await goneOnBehindADeadRecord();
       await clock.advance(ms);
-      replaceTheDeadRecord();
+      store.loseTail(1);
+      store.insertRival(Buffer.from("another's"));
       fate.isAway = false;
       await untilLed();
       await clock.advance(2 * limits.readBackPatienceMs);
@@ -731,10 +727,21 @@ describe("an end that no leader holds any more", () => {
     },
   );
 
-  it("…unless its snapshot is gone then: what it has folded may be all that is left", async () => {
+  it.each([
+    [
+      "its snapshot is gone then",
+      () => {
+        for (const place of snapshots.places("manifest")) snapshots.lose(place);
+      },
+      "another's",
+    ],
+    ["somebody's election stands there, who held less", () => undefined, undefined],
+  ])("…unless %s: what it has folded may be all that is left", async (_, harm, record) => {
     const { standby, fate } = await goneOnBehindADeadRecord();
-    for (const place of snapshots.places("manifest")) snapshots.lose(place);
-    replaceTheDeadRecord();
+    harm();
+    store.loseTail(1);
+    const prev = hashOf(store.at(store.lastSeq)?.bytes ?? none);
+    store.insertRival(Buffer.from(record ?? rivalsTerm({ prev })));
     fate.isAway = false;
     await clock.advance(2 * timeoutMs + 2 * limits.readBackPatienceMs);
     expect(await standby.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });

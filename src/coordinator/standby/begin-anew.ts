@@ -13,7 +13,8 @@ import { Endurance, lossEndurance } from "../../endurance.ts";
 import { MissingRecordsError, UnreachableError } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { isSameBytes, type RecentRecords } from "../../journal/recent-records.ts";
-import type { ChainPosition, Folded } from "../../journal/replay.ts";
+import type { Folded } from "../../journal/replay.ts";
+import { isOfThoseBefore } from "../../journal/snapshot/left-out.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import { type ReadableSnapshots, reachesBehind } from "../compaction/readable-snapshots.ts";
@@ -78,13 +79,13 @@ async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
 /** Whether the last batch that was read, and with it all before, stands where it was read: at most dead records behind
  *  it were replaced. That is the last one that was applied, unless the journal lost that, and goes on behind a snapshot
  *  of it, which must be there to begin at. */
-async function lookAtRecord({ journal, recent, readable, folded }: BeginAnewDeps): Promise<Look> {
+async function lookAtRecord(deps: BeginAnewDeps): Promise<Look> {
+  const { journal, recent, folded } = deps;
   const { places, position } = folded();
   const idx = places.lastUntil(position.seq);
   const seq = idx && places.seqOf(idx);
   if (seq === undefined) return "lost";
-  const isSaved = (saved: ChainPosition) => saved.hash === position.hash; // one that reaches further is looked for, too
-  if (idx !== position.idx && !(await readable.has(isSaved))) return "lost";
+  if (idx !== position.idx && !(await canBeginAtSnapshot(seq, deps))) return "lost";
   if (recent().at(seq) === undefined) return "lost"; // there is nothing to compare with
   const { lastSeq } = await journal.position();
   const held = recent().at(Math.min(seq, lastSeq));
@@ -92,4 +93,20 @@ async function lookAtRecord({ journal, recent, readable, folded }: BeginAnewDeps
   if (held === undefined || found === undefined) return "unknown";
   if (!isSameBytes(found.bytes, held.bytes)) return "lost";
   return held.seq === seq ? "lossless" : "unknown";
+}
+
+/** Whether a snapshot of all that was applied can be read, and would not be left out for what stands behind `batchSeq`
+ *  up to where it ends. One that reaches further is looked for, too (`isOvertaken`). */
+async function canBeginAtSnapshot(
+  batchSeq: number,
+  { journal, readable, folded }: BeginAnewDeps,
+): Promise<boolean> {
+  const { position } = folded();
+  if (!(await readable.has(({ hash }) => hash === position.hash))) return false;
+  const fromSeq = Math.max(batchSeq + 1, position.seq - limits.deadComparedMax);
+  for (let seq = fromSeq; seq <= position.seq; seq += 1) {
+    const record = await journal.read(seq);
+    if (record !== undefined && isOfThoseBefore(record, folded())) return false;
+  }
+  return true;
 }

@@ -52,13 +52,17 @@ async function isOfAnotherLine(position: ChainPosition, journal: JournalReader):
 }
 
 /** Whether a record where a snapshot ends is the batch of those who went on from before that: the journal had lost it,
- *  and they wrote on up to there, so that nothing behind it need show it. */
-export function isOfThoseBefore({ seq, bytes }: JournalRecord, folded: Folded): boolean {
-  const { position } = folded;
+ *  and they wrote on up to there, so that nothing behind it need show it. Where the snapshot's last batch stood another
+ *  one does then, or one of a later term stands further on. One that continues it may have been sent before it was
+ *  stored, and be dead. */
+export function isOfThoseBefore({ seq, bytes }: JournalRecord, { places, position }: Folded): boolean {
   const batch = decodeBatch(bytes);
   if (batch === undefined || batch.journal !== position.journal) return false;
-  if (stoodThere({ ...batch, hash: hashOf(bytes) }, seq, folded)) return false;
-  return batch.term > position.term || deathOf(batch, position) === undefined;
+  if (stoodThere({ ...batch, hash: hashOf(bytes) }, seq, { places, position })) return false;
+  if (batch.term > position.term) return true;
+  const ownSeq = places.seqOf(position.idx);
+  if (deathOf(batch, position) === undefined) return ownSeq !== undefined && ownSeq < seq;
+  return seq === ownSeq && batch.term === position.term;
 }
 
 /** Says in the log that it is left out. @returns why, a sentence without its full stop */

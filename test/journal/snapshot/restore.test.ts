@@ -240,6 +240,47 @@ describe("a snapshot of a line that the journal left", () => {
     expect((await stored.find()).read).toMatchObject({ idx: 5 });
   });
 
+  /** A snapshot of five batches, of which the last two were lost; `went` is what another wrote in their places. */
+  async function writtenOver(went: (fourthFor: (term: number) => Buffer) => readonly Buffer[]) {
+    const stored = someHistory(5);
+    await stored.snapshot(2);
+    await stored.snapshot(5);
+    stored.journal.loseTail(2);
+    const third = hashOf(stored.journal.at(3)?.bytes ?? expect.fail("three are left"));
+    const { at } = stored.whole.state;
+    const fourthFor = (of: number) =>
+      Buffer.from(following({ idx: batchIndex(3), hash: third, term: term(1) }, of, at));
+    for (const bytes of went(fourthFor)) stored.journal.insertRival(bytes);
+    return stored;
+  }
+
+  it("is left out by who starts where another wrote on up to its end, and nothing stands behind that", async () => {
+    const stored = await writtenOver((fourthFor) => [Buffer.from("somebody else's"), fourthFor(2)]);
+    expect((await stored.restart()).position).toMatchObject({ idx: 4, term: 2, seq: 5 });
+  });
+
+  it("…also where both are of one term, for another batch stands where its last one stood", async () => {
+    const { at } = someHistory(1).whole.state;
+    const stored = await writtenOver((fourthFor) => {
+      const fourth = { idx: batchIndex(4), hash: hashOf(fourthFor(1)), term: term(1) };
+      return [fourthFor(1), Buffer.from(following(fourth, 1, at))];
+    });
+    const { position } = await stored.restart();
+    const fifth = stored.journal.at(5) ?? expect.fail("it was written over");
+    expect(position).toMatchObject({ idx: 5, term: 1, seq: 5, hash: hashOf(fifth.bytes) });
+  });
+
+  it("is not one before whose last batch the next one was stored, and is dead", async () => {
+    const whole = someHistory(6);
+    const bytes = (seq: number) => Buffer.from(whole.journal.at(seq)?.bytes ?? expect.fail("there are six"));
+    const stored = someHistory(4);
+    for (const each of [Buffer.from("somebody else's"), bytes(6), bytes(5)]) stored.add(each);
+    expect((await stored.snapshot()).position).toMatchObject({ idx: 5, seq: 7 });
+    stored.journal.loseTail(1);
+    await stored.saveNow(stored.foldedBehind(6));
+    expect((await stored.restart()).position).toMatchObject({ idx: 5, seq: 6 });
+  });
+
   it("is a loss where no other leads to what the journal holds", async () => {
     const { stored } = await leftBehind({ older: false });
     stored.journal.purgeBelow(4);
