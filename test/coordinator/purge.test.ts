@@ -17,7 +17,8 @@ async function aPurge(firstIdx = 6) {
     turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
   const stored = new StoredHistory(turns.records);
   const { places } = stored.whole;
-  const read = { ...nameOf(await stored.snapshot(10)), place: 1 };
+  const ofTen = await stored.snapshot(10);
+  const read = { ...nameOf(ofTen), place: 1, batchHash: ofTen.position.hash };
   const journal = stored.journal.open();
   const clock = new ManualClock();
   const ending = new AbortController();

@@ -35,10 +35,15 @@ async function aJournalThatWentOn() {
   const asRead = async (manifest: Manifest) => {
     const placed = await readManifests(snapshots, silentLogger);
     const place = placed.find(({ hash }) => hash === nameOf(manifest).hash)?.place;
-    return { ...nameOf(manifest), place: place ?? expect.fail("it is there") };
+    const batchHash = manifest.position.hash;
+    return { ...nameOf(manifest), place: place ?? expect.fail("it is there"), batchHash };
   };
-  const put = async (idx: number, seq: number) => {
-    const made = { ...ofTen, position: { ...ofTen.position, idx: batchIndex(idx), seq } };
+  const batch = (idx: number) => turns.records[idx - 1]?.bytes ?? Buffer.from(`batch ${idx}`);
+  const put = async (idx: number, seq: number, bytes: Uint8Array = batch(idx)) => {
+    const made = {
+      ...ofTen,
+      position: { ...ofTen.position, idx: batchIndex(idx), seq, hash: hashOf(bytes) },
+    };
     await snapshots.putManifest(encodeManifest(made));
     return await asRead(made);
   };
@@ -57,6 +62,16 @@ it("stays where another wrote in the place of the first that would be left", asy
   stored.journal.loseTail(9);
   for (let more = 1; more <= 9; more += 1) stored.journal.insertRival(Buffer.from(`another's ${more}`));
   expect(await maker.purge(saved, { keptSeq: 12 })).toBeUndefined();
+});
+
+it.each([
+  ["another's batch", 20],
+  ["a batch that is not known here", 22],
+])("stays where the furthest is of %s, which the journal has left", async (_, idx) => {
+  const { maker, put } = await aJournalThatWentOn();
+  const others = await put(idx, 11, Buffer.from("another's"));
+  expect(maker.stands(others, 11)).toBe(false);
+  expect(await maker.purge(others, { keptSeq: 12 })).toBeUndefined();
 });
 
 it("goes up to where what was lost was saved", async () => {

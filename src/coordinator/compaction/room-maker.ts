@@ -5,8 +5,8 @@
 // Why nothing is lost that was accepted, whoever leads:
 // - What goes is the beginning of the one line of batches, up to a record that a snapshot reaches; that one was folded
 //   from records that were committed, and was read back in whole just now.
-// - It holds every batch of ours up to that record. One of a line whose end was lost may reach further, by records
-//   in which later batches stand now.
+// - It holds every batch of ours up to that record, and no other's. One of a line whose end was lost may reach further,
+//   by records in which later batches stand now, or another's line.
 // - Records behind it stay, and always the newest batch, behind which everybody appends, with which standbys compare
 //   and which its leader reads back. Where the journal ends before the snapshot, it lost its end, and nothing goes.
 // - Where an older snapshot stands, only what that one reaches goes first, as ever: two stand for it then. Otherwise
@@ -18,7 +18,6 @@
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { ReadSnapshot } from "../../journal/snapshot/found.ts";
-import type { SnapshotName } from "../../journal/snapshot/manifest.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { isStanding } from "../../journal/standing-batch.ts";
@@ -73,7 +72,8 @@ export class RoomMaker {
     const { journal } = stands.manifest.position;
     const older = placed.filter(({ manifest: { position } }) => {
       const isBetween = position.seq < read.seq && position.seq >= firstSeq;
-      return position.journal === journal && isBetween && this.#isOfOurs(position);
+      const { idx, seq, hash: batchHash } = position;
+      return position.journal === journal && isBetween && this.#isOfOurs({ idx, seq, batchHash });
     });
     synced.stands(read);
     const reach = (some: readonly PlacedManifest[]) =>
@@ -82,7 +82,11 @@ export class RoomMaker {
     return Math.min(older.length > 0 ? reach(older) : read.seq, syncedReach);
   }
 
-  #isOfOurs({ idx, seq }: Pick<SnapshotName, "idx" | "seq">): boolean {
-    return idx >= (this.#deps.places.lastUntil(seq) ?? 0);
+  /** Not of another line: of no batch that is another's, or not known here, nor of fewer than stand up to its end. */
+  #isOfOurs({ idx, seq, batchHash }: Pick<ReadSnapshot, "idx" | "seq" | "batchHash">): boolean {
+    const { places } = this.#deps;
+    const newestIdx = places.lastUntil(Number.MAX_SAFE_INTEGER) ?? 0;
+    const isOurBatch = idx <= newestIdx && places.isBatch(idx, batchHash) !== false;
+    return isOurBatch && idx >= (places.lastUntil(seq) ?? 0);
   }
 }

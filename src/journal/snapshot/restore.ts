@@ -120,8 +120,8 @@ export async function restore(
       unreadable.push({ place, why: leaveOut(manifest, logger) });
       continue;
     }
-    const { idx, seq } = manifest.position;
-    const found = { read: { place, hash, idx, seq }, unreadable };
+    const { idx, seq, hash: batchHash } = manifest.position;
+    const found = { read: { place, hash, idx, seq, batchHash }, unreadable };
     const others = passedOver.filter((other) => !isSameBatch(other, manifest));
     return { replay, manifest, found, ending, requireWhole: () => requireWhole(replay, others) };
   }
@@ -160,11 +160,11 @@ export async function findSnapshots({
       unreadable.push({ place, why: leaveOut(manifest, logger) });
       continue;
     }
-    const { idx, seq } = manifest.position;
+    const { idx, seq, hash: batchHash } = manifest.position;
     const fault = await faultIn(manifest, snapshots);
     if (fault === undefined) {
       requireReached(await journal.position(), { idx, seq });
-      return { read: { place, hash, idx, seq }, unreadable };
+      return { read: { place, hash, idx, seq, batchHash }, unreadable };
     }
     logger.error({ err: fault, idx }, "a snapshot cannot be read");
     unreadable.push({ place, why: whyUnreadable(manifest, fault) });
