@@ -3,6 +3,7 @@
 import { expect, it, vi } from "vitest";
 import { Purge } from "../../src/coordinator/compaction/purge.ts";
 import { batchIndex, taskId } from "../../src/ids.ts";
+import { hashOf } from "../../src/journal/batch.ts";
 import { nameOf } from "../../src/journal/snapshot/manifest.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { StoredHistory } from "../support/stored-history.ts";
@@ -10,15 +11,15 @@ import { silentLogger } from "../support/swarm.ts";
 import { aTask, join, submit, Turns } from "../support/turns.ts";
 
 /** Twelve batches, of which those before `firstIdx` are gone by the record, and a snapshot of the tenth. */
-async function aPurge(firstIdx = 6) {
+async function aPurge(firstIdx = 6, untilSeq = 10) {
   const turns = new Turns();
   turns.turn(join("a1"));
   for (let number = 1; turns.records.length < 12; number += 1)
     turns.turn(submit(aTask({ id: taskId(`t${number}`) })));
   const stored = new StoredHistory(turns.records);
   const { places } = stored.whole;
-  const ofTen = await stored.snapshot(10);
-  const read = { ...nameOf(ofTen), place: 1, batchHash: ofTen.position.hash };
+  const made = await stored.snapshot(untilSeq);
+  const read = { ...nameOf(made), place: 1, batchHash: made.position.hash };
   const journal = stored.journal.open();
   const clock = new ManualClock();
   const ending = new AbortController();
@@ -50,7 +51,8 @@ it("spares what stands there since the journal lost its end, as the snapshots we
   vi.spyOn(journal, "position").mockImplementationOnce(async () => {
     stored.journal.loseTail(9);
     places.goOnBehind(3); // a snapshot stands for what was lost
-    places.add(batchIndex(13), stored.journal.insertRival(Buffer.from("the next")), "of-thirteen");
+    const next = Buffer.from("the next");
+    places.add(batchIndex(13), stored.journal.insertRival(next), hashOf(next));
     return { firstSeq: 1, lastSeq: 4, missing: 0 };
   });
   purge.look();
@@ -84,7 +86,21 @@ it("spares what stands behind an end that was lost while the newest that is read
   stored.journal.loseTail(9);
   await stored.saveNow(stored.foldedBehind(3)); // of all twelve
   places.goOnBehind(3);
-  places.add(batchIndex(13), stored.journal.insertRival(Buffer.from("the next")), "of-thirteen");
+  const next = Buffer.from("the next");
+  places.add(batchIndex(13), stored.journal.insertRival(next), hashOf(next));
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(1);
+});
+
+it("spares dead records behind where a lost end was saved, though one from before it reached further", async () => {
+  const { stored, places, purge, clock } = await aPurge(13, 12);
+  stored.journal.loseTail(9);
+  await stored.saveNow(stored.foldedBehind(3)); // of all twelve: whoever begins there reads record 4
+  stored.journal.insertRival(Buffer.from("somebody else's"));
+  places.goOnBehind(3);
+  const next = Buffer.from("the next");
+  places.add(batchIndex(13), stored.journal.insertRival(next), hashOf(next));
   purge.look();
   await clock.settle();
   expect(stored.journal.firstSeq).toBe(1);
