@@ -8,7 +8,7 @@ import { Roll } from "../../core/roll.ts";
 import { placesOf, type SwarmState } from "../../core/state.ts";
 import { Succession } from "../../core/succession.ts";
 import { taskId } from "../../ids.ts";
-import { type Batch, decodeBatch } from "../../journal/batch.ts";
+import { type Batch, decodeBatch, hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { type ChainPosition, foldedBehind, Replay } from "../../journal/replay.ts";
 import { decodeManifest } from "../../journal/snapshot/manifest.ts";
@@ -58,9 +58,14 @@ export class JournalTruth {
   #savedIdx = 0;
   /** Nobody has gone on behind that yet. */
   #isEndLost = false;
+  /** An end was lost that may come back; or a leader that cannot put it back, or believes so of a server that lags,
+   *  saves its state and goes on in its place. */
+  #mayBeSaved = false;
   /** What leaders have decided since an end or records within were lost, by its hash: a snapshot of it makes it
    *  durable, though it stands nowhere. */
   readonly #decidedByHash = new Map<string, Uint8Array>();
+  /** Hashes of those of them that stood in the journal before. */
+  readonly #stoodBefore = new Set<string>();
   /** Behind a hole that nobody has rescued yet. */
   #unrescuedSeq: number | undefined;
   #aliensSinceBatch = 0;
@@ -139,6 +144,13 @@ export class JournalTruth {
   /** The journal ends at `lastSeq` now: what stood behind it may come back. */
   lostTail(lastSeq: number): void {
     this.#doubtedSeq = lastSeq + 1;
+    this.#beginNoting();
+    this.#mayBeSaved = true;
+    for (const { bytes } of this.#standing.slice(lastSeq)) {
+      if (decodeBatch(bytes) === undefined) continue;
+      this.#decidedByHash.set(hashOf(bytes), bytes);
+      this.#stoodBefore.add(hashOf(bytes));
+    }
   }
 
   /** The journal ends at `lastSeq` now, and what stood behind it is gone for good. It counts all the same. */
@@ -147,14 +159,21 @@ export class JournalTruth {
     this.#readMs.length = lastSeq;
     this.#replay = new Replay(foldedBehind(this.#replay, lastSeq));
     this.#savedIdx = this.state.idx;
-    if (!this.#isToBeSaved) this.#decidedByHash.clear();
+    this.#beginNoting();
     this.#isEndLost = true;
   }
 
   /** Records before `seq` are gone for good. */
   lostMiddle(seq: number): void {
-    if (!this.#isToBeSaved) this.#decidedByHash.clear();
+    this.#beginNoting();
     this.#unrescuedSeq = seq;
+  }
+
+  /** To note what leaders decide from now on, unless that has begun. */
+  #beginNoting(): void {
+    if (this.#isToBeSaved) return;
+    this.#decidedByHash.clear();
+    this.#stoodBefore.clear();
   }
 
   /** Reads on to where the journal ends now. Cheap when nothing is new. Returns the state there. */
@@ -180,7 +199,7 @@ export class JournalTruth {
 
   /** Whoever leads saves its state, and with it what it decided and could not append. */
   get #isToBeSaved(): boolean {
-    return this.#isEndLost || this.#unrescuedSeq !== undefined;
+    return this.#isEndLost || this.#unrescuedSeq !== undefined || this.#mayBeSaved;
   }
 
   #noteCrowded({ bytes, bytesMax }: { readonly bytes: number; readonly bytesMax: number }): void {
@@ -211,6 +230,7 @@ export class JournalTruth {
     if (stream.lastSeq < this.#standing.length) return;
     occurrences.note("tail-refilled");
     this.#doubtedSeq = undefined;
+    this.#mayBeSaved = false;
   }
 
   /** Folds anew up to a record: the rest is void. */
@@ -253,8 +273,10 @@ export class JournalTruth {
     }
     if (unstored.length === 0) return;
     for (const [nth, bytes] of unstored.entries()) {
-      this.#records.push({ seq: seq + nth, bytes });
-      this.#take(seq + nth, bytes);
+      const record = { seq: seq + nth, bytes };
+      this.#records.push(record);
+      if (this.#stoodBefore.has(hashOf(bytes))) this.#replay.take(record);
+      else this.#take(record.seq, bytes);
     }
     this.#savedIdx = this.state.idx;
     this.#replay = new Replay(foldedBehind(this.#replay, seq - 1));
@@ -296,6 +318,7 @@ export class JournalTruth {
       const { pace, engine, occurrences } = this.#habitat;
       if (this.#isEndLost) occurrences.note("lost-end-saved");
       this.#isEndLost = false;
+      this.#mayBeSaved = false;
       const stamped = { ...verdict.batch, hash: this.#replay.position.hash };
       const decidedMs = pace.decidedMs(stamped) ?? engine.nowMs;
       for (const event of verdict.batch.events) this.#noteEvent(event, { leader, term, decidedMs });

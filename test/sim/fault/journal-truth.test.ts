@@ -93,6 +93,14 @@ const batchOf = (idx: number, prev: string) => {
     startsTerm: false,
   };
 };
+/** A snapshot up to there is in the storage. */
+function saved({ idx, hash }: ReturnType<typeof batchOf>): void {
+  const head = { at: 2_000 as Instant, lastEventType: "TermRenewed", runs: [], deadRecords: 0 } as const;
+  const position = { ...truth.position, idx, hash };
+  const bytes = encodeManifest({ ...head, position, alienRecords: undefined, chunks: [[1, 1, hash]] });
+  const { snapshotManifest: subject } = subjectsOf(habitat.swarm);
+  habitat.snapshotStream.publish({ subject, bytes, expectedSeq: undefined });
+}
 const idxs = () => truth.records.map(({ bytes }) => decodeBatch(bytes)?.idx);
 
 it.each([true, false])(
@@ -105,18 +113,30 @@ it.each([true, false])(
     const third = batchOf(3, truth.position.hash);
     truth.pending = () => [third];
     truth.readOn();
-    if (isSaved) {
-      const { hash } = third;
-      const head = { at: 2_000 as Instant, lastEventType: "TermRenewed", runs: [], deadRecords: 0 } as const;
-      const position = { ...truth.position, idx: third.idx, hash };
-      const bytes = encodeManifest({ ...head, position, alienRecords: undefined, chunks: [[1, 1, hash]] });
-      const { snapshotManifest: subject } = subjectsOf(habitat.swarm);
-      habitat.snapshotStream.publish({ subject, bytes, expectedSeq: undefined });
-    }
+    if (isSaved) saved(third);
     habitat.stream.intrude(batchOf(4, third.hash).bytes);
     truth.readOn();
     const went = [idxs(), truth.state.idx, truth.savedIdx];
     expect(went).toEqual(isSaved ? [[1, 2, 3, 4], 4, 3] : [[1, 2, 4], 2, 0]);
+  },
+);
+
+it.each([true, false])(
+  "an end that may come back may be gone on from by its leader all the same, where that saved it: %s",
+  (isSaved) => {
+    stored(1_000, began);
+    stored(1_100, renewed);
+    stored(1_200, renewed);
+    const fourth = batchOf(4, truth.position.hash);
+    habitat.stream.loseTail(1);
+    truth.lostTail(2);
+    truth.pending = () => [fourth];
+    truth.readOn();
+    if (isSaved) saved(fourth);
+    habitat.stream.intrude(batchOf(5, fourth.hash).bytes);
+    truth.readOn();
+    const went = [idxs(), truth.state.idx, truth.savedIdx, truth.isWhole];
+    expect(went).toEqual(isSaved ? [[1, 2, 3, 4, 5], 5, 4, true] : [[1, 2, 5], 2, 0, true]);
   },
 );
 
