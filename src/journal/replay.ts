@@ -91,14 +91,16 @@ export function foldedBehind(
   return { state, position: { ...position, seq }, lastEventType, places, deadRecords, alienRecords };
 }
 
-/** Whether a batch is the one that stood in a record, as far as that is known: of what stands before a snapshot the
- *  hash is not. */
+/** Whether a record is the batch that stood there, as far as that is known: of what stands before a snapshot the hash
+ *  is not. */
 export function stoodThere(
-  { idx, hash, term, journal }: ChainTail,
-  seq: number,
+  { seq, bytes }: JournalRecord,
   { places, position }: Pick<Folded, "places" | "position">,
 ): boolean {
-  if (places.idxAt(seq) !== idx) return false;
+  const batch = decodeBatch(bytes);
+  if (batch === undefined || places.idxAt(seq) !== batch.idx) return false;
+  const { idx, term, journal } = batch;
+  const hash = hashOf(bytes);
   const isIt = idx === position.idx ? hash === position.hash : places.isBatch(idx, hash);
   return isIt ?? (journal === position.journal && term <= position.term);
 }
@@ -175,11 +177,9 @@ export class Replay implements Folded {
   }
 
   /** Takes note of a record that was found dead, here or by somebody else. */
-  sawDead({ seq, bytes }: JournalRecord, reason: DeadReason): void {
+  sawDead(record: JournalRecord, reason: DeadReason): void {
     this.deadRecords += 1;
-    const batch = isAlien(reason) ? undefined : decodeBatch(bytes);
-    if (batch !== undefined && stoodThere({ ...batch, hash: hashOf(bytes) }, seq, this))
-      this.places.stillStands(seq);
+    if (!isAlien(reason) && stoodThere(record, this)) this.places.stillStands(record.seq);
     if (isAlien(reason))
       this.alienRecords = { count: (this.alienRecords?.count ?? 0) + 1, lastAt: this.state.at };
   }

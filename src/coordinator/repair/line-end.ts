@@ -42,9 +42,10 @@ export async function ownerOfEnd(
     if (record === undefined && mayLack) continue;
     if (record === undefined) return "unknown";
     const batch = decodeBatch(record.bytes);
-    const tail = batch && { ...batch, hash: hashOf(record.bytes) };
-    if (tail !== undefined && stoodThere(tail, seq, folded))
+    if (batch !== undefined && stoodThere(record, folded)) {
+      const tail = { ...batch, hash: hashOf(record.bytes) };
       return behind.some((each) => goesOn(each, tail)) ? "another" : "ours";
+    }
     if (!mayReplace && folded.places.idxAt(seq) !== undefined) return "another";
     if (batch !== undefined) behind.push(batch);
   }

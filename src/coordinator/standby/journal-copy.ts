@@ -4,7 +4,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
-import { decodeBatch, hashOf } from "../../journal/batch.ts";
+import { hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import { isSameBytes, RecentRecords } from "../../journal/recent-records.ts";
 import { type Folded, Replay, stoodThere, type Verdict } from "../../journal/replay.ts";
@@ -103,9 +103,7 @@ export class JournalCopy {
   }
 
   #keep(record: JournalRecord): void {
-    const batch = decodeBatch(record.bytes);
-    const isDead =
-      batch === undefined || !stoodThere({ ...batch, hash: hashOf(record.bytes) }, record.seq, this.#replay);
+    const isDead = !stoodThere(record, this.#replay);
     this.#recent.add(record, this.#deps.clock.monotonicMs(), { isDead });
   }
 

@@ -55,10 +55,11 @@ async function isOfAnotherLine(position: ChainPosition, journal: JournalReader):
  *  and they wrote on up to there, so that nothing behind it need show it. Where the snapshot's last batch stood another
  *  one does then, or one of a later term stands further on. One that continues it may have been sent before it was
  *  stored, and be dead. */
-export function isOfThoseBefore({ seq, bytes }: JournalRecord, { places, position }: Folded): boolean {
+export function isOfThoseBefore(record: JournalRecord, { places, position }: Folded): boolean {
+  const { seq, bytes } = record;
   const batch = decodeBatch(bytes);
   if (batch === undefined || batch.journal !== position.journal) return false;
-  if (stoodThere({ ...batch, hash: hashOf(bytes) }, seq, { places, position })) return false;
+  if (stoodThere(record, { places, position })) return false;
   if (batch.term > position.term) return true;
   const ownSeq = places.seqOf(position.idx);
   if (deathOf(batch, position) === undefined) return ownSeq !== undefined && ownSeq < seq;
