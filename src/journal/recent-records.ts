@@ -69,8 +69,9 @@ export class RecentRecords {
     return undefined;
   }
 
-  /** What stood behind a record that is kept stands there no more. */
+  /** What stood behind a record stands there no more. */
   forgetBehind(seq: number): void {
+    if (seq < this.#firstSeq - 1) return this.#restart(seq + 1);
     while (this.lastSeq > seq) this.#bytes -= this.#kept.pop()?.bytes.length ?? 0;
   }
 

@@ -74,6 +74,15 @@ describe("recent records", () => {
     expect(kept(recent)).toEqual([5, 6]);
   });
 
+  it("are none any more where what they stood behind is gone, too", () => {
+    const recent = new RecentRecords();
+    for (const seq of [7, 8]) recent.add(aRecord(seq), 0);
+    recent.forgetBehind(3);
+    expect([recent.firstSeq, recent.lastSeq, recent.bytes]).toEqual([4, 3, 0]);
+    recent.add(aRecord(4), 0);
+    expect(kept(recent)).toEqual([4]);
+  });
+
   it("stay when they are read again, and go when others stand in their place", () => {
     const recent = new RecentRecords();
     for (const seq of [5, 6, 7]) recent.add(aRecord(seq), 0);

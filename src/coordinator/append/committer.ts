@@ -175,7 +175,7 @@ export class Committer {
 
   /** All that is in flight is durable otherwise, and the journal goes on behind `lastSeq`. */
   continueBehind(lastSeq: number): void {
-    this.#end.goOnBehind(lastSeq);
+    this.#end.goBackTo(lastSeq);
     this.#isWaiting = false;
     this.#isResolving = false;
     for (const batch of this.#sends.takeAll()) {
