@@ -1,7 +1,7 @@
 // Whether a journal that goes on differently holds all the same what was committed: only where that can be shown.
 
-import { expect, it } from "vitest";
-import { isSavedByAnother } from "../../src/coordinator/repair/saved-end.ts";
+import { describe, expect, it } from "vitest";
+import { type HeldEnd, isSavedByAnother } from "../../src/coordinator/repair/saved-end.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
 import type { Run } from "../../src/journal/batch-places.ts";
@@ -27,21 +27,16 @@ function saved(position: Partial<ChainPosition>, runs: readonly Run[] = []): Man
 
 /** With these records, of which the first is what is left of the journal. */
 function ask(manifest: Manifest, ...records: readonly Uint8Array[]): Promise<boolean> {
-  return askAs([], manifest, ...records);
+  return askAs({ committed: [own] }, manifest, ...records);
 }
 
-/** @param ownHashes of the batches up to which who asks saved its own state */
-function askAs(
-  ownHashes: readonly string[],
-  manifest: Manifest,
-  ...records: readonly Uint8Array[]
-): Promise<boolean> {
+function askAs(held: HeldEnd, manifest: Manifest, ...records: readonly Uint8Array[]): Promise<boolean> {
   const store = new MemoryJournalStore();
   for (const bytes of [alien, ...records]) store.insertRival(bytes);
   const reaching = async function* (isReaching: (position: ChainPosition) => boolean) {
     if (isReaching(manifest.position)) yield manifest;
   };
-  return isSavedByAnother(own, { journal: store.open(), readable: { reaching } }, new Set(ownHashes));
+  return isSavedByAnother(held, { journal: store.open(), readable: { reaching } });
 }
 
 it("is where a batch behind a snapshot of it continues that, dead records between or not", async () => {
@@ -73,12 +68,12 @@ it("is where a later term's snapshot went past it, and its batch stands there or
       },
     },
   });
-  expect(await isSavedByAnother(tail, standsAt(1))).toBe(true);
-  expect(await isSavedByAnother(tail, standsAt(2))).toBe(false);
-  expect(await isSavedByAnother(tail, standsAt(3))).toBe(false);
+  expect(await isSavedByAnother({ committed: [tail] }, standsAt(1))).toBe(true);
+  expect(await isSavedByAnother({ committed: [tail] }, standsAt(2))).toBe(false);
+  expect(await isSavedByAnother({ committed: [tail] }, standsAt(3))).toBe(false);
   store.purgeBelow(3);
-  expect(await isSavedByAnother(tail, standsAt(2))).toBe(true);
-  expect(await isSavedByAnother(tail, standsAt(3))).toBe(false);
+  expect(await isSavedByAnother({ committed: [tail] }, standsAt(2))).toBe(true);
+  expect(await isSavedByAnother({ committed: [tail] }, standsAt(3))).toBe(false);
   expect(await ask(saved({ ...later, term: own.term }, [[10, 1, 11]]))).toBe(false);
 });
 
@@ -90,8 +85,33 @@ it("is where another, of this term or a later one, saved more of it and went on 
   expect(await ask(saved({ ...more, seq: 9 }, [[1, 1, 20]]))).toBe(false);
 });
 
-it("is not where only the snapshot says so of who asks", async () => {
-  const more = { idx: batchIndex(20), hash: "of-twenty", seq: 4 };
-  expect(await askAs(["of-thirty", "of-twenty"], saved(more, [[1, 1, 20]]))).toBe(false);
-  expect(await askAs(["of-thirty"], saved(more, [[1, 1, 20]]))).toBe(true);
+describe("of who saved more than the journal took", () => {
+  const ten = { ...own, idx: batchIndex(10), hash: "of-ten" };
+  const eleven = { ...own, idx: batchIndex(11), hash: "of-eleven" };
+  const isOwn = { ...eleven, seq: 4 };
+
+  it.each<HeldEnd>([
+    { committed: [own, ten, eleven] },
+    { committed: [own, ten], inFlight: [eleven] },
+    { committed: [own], inFlight: [ten, eleven] },
+  ])("it is where another went on behind any of it: %j", async (held) => {
+    for (const each of [ten, eleven]) {
+      expect(await askAs(held, saved(each), following(each, 3))).toBe(true);
+      expect(await askAs(held, saved(each))).toBe(false);
+      expect(await askAs(held, saved(each), following({ ...own, hash: "of-another-nine" }, 3))).toBe(false);
+    }
+  });
+
+  it("its own snapshot does not say so of what is before it, another's does", async () => {
+    const runs: Run[] = [[1, 1, 20]]; // the ninth stood behind where the journal goes on now
+    expect(await askAs({ committed: [own, ten, eleven] }, saved(isOwn, runs))).toBe(false);
+    expect(await askAs({ committed: [own], inFlight: [ten, eleven] }, saved(isOwn, runs))).toBe(false);
+    expect(await askAs({ committed: [own, ten] }, saved(isOwn, runs))).toBe(true);
+  });
+
+  it("what was in flight need not stand where another's snapshot says nothing of it", async () => {
+    const later = { idx: batchIndex(20), term: term(3), hash: "of-twenty", seq: 40 };
+    const isAnothersNinth: Run[] = [[9, 1, 1]]; // and of no later one a place is known
+    expect(await askAs({ committed: [own], inFlight: [ten] }, saved(later, isAnothersNinth))).toBe(false);
+  });
 });

@@ -10,9 +10,7 @@ import type { PendingBatch } from "./sends.ts";
 export class ChainEnd {
   readonly #recent: RecentRecords;
   #tail: ChainTail;
-  #storedTail: ChainTail;
-  /** Of those behind it. */
-  readonly #unstored = new Set<string>();
+  #sinceStored: readonly ChainTail[];
   #lastSeq: number;
   /** Places behind it that count as dead, of which nothing can be read. */
   #lostPlaces = 0;
@@ -22,7 +20,7 @@ export class ChainEnd {
   constructor(position: ChainPosition, recent: RecentRecords) {
     this.#recent = recent;
     this.#tail = position;
-    this.#storedTail = position;
+    this.#sinceStored = [position];
     this.#lastSeq = position.seq;
   }
 
@@ -31,13 +29,9 @@ export class ChainEnd {
     return this.#tail;
   }
 
-  /** The last batch that the journal took: those behind it are committed by a snapshot alone. */
-  get storedTail(): ChainTail {
-    return this.#storedTail;
-  }
-
-  get unstoredHashes(): ReadonlySet<string> {
-    return this.#unstored;
+  /** From the last batch on that the journal took, oldest first: those behind it are committed by a snapshot alone. */
+  get sinceStored(): readonly ChainTail[] {
+    return this.#sinceStored;
   }
 
   /** The last one, as it stood in the journal, while that is held. */
@@ -60,14 +54,13 @@ export class ChainEnd {
     this.goOnBehind(seq);
     this.#recent.add({ seq, bytes: batch.bytes }, monotonicMs);
     this.continued(batch);
-    this.#storedTail = this.#tail;
-    this.#unstored.clear();
+    this.#sinceStored = [this.#tail];
   }
 
   /** The next batch is committed, wherever it stands. */
   continued({ idx, term, hash, journal }: PendingBatch): void {
     this.#tail = { idx, term, hash, journal };
-    this.#unstored.add(hash);
+    this.#sinceStored = [...this.#sinceStored, this.#tail];
   }
 
   /** A record was read that everybody skips. */

@@ -13,6 +13,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { forkError } from "../../journal/journal-errors.ts";
 import { isSameBytes, type RecentRecords } from "../../journal/recent-records.ts";
 import { isSameLine } from "../../journal/refill.ts";
+import type { ChainTail } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { SavedCheck } from "../repair/saved-end.ts";
 import type { ChainEnd } from "./chain-end.ts";
@@ -22,6 +23,8 @@ export interface CommittedTailDeps {
   readonly clock: Clock;
   readonly recent: RecentRecords;
   readonly end: ChainEnd;
+  /** What is sent behind it, oldest first. */
+  readonly inFlight: () => readonly ChainTail[];
   /** Default: nobody saves anything. */
   readonly isSaved: SavedCheck | undefined;
   readonly lineMiss: Endurance | undefined;
@@ -36,7 +39,7 @@ export type TailLook =
 
 export class CommittedTail {
   readonly #deps: CommittedTailDeps;
-  readonly #isSavedAt: SavedCheck;
+  readonly #isSaved: SavedCheck;
   /** For how long the last committed batch is not found. */
   readonly #miss: Endurance;
   /** For how long a record from there to the end is not found. */
@@ -46,7 +49,7 @@ export class CommittedTail {
 
   constructor(deps: CommittedTailDeps) {
     this.#deps = deps;
-    this.#isSavedAt = deps.isSaved ?? (async () => false);
+    this.#isSaved = deps.isSaved ?? (async () => false);
     this.#miss = new Endurance(deps.clock, limits.readBackPatienceMs);
     this.#lineMiss =
       deps.lineMiss ?? lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
@@ -101,10 +104,9 @@ export class CommittedTail {
    *  the journal did not take, and only our own snapshot was to hold, nobody was told of (rescue.ts). Undefined when
    *  that is not known, for nobody answers, or has not been seen for long. */
   async isSaved(): Promise<boolean | undefined> {
-    const { tail, storedTail, unstoredHashes } = this.#deps.end;
+    const { end, inFlight } = this.#deps;
     try {
-      if (await this.#isSavedAt(tail)) return true;
-      if (unstoredHashes.size > 0 && (await this.#isSavedAt(storedTail, unstoredHashes))) return true;
+      if (await this.#isSaved({ committed: end.sinceStored, inFlight: inFlight() })) return true;
       return this.#unsaved.isBelieved() ? false : undefined;
     } catch (cause) {
       if (!(cause instanceof UnreachableError)) return false;

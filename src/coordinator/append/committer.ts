@@ -133,7 +133,8 @@ export class Committer {
         this.#halt(new JournalDamagedError("an append ended with an error instead of an outcome", { cause })),
     });
     const end = new ChainEnd(position, recent);
-    const tail = new CommittedTail({ journal, clock, recent, end, isSaved, lineMiss });
+    const inFlight = () => this.#sends.batches;
+    const tail = new CommittedTail({ journal, clock, recent, end, inFlight, isSaved, lineMiss });
     const refill = new EndRefill({ journal, clock, recent, end, ownerOfEnd });
     const onTailLost: CommitterEvents["onTailLost"] = (lastSeq, error) => {
       this.#isWaiting = true;

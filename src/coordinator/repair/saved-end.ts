@@ -2,11 +2,11 @@
 // a snapshot, where nobody put back the end that the journal had lost, and the journal goes on behind that
 // (lost-end.ts, rescue.ts). Then nothing that was committed is lost, only where it stood.
 //
-// The rule: the line that stands in the journal goes through the batch that is asked for. That a snapshot of it is
-// there does not say so, for it may be our own, and somebody who knew of neither have written the line. So either the
-// snapshot is of that very batch, and what stands behind it continues it; or it is of a later batch, and says that the
-// batch stands where it is found, stood behind where the journal goes on now, or, of a later term, stands nowhere any
-// more.
+// The rule: the line that stands in the journal goes through a batch that is asked for, or through one that continues
+// it. That a snapshot of such a one is there does not say so, for it may be our own, and somebody who knew of neither
+// have written the line. So either the snapshot is of that very batch, and what stands behind it continues it; or it is
+// of a later batch of another's, and says that the batch stands where it is found, stood behind where the journal goes
+// on now, or, of a later term, stands nowhere any more.
 
 import { decodeBatch, hashOf } from "../../journal/batch.ts";
 import { BatchPlaces } from "../../journal/batch-places.ts";
@@ -15,11 +15,18 @@ import { type ChainTail, deathOf } from "../../journal/replay.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 
-/** Whether the line that stands in the journal goes through a batch, wherever that stood.
- *  @param ownHashes of the batches up to which the one who asks may have saved its state: these snapshots prove nothing
- *  of an earlier batch
+/** What whoever asks holds of the line, oldest first, each batch continuing the one before. */
+export interface HeldEnd {
+  /** From the last one on that the journal took: those behind it only snapshots of who asks hold, and nobody was told
+   *  of them. */
+  readonly committed: readonly ChainTail[];
+  /** Sent behind them. Who asks may have saved its state up to one of these, too. */
+  readonly inFlight?: readonly ChainTail[];
+}
+
+/** Whether the line that stands in the journal goes through the first of what was committed, wherever that stood.
  *  @throws UnreachableError, JournalDamagedError */
-export type SavedCheck = (tail: ChainTail, ownHashes?: ReadonlySet<string>) => Promise<boolean>;
+export type SavedCheck = (held: HeldEnd) => Promise<boolean>;
 
 export interface SavedEndDeps {
   readonly journal: Pick<Journal, "read" | "position">;
@@ -30,37 +37,34 @@ export interface SavedEndDeps {
 export function savedCheck(
   deps: SavedEndDeps & { readonly readable: Pick<ReadableSnapshots, "areKept"> },
 ): SavedCheck | undefined {
-  return deps.readable.areKept ? (tail, ownHashes) => isSavedByAnother(tail, deps, ownHashes) : undefined;
+  return deps.readable.areKept ? (held) => isSavedByAnother(held, deps) : undefined;
 }
 
 /** That it is not proves nothing at once: a server that lags knows neither the newest snapshot nor what stands behind
  *  it. @throws UnreachableError, JournalDamagedError */
 export async function isSavedByAnother(
-  own: ChainTail,
+  { committed, inFlight = [] }: HeldEnd,
   { journal, readable }: SavedEndDeps,
-  ownHashes: ReadonlySet<string> = new Set(),
 ): Promise<boolean> {
-  const isReaching = ({ idx, term, hash }: ChainTail) =>
-    !ownHashes.has(hash) && (idx === own.idx || (idx > own.idx && term >= own.term));
-  for await (const manifest of readable.reaching(isReaching))
-    if (await (manifest.position.idx === own.idx ? isGoneOnWith : isPassedBy)(own, manifest, journal))
-      return true;
+  const ownHashes = new Set([...committed, ...inFlight].map(({ hash }) => hash));
+  const before = ({ idx, term }: ChainTail) => committed.filter((own) => idx > own.idx && term >= own.term);
+  const isReaching = (position: ChainTail) => ownHashes.has(position.hash) || before(position).length > 0;
+  for await (const manifest of readable.reaching(isReaching)) {
+    if (!ownHashes.has(manifest.position.hash)) {
+      for (const own of before(manifest.position)) if (await isPassedBy(own, manifest, journal)) return true;
+    } else if (await isGoneOnWith(manifest, journal)) return true;
+  }
   return false;
 }
 
-async function isGoneOnWith(
-  own: ChainTail,
-  { position }: Manifest,
-  journal: SavedEndDeps["journal"],
-): Promise<boolean> {
-  if (position.hash !== own.hash) return false;
+async function isGoneOnWith({ position }: Manifest, journal: SavedEndDeps["journal"]): Promise<boolean> {
   for (let seq = position.seq + 1; ; seq += 1) {
     const record = await journal.read(seq);
     if (record === undefined) return false;
     const batch = decodeBatch(record.bytes);
     if (batch === undefined) continue;
     if (deathOf(batch, position) === undefined) return true;
-    if (batch.term > own.term) return false; // the first record of a term continues a line, and it is not this one
+    if (batch.term > position.term) return false; // the first record of a term continues a line, and it is not this one
   }
 }
 

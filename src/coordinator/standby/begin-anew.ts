@@ -70,7 +70,7 @@ async function lookAgain(deps: BeginAnewDeps): Promise<Look> {
   try {
     const found = await lookAtRecord(deps);
     if (found === "lossless" || (await isOvertaken(deps))) return "lossless";
-    return (await isSavedByAnother(deps.folded().position, deps)) ? "lossless" : found;
+    return (await isSavedByAnother({ committed: [deps.folded().position] }, deps)) ? "lossless" : found;
   } catch (cause) {
     return cause instanceof UnreachableError ? "unanswered" : "lost"; // the first fault says more
   }

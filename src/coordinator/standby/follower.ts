@@ -231,7 +231,7 @@ export class Follower {
    *  is saved it stands by with that: it may be all that is left of it. */
   async #endLost(lastSeq: number, lost: JournalDamagedError): Promise<void> {
     try {
-      const isSaved = await isSavedByAnother(this.copy.replay.position, this.#deps);
+      const isSaved = await isSavedByAnother({ committed: [this.copy.replay.position] }, this.#deps);
       if (isSaved) this.copy.forgetRecords();
       if (isSaved || (await this.#goOnBehind(this.copy.replay, lastSeq, lost))) return await this.foldAnew();
       if (this.#unprovenEnd.isBelieved()) return this.#hooks.onHalted(lost);
