@@ -75,6 +75,14 @@ export function refusedTailError(lastSeq: number, untilSeq: number): JournalDama
   );
 }
 
+/** The journal refuses what is to stand behind `lastSeq`, where by its own word it ends. */
+export function refusedPlaceError(lastSeq: number): JournalDamagedError {
+  return new JournalDamagedError(
+    `the journal ends at record ${lastSeq}, and refuses what is to stand behind that: its server does not agree with its ` +
+      "storage. If it stays so, restart the nats-server; what was decided is kept here and is sent again",
+  );
+}
+
 /** Somebody wrote behind a lost end, and the record at `seq` is not the one that stood there. */
 export function forkError(seq: number): JournalDamagedError {
   return new JournalDamagedError(

@@ -16,7 +16,7 @@ import { isSameBytes, type RecentRecords } from "./recent-records.ts";
 
 export type Refilled =
   /** The journal ends where it ended, or goes on. */
-  | { readonly kind: "whole" }
+  | { readonly kind: "whole"; readonly lastSeq: number }
   /** What stood behind `untilSeq` was purged by who stands behind it. */
   | { readonly kind: "purged" }
   /** So many by us. */
@@ -38,7 +38,7 @@ export async function refill(
 ): Promise<Refilled> {
   const { firstSeq, lastSeq } = await journal.position();
   if (firstSeq > untilSeq + 1) return { kind: "purged" };
-  if (lastSeq >= untilSeq) return { kind: "whole" };
+  if (lastSeq >= untilSeq) return { kind: "whole", lastSeq };
   if (!isHeld(recent, lastSeq)) return { kind: "not-held", lastSeq };
   if (!(await isSameLine(journal, recent, lastSeq, miss)))
     return { kind: "unfinished", cause: unreadableError(lastSeq) };
@@ -59,7 +59,7 @@ export async function refill(
   if (stored > 0) return { kind: "refilled", records: stored };
   const now = await journal.position(); // somebody else may have put it back
   return now.lastSeq >= untilSeq
-    ? { kind: "whole" }
+    ? { kind: "whole", lastSeq: now.lastSeq }
     : { kind: "unfinished", cause: refusedTailError(now.lastSeq, untilSeq) };
 }
 

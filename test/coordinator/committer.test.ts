@@ -55,6 +55,8 @@ class Writer {
   readonly log: string[] = [];
   /** When each committed batch was sent, by the proof of it. */
   readonly sentMs: (number | undefined)[] = [];
+  /** Whether somebody is told of what is committed. */
+  isTold = true;
   readonly journal;
   readonly committer: Committer;
   tail: ChainTail;
@@ -72,6 +74,7 @@ class Writer {
     const deps = { journal: this.journal, clock: this.clock, position, recent, ...more };
     this.committer = new Committer(deps, {
       onCommitted: ({ idx }, stored) => {
+        if (this.isTold) this.committer.told(idx);
         this.log.push(`committed ${idx}@${stored?.seq ?? "none"}`);
         this.sentMs.push(stored?.sentMonotonicMs);
       },
@@ -79,6 +82,7 @@ class Writer {
       onRefilled: (records) => this.log.push(`refilled ${records}`),
       onTailLost: (lastSeq) => this.log.push(`tail lost behind @${lastSeq}`),
       onTailKeptOut: (cause) => this.log.push(`kept out: ${(cause as Error).message}`),
+      onPlaceRefused: ({ message }) => this.log.push(`place refused: ${message}`),
       onPlaceLost: () => this.log.push("place lost"),
       onDeposed: () => this.log.push("deposed"),
       onHalted: ({ code }) => this.log.push(`halted ${code}`),
@@ -843,7 +847,7 @@ describe("an end that is not held any more", () => {
     expect((await writer.play()).slice(6)).toEqual(["committed 5@none", "committed 6@6"]);
   });
 
-  it("is safe where another saved all that the journal took: of what came after nobody was told", async () => {
+  it("is safe where another saved all that was told of: of what came after nobody was", async () => {
     const isSaved = vi.fn<SavedCheck>(async () => false);
     const writer = await aWriterWhoseEndIsLost({ isSaved });
     const asked = async () => {
@@ -851,17 +855,22 @@ describe("an end that is not held any more", () => {
       const { committed, inFlight = [] } = isSaved.mock.lastCall?.[0] ?? { committed: [] };
       return [committed, inFlight].map((batches) => batches.map(({ idx }) => Number(idx)));
     };
-    expect(await asked()).toEqual([[4], []]); // the journal took all there is
+    expect(await asked()).toEqual([[4], []]); // that was told of
+    writer.isTold = false;
     for (let aliens = 0; aliens < 3; aliens += 1) writer.store.insertRival(alien);
     for (const idx of [5, 6]) {
       writer.append();
       await writer.play(limits.appendRetryMs);
       expect((await asked())[1]).toEqual([idx]);
-      writer.committer.continueBehind(5); // its own snapshot holds it
+      writer.committer.continueBehind(writer.store.lastSeq); // its own snapshot holds it
       expect(writer.log.at(-1)).toBe(`committed ${idx}@none`);
-      writer.store.loseTail(1);
+      if (idx === 5) writer.store.loseTail(1);
     }
-    expect(await asked()).toEqual([[4, 5, 6], []]);
+    writer.append();
+    await writer.play(); // behind its own snapshots the journal takes it
+    expect(await asked()).toEqual([[4, 5, 6, 7], []]);
+    writer.committer.told(batchIndex(6));
+    expect(await asked()).toEqual([[6, 7], []]);
     isSaved.mockResolvedValue(true);
     expect(await writer.committer.isSaved()).toBe(true);
   });
@@ -873,6 +882,10 @@ describe("an end that is not held any more", () => {
     writer.append(); // and refused, as by a server that does not know yet what it holds
     await writer.play(5 * limits.appendRetryMs);
     expect(writer.log.filter((line) => line.startsWith("tail lost"))).toHaveLength(1);
+    await writer.play(limits.readBackPatienceMs);
+    expect(writer.log.at(-1)).toMatch(
+      /^place refused: the journal ends at record 1, and refuses .*restart the nats-server/,
+    );
     recall();
   });
 

@@ -1,6 +1,6 @@
 // Whether a journal that goes on differently holds all the same what was committed: only where that can be shown.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type HeldEnd, isSavedByAnother } from "../../src/coordinator/repair/saved-end.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
@@ -8,6 +8,7 @@ import type { Run } from "../../src/journal/batch-places.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import type { ChainPosition } from "../../src/journal/replay.ts";
 import type { Manifest } from "../../src/journal/snapshot/manifest.ts";
+import { limits } from "../../src/limits.ts";
 import { following } from "../support/following.ts";
 
 /** What a coordinator had committed, at some record that the journal lost. */
@@ -44,6 +45,32 @@ it("is where a batch behind a snapshot of it continues that, dead records betwee
   expect(await ask(saved({}), following(own, 2))).toBe(true);
   const other = following({ ...own, idx: batchIndex(4), hash: "of-four" }, 2);
   expect(await ask(saved({}), alien, other, following(own, 3))).toBe(true);
+});
+
+it("is not where somebody went on from before it, though one that was in flight continues it", async () => {
+  const late = following(own, 2);
+  const lateTail = { ...own, idx: batchIndex(10), hash: hashOf(late) };
+  const before = following({ ...own, idx: batchIndex(8), hash: "of-eight" }, 3);
+  expect(await ask(saved({}), alien, late, before)).toBe(false);
+  expect(await ask(saved({}), late, following(lateTail, 3))).toBe(true);
+  expect(await ask(saved({}), late, before, following(lateTail, 3))).toBe(false);
+});
+
+it("is known after a few records, however many follow", async () => {
+  const line = [following(own, 2)];
+  for (let idx = 10; idx < 20; idx += 1)
+    line.push(following({ ...own, idx: batchIndex(idx), hash: hashOf(line.at(-1) as Uint8Array) }, 2));
+  const store = new MemoryJournalStore();
+  for (const bytes of [alien, ...line]) store.insertRival(bytes);
+  const journal = store.open();
+  const read = vi.spyOn(journal, "read");
+  const readable = {
+    async *reaching() {
+      yield saved({});
+    },
+  };
+  expect(await isSavedByAnother({ committed: [own] }, { journal, readable })).toBe(true);
+  expect(read).toHaveBeenCalledTimes(limits.batchesInFlightMax + 1);
 });
 
 it("is not known where nothing stands behind the snapshot, or another line: it may be our own", async () => {
@@ -107,6 +134,13 @@ describe("of who saved more than the journal took", () => {
     expect(await askAs({ committed: [own, ten, eleven] }, saved(isOwn, runs))).toBe(false);
     expect(await askAs({ committed: [own], inFlight: [ten, eleven] }, saved(isOwn, runs))).toBe(false);
     expect(await askAs({ committed: [own, ten] }, saved(isOwn, runs))).toBe(true);
+  });
+
+  it("it is not where another's line stands in the place of the first, whatever that says of those behind it", async () => {
+    const later = { idx: batchIndex(20), term: term(3), hash: "of-twenty", seq: 40 };
+    const runs: Run[] = [[9, 1, 1]]; // where the tenth stands is not known
+    expect(await askAs({ committed: [own, ten, eleven] }, saved(later, runs))).toBe(false);
+    expect(await askAs({ committed: [ten, eleven] }, saved(later, runs))).toBe(true);
   });
 
   it("what was in flight need not stand where another's snapshot says nothing of it", async () => {

@@ -344,7 +344,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         find: 'if (firstSeq > untilSeq + 1) return { kind: "purged" };',
-        replace: 'if (firstSeq > untilSeq + 1) return { kind: "whole" };',
+        replace: 'if (firstSeq > untilSeq + 1) return { kind: "whole", lastSeq };',
       },
     ],
   },

@@ -1,6 +1,7 @@
 // The end of what a term has committed: the last batch, which the next one continues, and the place in the journal
 // behind which that is expected. Dead records and lost places may lie between the two.
 
+import type { BatchIndex } from "../../ids.ts";
 import { hashOf } from "../../journal/batch.ts";
 import type { JournalRecord } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
@@ -10,7 +11,7 @@ import type { PendingBatch } from "./sends.ts";
 export class ChainEnd {
   readonly #recent: RecentRecords;
   #tail: ChainTail;
-  #sinceStored: readonly ChainTail[];
+  readonly #sinceTold: ChainTail[];
   #lastSeq: number;
   /** Places behind it that count as dead, of which nothing can be read. */
   #lostPlaces = 0;
@@ -20,7 +21,7 @@ export class ChainEnd {
   constructor(position: ChainPosition, recent: RecentRecords) {
     this.#recent = recent;
     this.#tail = position;
-    this.#sinceStored = [position];
+    this.#sinceTold = [position];
     this.#lastSeq = position.seq;
   }
 
@@ -29,9 +30,9 @@ export class ChainEnd {
     return this.#tail;
   }
 
-  /** From the last batch on that the journal took, oldest first: those behind it are committed by a snapshot alone. */
-  get sinceStored(): readonly ChainTail[] {
-    return this.#sinceStored;
+  /** From the last batch on that somebody may have been told of, oldest first. */
+  get sinceTold(): readonly ChainTail[] {
+    return this.#sinceTold;
   }
 
   /** The last one, as it stood in the journal, while that is held. */
@@ -54,13 +55,18 @@ export class ChainEnd {
     this.goOnBehind(seq);
     this.#recent.add({ seq, bytes: batch.bytes }, monotonicMs);
     this.continued(batch);
-    this.#sinceStored = [this.#tail];
   }
 
   /** The next batch is committed, wherever it stands. */
   continued({ idx, term, hash, journal }: PendingBatch): void {
     this.#tail = { idx, term, hash, journal };
-    this.#sinceStored = [...this.#sinceStored, this.#tail];
+    this.#sinceTold.push(this.#tail);
+  }
+
+  /** Of a batch that was committed somebody may have been told. */
+  told(idx: BatchIndex): void {
+    const firstUntold = this.#sinceTold.findIndex((each) => each.idx >= idx);
+    if (firstUntold > 0) this.#sinceTold.splice(0, firstUntold);
   }
 
   /** A record was read that everybody skips. */

@@ -101,12 +101,12 @@ export class CommittedTail {
   }
 
   /** Where another line stands than ours: whether it holds all that was told of what was committed all the same. What
-   *  the journal did not take, and only our own snapshot was to hold, nobody was told of (rescue.ts). Undefined when
-   *  that is not known, for nobody answers, or has not been seen for long. */
+   *  was committed behind that, while the journal was not known to keep it, nobody was told of (embargo.ts). Undefined
+   *  when that is not known, for nobody answers, or has not been seen for long. */
   async isSaved(): Promise<boolean | undefined> {
     const { end, inFlight } = this.#deps;
     try {
-      if (await this.#isSaved({ committed: end.sinceStored, inFlight: inFlight() })) return true;
+      if (await this.#isSaved({ committed: end.sinceTold, inFlight: inFlight() })) return true;
       return this.#unsaved.isBelieved() ? false : undefined;
     } catch (cause) {
       if (!(cause instanceof UnreachableError)) return false;

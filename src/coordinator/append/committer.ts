@@ -41,6 +41,7 @@
 import type { Clock } from "../../clock.ts";
 import type { Endurance } from "../../endurance.ts";
 import { JournalDamagedError, UnreachableError, type WaggleError } from "../../errors.ts";
+import type { BatchIndex } from "../../ids.ts";
 import type { AppendOutcome, Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
@@ -174,6 +175,11 @@ export class Committer {
     this.#onceUnrivalled(() => this.#sends.send(entry));
   }
 
+  /** Of a batch that was committed somebody may have been told: another line must hold it. */
+  told(idx: BatchIndex): void {
+    this.#end.told(idx);
+  }
+
   /** All that is in flight is durable otherwise, and the journal goes on behind `lastSeq`. */
   continueBehind(lastSeq: number): void {
     this.#end.goBackTo(lastSeq);
@@ -220,7 +226,7 @@ export class Committer {
       this.#sends.dropOldest();
       this.#end.stored(batch, seq, this.#clock.monotonicMs());
       this.#saidFull(undefined);
-      this.#refill.renew();
+      this.#refill.moved();
       this.#tail.moved();
       this.#events.onCommitted(batch, { seq, sentMonotonicMs });
       if (this.#isOver || this.#isResolving) return; // what was appended along with it waits for a rival

@@ -1,12 +1,17 @@
 // Puts back what the journal lost behind what a term has committed (journal/refill.ts), and says when that is believed
-// to be in vain: what is missing is not held any more, or the journal does not take it back, for as long as a server
-// that just took over may answer from before.
+// to be in vain: what is missing is not held any more, or the journal does not take it back, or lacks nothing and takes
+// nothing behind that either, for as long as a server that just took over may answer from before.
 
 import type { Clock } from "../../clock.ts";
 import { Endurance, lossEndurance } from "../../endurance.ts";
 import type { JournalDamagedError } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { forkError, lostTailError, unreadableError } from "../../journal/journal-errors.ts";
+import {
+  forkError,
+  lostTailError,
+  refusedPlaceError,
+  unreadableError,
+} from "../../journal/journal-errors.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { refill } from "../../journal/refill.ts";
 import { limits } from "../../limits.ts";
@@ -33,6 +38,8 @@ export type EndRefilled =
   | { readonly kind: "lost"; readonly lastSeq: number; readonly error: JournalDamagedError }
   /** It has not been taken back for long; said once in each `limits.readBackPatienceMs`. */
   | { readonly kind: "kept-out"; readonly cause: unknown }
+  /** Nothing is missing, and nothing has been taken behind it for long; said as often. */
+  | { readonly kind: "refused"; readonly error: JournalDamagedError }
   /** Whoever purged so far has gone on. */
   | { readonly kind: "purged" };
 
@@ -40,7 +47,7 @@ export class EndRefill {
   readonly #deps: EndRefillDeps;
   /** For how long what is missing is not held here any more. */
   readonly #loss: Endurance;
-  /** For how long the journal does not take back what is held. */
+  /** For how long the journal does not take what is to stand at its end. */
   readonly #refusal: Endurance;
   /** For how long the record is not found with which the journal ends now. */
   readonly #endMiss: Endurance;
@@ -55,27 +62,34 @@ export class EndRefill {
     this.#unprovenEnd = lossEndurance(deps.clock, limits.readBackPatienceMs, deps.journal.sharable);
   }
 
-  /** A batch was committed, or nobody answers: a loss that is seen counts anew. */
+  /** A batch was committed. */
+  moved(): void {
+    this.#refusal.renew();
+    this.renew();
+  }
+
+  /** Nobody answers: a loss that is seen counts anew. */
   renew(): void {
     this.#loss.renew();
     this.#unprovenEnd.renew();
   }
 
-  /** @throws UnreachableError; JournalDamagedError when the journal went on differently, also where another did from
+  /** To be called where an append behind all that was committed was refused, and nothing is found there.
+   *  @throws UnreachableError; JournalDamagedError when the journal went on differently, also where another did from
    *  before what is missing */
   async run(): Promise<EndRefilled> {
     const { journal, recent, end } = this.#deps;
     const untilSeq = Math.max(recent.lastSeq, end.lastSeq);
     const refilled = await refill(journal, recent, untilSeq, this.#endMiss);
     if (refilled.kind !== "not-held") this.#loss.renew();
-    if (refilled.kind !== "unfinished" && refilled.kind !== "not-held") this.#refusal.renew();
     if (refilled.kind !== "not-held") this.#unprovenEnd.renew();
     switch (refilled.kind) {
       case "refilled":
       case "purged":
+        this.#refusal.renew();
         return refilled;
       case "whole":
-        return { kind: "unchanged" }; // after all
+        return this.#wholeUntil(refilled.lastSeq, untilSeq);
       case "not-held": {
         const { lastSeq } = refilled;
         if (!this.#loss.isBelieved()) return { kind: "unchanged" };
@@ -100,9 +114,21 @@ export class EndRefill {
     return owner;
   }
 
+  /** Something stands there after all; or nothing does, and it is refused all the same. */
+  #wholeUntil(lastSeq: number, untilSeq: number): EndRefilled {
+    if (lastSeq > untilSeq) this.#refusal.renew();
+    else if (this.#isRefusing()) return { kind: "refused", error: refusedPlaceError(lastSeq) };
+    return { kind: "unchanged" };
+  }
+
   #keptOut(cause: unknown): EndRefilled {
-    if (!this.#refusal.isBelieved()) return { kind: "unchanged" };
-    this.#refusal.renew();
-    return { kind: "kept-out", cause };
+    return this.#isRefusing() ? { kind: "kept-out", cause } : { kind: "unchanged" };
+  }
+
+  /** For long; once in each `limits.readBackPatienceMs`. */
+  #isRefusing(): boolean {
+    const isBelieved = this.#refusal.isBelieved();
+    if (isBelieved) this.#refusal.renew();
+    return isBelieved;
   }
 }

@@ -29,6 +29,8 @@ export interface PlaceEvents {
   /** The journal has lacked some of what was committed for long, and does not take it back. Called again while it is
    *  so. */
   readonly onTailKeptOut: (cause: unknown) => void;
+  /** It has refused for long what is to stand at its end, of which nothing is missing. Called again while it is so. */
+  readonly onPlaceRefused: (error: JournalDamagedError) => void;
   /** The journal counts a record behind what was committed that nobody will ever read there. */
   readonly onPlaceLost: (error: JournalDamagedError) => void;
 }
@@ -143,6 +145,9 @@ export class ExpectedPlace {
         break;
       case "kept-out":
         this.#events.onTailKeptOut(refilled.cause);
+        break;
+      case "refused":
+        this.#events.onPlaceRefused(refilled.error);
         break;
       case "unchanged":
         break;

@@ -15,7 +15,7 @@ import { limits } from "../../limits.ts";
 import type { Announcements } from "../announcements.ts";
 import { Committer } from "../append/committer.ts";
 import { UnacknowledgedLog } from "../append/unacknowledged-log.ts";
-import { tellKeptOut, tellRefilled } from "../repair/lost-end-log.ts";
+import { tellKeptOut, tellRefilled, tellRefused } from "../repair/lost-end-log.ts";
 import type { SavedCheck } from "../repair/saved-end.ts";
 import type { Timing } from "../timing.ts";
 import { CandidateCheck } from "./candidate-check.ts";
@@ -100,6 +100,7 @@ export class Campaign {
         // A standby waits for who holds it, and goes on behind what is left where nobody does.
         onTailLost: giveUp,
         onTailKeptOut: (cause) => tellKeptOut(logger, cause),
+        onPlaceRefused: (error) => tellRefused(logger, error),
         onPlaceLost: giveUp, // others may have read it: a term that nobody leads
         onDeposed: hooks.onLost,
         onUnacknowledged: (cause, sentMonotonicMs) => unacknowledged.tell(cause, sentMonotonicMs),

@@ -29,7 +29,7 @@ import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 import type { DeadRecordLog } from "../repair/dead-records.ts";
 import { Embargo } from "../repair/embargo.ts";
 import { ownerOfEnd } from "../repair/line-end.ts";
-import { tellKeptOut, tellRefilled } from "../repair/lost-end-log.ts";
+import { tellKeptOut, tellRefilled, tellRefused } from "../repair/lost-end-log.ts";
 import { type LossReason, Rescue } from "../repair/rescue.ts";
 import { savedCheck } from "../repair/saved-end.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
@@ -248,6 +248,7 @@ export class Commits {
       },
       onTailLost: (lastSeq, error) => this.#guarded(() => this.#rescue.saveLostTail(lastSeq, error)),
       onTailKeptOut: (cause) => tellKeptOut(logger, cause),
+      onPlaceRefused: (error) => tellRefused(logger, error),
       onPlaceLost: (error) => this.rescue("hole", error),
       onDeposed: () => this.#hooks.onDeposed(),
       onHalted: (error) => this.#hooks.onBroken(error),
@@ -265,7 +266,10 @@ export class Commits {
       this.#hooks.onStored(held, { seq: stored.seq, bytes: batch.bytes.length });
     }
     const commit = this.committed;
-    this.#embargo.tell(() => this.#hooks.tell(held, commit));
+    this.#embargo.tell(() => {
+      this.#committer.told(batch.idx);
+      this.#hooks.tell(held, commit);
+    });
     this.#rescue.committed();
     this.#hooks.onCommitted(held);
   }

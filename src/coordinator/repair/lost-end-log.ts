@@ -2,6 +2,7 @@
 // back: the leader, a candidate or a standby.
 
 import type { Logger } from "pino";
+import type { JournalDamagedError } from "../../errors.ts";
 import type { AppendOutcome } from "../../journal/journal.ts";
 
 export function tellRefilled(logger: Logger, records: number): void {
@@ -16,6 +17,11 @@ export function tellKeptOut(logger: Logger, cause: unknown): void {
       "the journal lost its end, and has no room to take it back: give it more, for nothing is purged until the end is back",
     );
   logger.error({ err: cause }, "the journal lost its end, and does not take it back yet");
+}
+
+/** The journal lacks nothing, and takes nothing behind its end. */
+export function tellRefused(logger: Logger, error: JournalDamagedError): void {
+  logger.error({ err: error }, "the journal refuses what is to stand at its end");
 }
 
 function isFull(cause: unknown): cause is Extract<AppendOutcome, { kind: "full" }> {

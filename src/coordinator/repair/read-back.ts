@@ -82,6 +82,7 @@ export class ReadBack {
 
   async #look(): Promise<void> {
     const seq = this.#doubtedSeq ?? this.#deps.committedSeq();
+    if (seq === 0) return; // nothing stands there, and a server that is asked for that does not say so
     try {
       const isKept = await this.#isKept(seq, () => {
         this.#doubtedSeq = seq;

@@ -13,12 +13,13 @@ import { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type ChainTail, deathOf } from "../../journal/replay.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
+import { limits } from "../../limits.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
 
 /** What whoever asks holds of the line, oldest first, each batch continuing the one before. */
 export interface HeldEnd {
-  /** From the last one on that the journal took: those behind it only snapshots of who asks hold, and nobody was told
-   *  of them. */
+  /** From the last one on that somebody may have been told of: of those behind it, which snapshots of who asks may hold
+   *  alone, nobody was. */
   readonly committed: readonly ChainTail[];
   /** Sent behind them. Who asks may have saved its state up to one of these, too. */
   readonly inFlight?: readonly ChainTail[];
@@ -50,34 +51,55 @@ export async function isSavedByAnother(
   const before = ({ idx, term }: ChainTail) => committed.filter((own) => idx > own.idx && term >= own.term);
   const isReaching = (position: ChainTail) => ownHashes.has(position.hash) || before(position).length > 0;
   for await (const manifest of readable.reaching(isReaching)) {
-    if (!ownHashes.has(manifest.position.hash)) {
-      for (const own of before(manifest.position)) if (await isPassedBy(own, manifest, journal)) return true;
-    } else if (await isGoneOnWith(manifest, journal)) return true;
+    const isOwn = ownHashes.has(manifest.position.hash);
+    if (isOwn && (await isGoneOnWith(manifest, journal))) return true;
+    if (!isOwn && (await isAnyPassedBy(manifest, before(manifest.position), journal))) return true;
   }
   return false;
 }
 
+/** Whether the line goes on behind a snapshot. What was in flight as the journal lost its end may stand there and
+ *  continue it, though others went on from before: the first record of a later term shows which, or one that is further
+ *  on than that. */
 async function isGoneOnWith({ position }: Manifest, journal: SavedEndDeps["journal"]): Promise<boolean> {
+  let tail: ChainTail = position;
   for (let seq = position.seq + 1; ; seq += 1) {
     const record = await journal.read(seq);
-    if (record === undefined) return false;
+    if (record === undefined) return tail.idx > position.idx;
     const batch = decodeBatch(record.bytes);
     if (batch === undefined) continue;
-    if (deathOf(batch, position) === undefined) return true;
-    if (batch.term > position.term) return false; // the first record of a term continues a line, and it is not this one
+    const isNext = deathOf(batch, tail) === undefined;
+    if (batch.term > position.term) return isNext;
+    if (!isNext) continue;
+    if (batch.idx > position.idx + limits.batchesInFlightMax) return true;
+    tail = { ...batch, hash: hashOf(record.bytes) };
   }
 }
 
-async function isPassedBy(
+/** Whether another's snapshot went past any of these batches, oldest first. Where another stands in the place of one,
+ *  it did not go through those behind that. */
+async function isAnyPassedBy(
+  manifest: Manifest,
+  batches: readonly ChainTail[],
+  journal: SavedEndDeps["journal"],
+): Promise<boolean> {
+  for (const own of batches) {
+    const passage = await passageOf(own, manifest, journal);
+    if (passage !== "unknown") return passage === "passed";
+  }
+  return false;
+}
+
+async function passageOf(
   own: ChainTail,
   { runs, position }: Manifest,
   journal: SavedEndDeps["journal"],
-): Promise<boolean> {
+): Promise<"passed" | "replaced" | "unknown"> {
   const seq = new BatchPlaces(runs).seqOf(own.idx);
-  if (seq === undefined) return position.term > own.term;
-  if (seq > position.seq) return true;
+  if (seq === undefined) return position.term > own.term ? "passed" : "unknown";
+  if (seq > position.seq) return "passed";
   const record = await journal.read(seq);
-  if (record !== undefined) return hashOf(record.bytes) === own.hash;
+  if (record !== undefined) return hashOf(record.bytes) === own.hash ? "passed" : "replaced";
   const { firstSeq } = await journal.position();
-  return seq < firstSeq; // purged since
+  return seq < firstSeq ? "passed" : "unknown"; // purged since
 }
