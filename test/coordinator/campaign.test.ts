@@ -1,11 +1,12 @@
 // One attempt to lead, and whether what stands in the journal is that very one.
 
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
 import { Announcements } from "../../src/coordinator/announcements.ts";
 import { Campaign } from "../../src/coordinator/leader/campaign.ts";
 import { FollowedTime } from "../../src/coordinator/leader/journal-clock.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
+import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
@@ -13,6 +14,8 @@ import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
+
+const timeoutMs = 3_000;
 
 let store: MemoryJournalStore;
 let clock: ManualClock;
@@ -23,10 +26,13 @@ beforeEach(() => {
   ends = [];
 });
 
-function campaign(journal: Journal = store.open(), { recent = new RecentRecords(), seq = 0 } = {}): void {
+function campaign(
+  journal: Journal = store.open(),
+  { recent = new RecentRecords(), seq = 0, announcements = new Announcements() } = {},
+): void {
   new Campaign(
     {
-      ...{ id: "c1", timeoutMs: 3_000, timing: timingOf(3_000), announcements: new Announcements() },
+      ...{ id: "c1", timeoutMs, timing: timingOf(timeoutMs), announcements },
       journal,
       position: { seq, idx: batchIndex(0), term: term(0), hash: "", journal: "j" },
       ...{ lastAt: instant(1_000), recent, followed: new FollowedTime() },
@@ -68,4 +74,28 @@ it("is won where somebody else writes in less time than it takes to compare what
   await clock.advance(limits.appendRetryMs);
   expect(ends).toEqual(["won"]);
   expect(compared, "before it was sent, and of what was sent again").toBe(2);
+});
+
+it("is not sent again where another holds more of a journal that lost its end, however long that went on meanwhile", async () => {
+  const announcements = new Announcements();
+  const holder = { id: "c2", term: 2, idx: 2, leading: false };
+  const heardFor = async (ms: number) => {
+    for (let passedMs = 0; passedMs < ms; passedMs += timeoutMs / 3) {
+      announcements.note(holder, clock.monotonicMs());
+      await clock.advance(timeoutMs / 3);
+    }
+  };
+  store.insertRival(Buffer.from("what the other wrote, which the candidate does not know"));
+  const journal = store.open();
+  const append = vi.spyOn(journal, "append");
+  append.mockResolvedValue({ kind: "unknown", cause: new UnreachableError("nobody answers") });
+  campaign(journal, { announcements });
+  await heardFor(2 * limits.announcementWaitsMax * timeoutMs);
+  store.loseTail(1);
+  append.mockReset();
+  await heardFor(2 * timeoutMs);
+  expect([append.mock.calls.length, ends]).toEqual([0, []]);
+  append.mockRestore();
+  await heardFor(limits.announcementWaitsMax * timeoutMs); // words that no deeds follow
+  expect(ends).toEqual(["won"]);
 });

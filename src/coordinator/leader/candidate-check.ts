@@ -62,18 +62,26 @@ export class CandidateCheck {
    *  up to it for so long that it is believed, which whoever sends finds out.
    *  @throws UnreachableError; JournalDamagedError when other records stand up to `lastSeq` than were read there */
   async pass(lastSeq: number): Promise<void> {
-    const { journal, recent, clock, timing, announcements, held, isOver } = this.#deps;
+    const { journal, recent, clock, timing, isOver } = this.#deps;
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
       if (endSeq !== undefined) {
         const isFound = await isSameLine(journal, recent, lastSeq, this.miss);
-        const isLeftToAnother = announcements.ahead(held, this.#lately)?.isBelieved === true;
-        const isPassed = !isLeftToAnother && isFound;
+        const goesOn = endSeq > lastSeq;
+        const isPassed = isFound && !this.#isLeftToAnother(goesOn);
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
-        if (isPassed || endSeq > lastSeq) return;
+        if (isPassed || goesOn) return;
       }
       await pause(clock, timing.beatMs);
     }
+  }
+
+  /** Words count as empty only where the journal ends with what is held: behind that there may be what they tell of. */
+  #isLeftToAnother(goesOn: boolean): boolean {
+    const { announcements, held } = this.#deps;
+    const { now, timeoutMs } = this.#lately;
+    if (!goesOn) return announcements.ahead(held, { now, timeoutMs })?.isBelieved === true;
+    return announcements.isMoreHeld(held, { now, withinMs: limits.announcementTimeouts * timeoutMs });
   }
 
   async #endOfJournal(): Promise<number | undefined> {
