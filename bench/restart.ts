@@ -24,7 +24,7 @@ import type { Journal } from "../src/journal/journal.ts";
 import { openNatsJournal, openNatsSnapshots } from "../src/journal/nats.ts";
 import { Replay } from "../src/journal/replay.ts";
 import { restore, restoreAndRead } from "../src/journal/snapshot/restore.ts";
-import { snapshotNow } from "../src/journal/snapshot/snapshot-now.ts";
+import { writeSnapshot } from "../src/journal/snapshot/write.ts";
 import type { SnapshotStore } from "../src/journal/snapshot-store.ts";
 import { limits } from "../src/limits.ts";
 import { Planner } from "../src/scheduling/planner.ts";
@@ -172,7 +172,7 @@ async function writeSnapshotOf(state: SwarmState, seq: number, store: SnapshotSt
   const position = { idx: state.idx, term: state.term, hash: "bench", journal: journalId, seq };
   const unmarked = { lastEventType: undefined, deadRecords: 0, alienRecords: undefined };
   const folded = { state, position, places: new BatchPlaces(), ...unmarked };
-  const { chunks } = await snapshotNow(folded, { store, clock: systemClock, logger });
+  const { chunks } = await writeSnapshot(folded, { store, clock: systemClock });
   console.log(`  written and read back in ${((performance.now() - since) / 1_000).toFixed(2)} s`);
   return chunks.reduce((sum, [, size]) => sum + size, 0);
 }

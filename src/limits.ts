@@ -127,6 +127,9 @@ export const limits = {
   deadComparedMax: 1_000,
   /** …so many at the same time: each may be a whole batch in memory. */
   deadComparedAtOnce: 64,
+  /** Records behind a snapshot that show whose line goes on there, for who cannot wait for all: a batch is among so few
+   *  but where somebody else writes on and on. */
+  lineGlanceRecordsMax: 8,
   /** Pause before a snapshot that must be made is tried again. */
   rescueRetryMs: 1_000,
   /** Pause before a journal that did not keep what it acknowledged is tried with one more batch. */

@@ -77,8 +77,8 @@ export class StoredHistory {
 
   /** As by who has that in memory. */
   saveNow(folded: Folded): Promise<Manifest> {
-    const { snapshots: store, clock, logger } = this.#deps();
-    return snapshotNow(folded, { store, clock, logger });
+    const { snapshots: store, ...deps } = this.#deps();
+    return snapshotNow(folded, { store, ...deps });
   }
 
   /** Which a restart would begin at. */

@@ -35,7 +35,7 @@ export async function goOnBehind(
   const owner = await ownerOfEnd(lastSeq, folded, { journal, mayReplace: false });
   if (owner === "another") throw lost;
   if (owner === "unknown") return false;
-  await snapshotNow(foldedBehind(folded, lastSeq), { store: snapshots, clock, logger });
+  await snapshotNow(foldedBehind(folded, lastSeq), { store: snapshots, journal, clock, logger });
   logger.error(
     { err: lost, idx: folded.position.idx, lastSeq },
     "the journal lost its end, and nobody puts it back: the state is saved, and the journal goes on where it ends",

@@ -229,12 +229,12 @@ export class Rescue {
    *  @param isCurrent whether it is still wanted: nothing is saved any more when it is not
    *  @throws whatever no further try would mend */
   async #save(fold: () => Promise<Folded>, isCurrent: () => boolean): Promise<Folded> {
-    const { snapshots, clock, logger } = this.#deps;
+    const { snapshots, journal, clock, logger } = this.#deps;
     for (;;) {
       const folded = await fold();
       if (snapshots === undefined || !isCurrent()) return folded;
       try {
-        const manifest = await snapshotNow(folded, { store: snapshots, clock, logger });
+        const manifest = await snapshotNow(folded, { store: snapshots, journal, clock, logger });
         if (!isCurrent()) return folded;
         this.#leader.saved(manifest);
         this.#embargo.saved();

@@ -270,7 +270,7 @@ export class Follower {
     const { replay, recent } = this.copy;
     try {
       if (snapshots !== undefined && (await isLineFound(journal, recent, replay.position.seq))) {
-        await snapshotNow(replay, { store: snapshots, clock, logger });
+        await snapshotNow(replay, { store: snapshots, journal, clock, logger });
         logger.error(
           { err: lost, idx: replay.position.idx },
           "a restart could not read the journal: the state is saved",

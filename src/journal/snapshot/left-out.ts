@@ -19,12 +19,15 @@ import {
 import type { Manifest } from "./manifest.ts";
 import type { PlacedManifest, SnapshotLog } from "./manifests.ts";
 
+/** What is asked of a journal to know whose line it goes on with. */
+export type LineReader = Pick<JournalReader, "position" | "replay">;
+
 /** Whether the journal does not go on behind a snapshot: it begins further on, where another leads, or another line
  *  stands there. @throws UnreachableError, JournalDamagedError */
 export async function isLeftOut(
   { position }: Manifest,
   placed: readonly PlacedManifest[],
-  journal: JournalReader,
+  journal: LineReader,
 ): Promise<boolean> {
   const { firstSeq } = await journal.position();
   if (position.seq + 1 >= firstSeq) return await isOfAnotherLine(position, journal);
@@ -33,7 +36,7 @@ export async function isLeftOut(
 
 /** Whether those who went on behind a record went on from another batch than the snapshot's. No more batches that
  *  continue it are read than a leader has in flight: who is deposed stores no more. */
-async function isOfAnotherLine(position: ChainPosition, journal: JournalReader): Promise<boolean> {
+async function isOfAnotherLine(position: ChainPosition, journal: LineReader): Promise<boolean> {
   let tail: ChainTail = position;
   try {
     for await (const { bytes } of journal.replay(position.seq + 1)) {

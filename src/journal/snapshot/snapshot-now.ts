@@ -11,13 +11,18 @@
 // - After: whoever reads the journal anew begins here. Append the next batch at `position.seq + 1`, with `hash` of
 //   the position as its `prev`. Snapshots are removed that are older than one whose chunks are all there, which stays
 //   for where the journal is whole behind it, or its storage is restored; should this one be damaged and that not
-//   help, reading halts (restore.ts) and loses nothing silently. Where none of them can be read they go, unless one
-//   says that there was more.
+//   help, reading halts (restore.ts) and loses nothing silently. That is the one that leads through the journal as it
+//   is now, where there is one: writing may take long, and others go on from that one meanwhile. Where none of them can
+//   be read they go, unless one says that there was more. While the journal does not answer nothing is removed.
 // - A failure leaves the state as it was: call again.
 
 import type { Clock } from "../../clock.ts";
+import { mayPass } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { JournalReader, JournalRecord } from "../journal.ts";
 import type { Folded } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
+import { isLeftOut } from "./left-out.ts";
 import { lookFor } from "./look.ts";
 import type { Manifest } from "./manifest.ts";
 import { firstPlaceOf, type PlacedManifest, readManifests, type SnapshotLog } from "./manifests.ts";
@@ -30,14 +35,46 @@ export async function snapshotNow(folded: Folded, deps: NowDeps): Promise<Manife
   const manifest = await writeOrClear(folded, deps);
   const placed = await othersThan(manifest, deps);
   const others = placed.map((other) => other.manifest);
-  const older = await furthestStored(
-    others.filter((other) => isOfOne(other, manifest)),
-    deps.store,
-  );
+  const led = await leading(manifest, placed, deps.journal);
+  if (led === undefined) return manifest;
+  const older =
+    (await furthestStored(led, deps.store)) ??
+    (await furthestStored(
+      others.filter((other) => isOfOne(other, manifest)),
+      deps.store,
+    ));
   if (older !== undefined) await removeBefore([older, manifest], placed, deps.store);
   else if (others.every((other) => isWithin(other, manifest)))
     await removeBefore([manifest], placed, deps.store);
   return manifest;
+}
+
+/** Those of the same journal that are not left out, as far as the records right behind each show it; undefined where
+ *  the journal does not answer. */
+async function leading(
+  made: Manifest,
+  placed: readonly PlacedManifest[],
+  journal: JournalReader,
+): Promise<readonly Manifest[] | undefined> {
+  const line = { position: () => journal.position(), replay: (seq: number) => fewFrom(seq, journal) };
+  const led: Manifest[] = [];
+  try {
+    for (const { manifest } of placed)
+      if (isOfOne(manifest, made) && !(await isLeftOut(manifest, placed, line))) led.push(manifest);
+  } catch (cause) {
+    if (!mayPass(cause)) throw cause;
+    return undefined;
+  }
+  return led;
+}
+
+/** A journal that lost records may keep whoever reads on waiting. */
+async function* fewFrom(seq: number, journal: JournalReader): AsyncGenerator<JournalRecord> {
+  for (let next = seq; next < seq + limits.lineGlanceRecordsMax; next += 1) {
+    const record = await journal.read(next);
+    if (record === undefined) return;
+    yield record;
+  }
 }
 
 /** Removes snapshots before those that are kept, and nothing behind the last of them: what stands there has no manifest
@@ -54,6 +91,7 @@ async function removeBefore(
 
 interface NowDeps {
   readonly store: SnapshotStore;
+  readonly journal: JournalReader;
   readonly clock: Clock;
   readonly logger: SnapshotLog;
 }

@@ -3,8 +3,11 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
-import { instant, taskId, term } from "../../../src/ids.ts";
+import { UnreachableError } from "../../../src/errors.ts";
+import { batchIndex, instant, taskId, term } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
+import type { Journal } from "../../../src/journal/journal.ts";
+import { foldedBehind, Replay } from "../../../src/journal/replay.ts";
 import { snapshotNow } from "../../../src/journal/snapshot/snapshot-now.ts";
 import type { SnapshotStore } from "../../../src/journal/snapshot-store.ts";
 import { limits } from "../../../src/limits.ts";
@@ -24,16 +27,19 @@ function lostTail() {
   const { lastSeq } = stored.journal;
   const position = { ...whole.position, seq: lastSeq };
   const folded = { ...whole, state: whole.state, places: whole.places, position };
-  const now = (store: SnapshotStore = stored.snapshots.open()) =>
-    snapshotNow(folded, { store, clock: systemClock, logger: silentLogger });
-  /** The batch after all, at the end that the journal has now. */
-  const goOn = () => {
+  const now = (store: SnapshotStore = stored.snapshots.open(), journal: Journal = stored.journal.open()) =>
+    snapshotNow(folded, { store, journal, clock: systemClock, logger: silentLogger });
+  /** Of the same term, or of one that begins with it. */
+  const nextBatch = (of: number) => {
     const { journal, idx, hash } = position;
-    const header = { journal, idx: (idx + 1) as typeof idx, prev: hash, at: whole.state.at };
-    const events = ['{"type":"TermRenewed"}'];
-    stored.journal.insertRival(encodeBatch({ ...header, term: term(1), at: instant(header.at) }, events));
+    const header = { journal, idx: batchIndex(idx + 1), prev: hash, at: instant(whole.state.at) };
+    const started = { type: "TermStarted", term: of, leader: "c2", campaign: "k1", timeoutMs: 3_000 };
+    const event = of > position.term ? started : { type: "TermRenewed" };
+    return encodeBatch({ ...header, term: term(of) }, [JSON.stringify(event)]);
   };
-  return { stored, whole, folded, now, goOn, lastSeq };
+  /** The batch after all, at the end that the journal has now. */
+  const goOn = () => stored.journal.insertRival(nextBatch(1));
+  return { stored, whole, folded, now, nextBatch, goOn, lastSeq };
 }
 
 describe("a snapshot of what the journal lost", () => {
@@ -58,6 +64,30 @@ describe("a snapshot of what the journal lost", () => {
     for (const [place] of whole.chunks) expect(stored.snapshots.at(place)).toBeDefined();
     await now();
     expect(stored.snapshots.places("manifest")).toHaveLength(2);
+  });
+
+  it("leaves the one that leads through the journal, where one that reaches further is of another line", async () => {
+    const { stored, whole, folded, now, nextBatch, lastSeq } = lostTail();
+    await now();
+    const further = new Replay({ ...folded, state: structuredClone(folded.state) });
+    further.take({ seq: lastSeq + 1, bytes: nextBatch(1) });
+    await stored.saveNow(foldedBehind(further, lastSeq)); // by who was alone, and deposed
+    stored.journal.insertRival(nextBatch(2));
+    stored.journal.purgeBelow(lastSeq);
+    await stored.saveNow(foldedBehind(folded, lastSeq - 2)); // by who was told of an earlier end
+    const { position } = await stored.restart();
+    expect(position).toMatchObject({ idx: whole.position.idx + 1, term: 2, seq: lastSeq + 1 });
+  });
+
+  it("removes nothing while nobody says what the journal goes on with", async () => {
+    const { stored, whole, now } = lostTail();
+    const { chunks } = await stored.snapshot(2);
+    await stored.snapshot(4);
+    const journal = stored.journal.open();
+    vi.spyOn(journal, "position").mockRejectedValue(new UnreachableError("nobody answers"));
+    const { position } = await now(stored.snapshots.open(), journal);
+    expect(position.idx).toBe(whole.position.idx);
+    for (const [place] of chunks) expect(stored.snapshots.at(place)).toBeDefined();
   });
 
   it("is kept alone where none before it can be read", async () => {
@@ -114,7 +144,7 @@ async function hiding(isHidden: (place: number) => boolean) {
   store.chunk = async (place) => (isHidden(place) ? undefined : await chunk(place));
   store.manifests = async () => (await manifests()).filter(({ place }) => !isHidden(place));
   const begin = () => {
-    const deps = { store, clock, logger: silentLogger };
+    const deps = { store, journal: stored.journal.open(), clock, logger: silentLogger };
     return snapshotNow(folded, deps).catch((error: Error) => error.message);
   };
   const areOlderKept = () => olderPlaces.every((place) => stored.snapshots.at(place) !== undefined);
