@@ -1,0 +1,21 @@
+// What faults are drawn: no more is asked of a swarm than it promises.
+
+import { expect, it } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { drawSchedule } from "../../../src/sim/fault/schedule.ts";
+import { SeededRandom } from "../../../src/sim/random.ts";
+
+const parties = { coordinators: ["c1", "c2"], agents: ["a1"], clients: ["k1"] };
+
+it("a leader is alone for less long than who finds records missing waits for one of whom nothing is heard", () => {
+  const longest = Array.from({ length: 200 }, (_, seed) => {
+    const drawn = drawSchedule(new SeededRandom(String(seed)), {
+      parties,
+      untilMs: 600_000,
+      without: new Set(),
+    });
+    return Math.max(0, ...drawn.filter(({ kind }) => kind === "alone").map(({ forMs }) => forMs));
+  });
+  expect(Math.max(...longest)).toBeLessThan(limits.lossPatienceRunningMs);
+  expect(Math.max(...longest)).toBeGreaterThan(limits.lossPatienceRunningMs / 2);
+});
