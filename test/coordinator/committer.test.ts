@@ -57,6 +57,8 @@ class Writer {
   readonly sentMs: (number | undefined)[] = [];
   /** Whether somebody is told of what is committed. */
   isTold = true;
+  /** Called when the end was lost, a moment later. */
+  rescue: ((lastSeq: number) => void) | undefined;
   readonly journal;
   readonly committer: Committer;
   tail: ChainTail;
@@ -80,7 +82,10 @@ class Writer {
       },
       onDead: ({ seq }) => this.log.push(`dead @${seq}`),
       onRefilled: (records) => this.log.push(`refilled ${records}`),
-      onTailLost: (lastSeq) => this.log.push(`tail lost behind @${lastSeq}`),
+      onTailLost: (lastSeq) => {
+        this.log.push(`tail lost behind @${lastSeq}`);
+        queueMicrotask(() => this.rescue?.(lastSeq));
+      },
       onTailKeptOut: (cause) => this.log.push(`kept out: ${(cause as Error).message}`),
       onPlaceRefused: ({ message }) => this.log.push(`place refused: ${message}`),
       onPlaceLost: () => this.log.push("place lost"),
@@ -771,6 +776,8 @@ it("a journal that refuses all and seems to lack what it has is asked again afte
 });
 
 describe("an end that is not held any more", () => {
+  const appendRetriesMs = 5 * limits.appendRetryMs;
+
   /** Three batches, of which the last alone is held, behind a server that answers as of the first. */
   async function aForgetfulWriter(
     ownerOfEnd?: CommitterDeps["ownerOfEnd"],
@@ -873,6 +880,20 @@ describe("an end that is not held any more", () => {
     expect(await asked()).toEqual([[6, 7], []]);
     isSaved.mockResolvedValue(true);
     expect(await writer.committer.isSaved()).toBe(true);
+  });
+
+  it("is gone on behind by who saved it alone, however soon that is", async () => {
+    const { writer, recall } = await aForgetfulWriter();
+    const append = vi.mocked(writer.journal.append);
+    writer.rescue = (lastSeq) => {
+      append.mockReset().mockReturnValue(new Promise(() => undefined));
+      writer.committer.continueBehind(lastSeq);
+      writer.append();
+    };
+    await writer.play(limits.journalHoleMs + 2 * appendRetriesMs);
+    expect(writer.log.slice(-2)).toEqual(["tail lost behind @1", "committed 4@none"]);
+    expect(append).toHaveBeenCalledOnce();
+    recall();
   });
 
   it("is not lost once more after it was saved", async () => {

@@ -116,8 +116,9 @@ export class Committer {
   readonly #place: ExpectedPlace;
   #isOver = false;
   #isResolving = false;
-  /** For somebody to rescue what the journal lost. */
-  #isWaiting = false;
+  /** Times that the journal's end was lost for somebody to rescue: what was resolved then is for that one to go on
+   *  with (`continueBehind`), however soon it does. */
+  #tailsLost = 0;
   #isFull = false;
   #cutPause: (() => void) | undefined;
 
@@ -138,7 +139,7 @@ export class Committer {
     const tail = new CommittedTail({ journal, clock, recent, end, inFlight, isSaved, lineMiss });
     const refill = new EndRefill({ journal, clock, recent, end, ownerOfEnd });
     const onTailLost: CommitterEvents["onTailLost"] = (lastSeq, error) => {
-      this.#isWaiting = true;
+      this.#tailsLost += 1;
       events.onTailLost(lastSeq, error);
     };
     const parts = { journal, clock, sends: this.#sends, end, tail, refill };
@@ -183,7 +184,6 @@ export class Committer {
   /** All that is in flight is durable otherwise, and the journal goes on behind `lastSeq`. */
   continueBehind(lastSeq: number): void {
     this.#end.goBackTo(lastSeq);
-    this.#isWaiting = false;
     this.#isResolving = false;
     for (const batch of this.#sends.takeAll()) {
       this.#end.continued(batch);
@@ -245,6 +245,7 @@ export class Committer {
 
   async #resolve(oldest: SentBatch, outcome: AppendOutcome): Promise<void> {
     this.#isResolving = true;
+    const tailsLost = this.#tailsLost;
     if (outcome.kind === "full")
       this.#saidFull({ message: outcome.message, bytes: oldest.batch.bytes.length });
     if (outcome.kind === "unknown")
@@ -257,7 +258,7 @@ export class Committer {
     } catch (cause) {
       if (await this.#endsWith(cause, oldest)) return;
     }
-    if (this.#isWaiting) return;
+    if (this.#tailsLost > tailsLost) return;
     this.#isResolving = false;
     if (this.#isOver) return;
     if (oldest.storedSeq !== undefined) this.#commitPrefix();

@@ -142,7 +142,7 @@ export class ExpectedPlace {
         break;
       case "lost":
         this.#events.onTailLost(refilled.lastSeq, refilled.error);
-        break;
+        return { kind: "left" };
       case "kept-out":
         this.#events.onTailKeptOut(refilled.cause);
         break;
