@@ -13,7 +13,8 @@
 //   for where the journal is whole behind it, or its storage is restored; should this one be damaged and that not
 //   help, reading halts (restore.ts) and loses nothing silently. That is the one that leads through the journal as it
 //   is now, where there is one: writing may take long, and others go on from that one meanwhile. Where none of them can
-//   be read they go, unless one says that there was more. While the journal does not answer nothing is removed.
+//   be read they go, unless one says that there was more. Nothing is removed while the journal does not answer, nor
+//   where it was purged, or went on differently, behind what was written.
 // - A failure leaves the state as it was: call again.
 
 import type { Clock } from "../../clock.ts";
@@ -50,7 +51,7 @@ export async function snapshotNow(folded: Folded, deps: NowDeps): Promise<Manife
 }
 
 /** Those of the same journal that are not left out, as far as the records right behind each show it; undefined where
- *  the journal does not answer. */
+ *  the made one is left out itself, for nobody would begin at it, or the journal does not answer. */
 async function leading(
   made: Manifest,
   placed: readonly PlacedManifest[],
@@ -59,6 +60,7 @@ async function leading(
   const line = { position: () => journal.position(), replay: (seq: number) => fewFrom(seq, journal) };
   const led: Manifest[] = [];
   try {
+    if (await isLeftOut(made, placed, line)) return undefined;
     for (const { manifest } of placed)
       if (isOfOne(manifest, made) && !(await isLeftOut(manifest, placed, line))) led.push(manifest);
   } catch (cause) {

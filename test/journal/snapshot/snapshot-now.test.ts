@@ -79,6 +79,19 @@ describe("a snapshot of what the journal lost", () => {
     expect(position).toMatchObject({ idx: whole.position.idx + 1, term: 2, seq: lastSeq + 1 });
   });
 
+  it("leaves the one that leads, behind which the journal was purged, though its storage does not give that back just then", async () => {
+    const { stored, folded, now, nextBatch, lastSeq } = lostTail();
+    const { chunks } = await now();
+    stored.journal.insertRival(nextBatch(2));
+    stored.journal.purgeBelow(lastSeq);
+    const store = stored.snapshots.open();
+    const chunk = store.chunk.bind(store);
+    store.chunk = async (place) => (chunks.some(([own]) => own === place) ? undefined : await chunk(place));
+    const deps = { store, journal: stored.journal.open(), clock: systemClock, logger: silentLogger };
+    await snapshotNow(foldedBehind(folded, lastSeq - 2), deps); // by who was told of an earlier end
+    expect((await stored.restart()).position).toMatchObject({ term: 2, seq: lastSeq + 1 });
+  });
+
   it("removes nothing while nobody says what the journal goes on with", async () => {
     const { stored, whole, now } = lostTail();
     const { chunks } = await stored.snapshot(2);
