@@ -83,6 +83,11 @@ export class Announcements {
     return beat && { beat, isBelieved: (this.#wait?.times ?? 0) < limits.announcementWaitsMax };
   }
 
+  /** What was counted was followed by deeds: who holds more is waited for anew. */
+  countAnew(): void {
+    this.#wait = undefined;
+  }
+
   #furthest(own: JournalPoint, sinceMonotonicMs: number): CoordinatorBeat | undefined {
     let most: CoordinatorBeat | undefined;
     for (const { furthest, ...newest } of this.#heardById.values())

@@ -162,6 +162,13 @@ describe("a leader that was out of touch", () => {
     isHeard(3);
     await clock.advance(2 * beatMs);
     expect(hasPassed).toBe(true);
+    provenMs = clock.monotonicMs(); // and led on
+    await clock.advance(timeoutMs);
+    hasPassed = false;
+    isHeard(3);
+    await begin();
+    await clock.advance(2 * beatMs);
+    expect(hasPassed, "what was said and came to nothing says nothing of what is said now").toBe(false);
   });
 
   it("goes on when the journal shows what the other wrote", async () => {

@@ -39,6 +39,8 @@ export class RivalCheck {
   #passedMonotonicMs = Number.NEGATIVE_INFINITY;
   /** Since when it listens, to a journal that answers. */
   #listeningMonotonicMs: number | undefined;
+  /** When it was last asked who says that it leads. */
+  #askedMonotonicMs = Number.POSITIVE_INFINITY;
 
   constructor(deps: RivalCheckDeps) {
     this.#deps = deps;
@@ -53,7 +55,8 @@ export class RivalCheck {
   /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read
    *  first: then it stays due, and what was listened counts the next time. */
   async pass(lastSeq: number): Promise<void> {
-    const { clock, timing, isOver } = this.#deps;
+    const { clock, timing, announcements, provenMonotonicMs, isOver } = this.#deps;
+    if (this.#askedMonotonicMs <= provenMonotonicMs()) announcements.countAnew(); // the journal went on by ours
     if ((this.#listeningMonotonicMs ?? 0) <= this.#sureMonotonicMs) this.#listeningMonotonicMs = undefined;
     let hasJustRead = this.#listeningMonotonicMs !== undefined;
     let mayBeRivalled = this.#hasHeard(this.#now - limits.recentRecordsMs);
@@ -80,6 +83,7 @@ export class RivalCheck {
   #isRivalled(sinceMonotonicMs: number): boolean {
     const { announcements, term, timing } = this.#deps;
     const { timeoutMs } = timing;
+    this.#askedMonotonicMs = this.#now;
     const anyOfOurs = { term, idx: Number.MAX_SAFE_INTEGER };
     const claim = announcements.ahead(anyOfOurs, { now: this.#now, timeoutMs });
     if (claim !== undefined) return claim.isBelieved;
