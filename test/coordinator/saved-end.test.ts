@@ -53,6 +53,8 @@ it("is not where somebody went on from before it, though one that was in flight 
   const before = following({ ...own, idx: batchIndex(8), hash: "of-eight" }, 3);
   expect(await ask(saved({}), alien, late, before)).toBe(false);
   expect(await ask(saved({}), late, following(lateTail, 3))).toBe(true);
+  const foreign = Buffer.from(Buffer.from(before).toString().replace('"journal":"j"', '"journal":"k"'));
+  expect(await ask(saved({}), foreign, following(own, 3))).toBe(true);
   expect(await ask(saved({}), late, before, following(lateTail, 3))).toBe(false);
 });
 

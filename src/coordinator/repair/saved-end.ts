@@ -67,7 +67,7 @@ async function isGoneOnWith({ position }: Manifest, journal: SavedEndDeps["journ
     const record = await journal.read(seq);
     if (record === undefined) return tail.idx > position.idx;
     const batch = decodeBatch(record.bytes);
-    if (batch === undefined) continue;
+    if (batch === undefined || batch.journal !== position.journal) continue;
     const isNext = deathOf(batch, tail) === undefined;
     if (batch.term > position.term) return isNext;
     if (!isNext) continue;

@@ -62,7 +62,7 @@ const ALONE_MS_MIN = 2_000;
 const LONG_ALONE_SHARE = 0.25;
 const LONG_ALONE_MS = 15_000;
 /** …and no longer than who finds records missing waits for one of whom nothing is heard. */
-const LONG_ALONE_MS_MAX = limits.lossPatienceRunningMs - 10_000;
+const ALONE_MS_MAX = limits.lossPatienceRunningMs - 10_000;
 /** A stream with this much takes the largest batch of a seed several times, and not what a minute brings, bytes. */
 const SMALL_BYTES = 96 * 1024;
 /** Before a fail-over and after it, ms: together no more. */
@@ -177,9 +177,12 @@ function drawFaultBeside(
     case "alone":
       return {
         kind,
-        forMs: random.chance(LONG_ALONE_SHARE)
-          ? Math.min(LONG_ALONE_MS_MAX, LONG_ALONE_MS + random.exponential(LONG_ALONE_MS))
-          : ALONE_MS_MIN + random.exponential(6_000),
+        forMs: Math.min(
+          ALONE_MS_MAX,
+          random.chance(LONG_ALONE_SHARE)
+            ? LONG_ALONE_MS + random.exponential(LONG_ALONE_MS)
+            : ALONE_MS_MIN + random.exponential(6_000),
+        ),
         of: LEADER,
         // What it appends is stored, and it does not hear so.
         ...(random.chance(0.5) ? { direction: "down" } : {}),
