@@ -244,8 +244,8 @@ export class Committer {
   }
 
   async #resolve(oldest: SentBatch, outcome: AppendOutcome): Promise<void> {
-    this.#isResolving = true;
     const tailsLost = this.#tailsLost;
+    this.#isResolving = true;
     if (outcome.kind === "full")
       this.#saidFull({ message: outcome.message, bytes: oldest.batch.bytes.length });
     if (outcome.kind === "unknown")
