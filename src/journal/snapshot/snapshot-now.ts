@@ -36,38 +36,36 @@ export async function snapshotNow(folded: Folded, deps: NowDeps): Promise<Manife
   const manifest = await writeOrClear(folded, deps);
   const placed = await othersThan(manifest, deps);
   const others = placed.map((other) => other.manifest);
-  const led = await leading(manifest, placed, deps.journal);
-  if (led === undefined) return manifest;
-  const older =
-    (await furthestStored(led, deps.store)) ??
-    (await furthestStored(
-      others.filter((other) => isOfOne(other, manifest)),
-      deps.store,
-    ));
+  const candidates = await leadingFirst(manifest, placed, deps.journal);
+  if (candidates === undefined) return manifest;
+  const older = await firstStored(candidates, deps.store);
   if (older !== undefined) await removeBefore([older, manifest], placed, deps.store);
   else if (others.every((other) => isWithin(other, manifest)))
     await removeBefore([manifest], placed, deps.store);
   return manifest;
 }
 
-/** Those of the same journal that are not left out, as far as the records right behind each show it; undefined where
- *  the made one is left out itself, for nobody would begin at it, or the journal does not answer. */
-async function leading(
+/** Those of the same journal, first the ones that are not left out, as far as the records right behind each show it;
+ *  undefined where the made one is left out itself, for nobody would begin at it, or the journal does not answer. */
+async function leadingFirst(
   made: Manifest,
   placed: readonly PlacedManifest[],
   journal: JournalReader,
 ): Promise<readonly Manifest[] | undefined> {
   const line = { position: () => journal.position(), replay: (seq: number) => fewFrom(seq, journal) };
   const led: Manifest[] = [];
+  const leftOut: Manifest[] = [];
   try {
     if (await isLeftOut(made, placed, line)) return undefined;
-    for (const { manifest } of placed)
-      if (isOfOne(manifest, made) && !(await isLeftOut(manifest, placed, line))) led.push(manifest);
+    for (const { manifest } of placed) {
+      if (!isOfOne(manifest, made)) continue;
+      ((await isLeftOut(manifest, placed, line)) ? leftOut : led).push(manifest);
+    }
   } catch (cause) {
     if (!mayPass(cause)) throw cause;
     return undefined;
   }
-  return led;
+  return [...led, ...leftOut];
 }
 
 /** A journal that lost records may keep whoever reads on waiting. */
@@ -121,7 +119,7 @@ async function clearUnreadable(folded: Folded, upTo: number, deps: NowDeps): Pro
 /** One that says that there was more, or that can be read. */
 async function worthKeeping(folded: Folded, { store, logger }: NowDeps): Promise<Manifest | undefined> {
   const manifests = (await readManifests(store, logger)).map(({ manifest }) => manifest);
-  return manifests.find((each) => !isWithin(each, folded)) ?? (await furthestStored(manifests, store));
+  return manifests.find((each) => !isWithin(each, folded)) ?? (await firstStored(manifests, store));
 }
 
 async function othersThan(made: Manifest, { store, logger }: NowDeps): Promise<readonly PlacedManifest[]> {
@@ -140,8 +138,8 @@ function isWithin(other: Positioned, made: Positioned): boolean {
   return isOfOne(other, made) && other.position.idx <= made.position.idx;
 }
 
-/** The first that is there in whole, if any. @param manifests the one that reaches furthest first */
-async function furthestStored(
+/** The first that is there in whole, if any. @param manifests the one to be kept first */
+async function firstStored(
   manifests: readonly Manifest[],
   store: SnapshotStore,
 ): Promise<Manifest | undefined> {
