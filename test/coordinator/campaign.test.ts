@@ -88,11 +88,11 @@ it("is not sent again where another holds more of a journal that lost its end, h
   store.insertRival(Buffer.from("what the other wrote, which the candidate does not know"));
   const journal = store.open();
   const append = vi.spyOn(journal, "append");
-  append.mockResolvedValue({ kind: "unknown", cause: new UnreachableError("nobody answers") });
+  const read = vi.spyOn(journal, "read").mockRejectedValue(new UnreachableError("nobody answers"));
   campaign(journal, { announcements });
   await heardFor(2 * limits.announcementWaitsMax * timeoutMs);
   store.loseTail(1);
-  append.mockReset();
+  read.mockRestore();
   await heardFor(2 * timeoutMs);
   expect([append.mock.calls.length, ends]).toEqual([0, []]);
   append.mockRestore();

@@ -480,6 +480,7 @@ describe("whether another leads by now", () => {
         passes.push(lastSeq);
         if (passes.length > answers) throw new UnreachableError("nobody answers");
         this.isDue = false;
+        return true;
       },
     };
     const writer = new Writer({}, new MemoryJournalStore(), { rivals });
@@ -489,6 +490,21 @@ describe("whether another leads by now", () => {
     answers = 7;
     await writer.play(limits.appendRetryMs);
     expect(writer.log).toEqual(["committed 1@1"]);
+  });
+});
+
+describe("a leader that finds that the journal goes on", () => {
+  it("reads what stands there, and sends nothing into that place", async () => {
+    const store = new MemoryJournalStore();
+    const rivals = { isDue: false, pass: async (lastSeq: number) => store.lastSeq === lastSeq };
+    let sent = 0;
+    const writer = new Writer({ onRequest: () => (sent++ > 0 ? "lose" : "deliver") }, store, { rivals });
+    writer.append();
+    await writer.play();
+    store.insertRival(aBatch({ tail: writer.tail, term: term(2), at: 3_000 }).bytes);
+    rivals.isDue = true;
+    writer.append();
+    expect([await writer.play(), sent]).toEqual([["committed 1@1", "deposed"], 1]);
   });
 });
 

@@ -3,6 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import { timingOf } from "../../src/coordinator/timing.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
@@ -147,15 +148,27 @@ describe("a leader that was out of touch while another was elected", () => {
   });
 });
 
+/** A way to the store that ends when something is to be appended. */
+function openUntilAppend(): ReturnType<MemoryJournalStore["open"]> {
+  let isOnce = true;
+  const journal: ReturnType<MemoryJournalStore["open"]> = store.open({
+    onRequest: () => {
+      if (isOnce) journal.setCutOff(true);
+      isOnce = false;
+      return "deliver";
+    },
+  });
+  return journal;
+}
+
 describe("a candidate whose election found no way to the journal while another was elected", () => {
-  let isAway: boolean;
+  let own: ReturnType<MemoryJournalStore["open"]>;
   let elected: ReturnType<MemoryJournalStore["open"]>;
   let successor: Coordinator;
   let candidate: Coordinator;
 
   beforeEach(async () => {
-    isAway = true;
-    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    own = openUntilAppend();
     candidate = await swarm.startAnother("c2", own);
     elected = store.open();
     successor = await swarm.startAnother("c3", elected);
@@ -167,7 +180,7 @@ describe("a candidate whose election found no way to the journal while another w
     await swarm.submit("t2");
     elected.setCutOff(true);
     store.loseTail(store.lastSeq - lastSeq);
-    isAway = false;
+    own.setCutOff(false);
   });
 
   it("leaves it to that one to put back what the journal lost", async () => {
@@ -252,8 +265,7 @@ describe("a candidate whose election found no way to the journal while the leade
 
 describe("a candidate that was not elected", () => {
   it("knows what it read of somebody else's records, also where they are lost right after", async () => {
-    let isAway = true;
-    const own = store.open({ onRequest: () => (isAway ? "lose" : "deliver") });
+    const own = openUntilAppend();
     const candidate = await swarm.startAnother("c2", own);
     await swarm.submit("t1");
     first.setCutOff(true);
@@ -272,8 +284,8 @@ describe("a candidate that was not elected", () => {
       }
       return found;
     };
-    isAway = false;
-    await clock.advance(limits.appendRetryMs);
+    own.setCutOff(false);
+    await clock.advance(timingOf(timeoutMs).beatMs); // it looks again once in each
     own.read = read;
     await clock.advance(limits.pulseMs);
     expect(store.at(fromSeq)).toBeUndefined();

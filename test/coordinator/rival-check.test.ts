@@ -19,6 +19,8 @@ let journal: ReturnType<MemoryJournalStore["open"]>;
 let announcements: Announcements;
 let check: RivalCheck;
 let hasPassed: boolean;
+/** What it said, once it has. */
+let mayAppend: boolean | undefined;
 let provenMs: number;
 
 beforeEach(() => {
@@ -27,6 +29,7 @@ beforeEach(() => {
   journal = store.open();
   announcements = new Announcements();
   hasPassed = false;
+  mayAppend = undefined;
   provenMs = 0;
   check = new RivalCheck({
     ...{ journal, announcements, clock, timing, term: term(2) },
@@ -38,9 +41,10 @@ beforeEach(() => {
 const isHeard = (of: number, { leading = true } = {}) =>
   announcements.note({ id: "c2", term: of, idx: 10, leading }, clock.monotonicMs());
 
-async function begin(): Promise<void> {
-  void check.pass(store.lastSeq).then(() => {
+async function begin(lastSeq = store.lastSeq): Promise<void> {
+  void check.pass(lastSeq).then((may) => {
     hasPassed = true;
+    mayAppend = may;
   });
   await clock.settle();
 }
@@ -62,11 +66,9 @@ describe("a leader", () => {
     isHeard(2, { leading: false });
     const { lastSeq } = store;
     store.insertRival(Buffer.from("another's"));
-    void check.pass(lastSeq).then(() => {
-      hasPassed = true;
-    });
+    await begin(lastSeq);
     await clock.advance(beatMs);
-    expect([hasPassed, check.isDue]).toEqual([true, true]);
+    expect([mayAppend, check.isDue]).toEqual([false, true]);
   });
 
   it("is always sure where nobody else can stand by", async () => {
@@ -117,6 +119,34 @@ describe("a leader that was out of touch", () => {
     expect(check.isDue).toBe(false);
     expect(clock.monotonicMs() - sinceMs).toBeGreaterThanOrEqual(heardMs);
     expect(clock.monotonicMs() - sinceMs).toBeLessThanOrEqual(heardMs + 2 * beatMs);
+  });
+
+  it("sends behind what it reads after 2·T where the journal never ends where it was read to", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(timeoutMs);
+    const sinceMs = clock.monotonicMs();
+    while (check.isDue && clock.monotonicMs() < sinceMs + 3 * heardMs) {
+      const { lastSeq } = store;
+      store.insertRival(Buffer.from("not a batch"));
+      await begin(lastSeq);
+      await clock.advance(beatMs);
+      expect(mayAppend).toBe(false);
+    }
+    expect(check.isDue).toBe(false);
+    expect(clock.monotonicMs() - sinceMs).toBeGreaterThanOrEqual(heardMs);
+    expect(clock.monotonicMs() - sinceMs).toBeLessThanOrEqual(heardMs + 2 * beatMs);
+  });
+
+  it("reads on while somebody says that it is in a later term, where the journal goes on", async () => {
+    await clock.advance(timeoutMs);
+    for (let ms = 0; ms < 2 * limits.announcementWaitsMax * timeoutMs; ms += beatMs) {
+      const { lastSeq } = store;
+      store.insertRival(Buffer.from("another's"));
+      isHeard(3);
+      await begin(lastSeq);
+      await clock.advance(beatMs);
+      expect([mayAppend, check.isDue]).toEqual([false, true]);
+    }
   });
 
   it("listens anew where it was sure of itself since", async () => {

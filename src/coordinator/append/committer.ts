@@ -83,9 +83,10 @@ export interface CommitterEvents extends PlaceEvents {
 export interface Rivals {
   /** Whether that is to be asked. */
   readonly isDue: boolean;
-  /** Resolves when it may be sent behind `lastSeq`, or when the journal goes on behind that, which is to be read first.
+  /** Resolves when it is known whether it may be sent behind `lastSeq`: false where the journal does not end there, so
+   *  that what it holds is to be read first.
    *  @throws UnreachableError; JournalDamagedError when another record stands at `lastSeq` than was read there */
-  pass(lastSeq: number): Promise<void>;
+  pass(lastSeq: number): Promise<boolean>;
 }
 
 export interface CommitterDeps {
@@ -310,22 +311,27 @@ export class Committer {
     void this.#passRivals(this.#rivals);
   }
 
+  /** Where the journal goes on, the place is read as if it had been refused: what is sent into it might be stored
+   *  after the journal lost what stands there, and nobody says so where answers are lost. */
   async #passRivals(rivals: Rivals): Promise<void> {
     const { oldest } = this.#sends;
-    while (oldest !== undefined && !(await this.#hasPassed(rivals, oldest))) if (this.#isOver) return;
-    this.#isResolving = false;
+    if (oldest === undefined) return;
+    let found = await this.#askOf(rivals, oldest);
+    for (; found === "unknown" && !this.#isOver; found = await this.#askOf(rivals, oldest));
     if (this.#isOver) return;
-    if (oldest?.storedSeq !== undefined) this.#commitPrefix();
+    if (found === "goes-on") return await this.#resolve(oldest, { kind: "refused" });
+    this.#isResolving = false;
+    if (oldest.storedSeq !== undefined) this.#commitPrefix();
     else this.#resend();
   }
 
-  /** False where it is to be asked again, for nobody answered; or that was the end of the term. */
-  async #hasPassed(rivals: Rivals, oldest: SentBatch): Promise<boolean> {
+  /** `unknown` where it is to be asked again, for nobody answered; or that was the end of the term. */
+  async #askOf(rivals: Rivals, oldest: SentBatch): Promise<"passed" | "goes-on" | "unknown"> {
     try {
-      await rivals.pass(this.#end.endSeq);
-      return true;
+      return (await rivals.pass(this.#end.endSeq)) ? "passed" : "goes-on";
     } catch (cause) {
-      return !(await this.#endsWith(cause, oldest)) && oldest.storedSeq !== undefined;
+      const isOver = await this.#endsWith(cause, oldest);
+      return !isOver && oldest.storedSeq !== undefined ? "passed" : "unknown";
     }
   }
 

@@ -12,7 +12,8 @@
 //                                      (announcements.ts)
 //   another record stands in a place → the campaign is lost
 //   none is found there              → looks again, until that is believed
-//   neither                          → sends
+//   the journal goes on              → what stands there is read first
+//   none of these                    → sends
 //
 // Not here: a leader that was out of touch (rival-check.ts), and what the journal says (committer.ts).
 
@@ -58,10 +59,11 @@ export class CandidateCheck {
     return journal.sharable && clock.monotonicMs() - this.#passedMonotonicMs >= limits.appendRetryMs;
   }
 
-  /** Resolves when it may send behind `lastSeq`; or when the journal goes on behind that, or has lacked what was read
-   *  up to it for so long that it is believed, which whoever sends finds out.
+  /** Resolves when it may send behind `lastSeq`; also where the journal has lacked what was read up to it for so long
+   *  that it is believed, which whoever sends finds out. False where the journal goes on behind that, which is to be
+   *  read first.
    *  @throws UnreachableError; JournalDamagedError when other records stand up to `lastSeq` than were read there */
-  async pass(lastSeq: number): Promise<void> {
+  async pass(lastSeq: number): Promise<boolean> {
     const { journal, recent, clock, timing, isOver } = this.#deps;
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
@@ -70,10 +72,11 @@ export class CandidateCheck {
         const goesOn = endSeq > lastSeq;
         const isPassed = isFound && !this.#isLeftToAnother(goesOn);
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
-        if (isPassed || goesOn) return;
+        if (isPassed || goesOn) return !goesOn;
       }
       await pause(clock, timing.beatMs);
     }
+    return false;
   }
 
   /** Words count as empty only where the journal ends with what is held: behind that there may be what they tell of. */

@@ -11,7 +11,8 @@
 //                                              nobody is there
 //
 // Where the journal goes on meanwhile, that is read first, and it listens on: by records that everybody skips it would
-// else be kept from appending for as long as somebody writes them.
+// else be kept from appending for as long as somebody writes them. Once it has listened for 2·T and nobody says that it
+// is in a later term, what was read is sent behind at once.
 //
 // Not here: what the journal says (committer.ts).
 
@@ -20,6 +21,7 @@ import type { Term } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
+import type { JournalPoint } from "../../protocol/journal-point.ts";
 import type { Announcements } from "../announcements.ts";
 import type { Timing } from "../timing.ts";
 
@@ -52,9 +54,9 @@ export class RivalCheck {
     return journal.sharable && this.#now - this.#sureMonotonicMs >= timing.timeoutMs;
   }
 
-  /** Resolves when it may append behind `lastSeq`; or when the journal goes on behind that, which is to be read
-   *  first: then it stays due, and what was listened counts the next time. */
-  async pass(lastSeq: number): Promise<void> {
+  /** Resolves when it may append behind `lastSeq`. False where the journal does not end there: what it holds is to be
+   *  read first, and what was listened counts the next time. */
+  async pass(lastSeq: number): Promise<boolean> {
     const { clock, timing, announcements, provenMonotonicMs, isOver } = this.#deps;
     if (this.#askedMonotonicMs <= provenMonotonicMs()) announcements.countAnew(); // the journal went on by ours
     if ((this.#listeningMonotonicMs ?? 0) <= this.#sureMonotonicMs) this.#listeningMonotonicMs = undefined;
@@ -68,10 +70,15 @@ export class RivalCheck {
       if (endSeq === undefined) this.#listeningMonotonicMs = undefined;
       else this.#listeningMonotonicMs ??= this.#now - timing.beatMs;
       if (this.#listeningMonotonicMs === undefined) continue;
-      if (endSeq !== lastSeq) return;
+      if (endSeq !== lastSeq) {
+        // Where somebody writes on and on it never ends where it was read to.
+        if (this.#isUnclaimedSince(this.#listeningMonotonicMs)) this.#passedMonotonicMs = this.#now;
+        return false;
+      }
       mayBeRivalled = this.#isRivalled(this.#listeningMonotonicMs);
     }
     this.#passedMonotonicMs = this.#now;
+    return true;
   }
 
   /** When it was last known that nobody else led. */
@@ -81,14 +88,28 @@ export class RivalCheck {
 
   /** To be asked when the journal was just found to end where it did. */
   #isRivalled(sinceMonotonicMs: number): boolean {
-    const { announcements, term, timing } = this.#deps;
-    const { timeoutMs } = timing;
+    const { announcements, timing } = this.#deps;
     this.#askedMonotonicMs = this.#now;
-    const anyOfOurs = { term, idx: Number.MAX_SAFE_INTEGER };
-    const claim = announcements.ahead(anyOfOurs, { now: this.#now, timeoutMs });
+    const claim = announcements.ahead(this.#anyOfOurs, { now: this.#now, timeoutMs: timing.timeoutMs });
     if (claim !== undefined) return claim.isBelieved;
-    const isSilent = !this.#hasHeard(sinceMonotonicMs);
-    return isSilent && this.#now - sinceMonotonicMs < limits.announcementTimeouts * timeoutMs;
+    return !this.#hasHeard(sinceMonotonicMs) && this.#now - sinceMonotonicMs < this.#heardMs;
+  }
+
+  /** Whether it listened for 2·T, and nobody says that it is in a later term. Words are not counted: behind where the
+   *  journal was read to there may be what they tell of. */
+  #isUnclaimedSince(sinceMonotonicMs: number): boolean {
+    if (this.#now - sinceMonotonicMs < this.#heardMs) return false;
+    const lately = { now: this.#now, withinMs: this.#heardMs };
+    return !this.#deps.announcements.isMoreHeld(this.#anyOfOurs, lately);
+  }
+
+  /** For how long an announcement counts: 2·T. */
+  get #heardMs(): number {
+    return limits.announcementTimeouts * this.#deps.timing.timeoutMs;
+  }
+
+  get #anyOfOurs(): JournalPoint {
+    return { term: this.#deps.term, idx: Number.MAX_SAFE_INTEGER };
   }
 
   async #endOfJournal(): Promise<number | undefined> {
