@@ -58,6 +58,14 @@ it("is not where somebody went on from before it, though one that was in flight 
   expect(await ask(saved({}), late, before, following(lateTail, 3))).toBe(false);
 });
 
+it("is not where others wrote up to where it ends, and what was in flight stands behind that", async () => {
+  const before = following({ ...own, idx: batchIndex(8), hash: "of-eight" }, 3);
+  const stoodAt = (seq: number): Run[] => [[1, seq - 8, 9]];
+  expect(await ask(saved({ seq: 2 }, stoodAt(2)), before, following(own, 4))).toBe(false);
+  expect(await ask(saved({ seq: 3 }, stoodAt(2)), before, alien, following(own, 4))).toBe(false);
+  expect(await ask(saved({ seq: 3 }, stoodAt(2)), alien, alien, following(own, 4))).toBe(true);
+});
+
 it("is known after a few records, however many follow", async () => {
   const line = [following(own, 2)];
   for (let idx = 10; idx < 20; idx += 1)
@@ -72,7 +80,7 @@ it("is known after a few records, however many follow", async () => {
     },
   };
   expect(await isSavedByAnother({ committed: [own] }, { journal, readable })).toBe(true);
-  expect(read).toHaveBeenCalledTimes(limits.batchesInFlightMax + 1);
+  expect(read).toHaveBeenCalledTimes(limits.batchesInFlightMax + 2);
 });
 
 it("is not known where nothing stands behind the snapshot, or another line: it may be our own", async () => {

@@ -12,6 +12,7 @@ import { decodeBatch, hashOf } from "../../journal/batch.ts";
 import { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type ChainTail, deathOf } from "../../journal/replay.ts";
+import { isOfThoseBefore } from "../../journal/snapshot/left-out.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import { limits } from "../../limits.ts";
 import type { ReadableSnapshots } from "../compaction/readable-snapshots.ts";
@@ -60,8 +61,10 @@ export async function isSavedByAnother(
 
 /** Whether the line goes on behind a snapshot. What was in flight as the journal lost its end may stand there and
  *  continue it, though others went on from before: the first record of a later term shows which, or one that is further
- *  on than that. */
-async function isGoneOnWith({ position }: Manifest, journal: SavedEndDeps["journal"]): Promise<boolean> {
+ *  on than that. Or others, who had not met it, wrote up to where it ends, and what continues it stands behind that. */
+async function isGoneOnWith(manifest: Manifest, journal: SavedEndDeps["journal"]): Promise<boolean> {
+  if (await isReplacedBefore(manifest, journal)) return false;
+  const { position } = manifest;
   let tail: ChainTail = position;
   for (let seq = position.seq + 1; ; seq += 1) {
     const record = await journal.read(seq);
@@ -74,6 +77,21 @@ async function isGoneOnWith({ position }: Manifest, journal: SavedEndDeps["journ
     if (batch.idx > position.idx + limits.batchesInFlightMax) return true;
     tail = { ...batch, hash: hashOf(record.bytes) };
   }
+}
+
+/** Whether others, who went on from before a snapshot, stand where it ends, from its last batch on. */
+async function isReplacedBefore(
+  { runs, position }: Manifest,
+  journal: SavedEndDeps["journal"],
+): Promise<boolean> {
+  const places = new BatchPlaces(runs);
+  const ownSeq = places.seqOf(position.idx) ?? position.seq;
+  const fromSeq = Math.max(1, position.seq - limits.deadComparedMax, Math.min(ownSeq, position.seq));
+  for (let seq = fromSeq; seq <= position.seq; seq += 1) {
+    const record = await journal.read(seq);
+    if (record !== undefined && isOfThoseBefore(record, { places, position })) return true;
+  }
+  return false;
 }
 
 /** Whether another's snapshot went past any of these batches, oldest first. Where another stands in the place of one,

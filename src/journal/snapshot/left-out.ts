@@ -58,7 +58,10 @@ async function isOfAnotherLine(position: ChainPosition, journal: LineReader): Pr
  *  and they wrote on up to there, so that nothing behind it need show it. Where the snapshot's last batch stood another
  *  one does then, or one of a later term stands further on. One that continues it may have been sent before it was
  *  stored, and be dead. */
-export function isOfThoseBefore(record: JournalRecord, { places, position }: Folded): boolean {
+export function isOfThoseBefore(
+  record: JournalRecord,
+  { places, position }: Pick<Folded, "places" | "position">,
+): boolean {
   const { seq, bytes } = record;
   const batch = decodeBatch(bytes);
   if (batch === undefined || batch.journal !== position.journal) return false;
