@@ -78,24 +78,49 @@ it("is won where somebody else writes in less time than it takes to compare what
 
 it("is not sent again where another holds more of a journal that lost its end, however long that went on meanwhile", async () => {
   const announcements = new Announcements();
-  const holder = { id: "c2", term: 2, idx: 2, leading: false };
-  const heardFor = async (ms: number) => {
-    for (let passedMs = 0; passedMs < ms; passedMs += timeoutMs / 3) {
-      announcements.note(holder, clock.monotonicMs());
-      await clock.advance(timeoutMs / 3);
-    }
-  };
-  store.insertRival(Buffer.from("what the other wrote, which the candidate does not know"));
   const journal = store.open();
   const append = vi.spyOn(journal, "append");
+  insertUnknown();
   const read = vi.spyOn(journal, "read").mockRejectedValue(new UnreachableError("nobody answers"));
   campaign(journal, { announcements });
-  await heardFor(2 * limits.announcementWaitsMax * timeoutMs);
+  await heardFor(2 * limits.announcementWaitsMax * timeoutMs, announcements);
   store.loseTail(1);
   read.mockRestore();
-  await heardFor(2 * timeoutMs);
+  await heardFor(2 * timeoutMs, announcements);
   expect([append.mock.calls.length, ends]).toEqual([0, []]);
   append.mockRestore();
-  await heardFor(limits.announcementWaitsMax * timeoutMs); // words that no deeds follow
+  await heardFor(limits.announcementWaitsMax * timeoutMs, announcements); // words that no deeds follow
   expect(ends).toEqual(["won"]);
 });
+
+it("waits anew for who holds more after the journal went on, by what it could not read", async () => {
+  const announcements = new Announcements();
+  const journal = store.open();
+  const append = vi.spyOn(journal, "append");
+  announcements.note(holder, clock.monotonicMs());
+  campaign(journal, { announcements });
+  const almostMs = (limits.announcementWaitsMax - 1) * timeoutMs;
+  await heardFor(almostMs, announcements);
+  const read = vi.spyOn(journal, "read").mockRejectedValue(new UnreachableError("nobody answers"));
+  insertUnknown();
+  await heardFor(timeoutMs, announcements);
+  store.loseTail(1);
+  read.mockRestore();
+  await heardFor(almostMs, announcements);
+  expect([append.mock.calls.length, ends]).toEqual([0, []]);
+  await heardFor(3 * timeoutMs, announcements);
+  expect(ends).toEqual(["won"]);
+});
+
+const holder = { id: "c2", term: 2, idx: 2, leading: false };
+
+async function heardFor(ms: number, announcements: Announcements): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += timeoutMs / 3) {
+    announcements.note(holder, clock.monotonicMs());
+    await clock.advance(timeoutMs / 3);
+  }
+}
+
+function insertUnknown(): void {
+  store.insertRival(Buffer.from("what the other wrote, which the candidate does not know"));
+}

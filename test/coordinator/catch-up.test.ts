@@ -353,6 +353,17 @@ describe("a journal that ends before its snapshot goes on", () => {
     else expect(outcome).toBeInstanceOf(UnreachableError);
   });
 
+  it("is waited for while somebody puts it back record by record, though nobody says so", async () => {
+    await begin();
+    for (const { bytes } of records.slice(-lost)) {
+      await clock.advance(limits.announcementTimeouts * timeoutMs - limits.catchUpRetryMs);
+      stored.journal.insertRival(bytes);
+    }
+    await clock.advance(limits.catchUpRetryMs);
+    expect(wentOnBehind).toEqual([]);
+    expectWhole();
+  });
+
   it("is waited for while another holds the end, and read when that one put it back", async () => {
     await begin({ isHeld: () => true });
     await clock.advance(10 * limits.announcementTimeouts * timeoutMs);

@@ -958,6 +958,28 @@ describe("an end that no leader holds any more", () => {
     expect([store.lastSeq, snapshots.places("manifest").length]).toEqual([4, 1]);
   });
 
+  it("is waited for while somebody puts it back record by record, who says nothing", async () => {
+    for (const id of ["t1", "t2", "t3", "t4"]) await swarm.submit(id);
+    loseRecord(3);
+    await looked();
+    const standby = await swarm.startAnother("c2", second);
+    for (const id of ["t5", "t6", "t7"]) await swarm.submit(id);
+    swarm.watched.settled();
+    const seqs = Array.from({ length: store.lastSeq - 4 }, (_, at) => 5 + at);
+    const lost = seqs.map((seq) => store.at(seq)?.bytes ?? none);
+    first.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    store.loseTail(lost.length);
+    const manifests = snapshots.places("manifest").length;
+    for (const bytes of lost) {
+      await clock.advance(2 * timeoutMs);
+      if (roleOf(standby) === "leading") break; // it had read the rest, and put that back
+      store.insertRival(bytes);
+    }
+    expect([roleOf(standby), snapshots.places("manifest").length]).toEqual(["leading", manifests]);
+    expect(swarm.watched.settled().state.taskById.size).toBe(7);
+  });
+
   it("is gone on without by a standby, and the leader that held it follows: what it had committed is saved", async () => {
     const standby = await loseWhatOnlyTheLeaderHolds();
     const connection = swarm.transportById.get("c1") ?? expect.fail("c1 has a connection");

@@ -19,6 +19,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { type Endurance, lossEndurance } from "../../endurance.ts";
+import { decodeBatch } from "../../journal/batch.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { isSameLine } from "../../journal/refill.ts";
@@ -34,8 +35,8 @@ export interface CandidateCheckDeps {
   readonly clock: Clock;
   /** Of the term that it followed. */
   readonly timing: Timing;
-  /** Up to where it has read the journal. */
-  readonly held: JournalPoint;
+  /** Up to where it has read the journal, and which one that is; "" before its first batch. */
+  readonly held: JournalPoint & { readonly journal: string };
   readonly recent: RecentRecords;
   readonly isOver: () => boolean;
 }
@@ -70,6 +71,7 @@ export class CandidateCheck {
       if (endSeq !== undefined) {
         const isFound = await isSameLine(journal, recent, lastSeq, this.miss);
         const goesOn = endSeq > lastSeq;
+        if (goesOn) await this.#noteWritten(endSeq);
         const isPassed = isFound && !this.#isLeftToAnother(goesOn);
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
         if (isPassed || goesOn) return !goesOn;
@@ -85,6 +87,16 @@ export class CandidateCheck {
     const { now, timeoutMs } = this.#lately;
     if (!goesOn) return announcements.ahead(held, { now, timeoutMs })?.isBelieved === true;
     return announcements.isMoreHeld(held, { now, withinMs: limits.announcementTimeouts * timeoutMs });
+  }
+
+  /** Where the journal goes on by a batch, or by what cannot be read, words may have been followed by deeds; what
+   *  somebody else writes says nothing. */
+  async #noteWritten(endSeq: number): Promise<void> {
+    const { journal, announcements, held } = this.#deps;
+    const record = await journal.read(endSeq).catch(() => undefined); // whoever reads on says why
+    const batch = record && decodeBatch(record.bytes);
+    const isOfOurs = batch !== undefined && (held.journal === "" || batch.journal === held.journal);
+    if (record === undefined || isOfOurs) announcements.countAnew();
   }
 
   async #endOfJournal(): Promise<number | undefined> {

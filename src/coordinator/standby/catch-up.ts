@@ -7,8 +7,8 @@
 // nothing is: it is for that one to save what the journal or its snapshots lost.
 //
 //   the journal ends before the snapshot goes on → another coordinator may hold the end: waits for it to put that back;
-//                                                  where none says that it does for 2·T, goes on from the snapshot,
-//                                                  once what stands at the end is found
+//                                                  where none says or shows for 2·T that it does, goes on from the
+//                                                  snapshot, once what stands at the end is found
 //   records or snapshots are not found, or what
 //   was read is replaced meanwhile               → looks again, and then throws it
 //   what is found is damaged                     → throws it
@@ -63,6 +63,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const bearing = (ms: number) => lossEndurance(clock, ms, journal.sharable);
   let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
   const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
+  let endSeq = Number.POSITIVE_INFINITY;
   for (;;) {
     const begunMonotonicMs = clock.monotonicMs();
     const fault = await read(deps);
@@ -78,7 +79,9 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     if (deps.isLed(begunMonotonicMs) || (!isEnd && deps.isMoreHeld(begunMonotonicMs)))
       loss = bearing(limits.lossPatienceRunningMs);
     if (isEnd) {
-      if (deps.isHeld(fault.folded.position)) solitude.renew();
+      const isGrowing = fault.lastSeq > endSeq; // somebody puts it back
+      endSeq = fault.lastSeq;
+      if (isGrowing || deps.isHeld(fault.folded.position)) solitude.renew();
       if (solitude.isBelieved() && !(await mayLookAgain(fault, deps)) && loss.isBelieved()) throw fault;
     } else if (fault instanceof UnreachableError ? !isPatient : loss.isBelieved()) throw fault;
     const { code, message: reason } = fault; // an error may hold all that was folded

@@ -5,8 +5,9 @@
 //   …or was read on meanwhile                  → heard
 //   a snapshot reaches further than it does    → overtaken: begin anew from that
 //   it is shorter than what we hold            → put back what it lost, and look on; where not all of it is held, and
-//                                                nobody else put it back for 2·T in which the journal answered, or 5·T
-//                                                while one says that it leads → end-lost: go on without (lost-end.ts)
+//                                                nobody else put it back, or any of it, for 2·T in which the journal
+//                                                answered, or 5·T while one says that it leads → end-lost: go on without
+//                                                (lost-end.ts)
 //   it has no room for what the leader, which  → wait, for some minutes: it cannot append, and neither could we; each
 //   says that it is there, says that it needs    term would only take more room. And for T from when it is seen to
 //                                                have room again: the leader's append comes first
@@ -80,8 +81,9 @@ export class SilenceLook {
   readonly #hooks: SilenceLookHooks;
   /** For how long the record is not found with which the journal ends now. */
   readonly #endMiss: Endurance;
-  /** Since when the journal lacks what is not held. */
+  /** Since when the journal lacks what is not held, and nobody puts it back; and where it ended then. */
   #endLostMonotonicMs: number | undefined;
+  #endLostSeq = 0;
   /** Since when the leader has had no room for what it would have said. */
   #fullMonotonicMs: number | undefined;
 
@@ -183,7 +185,7 @@ export class SilenceLook {
       case "not-held": {
         const { lastSeq } = refilled;
         const error = lostTailError(lastSeq, heldSeq);
-        if (this.#isEndGivenUp() && isAhead) return { kind: "end-lost", lastSeq, error };
+        if (this.#isEndGivenUp(lastSeq) && isAhead) return { kind: "end-lost", lastSeq, error };
         logger.error({ err: error }, "waiting for who puts it back");
         return { kind: "wait" };
       }
@@ -195,10 +197,14 @@ export class SilenceLook {
 
   /** Whether nobody put the end back for so long that nobody will. Another may hold it, and the answer may be stale: it
    *  is asked again before. A leader that is there puts it back, or saves its state, and is waited for as long as
-   *  anybody who holds more. */
-  #isEndGivenUp(): boolean {
-    const { clock, timing } = this.#deps;
+   *  anybody who holds more. Where the journal grows, somebody is at it. */
+  #isEndGivenUp(lastSeq: number): boolean {
+    const { clock, timing, announcements } = this.#deps;
     const now = clock.monotonicMs();
+    const isGrowing = this.#endLostMonotonicMs !== undefined && lastSeq > this.#endLostSeq;
+    this.#endLostSeq = lastSeq;
+    if (isGrowing) announcements.countAnew();
+    if (isGrowing) this.#endLostMonotonicMs = now;
     this.#endLostMonotonicMs ??= now;
     const timeouts = this.#isLed() ? limits.announcementWaitsMax : limits.announcementTimeouts;
     return now - this.#endLostMonotonicMs >= timing().timeoutMs * timeouts;
