@@ -1,11 +1,12 @@
 // Snapshots and purges while a swarm works: made when they are due, never at the leader's cost, and whoever starts,
 // stands by or was deposed goes on from them.
 
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { batchIndex, swarmId } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
+import { MemorySnapshotStore } from "../../src/journal/memory-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
 import { CompactedSwarm, everything, nothing } from "../support/compacted-swarm.ts";
@@ -13,11 +14,11 @@ import { fingerprint } from "../support/fingerprint.ts";
 import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
-import { silentLogger, subjects } from "../support/swarm.ts";
+import { roleOf, silentLogger, stopped, subjects } from "../support/swarm.ts";
 
 let compacted: CompactedSwarm | undefined;
 afterEach(async () => {
-  await compacted?.swarm.stop();
+  if (compacted !== undefined) await stopped(compacted.swarm, compacted.clock);
   compacted = undefined;
 });
 
@@ -280,6 +281,26 @@ describe("what was trimmed", () => {
 });
 
 describe("a coordinator that stands by", () => {
+  it("puts on record, once it leads, what was purged before, also where its server knows no snapshot at first", async () => {
+    compacted = new CompactedSwarm();
+    const first = compacted.journal.open();
+    await compacted.start(everything, { journal: first });
+    for (let round = 0; round < 3; round += 1) await compacted.work(12);
+    const { swarm, journal, clock } = compacted;
+    const next = await swarm.startAnother("c2");
+    first.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    journal.purgeBelow(12); // of a full journal, and nothing of it was put on record
+    await clock.advance(limits.journalLookMs + limits.pulseMs);
+    const manifests = vi.spyOn(MemorySnapshotStore.prototype, "manifests").mockResolvedValue([]);
+    while (roleOf(next) !== "leading") await clock.advance(limits.pulseMs);
+    await clock.advance(limits.pulseMs * 3);
+    manifests.mockRestore();
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(1);
+    await clock.advance(limits.snapshotRetryMs + limits.pulseMs * 2);
+    expect(swarm.watched.settled().state.auditFirstIdx).toBe(12);
+  });
+
   it("begins anew at the newest snapshot when its place was purged away", async () => {
     compacted = await new CompactedSwarm().start();
     await compacted.work(12);

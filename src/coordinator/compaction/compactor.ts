@@ -199,8 +199,10 @@ export class Compactor {
   async #begin(): Promise<void> {
     try {
       if (this.#backlog.isUnknown) await this.#inherit();
-      await this.#kept.inherit();
-      this.#hasBegun = true;
+      this.#hasBegun = await this.#kept.inherit();
+      if (this.#hasBegun) return;
+      this.#beginRetry.reset(); // it answers: it is asked again as soon as ever
+      this.#beginRetry.begin();
     } catch (cause) {
       if (this.#ending.signal.aborted) return;
       const retryMs = this.#beginRetry.begin();

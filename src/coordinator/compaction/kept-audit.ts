@@ -41,11 +41,15 @@ export class KeptAudit {
   }
 
   /** The leader before may have purged a full journal and not come to say so. Where no snapshot reaches, it was not
-   *  purged but lost, which is another's to find. @throws UnreachableError, JournalDamagedError */
-  async inherit(): Promise<void> {
+   *  purged but lost, which is another's to find; or the server does not know of the snapshot yet.
+   *  @returns whether that is known: false where none is found that leads there
+   *  @throws UnreachableError, JournalDamagedError */
+  async inherit(): Promise<boolean> {
     const { journal, readable, places } = this.#deps;
     const { firstSeq } = await journal.position();
-    if (firstSeq <= 1 || (places.firstFrom(firstSeq) ?? 0) <= this.#firstIdx) return;
-    if (await readable.leadsTo(firstSeq)) this.purgedBelow(firstSeq);
+    if (firstSeq <= 1 || (places.firstFrom(firstSeq) ?? 0) <= this.#firstIdx) return true;
+    if (!(await readable.leadsTo(firstSeq))) return false;
+    this.purgedBelow(firstSeq);
+    return true;
   }
 }
