@@ -1,5 +1,6 @@
 // Whether a batch still stands where it stood: asked right before a purge, for where the journal lost its end another
-// may stand there.
+// may stand there. And whether a batch stands in a place at all: whoever waits for another's deeds asks that, for what
+// somebody else writes is no deed.
 
 import type { BatchIndex } from "../ids.ts";
 import { decodeBatch, hashOf } from "./batch.ts";
@@ -17,4 +18,17 @@ export async function isStanding(
   const record = seq === undefined ? undefined : await journal.read(seq);
   if (record === undefined) return false;
   return places.isBatch(idx, hashOf(record.bytes)) ?? decodeBatch(record.bytes)?.idx === idx;
+}
+
+/** Whether a batch of a journal stands in a place, as far as is known: what is not found, or not answered, may be one.
+ *  @param of the journal; "" before its first batch: any */
+export async function mayStandBatch(
+  seq: number,
+  of: string,
+  journal: Pick<Journal, "read">,
+): Promise<boolean> {
+  const record = await journal.read(seq).catch(() => undefined); // whoever reads on says why
+  if (record === undefined) return true;
+  const batch = decodeBatch(record.bytes);
+  return batch !== undefined && (of === "" || batch.journal === of);
 }

@@ -364,6 +364,14 @@ describe("a journal that ends before its snapshot goes on", () => {
     expectWhole();
   });
 
+  it("is not waited for where somebody else writes on, behind whom nobody puts it back", async () => {
+    await begin();
+    await clock.advance(limits.announcementTimeouts * timeoutMs - limits.catchUpRetryMs);
+    stored.journal.insertRival(Buffer.from("not a batch"));
+    await clock.advance(2 * limits.catchUpRetryMs);
+    expect(wentOnBehind[0]).toBe(12 - lost + 1);
+  });
+
   it("is waited for while another holds the end, and read when that one put it back", async () => {
     await begin({ isHeld: () => true });
     await clock.advance(10 * limits.announcementTimeouts * timeoutMs);

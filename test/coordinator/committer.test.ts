@@ -508,6 +508,102 @@ describe("a leader that finds that the journal goes on", () => {
   });
 });
 
+describe("a leader that finds that the journal does not end where it read to", () => {
+  /** Asks each time, and may send where the journal ends there. */
+  class Asking {
+    isDue = false;
+    readonly #store: MemoryJournalStore;
+    asked = 0;
+
+    constructor(store: MemoryJournalStore) {
+      this.#store = store;
+    }
+
+    async pass(lastSeq: number): Promise<boolean> {
+      this.asked += 1;
+      if (this.asked > 1_000) throw new Error("asked on and on, at one instant");
+      return this.#store.lastSeq === lastSeq;
+    }
+  }
+
+  it("puts back what was lost, also behind dead records that it met meanwhile", async () => {
+    const store = new MemoryJournalStore();
+    const rivals = new Asking(store);
+    const writer = new Writer({}, store, { rivals });
+    writer.append();
+    writer.append();
+    await writer.play();
+    rivals.isDue = true;
+    for (const text of ["somebody", "else's"]) store.insertRival(Buffer.from(text));
+    const { pass } = rivals;
+    rivals.pass = async (lastSeq) => {
+      if (rivals.asked === 1) store.loseTail(3); // what was read just now, and a batch with it
+      return await pass.call(rivals, lastSeq);
+    };
+    writer.append();
+    await writer.play(10 * limits.appendRetryMs);
+    expect(writer.log.filter((line) => !line.startsWith("dead"))).toEqual([
+      "committed 1@1",
+      "committed 2@2",
+      "refilled 3",
+      "committed 3@5",
+    ]);
+    expect(readerOf(store).filter((line) => line.startsWith("committed"))).toHaveLength(3);
+  });
+
+  it("takes its own batch for committed only where no other record than its own stands before it", async () => {
+    const store = new MemoryJournalStore();
+    const rivals = new Asking(store);
+    let isLosing = false;
+    const writer = new Writer({ onAnswer: () => (isLosing ? "lose" : "deliver") }, store, { rivals });
+    writer.append();
+    writer.append();
+    await writer.play();
+    const first = replayOf(store);
+    isLosing = true;
+    const third = writer.append();
+    await writer.clock.settle();
+    store.loseTail(2); // and another is elected in the place of the second, before what was sent arrives
+    store.insertRival(aBatch({ tail: { ...first.position, idx: batchIndex(1) }, term: term(2) }).bytes);
+    store.insertRival(third.bytes);
+    const { read } = writer.journal;
+    let misses = 1;
+    writer.journal.read = async (seq) =>
+      seq === 2 && misses-- > 0 ? undefined : read.call(writer.journal, seq);
+    rivals.isDue = true;
+    isLosing = false;
+    await writer.play(limits.readBackPatienceMs);
+    expect(writer.log).toEqual(["committed 1@1", "committed 2@2", "halted WAGGLE_JOURNAL_DAMAGED"]);
+  });
+
+  it("asks anew before it sends what is behind the batch that it finds stored", async () => {
+    const store = new MemoryJournalStore();
+    const rivals = new Asking(store);
+    const sent: number[] = [];
+    let isLosing = false;
+    const faults: MemoryJournalFaults = {
+      onRequest: ({ expectedSeq }) => {
+        sent.push(expectedSeq);
+        return "deliver";
+      },
+      onAnswer: () => (isLosing ? "lose" : "deliver"),
+    };
+    const writer = new Writer(faults, store, { rivals });
+    writer.append();
+    await writer.play();
+    isLosing = true;
+    writer.append();
+    await writer.clock.settle();
+    rivals.isDue = true;
+    store.insertRival(aBatch({ tail: writer.tail, term: term(2), at: 3_000 }).bytes);
+    writer.append();
+    isLosing = false;
+    sent.length = 0;
+    await writer.play(10 * limits.appendRetryMs);
+    expect([writer.log, sent]).toEqual([["committed 1@1", "committed 2@2", "deposed"], []]);
+  });
+});
+
 describe("a place that the journal counts and never finds", () => {
   /** Batch 1 is committed; the answers to 2 and 3 are lost, and then what stands in the place of 2, the first of
    *  them. */

@@ -4,9 +4,10 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Announcements } from "../../src/coordinator/announcements.ts";
 import { RivalCheck } from "../../src/coordinator/leader/rival-check.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
-import { term } from "../../src/ids.ts";
+import { batchIndex, term } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
+import { following } from "../support/following.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const timing = timingOf(3_000);
@@ -35,6 +36,7 @@ beforeEach(() => {
     ...{ journal, announcements, clock, timing, term: term(2) },
     provenMonotonicMs: () => provenMs,
     isOver: () => false,
+    of: () => "j",
   });
 });
 
@@ -137,16 +139,54 @@ describe("a leader that was out of touch", () => {
     expect(clock.monotonicMs() - sinceMs).toBeLessThanOrEqual(heardMs + 2 * beatMs);
   });
 
-  it("reads on while somebody says that it is in a later term, where the journal goes on", async () => {
+  /** Looks at a journal that goes on by a record each time, until it may pass. @returns how long that took, ms */
+  async function readOn(record: () => Uint8Array, forMs: number): Promise<number> {
     await clock.advance(timeoutMs);
-    for (let ms = 0; ms < 2 * limits.announcementWaitsMax * timeoutMs; ms += beatMs) {
+    const sinceMs = clock.monotonicMs();
+    while (check.isDue && clock.monotonicMs() < sinceMs + forMs) {
       const { lastSeq } = store;
-      store.insertRival(Buffer.from("another's"));
+      store.insertRival(record());
       isHeard(3);
       await begin(lastSeq);
       await clock.advance(beatMs);
-      expect([mayAppend, check.isDue]).toEqual([false, true]);
+      expect(mayAppend).toBe(false);
     }
+    return clock.monotonicMs() - sinceMs;
+  }
+  const longMs = 2 * limits.announcementWaitsMax * timeoutMs;
+
+  it("reads on while somebody says that it is in a later term, where the journal goes on by batches", async () => {
+    let idx = 10;
+    const tail = () => ({ idx: batchIndex(idx++), hash: "of-another", term: term(3) });
+    await readOn(() => following(tail(), 3), longMs);
+    expect(check.isDue).toBe(true);
+  });
+
+  it("…but not for ever where it goes on by what nobody applies", async () => {
+    expect(await readOn(() => Buffer.from("not a batch"), longMs)).toBeLessThan(longMs);
+    expect(check.isDue).toBe(false);
+  });
+
+  it("waits anew for whoever wrote a batch, though it was waited for in vain before", async () => {
+    await clock.advance(timeoutMs);
+    const say = async (ms: number) => {
+      for (let passedMs = 0; passedMs < ms; passedMs += beatMs) {
+        isHeard(3);
+        await clock.advance(beatMs);
+      }
+    };
+    const { lastSeq } = store;
+    isHeard(3);
+    await begin();
+    await say((limits.announcementWaitsMax - 1) * timeoutMs);
+    store.insertRival(following({ idx: batchIndex(10), hash: "of-another", term: term(3) }, 3));
+    await say(beatMs);
+    expect(mayAppend).toBe(false);
+    store.loseTail(1);
+    hasPassed = false;
+    await begin(lastSeq);
+    await say(2 * timeoutMs);
+    expect(hasPassed).toBe(false);
   });
 
   it("listens anew where it was sure of itself since", async () => {

@@ -66,6 +66,33 @@ it("is not where others wrote up to where it ends, and what was in flight stands
   expect(await ask(saved({ seq: 3 }, stoodAt(2)), alien, alien, following(own, 4))).toBe(true);
 });
 
+it("…nor where its last batch was lost before, and others wrote from the last one that stood", async () => {
+  const before = following({ ...own, idx: batchIndex(7), hash: "of-seven" }, 3);
+  const lostAt = (seq: number): Run[] => [
+    [8, 1, 1],
+    [9, seq, 1],
+  ];
+  expect(await ask(saved({ seq: 3 }, lostAt(9)), before, alien, following(own, 4))).toBe(false);
+  expect(await ask(saved({ seq: 3 }, lostAt(9)), alien, alien, following(own, 4))).toBe(true);
+});
+
+it("is not known while it is not found what stands where it ends", async () => {
+  const store = new MemoryJournalStore();
+  for (const bytes of [alien, alien, following(own, 4)]) store.insertRival(bytes);
+  const journal = store.open();
+  const { read } = journal;
+  let isHidden = true;
+  journal.read = async (seq) => (seq === 2 && isHidden ? undefined : read.call(journal, seq));
+  const readable = {
+    async *reaching() {
+      yield saved({ seq: 2 });
+    },
+  };
+  expect(await isSavedByAnother({ committed: [own] }, { journal, readable })).toBe(false);
+  isHidden = false;
+  expect(await isSavedByAnother({ committed: [own] }, { journal, readable })).toBe(true);
+});
+
 it("is known after a few records, however many follow", async () => {
   const line = [following(own, 2)];
   for (let idx = 10; idx < 20; idx += 1)

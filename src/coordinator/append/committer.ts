@@ -38,6 +38,7 @@
 // (committed-tail.ts), and reading what took the oldest one's place (expected-place.ts). Not here: what the batches
 // hold, and what is done once they are committed (commits.ts, campaign.ts).
 
+import { assert } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
 import type { Endurance } from "../../endurance.ts";
 import { JournalDamagedError, UnreachableError, type WaggleError } from "../../errors.ts";
@@ -234,7 +235,7 @@ export class Committer {
     }
     const { oldest } = this.#sends;
     const isToBeSent = oldest?.isHeldBack === true || oldest?.expectedSeq !== this.#end.lastSeq;
-    if (oldest !== undefined && isToBeSent) this.#resend();
+    if (oldest !== undefined && isToBeSent) this.#onceUnrivalled(() => this.#resend());
     else this.#settleOldest();
   }
 
@@ -315,11 +316,14 @@ export class Committer {
    *  after the journal lost what stands there, and nobody says so where answers are lost. */
   async #passRivals(rivals: Rivals): Promise<void> {
     const { oldest } = this.#sends;
-    if (oldest === undefined) return;
+    assert(oldest !== undefined, "there is one to be sent");
     let found = await this.#askOf(rivals, oldest);
     for (; found === "unknown" && !this.#isOver; found = await this.#askOf(rivals, oldest));
     if (this.#isOver) return;
-    if (found === "goes-on") return await this.#resolve(oldest, { kind: "refused" });
+    if (found === "goes-on") {
+      this.#sends.holdBack(this.#end.endSeq);
+      return await this.#resolve(oldest, { kind: "refused" });
+    }
     this.#isResolving = false;
     if (oldest.storedSeq !== undefined) this.#commitPrefix();
     else this.#resend();

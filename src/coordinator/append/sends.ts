@@ -119,6 +119,12 @@ export class Sends {
 
   /** Sends the oldest again, alone. @param endSeq behind which place it is expected now */
   sendOldestAgain(endSeq: number): void {
+    this.holdBack(endSeq);
+    if (this.oldest !== undefined) this.send(this.oldest);
+  }
+
+  /** What was heard of them is forgotten. @param endSeq behind which place the oldest is expected now */
+  holdBack(endSeq: number): void {
     for (const [place, entry] of this.#entries.entries()) {
       entry.expectedSeq = endSeq + place;
       entry.storedSeq = undefined;
@@ -127,7 +133,6 @@ export class Sends {
       entry.isHeldBack = true;
       entry.isUnproven = true;
     }
-    if (this.oldest !== undefined) this.send(this.oldest);
   }
 
   /** The oldest is committed. */

@@ -19,10 +19,10 @@
 
 import type { Clock } from "../../clock.ts";
 import { type Endurance, lossEndurance } from "../../endurance.ts";
-import { decodeBatch } from "../../journal/batch.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { isSameLine } from "../../journal/refill.ts";
+import { mayStandBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { JournalPoint } from "../../protocol/journal-point.ts";
@@ -65,13 +65,13 @@ export class CandidateCheck {
    *  read first.
    *  @throws UnreachableError; JournalDamagedError when other records stand up to `lastSeq` than were read there */
   async pass(lastSeq: number): Promise<boolean> {
-    const { journal, recent, clock, timing, isOver } = this.#deps;
+    const { journal, recent, announcements, held, clock, timing, isOver } = this.#deps;
     while (!isOver()) {
       const endSeq = await this.#endOfJournal();
       if (endSeq !== undefined) {
         const isFound = await isSameLine(journal, recent, lastSeq, this.miss);
         const goesOn = endSeq > lastSeq;
-        if (goesOn) await this.#noteWritten(endSeq);
+        if (goesOn && (await mayStandBatch(endSeq, held.journal, journal))) announcements.countAnew();
         const isPassed = isFound && !this.#isLeftToAnother(goesOn);
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
         if (isPassed || goesOn) return !goesOn;
@@ -87,16 +87,6 @@ export class CandidateCheck {
     const { now, timeoutMs } = this.#lately;
     if (!goesOn) return announcements.ahead(held, { now, timeoutMs })?.isBelieved === true;
     return announcements.isMoreHeld(held, { now, withinMs: limits.announcementTimeouts * timeoutMs });
-  }
-
-  /** Where the journal goes on by a batch, or by what cannot be read, words may have been followed by deeds; what
-   *  somebody else writes says nothing. */
-  async #noteWritten(endSeq: number): Promise<void> {
-    const { journal, announcements, held } = this.#deps;
-    const record = await journal.read(endSeq).catch(() => undefined); // whoever reads on says why
-    const batch = record && decodeBatch(record.bytes);
-    const isOfOurs = batch !== undefined && (held.journal === "" || batch.journal === held.journal);
-    if (record === undefined || isOfOurs) announcements.countAnew();
   }
 
   async #endOfJournal(): Promise<number | undefined> {

@@ -232,6 +232,7 @@ export class Commits {
         ...this.#deps,
         provenMonotonicMs: () => this.#trust.provenMonotonicMs,
         isOver: this.#hooks.isOver,
+        of: () => this.journalId,
       }),
       isSaved: savedCheck(this.#deps),
       ownerOfEnd: (lastSeq: number, { mayLack }: { readonly mayLack: boolean }) => {

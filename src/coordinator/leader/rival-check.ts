@@ -19,6 +19,7 @@
 import type { Clock } from "../../clock.ts";
 import type { Term } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { mayStandBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { JournalPoint } from "../../protocol/journal-point.ts";
@@ -31,6 +32,8 @@ export interface RivalCheckDeps {
   readonly clock: Clock;
   readonly timing: Timing;
   readonly term: Term;
+  /** Which journal it is. */
+  readonly of: () => string;
   /** When the newest append was sent that was acknowledged. */
   readonly provenMonotonicMs: () => number;
   readonly isOver: () => boolean;
@@ -69,13 +72,15 @@ export class RivalCheck {
       // Out of reach, it may be the server that was, and nobody was heard.
       if (endSeq === undefined) this.#listeningMonotonicMs = undefined;
       else this.#listeningMonotonicMs ??= this.#now - timing.beatMs;
-      if (this.#listeningMonotonicMs === undefined) continue;
+      const sinceMonotonicMs = this.#listeningMonotonicMs;
+      if (endSeq === undefined || sinceMonotonicMs === undefined) continue;
       if (endSeq !== lastSeq) {
         // Where somebody writes on and on it never ends where it was read to.
-        if (this.#isUnclaimedSince(this.#listeningMonotonicMs)) this.#passedMonotonicMs = this.#now;
+        const mayPass = !(await this.#isRivalledBehind(endSeq, sinceMonotonicMs));
+        if (mayPass && this.#now - sinceMonotonicMs >= this.#heardMs) this.#passedMonotonicMs = this.#now;
         return false;
       }
-      mayBeRivalled = this.#isRivalled(this.#listeningMonotonicMs);
+      mayBeRivalled = this.#isRivalled(sinceMonotonicMs);
     }
     this.#passedMonotonicMs = this.#now;
     return true;
@@ -95,12 +100,13 @@ export class RivalCheck {
     return !this.#hasHeard(sinceMonotonicMs) && this.#now - sinceMonotonicMs < this.#heardMs;
   }
 
-  /** Whether it listened for 2·T, and nobody says that it is in a later term. Words are not counted: behind where the
-   *  journal was read to there may be what they tell of. */
-  #isUnclaimedSince(sinceMonotonicMs: number): boolean {
-    if (this.#now - sinceMonotonicMs < this.#heardMs) return false;
-    const lately = { now: this.#now, withinMs: this.#heardMs };
-    return !this.#deps.announcements.isMoreHeld(this.#anyOfOurs, lately);
+  /** To be asked when the journal was just found to end elsewhere. Where a batch may stand there, words may have been
+   *  followed by deeds, and are counted anew; what somebody else writes says nothing. */
+  async #isRivalledBehind(endSeq: number, sinceMonotonicMs: number): Promise<boolean> {
+    const { journal, announcements, of } = this.#deps;
+    if (!(await mayStandBatch(endSeq, of(), journal))) return this.#isRivalled(sinceMonotonicMs);
+    announcements.countAnew();
+    return announcements.isMoreHeld(this.#anyOfOurs, { now: this.#now, withinMs: this.#heardMs });
   }
 
   /** For how long an announcement counts: 2·T. */

@@ -79,17 +79,20 @@ async function isGoneOnWith(manifest: Manifest, journal: SavedEndDeps["journal"]
   }
 }
 
-/** Whether others, who went on from before a snapshot, stand where it ends, from its last batch on. */
+/** Whether others, who went on from before a snapshot, stand where it ends, from the newest batch on that stood up to
+ *  there; or may, for one is not found. */
 async function isReplacedBefore(
   { runs, position }: Manifest,
   journal: SavedEndDeps["journal"],
 ): Promise<boolean> {
   const places = new BatchPlaces(runs);
-  const ownSeq = places.seqOf(position.idx) ?? position.seq;
-  const fromSeq = Math.max(1, position.seq - limits.deadComparedMax, Math.min(ownSeq, position.seq));
+  const newestIdx = places.lastUntil(position.seq);
+  const newestSeq = newestIdx && places.seqOf(newestIdx);
+  const { firstSeq } = await journal.position();
+  const fromSeq = Math.max(firstSeq, newestSeq ?? position.seq, position.seq - limits.deadComparedMax);
   for (let seq = fromSeq; seq <= position.seq; seq += 1) {
     const record = await journal.read(seq);
-    if (record !== undefined && isOfThoseBefore(record, { places, position })) return true;
+    if (record === undefined || isOfThoseBefore(record, { places, position })) return true;
   }
   return false;
 }

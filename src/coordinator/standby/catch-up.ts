@@ -23,6 +23,7 @@ import type { ChainPosition } from "../../journal/replay.ts";
 import { EndLostError, SnapshotsLostError } from "../../journal/snapshot/losses.ts";
 import { type Restored, restoreAndRead } from "../../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
+import { mayStandBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 
@@ -63,7 +64,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
   const bearing = (ms: number) => lossEndurance(clock, ms, journal.sharable);
   let loss = bearing(isPatient ? limits.lossPatienceRunningMs : limits.lossPatienceMs);
   const solitude = new Endurance(clock, limits.announcementTimeouts * timeoutMs);
-  let endSeq = Number.POSITIVE_INFINITY;
+  let endSeq: number | undefined;
   for (;;) {
     const begunMonotonicMs = clock.monotonicMs();
     const fault = await read(deps);
@@ -79,9 +80,11 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     if (deps.isLed(begunMonotonicMs) || (!isEnd && deps.isMoreHeld(begunMonotonicMs)))
       loss = bearing(limits.lossPatienceRunningMs);
     if (isEnd) {
-      const isGrowing = fault.lastSeq > endSeq; // somebody puts it back
-      endSeq = fault.lastSeq;
-      if (isGrowing || deps.isHeld(fault.folded.position)) solitude.renew();
+      const { folded, lastSeq } = fault;
+      const isGrowing = endSeq !== undefined && lastSeq > endSeq;
+      endSeq = Math.max(lastSeq, endSeq ?? 0);
+      const isPutBack = isGrowing && (await mayStandBatch(lastSeq, folded.position.journal, journal));
+      if (isPutBack || deps.isHeld(folded.position)) solitude.renew();
       if (solitude.isBelieved() && !(await mayLookAgain(fault, deps)) && loss.isBelieved()) throw fault;
     } else if (fault instanceof UnreachableError ? !isPatient : loss.isBelieved()) throw fault;
     const { code, message: reason } = fault; // an error may hold all that was folded

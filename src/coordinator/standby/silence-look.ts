@@ -29,6 +29,7 @@ import { lostTailError } from "../../journal/journal-errors.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { isLineFound, refill } from "../../journal/refill.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
+import { mayStandBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Announcements } from "../announcements.ts";
@@ -81,8 +82,9 @@ export class SilenceLook {
   readonly #hooks: SilenceLookHooks;
   /** For how long the record is not found with which the journal ends now. */
   readonly #endMiss: Endurance;
-  /** Since when the journal lacks what is not held, and nobody puts it back; and where it ended then. */
+  /** Since when the journal lacks what is not held, and nobody puts it back. */
   #endLostMonotonicMs: number | undefined;
+  /** The furthest that it ended since. */
   #endLostSeq = 0;
   /** Since when the leader has had no room for what it would have said. */
   #fullMonotonicMs: number | undefined;
@@ -185,7 +187,8 @@ export class SilenceLook {
       case "not-held": {
         const { lastSeq } = refilled;
         const error = lostTailError(lastSeq, heldSeq);
-        if (this.#isEndGivenUp(lastSeq) && isAhead) return { kind: "end-lost", lastSeq, error };
+        await this.#noteGrowth(lastSeq);
+        if (this.#isEndGivenUp() && isAhead) return { kind: "end-lost", lastSeq, error };
         logger.error({ err: error }, "waiting for who puts it back");
         return { kind: "wait" };
       }
@@ -197,17 +200,24 @@ export class SilenceLook {
 
   /** Whether nobody put the end back for so long that nobody will. Another may hold it, and the answer may be stale: it
    *  is asked again before. A leader that is there puts it back, or saves its state, and is waited for as long as
-   *  anybody who holds more. Where the journal grows, somebody is at it. */
-  #isEndGivenUp(lastSeq: number): boolean {
-    const { clock, timing, announcements } = this.#deps;
+   *  anybody who holds more. */
+  #isEndGivenUp(): boolean {
+    const { clock, timing } = this.#deps;
     const now = clock.monotonicMs();
-    const isGrowing = this.#endLostMonotonicMs !== undefined && lastSeq > this.#endLostSeq;
-    this.#endLostSeq = lastSeq;
-    if (isGrowing) announcements.countAnew();
-    if (isGrowing) this.#endLostMonotonicMs = now;
     this.#endLostMonotonicMs ??= now;
     const timeouts = this.#isLed() ? limits.announcementWaitsMax : limits.announcementTimeouts;
     return now - this.#endLostMonotonicMs >= timing().timeoutMs * timeouts;
+  }
+
+  /** Where batches come back, somebody is at it. */
+  async #noteGrowth(lastSeq: number): Promise<void> {
+    const { journal, announcements, position } = this.#deps;
+    if (this.#endLostMonotonicMs === undefined) this.#endLostSeq = lastSeq;
+    if (lastSeq <= this.#endLostSeq) return;
+    this.#endLostSeq = lastSeq;
+    if (!(await mayStandBatch(lastSeq, position().journal, journal))) return;
+    this.#endLostMonotonicMs = undefined;
+    announcements.countAnew();
   }
 
   /** Whether the journal has no room for what its leader needs, or has it only since the last silence, so that its
