@@ -66,6 +66,8 @@ export interface Coordinator {
   /** What it has made of the journal, for checkers: not to be changed, and good until it goes on. Undefined while
    *  batches of its own are in flight, which the state contains. */
   readonly settledState: SwarmState | undefined;
+  /** Of the newest batch in that, and so of all before it; "" before the first, undefined with it. */
+  readonly settledHash: string | undefined;
   /** Behind which record it could put back what the journal loses of its end, for checkers; infinite where it holds no
    *  batch of it, as who began at a snapshot whose end is not found. */
   readonly heldFromSeq: number;
@@ -176,6 +178,11 @@ class RunningCoordinator implements Coordinator {
   get settledState(): SwarmState | undefined {
     if (this.#leader === undefined) return this.#follower.copy.replay.state;
     return this.#leader.isSettled ? this.#leader.state : undefined;
+  }
+
+  get settledHash(): string | undefined {
+    if (this.#leader === undefined) return this.#follower.copy.replay.position.hash;
+    return this.#leader.isSettled ? this.#leader.tailHash : undefined;
   }
 
   get pending(): readonly PendingBatch[] {

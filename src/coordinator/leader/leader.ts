@@ -162,6 +162,11 @@ export class Leader {
     return this.#replay.state;
   }
 
+  /** Of the newest batch in the state. */
+  get tailHash(): string {
+    return this.#commits.folded().position.hash;
+  }
+
   /** Why nothing can be decided or answered now, if so: for whoever asks, who asks again. */
   get stuckReason(): string | undefined {
     return this.#full.stuckReason;

@@ -109,10 +109,10 @@ export class CoordinatorParty {
 
   /** Notes what it has made of the journal, unless it is busy. */
   read(): void {
-    const state = this.#coordinator?.settledState;
-    if (state === undefined || state.idx === 0) return;
+    const { settledState: state, settledHash: hash } = this.#coordinator ?? {};
+    if (state === undefined || hash === undefined || state.idx === 0) return;
     const reader = this.#isLeading ? `leader ${this.id}` : `standby ${this.id}`;
-    this.#habitat.readings.push({ reader, idx: state.idx, state: stateFingerprint(state) });
+    this.#habitat.readings.push({ reader, idx: state.idx, hash, state: stateFingerprint(state) });
   }
 
   #runs(coordinator: Coordinator): void {

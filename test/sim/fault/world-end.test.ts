@@ -59,9 +59,9 @@ function joinBeside(habitat: Habitat, kind: string, handler: Handler, id = "x1")
 it("nothing is found where nothing is broken, and there is something to judge", async () => {
   const { habitat } = await worldAfter({ deeds: submits({}) });
   expect(habitat.findings).toEqual([]);
-  expect(new Set(habitat.readings.map(({ reader }) => reader.split(" ")[0]))).toEqual(
-    new Set(["leader", "standby"]),
-  );
+  const compared = (by: "hash" | "state") =>
+    new Set(habitat.readings.flatMap((read) => (read[by] ? [read.reader.split(" ")[0]] : [])));
+  for (const by of ["hash", "state"] as const) expect(compared(by)).toEqual(new Set(["leader", "standby"]));
   const seen = habitat.history.map(({ kind }) => kind);
   expect(seen).toEqual(expect.arrayContaining(["call", "submit", "assigned", "result", "told"]));
 });
@@ -354,6 +354,14 @@ describe("once all has ended, nothing goes wrong, and", () => {
       expect(Object.keys(habitat.occurrences.counts()).filter((name) => names.includes(name))).toEqual([]);
     }
   });
+});
+
+it("another batch in one place of the journal is found", async () => {
+  const prepare = ({ habitat }: World) =>
+    void habitat.readings.push({ reader: "standby c9", idx: 1, hash: "another" });
+  expect(await findingsOf({ prepare })).toMatchObject([
+    { check: "P8 readings", sentence: expect.stringContaining("standby c9 has read a batch 1 that is another") },
+  ]);
 });
 
 it("two states for one place of the journal are found", async () => {
