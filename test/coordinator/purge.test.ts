@@ -11,7 +11,7 @@ import { silentLogger } from "../support/swarm.ts";
 import { aTask, join, submit, Turns } from "../support/turns.ts";
 
 /** Twelve batches, of which those before `firstIdx` are gone by the record, and a snapshot of the tenth. */
-async function aPurge(firstIdx = 6, untilSeq = 10) {
+async function aPurge(firstIdx = 6, untilSeq = 10, batchHash?: string) {
   const turns = new Turns();
   turns.turn(join("a1"));
   for (let number = 1; turns.records.length < 12; number += 1)
@@ -19,7 +19,8 @@ async function aPurge(firstIdx = 6, untilSeq = 10) {
   const stored = new StoredHistory(turns.records);
   const { places } = stored.whole;
   const made = await stored.snapshot(untilSeq);
-  const read = { ...nameOf(made), place: 1, batchHash: made.position.hash };
+  const name = nameOf(made);
+  const read = { ...name, place: 1, batchHash: batchHash ?? name.batchHash };
   const journal = stored.journal.open();
   const clock = new ManualClock();
   const ending = new AbortController();
@@ -88,6 +89,13 @@ it("spares what stands behind an end that was lost while the newest that is read
   places.goOnBehind(3);
   const next = Buffer.from("the next");
   places.add(batchIndex(13), stored.journal.insertRival(next), hashOf(next));
+  purge.look();
+  await clock.settle();
+  expect(stored.journal.firstSeq).toBe(1);
+});
+
+it("is none by a snapshot of another line, whose batch there is another", async () => {
+  const { stored, purge, clock } = await aPurge(6, 10, "of-another-tenth");
   purge.look();
   await clock.settle();
   expect(stored.journal.firstSeq).toBe(1);

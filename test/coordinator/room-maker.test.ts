@@ -35,8 +35,7 @@ async function aJournalThatWentOn() {
   const asRead = async (manifest: Manifest) => {
     const placed = await readManifests(snapshots, silentLogger);
     const place = placed.find(({ hash }) => hash === nameOf(manifest).hash)?.place;
-    const batchHash = manifest.position.hash;
-    return { ...nameOf(manifest), place: place ?? expect.fail("it is there"), batchHash };
+    return { ...nameOf(manifest), place: place ?? expect.fail("it is there") };
   };
   const batch = (idx: number) => turns.records[idx - 1]?.bytes ?? Buffer.from(`batch ${idx}`);
   const put = async (idx: number, seq: number, bytes: Uint8Array = batch(idx)) => {

@@ -130,11 +130,13 @@ export class Purge {
   }
 
   /** One of an earlier batch may reach a later record: of a line whose end was lost, of which batches of the record
-   *  are held by a later snapshot alone. Nobody goes on behind one while later batches stand up to its end. */
+   *  are held by a later snapshot alone. Nobody goes on behind one while later batches stand up to its end, nor behind
+   *  one of another line. */
   #standingFor(firstIdx: BatchIndex, seq: number): SnapshotName | undefined {
     const { places, read, synced } = this.#deps;
     const candidates = [read(), this.#isLoss ? this.#saved : undefined];
-    const isWhole = (each: SnapshotName) => each.idx >= (places.lastUntil(each.seq) ?? 0);
+    const isOfOurs = ({ idx, batchHash }: SnapshotName) => places.isBatch(idx, batchHash) !== false;
+    const isWhole = (each: SnapshotName) => isOfOurs(each) && each.idx >= (places.lastUntil(each.seq) ?? 0);
     const stands = (each: SnapshotName) => each.idx >= firstIdx - 1 && each.seq >= seq - 1 && isWhole(each);
     return candidates.find((each) => each !== undefined && stands(each) && synced.isSynced(each));
   }

@@ -89,7 +89,7 @@ async function isReplacedBefore(
   const newestIdx = places.lastUntil(position.seq);
   const newestSeq = newestIdx && places.seqOf(newestIdx);
   const { firstSeq } = await journal.position();
-  const fromSeq = Math.max(firstSeq, newestSeq ?? position.seq, position.seq - limits.deadComparedMax);
+  const fromSeq = Math.max(1, firstSeq, newestSeq ?? position.seq, position.seq - limits.deadComparedMax);
   for (let seq = fromSeq; seq <= position.seq; seq += 1) {
     const record = await journal.read(seq);
     if (record === undefined || isOfThoseBefore(record, { places, position })) return true;

@@ -14,8 +14,6 @@ export interface FoundSnapshots {
 export interface ReadSnapshot extends SnapshotName {
   /** Of its manifest. */
   readonly place: number;
-  /** Of its last batch. */
-  readonly batchHash: string;
 }
 
 export interface UnreadableSnapshot {

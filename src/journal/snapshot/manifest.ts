@@ -34,13 +34,15 @@ export interface SnapshotName {
   readonly hash: string;
   /** Of the last batch in it. */
   readonly idx: BatchIndex;
+  /** Of that batch's bytes. */
+  readonly batchHash: string;
   /** The record behind which the journal goes on. */
   readonly seq: number;
 }
 
 export function nameOf(manifest: Manifest): SnapshotName {
-  const { idx, seq } = manifest.position;
-  return { hash: hashOf(encodeManifest(manifest)), idx, seq };
+  const { idx, seq, hash: batchHash } = manifest.position;
+  return { hash: hashOf(encodeManifest(manifest)), idx, batchHash, seq };
 }
 
 /** Of the state that a snapshot holds, in bytes. */

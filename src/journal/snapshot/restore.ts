@@ -115,11 +115,12 @@ export async function restore(
       unreadable.push({ place, why: whyUnreadable(manifest, replay) });
       continue;
     }
-    const ending = await requireContinued(journal, replay);
+    const ending = await endingOf(journal, replay);
     if (ending.some((record) => isOfThoseBefore(record, replay))) {
       unreadable.push({ place, why: leaveOut(manifest, logger) });
       continue;
     }
+    await requireContinued(journal, replay);
     const { idx, seq, hash: batchHash } = manifest.position;
     const found = { read: { place, hash, idx, seq, batchHash }, unreadable };
     const others = passedOver.filter((other) => !isSameBatch(other, manifest));
@@ -208,22 +209,31 @@ async function readOrPassOver(
   }
 }
 
-/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it.
- *  @returns what it holds there, from the newest batch on, as far back as it is found */
-async function requireContinued(journal: JournalReader, folded: Folded): Promise<readonly JournalRecord[]> {
-  const { position, places } = folded;
+/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it. */
+async function requireContinued(journal: JournalReader, folded: Folded): Promise<void> {
   const { firstSeq, lastSeq } = await journal.position();
-  if (lastSeq < position.seq) throw new EndLostError(folded, lastSeq);
-  requireReached({ firstSeq }, position);
-  const newestIdx = places.lastUntil(position.seq);
-  const newestSeq = (newestIdx && places.seqOf(newestIdx)) ?? position.seq;
-  const fromSeq = Math.max(firstSeq, newestSeq, position.seq - limits.deadComparedMax);
+  if (lastSeq < folded.position.seq) throw new EndLostError(folded, lastSeq);
+  requireReached({ firstSeq }, folded.position);
+}
+
+/** What the journal holds where the snapshot ends, or up to where it ends itself before that, from the newest batch on
+ *  that stood there, as far back as it is found. */
+async function endingOf(
+  journal: JournalReader,
+  { position, places }: Folded,
+): Promise<readonly JournalRecord[]> {
+  const { firstSeq, lastSeq } = await journal.position();
+  const endSeq = Math.min(lastSeq, position.seq);
+  const newestIdx = places.lastUntil(endSeq);
+  const newestSeq = (newestIdx && places.seqOf(newestIdx)) ?? endSeq;
+  const fromSeq = Math.max(1, firstSeq, newestSeq, endSeq - limits.deadComparedMax);
   const backwards: JournalRecord[] = [];
   let bytes = 0;
-  for (let seq = position.seq; seq >= fromSeq && bytes <= limits.recentRecordsBytes; seq -= 1) {
+  for (let seq = endSeq; seq >= fromSeq && bytes <= limits.recentRecordsBytes; seq -= 1) {
     const record = await journal.read(seq);
     if (record === undefined) break;
-    const batch = seq === newestSeq ? decodeBatch(record.bytes) : undefined;
+    const isWhole = lastSeq >= position.seq; // what stands in a lost one's place may be anybody's
+    const batch = isWhole && seq === newestSeq ? decodeBatch(record.bytes) : undefined;
     if (batch !== undefined && batch.journal !== position.journal) throw otherJournalError();
     backwards.push(record);
     bytes += record.bytes.length;

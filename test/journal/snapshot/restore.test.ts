@@ -259,6 +259,11 @@ describe("a snapshot of a line that the journal left", () => {
     expect((await stored.restart()).position).toMatchObject({ idx: 4, term: 2, seq: 5 });
   });
 
+  it("…or has written on from before it, and not come so far yet", async () => {
+    const stored = await writtenOver((fourthFor) => [fourthFor(2)]);
+    expect((await stored.restart()).position).toMatchObject({ idx: 4, term: 2, seq: 4 });
+  });
+
   it("…also where both are of one term, for another batch stands where its last one stood", async () => {
     const { at } = someHistory(1).whole.state;
     const stored = await writtenOver((fourthFor) => {
