@@ -58,7 +58,17 @@ export async function writeSnapshot(
   const stored = await lookFor(look, deps.clock);
   if (stored === undefined || Buffer.compare(stored.bytes, bytes) !== 0)
     throw new NotGivenBackError("manifest", place);
+  await requireKept(chunks, deps);
   return manifest;
+}
+
+/** Whoever saved meanwhile may have removed what stood before their own while there was no manifest that names these;
+ *  from below, so that the first one tells. @throws UnreachableError, NotGivenBackError */
+async function requireKept([first]: readonly ChunkRef[], { store, clock }: WriteDeps): Promise<void> {
+  if (first === undefined) return;
+  const [place] = first;
+  if ((await lookFor(() => store.chunk(place), clock)) === undefined)
+    throw new NotGivenBackError("chunk", place);
 }
 
 async function writeChunks({ state }: Folded, deps: WriteDeps): Promise<readonly ChunkRef[]> {

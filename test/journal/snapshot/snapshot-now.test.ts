@@ -137,6 +137,21 @@ describe("a snapshot of what the journal lost", () => {
     expect(stored.snapshots.places("manifest")).toHaveLength(2);
   });
 
+  it("is none where others, who saved meanwhile, removed what it was written with", async () => {
+    const { stored, folded } = lostTail();
+    const clock = new ManualClock();
+    const store = stored.snapshots.open();
+    const putManifest = store.putManifest.bind(store);
+    store.putManifest = async (bytes) => {
+      await store.removeBelow(1 + Math.max(...stored.snapshots.places("chunk")));
+      return await putManifest(bytes);
+    };
+    const deps = { store, journal: stored.journal.open(), clock, logger: silentLogger };
+    const making = snapshotNow(folded, deps).catch(({ message }: Error) => message);
+    await clock.advance(2 * limits.readBackPatienceMs + limits.appendRetryMs);
+    expect(await making).toContain("does not give back the chunk");
+  });
+
   it("halts who comes from before it, rather than that it takes the rest for dead", async () => {
     const { stored, now, goOn } = lostTail();
     const { chunks } = await now();
