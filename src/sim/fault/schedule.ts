@@ -101,12 +101,19 @@ export function drawSchedule(
   return spaced(schedule);
 }
 
-/** In order, without what would make answers say less again before they were true for long enough. */
+/** In order, without what would make answers say less again before they were true for long enough, or a leader be alone
+ *  for longer than one is, by one such time after the other. */
 function spaced(schedule: readonly Fault[]): Fault[] {
   let freshFromMs = 0;
+  let alone = { fromMs: 0, untilMs: Number.NEGATIVE_INFINITY };
   return schedule
     .toSorted((a, b) => a.atMs - b.atMs)
     .filter(({ kind, atMs, forMs }) => {
+      if (kind === "alone") {
+        const fromMs = atMs <= alone.untilMs + ALONE_MS_MIN ? alone.fromMs : atMs;
+        if (atMs + forMs - fromMs > ALONE_MS_MAX) return false;
+        alone = { fromMs, untilMs: Math.max(alone.untilMs, atMs + forMs) };
+      }
       if (!understating.has(kind)) return true;
       if (atMs < freshFromMs) return false;
       freshFromMs = atMs + forMs + FRESH_MS;

@@ -360,7 +360,10 @@ it("another batch in one place of the journal is found", async () => {
   const prepare = ({ habitat }: World) =>
     void habitat.readings.push({ reader: "standby c9", idx: 1, hash: "another" });
   expect(await findingsOf({ prepare })).toMatchObject([
-    { check: "P8 readings", sentence: expect.stringContaining("standby c9 has read a batch 1 that is another") },
+    {
+      check: "P8 readings",
+      sentence: expect.stringContaining("standby c9 has read a batch 1 that is another"),
+    },
   ]);
 });
 
