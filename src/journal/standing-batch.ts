@@ -20,15 +20,16 @@ export async function isStanding(
   return places.isBatch(idx, hashOf(record.bytes)) ?? decodeBatch(record.bytes)?.idx === idx;
 }
 
-/** Whether a batch of a journal stands in a place, as far as is known: what is not found, or not answered, may be one.
+/** Whether a batch of a journal stands in a place; undefined where nothing is found there, or nobody answers: whoever
+ *  reads on says why.
  *  @param of the journal; "" before its first batch: any */
-export async function mayStandBatch(
+export async function standsBatch(
   seq: number,
   of: string,
   journal: Pick<Journal, "read">,
-): Promise<boolean> {
-  const record = await journal.read(seq).catch(() => undefined); // whoever reads on says why
-  if (record === undefined) return true;
+): Promise<boolean | undefined> {
+  const record = await journal.read(seq).catch(() => undefined);
+  if (record === undefined) return undefined;
   const batch = decodeBatch(record.bytes);
   return batch !== undefined && (of === "" || batch.journal === of);
 }

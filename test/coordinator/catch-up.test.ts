@@ -364,6 +364,21 @@ describe("a journal that ends before its snapshot goes on", () => {
     expectWhole();
   });
 
+  it("…also where it had lost less before the server was away", async () => {
+    await begin({ isPatient: true });
+    journal.setCutOff(true);
+    await clock.advance(limits.catchUpRetryMs);
+    stored.journal.loseTail(lost);
+    journal.setCutOff(false);
+    for (const { bytes } of records.slice(-2 * lost)) {
+      await clock.advance(limits.announcementTimeouts * timeoutMs - limits.catchUpRetryMs);
+      stored.journal.insertRival(bytes);
+    }
+    await clock.advance(limits.catchUpRetryMs);
+    expect(wentOnBehind).toEqual([]);
+    expectWhole();
+  });
+
   it("is not waited for where somebody else writes on, behind whom nobody puts it back", async () => {
     await begin();
     await clock.advance(limits.announcementTimeouts * timeoutMs - limits.catchUpRetryMs);

@@ -482,6 +482,7 @@ describe("whether another leads by now", () => {
         this.isDue = false;
         return true;
       },
+      unanswered: () => undefined,
     };
     const writer = new Writer({}, new MemoryJournalStore(), { rivals });
     writer.append();
@@ -496,7 +497,11 @@ describe("whether another leads by now", () => {
 describe("a leader that finds that the journal goes on", () => {
   it("reads what stands there, and sends nothing into that place", async () => {
     const store = new MemoryJournalStore();
-    const rivals = { isDue: false, pass: async (lastSeq: number) => store.lastSeq === lastSeq };
+    const rivals = {
+      isDue: false,
+      pass: async (lastSeq: number) => store.lastSeq === lastSeq,
+      unanswered: () => undefined,
+    };
     let sent = 0;
     const writer = new Writer({ onRequest: () => (sent++ > 0 ? "lose" : "deliver") }, store, { rivals });
     writer.append();
@@ -524,6 +529,10 @@ describe("a leader that finds that the journal does not end where it read to", (
       if (this.asked > 1_000) throw new Error("asked on and on, at one instant");
       return this.#store.lastSeq === lastSeq;
     }
+
+    unanswered(): void {
+      this.isDue = true;
+    }
   }
 
   it("puts back what was lost, also behind dead records that it met meanwhile", async () => {
@@ -549,6 +558,38 @@ describe("a leader that finds that the journal does not end where it read to", (
       "committed 3@5",
     ]);
     expect(readerOf(store).filter((line) => line.startsWith("committed"))).toHaveLength(3);
+  });
+
+  it("sends nothing where it could not read what stands there, until it is asked anew", async () => {
+    const store = new MemoryJournalStore();
+    const rivals = new Asking(store);
+    const sent: number[] = [];
+    const faults: MemoryJournalFaults = {
+      onRequest: ({ expectedSeq }) => {
+        sent.push(expectedSeq);
+        return "deliver";
+      },
+    };
+    const writer = new Writer(faults, store, { rivals });
+    writer.append();
+    await writer.play();
+    const pass = rivals.pass.bind(rivals);
+    rivals.pass = (lastSeq) => {
+      rivals.isDue = false; // it has listened for long, and nobody was heard
+      return pass(lastSeq);
+    };
+    const { read } = writer.journal;
+    let isAway = true;
+    writer.journal.read = async (seq) => {
+      if (isAway) throw new UnreachableError("nobody answers");
+      return await read.call(writer.journal, seq);
+    };
+    store.insertRival(aBatch({ tail: writer.tail, term: term(2), at: 3_000 }).bytes);
+    rivals.isDue = true;
+    writer.append();
+    await writer.play(10 * limits.appendRetryMs);
+    isAway = false;
+    expect([await writer.play(limits.appendRetryMs), sent]).toEqual([["committed 1@1", "deposed"], [0]]);
   });
 
   it("takes its own batch for committed only where no other record than its own stands before it", async () => {

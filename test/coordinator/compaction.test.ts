@@ -5,7 +5,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { batchIndex, swarmId } from "../../src/ids.ts";
-import { encodeBatch } from "../../src/journal/batch.ts";
+import { decodeBatch, encodeBatch } from "../../src/journal/batch.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemorySnapshotStore } from "../../src/journal/memory-snapshots.ts";
 import { decodeManifest } from "../../src/journal/snapshot/manifest.ts";
 import { limits } from "../../src/limits.ts";
@@ -15,6 +16,8 @@ import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { roleOf, silentLogger, stopped, subjects } from "../support/swarm.ts";
+
+const nobodys = new Uint8Array();
 
 let compacted: CompactedSwarm | undefined;
 afterEach(async () => {
@@ -299,6 +302,35 @@ describe("a coordinator that stands by", () => {
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(1);
     await clock.advance(limits.snapshotRetryMs + limits.pulseMs * 2);
     expect(swarm.watched.settled().state.auditFirstIdx).toBe(12);
+  });
+
+  it("calls lost what it saves its state for once it leads, however long it takes to find how much that is", async () => {
+    compacted = new CompactedSwarm();
+    compacted.everyEvents = 1_000;
+    const first = compacted.journal.open();
+    await compacted.start(everything, { journal: first });
+    for (let round = 0; round < 3; round += 1) await compacted.work(12);
+    const { swarm, journal, clock } = compacted;
+    const next = await swarm.startAnother("c2");
+    await clock.advance(limits.journalLookMs * 2);
+    swarm.watched.settled();
+    first.setCutOff(true);
+    swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
+    journal.loseMiddle(1, 11); // nobody purged them
+    const { read } = MemoryJournal.prototype;
+    const slow = vi.spyOn(MemoryJournal.prototype, "read").mockImplementation(async function (
+      this: MemoryJournal,
+      seq: number,
+    ) {
+      await new Promise<void>((resolve) => void clock.after(150, resolve));
+      return await read.call(this, seq);
+    });
+    while (roleOf(next) !== "leading") await clock.advance(limits.pulseMs);
+    await clock.advance(30_000);
+    slow.mockRestore();
+    const seqs = Array.from({ length: journal.lastSeq - 12 }, (_, at) => 13 + at);
+    const events = seqs.flatMap((seq) => decodeBatch(journal.at(seq)?.bytes ?? nobodys)?.events ?? []);
+    expect(events.filter(({ type }) => type === "AuditTrimmed")).toMatchObject([{ reason: "hole" }]);
   });
 
   it("begins anew at the newest snapshot when its place was purged away", async () => {

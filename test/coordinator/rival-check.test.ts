@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Announcements } from "../../src/coordinator/announcements.ts";
 import { RivalCheck } from "../../src/coordinator/leader/rival-check.ts";
 import { timingOf } from "../../src/coordinator/timing.ts";
+import { UnreachableError } from "../../src/errors.ts";
 import { batchIndex, term } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
@@ -165,6 +166,29 @@ describe("a leader that was out of touch", () => {
   it("…but not for ever where it goes on by what nobody applies", async () => {
     expect(await readOn(() => Buffer.from("not a batch"), longMs)).toBeLessThan(longMs);
     expect(check.isDue).toBe(false);
+  });
+
+  it("counts no time in which nobody answered who was asked what stands behind", async () => {
+    isHeard(2, { leading: false });
+    await clock.advance(timeoutMs);
+    const { lastSeq } = store;
+    store.insertRival(following({ idx: batchIndex(10), hash: "of-another", term: term(3) }, 3));
+    const { read } = journal;
+    journal.read = async () => {
+      await new Promise<void>((resolve) => void clock.after(heardMs, resolve));
+      throw new UnreachableError("nobody answers");
+    };
+    await begin(lastSeq);
+    await clock.advance(beatMs + heardMs);
+    expect([mayAppend, check.isDue]).toEqual([false, true]);
+    journal.read = read;
+    store.loseTail(1);
+    hasPassed = false;
+    await begin(lastSeq);
+    await clock.advance(heardMs - beatMs);
+    expect(hasPassed).toBe(false);
+    await clock.advance(2 * beatMs);
+    expect(mayAppend).toBe(true);
   });
 
   it("waits anew for whoever wrote a batch, though it was waited for in vain before", async () => {

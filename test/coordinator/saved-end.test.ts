@@ -76,6 +76,22 @@ it("…nor where its last batch was lost before, and others wrote from the last 
   expect(await ask(saved({ seq: 3 }, lostAt(9)), alien, alien, following(own, 4))).toBe(true);
 });
 
+it("…nor where the place of that one was written over by somebody whom everybody skips", async () => {
+  const before = following({ ...own, idx: batchIndex(7), hash: "of-seven" }, 3);
+  const stoodAt2: Run[] = [
+    [8, 2, 1],
+    [9, 9, 1],
+  ];
+  const store = new MemoryJournalStore();
+  for (const bytes of [before, alien, alien, following(own, 4)]) store.insertRival(bytes);
+  const readable = {
+    async *reaching() {
+      yield saved({ seq: 3 }, stoodAt2);
+    },
+  };
+  expect(await isSavedByAnother({ committed: [own] }, { journal: store.open(), readable })).toBe(false);
+});
+
 it("is not known while it is not found what stands where it ends", async () => {
   const store = new MemoryJournalStore();
   for (const bytes of [alien, alien, following(own, 4)]) store.insertRival(bytes);

@@ -88,6 +88,8 @@ export interface Rivals {
    *  that what it holds is to be read first.
    *  @throws UnreachableError; JournalDamagedError when another record stands at `lastSeq` than was read there */
   pass(lastSeq: number): Promise<boolean>;
+  /** Nobody answered who was asked what stands in the journal: what this said before counts no more. */
+  unanswered(): void;
 }
 
 export interface CommitterDeps {
@@ -356,7 +358,10 @@ export class Committer {
       }
       if (found.kind === "stands") this.#goBackTo(found.seq, oldest);
     }
-    if (cause instanceof UnreachableError) this.#refill.renew();
+    if (cause instanceof UnreachableError) {
+      this.#refill.renew();
+      this.#rivals?.unanswered();
+    }
     await this.#pause(limits.appendRetryMs); // unreachable: the journal proves nothing now, ask again
     return false;
   }

@@ -169,6 +169,7 @@ export class Compactor {
 
   /** The leader saved its own state. */
   saved(manifest: Manifest): void {
+    this.#hasBegun = true; // what it stands for is put on record by who saved it
     this.#known.saved(manifest);
     this.#purge.saved(nameOf(manifest));
     this.#backlog.clear();
@@ -199,7 +200,7 @@ export class Compactor {
   async #begin(): Promise<void> {
     try {
       if (this.#backlog.isUnknown) await this.#inherit();
-      this.#hasBegun = await this.#kept.inherit();
+      this.#hasBegun = (await this.#kept.inherit()) || this.#hasBegun;
       if (this.#hasBegun) return;
       this.#beginRetry.reset(); // it answers: it is asked again as soon as ever
       this.#beginRetry.begin();

@@ -22,7 +22,7 @@ import { type Endurance, lossEndurance } from "../../endurance.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { isSameLine } from "../../journal/refill.ts";
-import { mayStandBatch } from "../../journal/standing-batch.ts";
+import { standsBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { JournalPoint } from "../../protocol/journal-point.ts";
@@ -71,7 +71,7 @@ export class CandidateCheck {
       if (endSeq !== undefined) {
         const isFound = await isSameLine(journal, recent, lastSeq, this.miss);
         const goesOn = endSeq > lastSeq;
-        if (goesOn && (await mayStandBatch(endSeq, held.journal, journal))) announcements.countAnew();
+        if (goesOn && (await standsBatch(endSeq, held.journal, journal)) !== false) announcements.countAnew();
         const isPassed = isFound && !this.#isLeftToAnother(goesOn);
         if (isPassed) this.#passedMonotonicMs = clock.monotonicMs();
         if (isPassed || goesOn) return !goesOn;
@@ -79,6 +79,10 @@ export class CandidateCheck {
       await pause(clock, timing.beatMs);
     }
     return false;
+  }
+
+  unanswered(): void {
+    this.#passedMonotonicMs = Number.NEGATIVE_INFINITY;
   }
 
   /** Words count as empty only where the journal ends with what is held: behind that there may be what they tell of. */

@@ -19,7 +19,7 @@
 import type { Clock } from "../../clock.ts";
 import type { Term } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { mayStandBatch } from "../../journal/standing-batch.ts";
+import { standsBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { JournalPoint } from "../../protocol/journal-point.ts";
@@ -75,15 +75,19 @@ export class RivalCheck {
       const sinceMonotonicMs = this.#listeningMonotonicMs;
       if (endSeq === undefined || sinceMonotonicMs === undefined) continue;
       if (endSeq !== lastSeq) {
-        // Where somebody writes on and on it never ends where it was read to.
-        const mayPass = !(await this.#isRivalledBehind(endSeq, sinceMonotonicMs));
-        if (mayPass && this.#now - sinceMonotonicMs >= this.#heardMs) this.#passedMonotonicMs = this.#now;
+        await this.#lookBehind(endSeq, sinceMonotonicMs);
         return false;
       }
       mayBeRivalled = this.#isRivalled(sinceMonotonicMs);
     }
     this.#passedMonotonicMs = this.#now;
     return true;
+  }
+
+  /** Where nobody answers, nobody was heard: what was listened, and that it passed, count no more. */
+  unanswered(): void {
+    this.#listeningMonotonicMs = undefined;
+    this.#passedMonotonicMs = Number.NEGATIVE_INFINITY;
   }
 
   /** When it was last known that nobody else led. */
@@ -100,13 +104,21 @@ export class RivalCheck {
     return !this.#hasHeard(sinceMonotonicMs) && this.#now - sinceMonotonicMs < this.#heardMs;
   }
 
-  /** To be asked when the journal was just found to end elsewhere. Where a batch may stand there, words may have been
-   *  followed by deeds, and are counted anew; what somebody else writes says nothing. */
-  async #isRivalledBehind(endSeq: number, sinceMonotonicMs: number): Promise<boolean> {
+  /** The journal was just found to end elsewhere. Where a batch stands there, or may, words may have been followed by
+   *  deeds, and are counted anew; what somebody else writes says nothing. Where that one writes on and on the journal
+   *  never ends where it was read to: once it has listened for long, what is read next is sent behind. */
+  async #lookBehind(endSeq: number, sinceMonotonicMs: number): Promise<void> {
     const { journal, announcements, of } = this.#deps;
-    if (!(await mayStandBatch(endSeq, of(), journal))) return this.#isRivalled(sinceMonotonicMs);
-    announcements.countAnew();
-    return announcements.isMoreHeld(this.#anyOfOurs, { now: this.#now, withinMs: this.#heardMs });
+    const isBatch = await standsBatch(endSeq, of(), journal);
+    if (isBatch === undefined) this.unanswered();
+    if (isBatch !== false) announcements.countAnew();
+    const lately = { now: this.#now, withinMs: this.#heardMs };
+    const isRivalled =
+      isBatch === false
+        ? this.#isRivalled(sinceMonotonicMs)
+        : isBatch === undefined || announcements.isMoreHeld(this.#anyOfOurs, lately);
+    const hasListened = this.#now - sinceMonotonicMs >= this.#heardMs;
+    if (hasListened && !isRivalled) this.#passedMonotonicMs = this.#now;
   }
 
   /** For how long an announcement counts: 2·T. */

@@ -11,7 +11,7 @@
 import { decodeBatch, hashOf } from "../../journal/batch.ts";
 import { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { type ChainTail, deathOf } from "../../journal/replay.ts";
+import { type ChainTail, deathOf, stoodThere } from "../../journal/replay.ts";
 import { isOfThoseBefore } from "../../journal/snapshot/left-out.ts";
 import type { Manifest } from "../../journal/snapshot/manifest.ts";
 import { limits } from "../../limits.ts";
@@ -79,20 +79,19 @@ async function isGoneOnWith(manifest: Manifest, journal: SavedEndDeps["journal"]
   }
 }
 
-/** Whether others, who went on from before a snapshot, stand where it ends, from the newest batch on that stood up to
- *  there; or may, for one is not found. */
+/** Whether others, who went on from before a snapshot, stand where it ends, behind the newest batch that still stands
+ *  where it stood; or may, for one is not found. */
 async function isReplacedBefore(
   { runs, position }: Manifest,
   journal: SavedEndDeps["journal"],
 ): Promise<boolean> {
-  const places = new BatchPlaces(runs);
-  const newestIdx = places.lastUntil(position.seq);
-  const newestSeq = newestIdx && places.seqOf(newestIdx);
+  const folded = { places: new BatchPlaces(runs), position };
   const { firstSeq } = await journal.position();
-  const fromSeq = Math.max(1, firstSeq, newestSeq ?? position.seq, position.seq - limits.deadComparedMax);
-  for (let seq = fromSeq; seq <= position.seq; seq += 1) {
+  const lowestSeq = Math.max(1, firstSeq, position.seq - limits.deadComparedMax);
+  for (let seq = position.seq; seq >= lowestSeq; seq -= 1) {
     const record = await journal.read(seq);
-    if (record === undefined || isOfThoseBefore(record, { places, position })) return true;
+    if (record === undefined || isOfThoseBefore(record, folded)) return true;
+    if (stoodThere(record, folded)) return false;
   }
   return false;
 }

@@ -23,7 +23,7 @@ import type { ChainPosition } from "../../journal/replay.ts";
 import { EndLostError, SnapshotsLostError } from "../../journal/snapshot/losses.ts";
 import { type Restored, restoreAndRead } from "../../journal/snapshot/restore.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
-import { mayStandBatch } from "../../journal/standing-batch.ts";
+import { standsBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 
@@ -75,6 +75,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
     if (fault instanceof UnreachableError) {
       loss.renew();
       solitude.renew();
+      endSeq = undefined; // it may have lost more
     }
     // Who could save it may be out of reach before it has. A look may take longer than one that was heard counts.
     if (deps.isLed(begunMonotonicMs) || (!isEnd && deps.isMoreHeld(begunMonotonicMs)))
@@ -83,7 +84,8 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
       const { folded, lastSeq } = fault;
       const isGrowing = endSeq !== undefined && lastSeq > endSeq;
       endSeq = Math.max(lastSeq, endSeq ?? 0);
-      const isPutBack = isGrowing && (await mayStandBatch(lastSeq, folded.position.journal, journal));
+      const mayBeBatch = (await standsBatch(lastSeq, folded.position.journal, journal)) !== false;
+      const isPutBack = isGrowing && mayBeBatch;
       if (isPutBack || deps.isHeld(folded.position)) solitude.renew();
       if (solitude.isBelieved() && !(await mayLookAgain(fault, deps)) && loss.isBelieved()) throw fault;
     } else if (fault instanceof UnreachableError ? !isPatient : loss.isBelieved()) throw fault;

@@ -29,7 +29,7 @@ import { lostTailError } from "../../journal/journal-errors.ts";
 import type { RecentRecords } from "../../journal/recent-records.ts";
 import { isLineFound, refill } from "../../journal/refill.ts";
 import type { ChainPosition } from "../../journal/replay.ts";
-import { mayStandBatch } from "../../journal/standing-batch.ts";
+import { standsBatch } from "../../journal/standing-batch.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Announcements } from "../announcements.ts";
@@ -215,7 +215,7 @@ export class SilenceLook {
     if (this.#endLostMonotonicMs === undefined) this.#endLostSeq = lastSeq;
     if (lastSeq <= this.#endLostSeq) return;
     this.#endLostSeq = lastSeq;
-    if (!(await mayStandBatch(lastSeq, position().journal, journal))) return;
+    if ((await standsBatch(lastSeq, position().journal, journal)) === false) return;
     this.#endLostMonotonicMs = undefined;
     announcements.countAnew();
   }
