@@ -6,8 +6,8 @@
 //   a snapshot reaches further than it does    → overtaken: begin anew from that
 //   it is shorter than what we hold            → put back what it lost, and look on; where not all of it is held, and
 //                                                nobody else put it back, or any of it, for 2·T in which the journal
-//                                                answered, or 5·T while one says that it leads → end-lost: go on without
-//                                                (lost-end.ts)
+//                                                answered, or 5·T while one says that it leads → end-lost: go on
+//                                                without (lost-end.ts)
 //   it has no room for what the leader, which  → wait, for some minutes: it cannot append, and neither could we; each
 //   says that it is there, says that it needs    term would only take more room. And for T from when it is seen to
 //                                                have room again: the leader's append comes first
