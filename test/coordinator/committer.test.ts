@@ -592,6 +592,20 @@ describe("a leader that finds that the journal does not end where it read to", (
     expect([await writer.play(limits.appendRetryMs), sent]).toEqual([["committed 1@1", "deposed"], [0]]);
   });
 
+  it("asks anew whether another leads where nobody answered what it sent", async () => {
+    const store = new MemoryJournalStore();
+    const rivals = new Asking(store);
+    let isLosing = false;
+    const writer = new Writer({ onRequest: () => (isLosing ? "lose" : "deliver") }, store, { rivals });
+    writer.append();
+    await writer.play();
+    isLosing = true;
+    const unanswered = vi.spyOn(rivals, "unanswered");
+    writer.append();
+    await writer.clock.settle();
+    expect([unanswered.mock.calls.length, rivals.isDue]).toEqual([1, true]);
+  });
+
   it("takes its own batch for committed only where no other record than its own stands before it", async () => {
     const store = new MemoryJournalStore();
     const rivals = new Asking(store);

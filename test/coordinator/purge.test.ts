@@ -4,14 +4,14 @@ import { expect, it, vi } from "vitest";
 import { Purge } from "../../src/coordinator/compaction/purge.ts";
 import { batchIndex, taskId } from "../../src/ids.ts";
 import { hashOf } from "../../src/journal/batch.ts";
-import { nameOf } from "../../src/journal/snapshot/manifest.ts";
+import { nameOf, type SnapshotName } from "../../src/journal/snapshot/manifest.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { StoredHistory } from "../support/stored-history.ts";
 import { silentLogger } from "../support/swarm.ts";
 import { aTask, join, submit, Turns } from "../support/turns.ts";
 
 /** Twelve batches, of which those before `firstIdx` are gone by the record, and a snapshot of the tenth. */
-async function aPurge(firstIdx = 6, untilSeq = 10, batchHash?: string) {
+async function aPurge(firstIdx = 6, untilSeq = 10, another: Partial<SnapshotName> = {}) {
   const turns = new Turns();
   turns.turn(join("a1"));
   for (let number = 1; turns.records.length < 12; number += 1)
@@ -19,8 +19,7 @@ async function aPurge(firstIdx = 6, untilSeq = 10, batchHash?: string) {
   const stored = new StoredHistory(turns.records);
   const { places } = stored.whole;
   const made = await stored.snapshot(untilSeq);
-  const name = nameOf(made);
-  const read = { ...name, place: 1, batchHash: batchHash ?? name.batchHash };
+  const read = { ...nameOf(made), place: 1, ...another };
   const journal = stored.journal.open();
   const clock = new ManualClock();
   const ending = new AbortController();
@@ -94,8 +93,11 @@ it("spares what stands behind an end that was lost while the newest that is read
   expect(stored.journal.firstSeq).toBe(1);
 });
 
-it("is none by a snapshot of another line, whose batch there is another", async () => {
-  const { stored, purge, clock } = await aPurge(6, 10, "of-another-tenth");
+it.each([
+  ["whose batch there is another", {}],
+  ["that reaches further than what is known", { idx: batchIndex(13) }],
+])("is none by a snapshot of another line, %s", async (_, reach) => {
+  const { stored, purge, clock } = await aPurge(6, 10, { batchHash: "of-another", ...reach });
   purge.look();
   await clock.settle();
   expect(stored.journal.firstSeq).toBe(1);

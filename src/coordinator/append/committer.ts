@@ -88,7 +88,7 @@ export interface Rivals {
    *  that what it holds is to be read first.
    *  @throws UnreachableError; JournalDamagedError when another record stands at `lastSeq` than was read there */
   pass(lastSeq: number): Promise<boolean>;
-  /** Nobody answered who was asked what stands in the journal: what this said before counts no more. */
+  /** The journal did not answer, to who read it or appended: what this said before counts no more. */
   unanswered(): void;
 }
 
@@ -252,8 +252,10 @@ export class Committer {
     this.#isResolving = true;
     if (outcome.kind === "full")
       this.#saidFull({ message: outcome.message, bytes: oldest.batch.bytes.length });
-    if (outcome.kind === "unknown")
+    if (outcome.kind === "unknown") {
+      this.#rivals?.unanswered();
       this.#events.onUnacknowledged(outcome.cause, oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs);
+    }
     try {
       if (outcome.kind === "refused") await this.#readPlace(oldest);
       else if (outcome.kind !== "stored")

@@ -167,9 +167,10 @@ export class Compactor {
     this.#checkTimes.want();
   }
 
-  /** The leader saved its own state. */
-  saved(manifest: Manifest): void {
-    this.#hasBegun = true; // what it stands for is put on record by who saved it
+  /** The leader saved its own state.
+   *  @param trims it puts on record itself where the journal is whole */
+  saved(manifest: Manifest, { trims }: { readonly trims: boolean }): void {
+    this.#hasBegun ||= trims;
     this.#known.saved(manifest);
     this.#purge.saved(nameOf(manifest));
     this.#backlog.clear();

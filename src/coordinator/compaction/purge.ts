@@ -135,7 +135,9 @@ export class Purge {
   #standingFor(firstIdx: BatchIndex, seq: number): SnapshotName | undefined {
     const { places, read, synced } = this.#deps;
     const candidates = [read(), this.#isLoss ? this.#saved : undefined];
-    const isOfOurs = ({ idx, batchHash }: SnapshotName) => places.isBatch(idx, batchHash) !== false;
+    const newestIdx = places.lastUntil(Number.MAX_SAFE_INTEGER) ?? 0;
+    const isOfOurs = ({ idx, batchHash }: SnapshotName) =>
+      idx <= newestIdx && places.isBatch(idx, batchHash) !== false;
     const isWhole = (each: SnapshotName) => isOfOurs(each) && each.idx >= (places.lastUntil(each.seq) ?? 0);
     const stands = (each: SnapshotName) => each.idx >= firstIdx - 1 && each.seq >= seq - 1 && isWhole(each);
     return candidates.find((each) => each !== undefined && stands(each) && synced.isSynced(each));

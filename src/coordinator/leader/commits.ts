@@ -65,7 +65,7 @@ export interface CommitsHooks {
   /** A batch is stored. @param bytes of its record */
   readonly onStored: (held: Held, record: { readonly seq: number; readonly bytes: number }) => void;
   /** A snapshot of the state is durable. */
-  readonly onSaved: (manifest: Manifest) => void;
+  readonly onSaved: (manifest: Manifest, reason: LossReason) => void;
   /** A batch is committed: tells what was held back with it, perhaps some time later. */
   readonly tell: (held: Held, commit: Commit) => void;
   /** Nothing is in flight: answers what was only read. */

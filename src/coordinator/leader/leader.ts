@@ -296,7 +296,8 @@ export class Leader {
         room.stored(record.bytes);
         this.#compactor?.committed(turn.recorded, record);
       },
-      onSaved: (manifest) => this.#compactor?.saved(manifest),
+      onSaved: (manifest, reason) =>
+        this.#compactor?.saved(manifest, { trims: reason === "hole" || reason === "tail-lost" }),
       tell: (held, commit) => this.#telling.tell(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: (held) => this.#committed(held),

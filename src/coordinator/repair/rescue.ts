@@ -58,7 +58,7 @@ export interface RescuedLeader {
   readonly continueBehind: (seq: number) => void;
   readonly appendBeat: () => void;
   /** A snapshot of the state is durable. */
-  readonly saved: (manifest: Manifest) => void;
+  readonly saved: (manifest: Manifest, reason: LossReason) => void;
   /** Turns go on. */
   readonly resume: () => void;
   /** Puts on record from which batch on the journal is whole. */
@@ -191,14 +191,14 @@ export class Rescue {
     const isCurrent = () => !this.#leader.isOver() && round === this.#round;
     let mayPurge = true;
     try {
-      let folded = await this.#save(fold, isCurrent);
+      let folded = await this.#save(fold, reason, isCurrent);
       if (!isCurrent()) return;
       if (reason === "tail-lost") this.#leader.continueBehind(folded.position.seq);
       while (!(await this.#isKeptBehind(folded))) {
         if (!isCurrent()) return;
         this.#begin("unreadable", unreadableError(folded.position.seq + 1));
         this.#hasLostMore = true;
-        folded = await this.#save(() => this.#foldedAtRest(), isCurrent);
+        folded = await this.#save(() => this.#foldedAtRest(), reason, isCurrent);
         if (!isCurrent()) return;
         if (mayPurge && (await purgeUnkept(folded, this.#deps))) {
           mayPurge = false; // what it did not help once it will not help again
@@ -228,7 +228,7 @@ export class Rescue {
    *  @param fold gives the state at rest, anew for each try: beats went on since the last one
    *  @param isCurrent whether it is still wanted: nothing is saved any more when it is not
    *  @throws whatever no further try would mend */
-  async #save(fold: () => Promise<Folded>, isCurrent: () => boolean): Promise<Folded> {
+  async #save(fold: () => Promise<Folded>, reason: LossReason, isCurrent: () => boolean): Promise<Folded> {
     const { snapshots, journal, clock, logger } = this.#deps;
     for (;;) {
       const folded = await fold();
@@ -236,7 +236,7 @@ export class Rescue {
       try {
         const manifest = await snapshotNow(folded, { store: snapshots, journal, clock, logger });
         if (!isCurrent()) return folded;
-        this.#leader.saved(manifest);
+        this.#leader.saved(manifest, reason);
         this.#embargo.saved();
         return folded;
       } catch (cause) {

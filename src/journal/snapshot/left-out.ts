@@ -1,8 +1,7 @@
 // Which snapshots are left out. The journal decides which line of batches is the swarm's: a snapshot behind which it
 // does not go on is of another. Somebody saved an end that was lost, and others had gone on from before it. It is left
 // out where an older one leads through the journal, or where the journal begins behind it and another leads there.
-// Whoever only looks for snapshots leaves it out by what stands right behind it; whoever begins at one, also by what
-// stands where it ends. Of its chunks nothing is asked here.
+// By what stands right behind it, and by what stands where it ends. Of its chunks nothing is asked here.
 
 import { MissingRecordsError } from "../../errors.ts";
 import { limits } from "../../limits.ts";

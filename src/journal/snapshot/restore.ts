@@ -11,9 +11,10 @@ import { batchIndex } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
 import { decodeBatch } from "../batch.ts";
-import type { JournalReader, JournalRecord } from "../journal.ts";
+import { BatchPlaces } from "../batch-places.ts";
+import type { JournalPosition, JournalReader, JournalRecord } from "../journal.ts";
 import { strayError } from "../journal-errors.ts";
-import { type Folded, Replay } from "../replay.ts";
+import { type Folded, Replay, stoodThere } from "../replay.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import { type FoundSnapshots, type UnreadableSnapshot, whyUnreadable } from "./found.ts";
 import { isLeftOut, isOfThoseBefore, leaveOut } from "./left-out.ts";
@@ -115,12 +116,13 @@ export async function restore(
       unreadable.push({ place, why: whyUnreadable(manifest, replay) });
       continue;
     }
-    const ending = await endingOf(journal, replay);
+    const at = await journal.position();
+    const ending = await endingOf(journal, replay, at);
     if (ending.some((record) => isOfThoseBefore(record, replay))) {
       unreadable.push({ place, why: leaveOut(manifest, logger) });
       continue;
     }
-    await requireContinued(journal, replay);
+    requireContinued(replay, ending, at);
     const { idx, seq, hash: batchHash } = manifest.position;
     const found = { read: { place, hash, idx, seq, batchHash }, unreadable };
     const others = passedOver.filter((other) => !isSameBatch(other, manifest));
@@ -146,7 +148,8 @@ function atFirstRecord(
 }
 
 /** Which of them a restart would begin at: the furthest whose chunks are all there as they were written, and behind
- *  which the journal goes on. Of their lines nothing is read, and of the journal what stands right behind them.
+ *  which the journal goes on. Of their lines nothing is read, and of the journal what stands right behind them and
+ *  where they end.
  *  @throws SnapshotsLostError where a restart would find nothing that leads to the journal's beginning;
  *  JournalDamagedError, UnreachableError */
 export async function findSnapshots({
@@ -162,9 +165,16 @@ export async function findSnapshots({
       continue;
     }
     const { idx, seq, hash: batchHash } = manifest.position;
+    const at = await journal.position();
+    const folded = { position: manifest.position, places: new BatchPlaces(manifest.runs) };
+    const ending = await endingOf(journal, folded, at);
+    if (ending.some((record) => isOfThoseBefore(record, folded))) {
+      unreadable.push({ place, why: leaveOut(manifest, logger) });
+      continue;
+    }
     const fault = await faultIn(manifest, snapshots);
     if (fault === undefined) {
-      requireReached(await journal.position(), { idx, seq });
+      requireReached(at, { idx, seq });
       return { read: { place, hash, idx, seq, batchHash }, unreadable };
     }
     logger.error({ err: fault, idx }, "a snapshot cannot be read");
@@ -209,34 +219,40 @@ async function readOrPassOver(
   }
 }
 
-/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it. */
-async function requireContinued(journal: JournalReader, folded: Folded): Promise<void> {
-  const { firstSeq, lastSeq } = await journal.position();
-  if (lastSeq < folded.position.seq) throw new EndLostError(folded, lastSeq);
-  requireReached({ firstSeq }, folded.position);
+/** The journal holds the record at which the snapshot ends, or was purged up to it and goes on behind it.
+ *  @param ending what it holds there */
+function requireContinued(
+  folded: Folded,
+  ending: readonly JournalRecord[],
+  { firstSeq, lastSeq }: JournalPosition,
+): void {
+  const { position, places } = folded;
+  if (lastSeq < position.seq) throw new EndLostError(folded, lastSeq); // what stands in a lost one's place may be anybody's
+  requireReached({ firstSeq }, position);
+  const newestIdx = places.lastUntil(position.seq);
+  const newestSeq = newestIdx && places.seqOf(newestIdx);
+  const newest = ending.find(({ seq }) => seq === (newestSeq ?? position.seq));
+  const batch = newest && decodeBatch(newest.bytes);
+  if (batch !== undefined && batch.journal !== position.journal) throw otherJournalError();
 }
 
-/** What the journal holds where the snapshot ends, or up to where it ends itself before that, from the newest batch on
- *  that stood there, as far back as it is found. */
+/** What the journal holds where a snapshot ends, or up to where it ends itself before that, from the newest batch on
+ *  that stands where it stood, as far back as it is found. */
 async function endingOf(
-  journal: JournalReader,
-  { position, places }: Folded,
+  journal: Pick<JournalReader, "read">,
+  folded: Pick<Folded, "places" | "position">,
+  { firstSeq, lastSeq }: JournalPosition,
 ): Promise<readonly JournalRecord[]> {
-  const { firstSeq, lastSeq } = await journal.position();
-  const endSeq = Math.min(lastSeq, position.seq);
-  const newestIdx = places.lastUntil(endSeq);
-  const newestSeq = (newestIdx && places.seqOf(newestIdx)) ?? endSeq;
-  const fromSeq = Math.max(1, firstSeq, newestSeq, endSeq - limits.deadComparedMax);
+  const endSeq = Math.min(lastSeq, folded.position.seq);
+  const lowestSeq = Math.max(1, firstSeq, endSeq - limits.deadComparedMax);
   const backwards: JournalRecord[] = [];
   let bytes = 0;
-  for (let seq = endSeq; seq >= fromSeq && bytes <= limits.recentRecordsBytes; seq -= 1) {
+  for (let seq = endSeq; seq >= lowestSeq && bytes <= limits.recentRecordsBytes; seq -= 1) {
     const record = await journal.read(seq);
     if (record === undefined) break;
-    const isWhole = lastSeq >= position.seq; // what stands in a lost one's place may be anybody's
-    const batch = isWhole && seq === newestSeq ? decodeBatch(record.bytes) : undefined;
-    if (batch !== undefined && batch.journal !== position.journal) throw otherJournalError();
     backwards.push(record);
     bytes += record.bytes.length;
+    if (stoodThere(record, folded)) break;
   }
   return backwards.reverse();
 }

@@ -7,10 +7,12 @@ import { describe, expect, it } from "vitest";
 import { batchIndex, taskId, term } from "../../../src/ids.ts";
 import { hashOf } from "../../../src/journal/batch.ts";
 import type { Manifest } from "../../../src/journal/snapshot/manifest.ts";
+import { restoreAndRead } from "../../../src/journal/snapshot/restore.ts";
 import { fingerprint } from "../../support/fingerprint.ts";
 import { following } from "../../support/following.ts";
 import { history, Model } from "../../support/random-history.ts";
 import { StoredHistory } from "../../support/stored-history.ts";
+import { silentLogger } from "../../support/swarm.ts";
 import { aTask, join, submit, Turns } from "../../support/turns.ts";
 
 const share = fc.double({ min: 0, max: 1, noNaN: true });
@@ -240,6 +242,18 @@ describe("a snapshot of a line that the journal left", () => {
     expect((await stored.find()).read).toMatchObject({ idx: 5 });
   });
 
+  /** A snapshot of five batches, of which the last two were lost, and what these were. */
+  async function endLost() {
+    const stored = someHistory(5);
+    await stored.snapshot(2);
+    await stored.snapshot(5);
+    const bytes = [4, 5].map((seq) =>
+      Buffer.from(stored.journal.at(seq)?.bytes ?? expect.fail("five are there")),
+    );
+    stored.journal.loseTail(2);
+    return { stored, bytes };
+  }
+
   /** A snapshot of five batches, of which the last two were lost; `went` is what another wrote in their places. */
   async function writtenOver(went: (fourthFor: (term: number) => Buffer) => readonly Buffer[]) {
     const stored = someHistory(5);
@@ -262,6 +276,32 @@ describe("a snapshot of a line that the journal left", () => {
   it("…or has written on from before it, and not come so far yet", async () => {
     const stored = await writtenOver((fourthFor) => [fourthFor(2)]);
     expect((await stored.restart()).position).toMatchObject({ idx: 4, term: 2, seq: 4 });
+  });
+
+  it.each([
+    ["nothing", []],
+    ["somebody else's record", [Buffer.from("somebody else's")]],
+  ])("…and by who looks for one, with %s behind that", async (_, behind) => {
+    const stored = await writtenOver((fourthFor) => [fourthFor(2), ...behind]);
+    const left = { unreadable: [{ why: "behind that of batch 5 the journal does not go on" }] };
+    expect(await stored.find()).toMatchObject({ read: { idx: 2 }, ...left });
+    expect((await stored.restart()).position).toMatchObject({ idx: 4, term: 2 });
+  });
+
+  it("is looked at where the journal ended when that was asked, whoever writes on meanwhile", async () => {
+    const { stored, bytes } = await endLost();
+    const journal = stored.journal.open();
+    const { position } = journal;
+    let asked = 0;
+    journal.position = async () => {
+      const at = await position.call(journal);
+      asked += 1;
+      if (asked === 2) for (const each of bytes) stored.journal.insertRival(each);
+      return at;
+    };
+    const { snapshots, clock } = stored;
+    const deps = { journal, snapshots: snapshots.open(), clock, logger: silentLogger };
+    await expect(restoreAndRead(deps, () => () => undefined)).rejects.toThrow("the journal ends at record 3");
   });
 
   it("…also where both are of one term, for another batch stands where its last one stood", async () => {
