@@ -353,15 +353,20 @@ describe("a journal that ends before its snapshot goes on", () => {
     else expect(outcome).toBeInstanceOf(UnreachableError);
   });
 
-  it("is waited for while somebody puts it back record by record, though nobody says so", async () => {
-    await begin();
-    for (const { bytes } of records.slice(-lost)) {
+  /** Puts so many records back, each just before nobody would be waited for any more. */
+  async function expectAwaited(count: number): Promise<void> {
+    for (const { bytes } of records.slice(-count)) {
       await clock.advance(limits.announcementTimeouts * timeoutMs - limits.catchUpRetryMs);
       stored.journal.insertRival(bytes);
     }
     await clock.advance(limits.catchUpRetryMs);
     expect(wentOnBehind).toEqual([]);
     expectWhole();
+  }
+
+  it("is waited for while somebody puts it back record by record, though nobody says so", async () => {
+    await begin();
+    await expectAwaited(lost);
   });
 
   it("…also where it had lost less before the server was away", async () => {
@@ -370,13 +375,7 @@ describe("a journal that ends before its snapshot goes on", () => {
     await clock.advance(limits.catchUpRetryMs);
     stored.journal.loseTail(lost);
     journal.setCutOff(false);
-    for (const { bytes } of records.slice(-2 * lost)) {
-      await clock.advance(limits.announcementTimeouts * timeoutMs - limits.catchUpRetryMs);
-      stored.journal.insertRival(bytes);
-    }
-    await clock.advance(limits.catchUpRetryMs);
-    expect(wentOnBehind).toEqual([]);
-    expectWhole();
+    await expectAwaited(2 * lost);
   });
 
   it("is not waited for where somebody else writes on, behind whom nobody puts it back", async () => {

@@ -92,6 +92,8 @@ export interface Rivals {
   unanswered(): void;
 }
 
+type RivalLook = "passed" | "goes-on" | "unknown";
+
 export interface CommitterDeps {
   readonly journal: Journal;
   readonly clock: Clock;
@@ -321,8 +323,10 @@ export class Committer {
   async #passRivals(rivals: Rivals): Promise<void> {
     const { oldest } = this.#sends;
     assert(oldest !== undefined, "there is one to be sent");
-    let found = await this.#askOf(rivals, oldest);
-    for (; found === "unknown" && !this.#isOver; found = await this.#askOf(rivals, oldest));
+    let found: RivalLook;
+    do {
+      found = await this.#askOf(rivals, oldest);
+    } while (found === "unknown" && !this.#isOver);
     if (this.#isOver) return;
     if (found === "goes-on") {
       this.#sends.holdBack(this.#end.endSeq);
@@ -334,7 +338,7 @@ export class Committer {
   }
 
   /** `unknown` where it is to be asked again, for nobody answered; or that was the end of the term. */
-  async #askOf(rivals: Rivals, oldest: SentBatch): Promise<"passed" | "goes-on" | "unknown"> {
+  async #askOf(rivals: Rivals, oldest: SentBatch): Promise<RivalLook> {
     try {
       return (await rivals.pass(this.#end.endSeq)) ? "passed" : "goes-on";
     } catch (cause) {

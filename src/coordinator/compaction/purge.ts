@@ -21,6 +21,7 @@ import { type BatchIndex, batchIndex } from "../../ids.ts";
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { ReadSnapshot } from "../../journal/snapshot/found.ts";
+import { isOfLine } from "../../journal/snapshot/left-out.ts";
 import type { SnapshotName } from "../../journal/snapshot/manifest.ts";
 import { readManifests } from "../../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
@@ -135,11 +136,8 @@ export class Purge {
   #standingFor(firstIdx: BatchIndex, seq: number): SnapshotName | undefined {
     const { places, read, synced } = this.#deps;
     const candidates = [read(), this.#isLoss ? this.#saved : undefined];
-    const newestIdx = places.lastUntil(Number.MAX_SAFE_INTEGER) ?? 0;
-    const isOfOurs = ({ idx, batchHash }: SnapshotName) =>
-      idx <= newestIdx && places.isBatch(idx, batchHash) !== false;
-    const isWhole = (each: SnapshotName) => isOfOurs(each) && each.idx >= (places.lastUntil(each.seq) ?? 0);
-    const stands = (each: SnapshotName) => each.idx >= firstIdx - 1 && each.seq >= seq - 1 && isWhole(each);
+    const stands = (each: SnapshotName) =>
+      each.idx >= firstIdx - 1 && each.seq >= seq - 1 && isOfLine(each, places);
     return candidates.find((each) => each !== undefined && stands(each) && synced.isSynced(each));
   }
 }

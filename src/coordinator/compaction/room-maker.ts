@@ -18,6 +18,7 @@
 import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { ReadSnapshot } from "../../journal/snapshot/found.ts";
+import { isOfLine } from "../../journal/snapshot/left-out.ts";
 import { type PlacedManifest, readManifests, type SnapshotLog } from "../../journal/snapshot/manifests.ts";
 import type { SnapshotStore } from "../../journal/snapshot-store.ts";
 import { isStanding } from "../../journal/standing-batch.ts";
@@ -40,7 +41,7 @@ export class RoomMaker {
 
   /** Whether a snapshot stands for all up to a record. */
   stands(read: ReadSnapshot | undefined, seq: number): boolean {
-    return read !== undefined && read.seq >= seq && this.#isOfOurs(read);
+    return read !== undefined && read.seq >= seq && isOfLine(read, this.#deps.places);
   }
 
   /** Purges what may go, if anything. @param read in whole, just now
@@ -65,28 +66,20 @@ export class RoomMaker {
 
   /** The last record that may go; 0 where none may. */
   async #reach(read: ReadSnapshot, firstSeq: number): Promise<number> {
-    const { snapshots, synced, logger } = this.#deps;
+    const { snapshots, places, synced, logger } = this.#deps;
     const placed = await readManifests(snapshots, logger);
     const stands = placed.find(({ place, hash }) => place === read.place && hash === read.hash);
-    if (stands === undefined || !this.#isOfOurs(read)) return 0; // somebody has just made another, or of another line
+    if (stands === undefined || !isOfLine(read, places)) return 0; // somebody has just made another, or of another line
     const { journal } = stands.manifest.position;
     const older = placed.filter(({ manifest: { position } }) => {
       const isBetween = position.seq < read.seq && position.seq >= firstSeq;
       const { idx, seq, hash: batchHash } = position;
-      return position.journal === journal && isBetween && this.#isOfOurs({ idx, seq, batchHash });
+      return position.journal === journal && isBetween && isOfLine({ idx, seq, batchHash }, places);
     });
     synced.stands(read);
     const reach = (some: readonly PlacedManifest[]) =>
       Math.max(0, ...some.map(({ manifest }) => manifest.position.seq));
     const syncedReach = reach([stands, ...older].filter((each) => synced.isSynced(each)));
     return Math.min(older.length > 0 ? reach(older) : read.seq, syncedReach);
-  }
-
-  /** Not of another line: of no batch that is another's, or not known here, nor of fewer than stand up to its end. */
-  #isOfOurs({ idx, seq, batchHash }: Pick<ReadSnapshot, "idx" | "seq" | "batchHash">): boolean {
-    const { places } = this.#deps;
-    const newestIdx = places.lastUntil(Number.MAX_SAFE_INTEGER) ?? 0;
-    const isOurBatch = idx <= newestIdx && places.isBatch(idx, batchHash) !== false;
-    return isOurBatch && idx >= (places.lastUntil(seq) ?? 0);
   }
 }

@@ -110,13 +110,12 @@ export class RivalCheck {
   async #lookBehind(endSeq: number, sinceMonotonicMs: number): Promise<void> {
     const { journal, announcements, of } = this.#deps;
     const isBatch = await standsBatch(endSeq, of(), journal);
-    if (isBatch === undefined) this.unanswered();
     if (isBatch !== false) announcements.countAnew();
+    if (isBatch === undefined) return this.unanswered();
     const lately = { now: this.#now, withinMs: this.#heardMs };
-    const isRivalled =
-      isBatch === false
-        ? this.#isRivalled(sinceMonotonicMs)
-        : isBatch === undefined || announcements.isMoreHeld(this.#anyOfOurs, lately);
+    const isRivalled = isBatch
+      ? announcements.isMoreHeld(this.#anyOfOurs, lately)
+      : this.#isRivalled(sinceMonotonicMs);
     const hasListened = this.#now - sinceMonotonicMs >= this.#heardMs;
     if (hasListened && !isRivalled) this.#passedMonotonicMs = this.#now;
   }

@@ -84,8 +84,7 @@ export async function catchUp(deps: CatchUpDeps): Promise<void> {
       const { folded, lastSeq } = fault;
       const isGrowing = endSeq !== undefined && lastSeq > endSeq;
       endSeq = Math.max(lastSeq, endSeq ?? 0);
-      const mayBeBatch = (await standsBatch(lastSeq, folded.position.journal, journal)) !== false;
-      const isPutBack = isGrowing && mayBeBatch;
+      const isPutBack = isGrowing && (await standsBatch(lastSeq, folded.position.journal, journal)) !== false;
       if (isPutBack || deps.isHeld(folded.position)) solitude.renew();
       if (solitude.isBelieved() && !(await mayLookAgain(fault, deps)) && loss.isBelieved()) throw fault;
     } else if (fault instanceof UnreachableError ? !isPatient : loss.isBelieved()) throw fault;

@@ -6,6 +6,7 @@
 import { MissingRecordsError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { decodeBatch, hashOf } from "../batch.ts";
+import type { BatchPlaces } from "../batch-places.ts";
 import type { JournalReader, JournalRecord } from "../journal.ts";
 import {
   type ChainPosition,
@@ -15,7 +16,7 @@ import {
   isBehindMore,
   stoodThere,
 } from "../replay.ts";
-import type { Manifest } from "./manifest.ts";
+import type { Manifest, SnapshotName } from "./manifest.ts";
 import type { PlacedManifest, SnapshotLog } from "./manifests.ts";
 
 /** What is asked of a journal to know whose line it goes on with. */
@@ -69,6 +70,14 @@ export function isOfThoseBefore(
   const ownSeq = places.seqOf(position.idx);
   if (deathOf(batch, position) === undefined) return ownSeq !== undefined && ownSeq < seq;
   return seq === ownSeq && batch.term === position.term;
+}
+
+/** Whether a snapshot is of the line that a journal was read to be, as far as that is known: of no batch that is
+ *  another's or not known here, nor of fewer than stand up to where it ends. */
+export function isOfLine({ idx, seq, batchHash }: Omit<SnapshotName, "hash">, places: BatchPlaces): boolean {
+  const newestIdx = places.lastUntil(Number.MAX_SAFE_INTEGER) ?? 0;
+  const isOurBatch = idx <= newestIdx && places.isBatch(idx, batchHash) !== false;
+  return isOurBatch && idx >= (places.lastUntil(seq) ?? 0);
 }
 
 /** Says in the log that it is left out. @returns why, a sentence without its full stop */
