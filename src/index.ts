@@ -18,6 +18,7 @@ export { describeWait } from "./audit/describe-wait.ts";
 export type { JournaledEvent } from "./audit/journaled-event.ts";
 export type { AttemptStory, WaitStory } from "./audit/story.ts";
 export type { AskOptions } from "./client/asker.ts";
+export type { Backpressure } from "./client/backpressure.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export type {

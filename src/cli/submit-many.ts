@@ -1,6 +1,8 @@
 // Many tasks in one go: every one is told as it is accepted, refused or ended, and one bad task does not stop
 // its neighbours. The exit code is that of the worst.
 
+import { duration } from "../audit/describe.ts";
+import type { Backpressure } from "../client/backpressure.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { WaitTimedOutError } from "../client/task-errors.ts";
 import type { TaskHandle } from "../client/task-handle.ts";
@@ -53,6 +55,7 @@ class ManyTasks {
   #refused = 0;
   #completed = 0;
   #notCompleted = 0;
+  #backpressure: Backpressure | undefined;
 
   constructor(flags: SubmitFlags, context: VerbContext) {
     this.#flags = flags;
@@ -75,7 +78,14 @@ class ManyTasks {
 
   async #submitAll(swarm: Swarm, source: TaskSource): Promise<void> {
     const { signal } = this.#context;
-    const options = { failFast: this.#flags.failFast === true, notify: this.#isWaiting, signal };
+    const options = {
+      failFast: this.#flags.failFast === true,
+      notify: this.#isWaiting,
+      signal,
+      onBackpressure: (backpressure: Backpressure) => {
+        this.#backpressure = backpressure;
+      },
+    };
     for await (const one of swarm.submitMany(this.#wellFormed(source), options)) {
       if (one.ok) this.#accept(one.handle, one.task.kind);
       else this.#refuse(one.error);
@@ -144,8 +154,16 @@ class ManyTasks {
     if (this.#notCompleted > 0) parts.push(`${formatCount(this.#notCompleted)} did not complete`);
     const open = this.#accepted - this.#completed - this.#notCompleted;
     if (this.#isWaiting && open > 0) parts.push(`${formatCount(open)} go on`);
+    if (this.#backpressure !== undefined && this.#backpressure.tasks > 0)
+      parts.push(heldBackText(this.#backpressure));
     return parts.join(" · ");
   }
+}
+
+/** `1,024 held back for 12s, next try in about 0.5s: the queue of user ann is full`. */
+function heldBackText({ tasks, since, retryAfterMs, reason }: Backpressure): string {
+  const [heldFor, retryIn] = [Date.now() - since.getTime(), retryAfterMs].map(duration);
+  return `${formatCount(tasks)} held back for ${heldFor}, next try in about ${retryIn}: ${printable(reason)}`;
 }
 
 /** `t1 completed 12`, `t2 dead-lettered exit 1`. */

@@ -3,9 +3,10 @@
 // answer, only a definite answer to a later one may call it refused.
 
 import type { Aborts } from "../abort.ts";
-import { NoLeaderError, type WaggleError } from "../errors.ts";
+import { BackpressureError, NoLeaderError, type WaggleError } from "../errors.ts";
 import type { SubmitAnswer } from "../protocol/schemas.ts";
 import { noLeader, outcomeUnknown } from "./asker.ts";
+import type { HeldBack } from "./backpressure.ts";
 import type { PreparedTask } from "./task-request.ts";
 
 /** What the submitter should know although the task was accepted: that no agent serves its kind yet. */
@@ -27,6 +28,8 @@ export interface SubmissionOptions {
   readonly giveUpAtMs: number;
   /** Wait and try again when there is no room. */
   readonly retry: boolean;
+  /** Counts the tasks for which there is no room. */
+  readonly heldBack: HeldBack;
   readonly signal: AbortSignal | undefined;
   readonly aborts: Aborts;
 }
@@ -39,15 +42,18 @@ export class Submission {
   #resolve!: (ack: SubmitAck) => void;
   #reject!: (error: unknown) => void;
   readonly #stopWatching: (() => void) | undefined;
+  readonly #heldBack: HeldBack;
   #isSettled = false;
   #isInFlight = false;
   #wasSent = false;
   #doubt: string | undefined;
   #refusal: WaggleError | undefined;
+  #isHeldBack = false;
 
   constructor(task: PreparedTask, options: SubmissionOptions) {
     this.task = task;
     this.giveUpAtMs = options.giveUpAtMs;
+    this.#heldBack = options.heldBack;
     this.retry = options.retry;
     this.acked = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -85,6 +91,9 @@ export class Submission {
     this.#isInFlight = false;
     if (isKnownNew) this.#doubt = undefined;
     this.#refusal = refusal;
+    if (!(refusal instanceof BackpressureError)) return;
+    this.#heldBack.turnedAway(refusal, !this.#isHeldBack);
+    this.#isHeldBack = true;
   }
 
   accept(ack: SubmitAck): void {
@@ -117,6 +126,7 @@ export class Submission {
     if (this.#isSettled) return false;
     this.#isSettled = true;
     this.#stopWatching?.();
+    if (this.#isHeldBack) this.#heldBack.letGo();
     return true;
   }
 }

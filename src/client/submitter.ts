@@ -8,6 +8,7 @@ import type { Aborts } from "../abort.ts";
 import { BackpressureError, InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Horizon } from "../protocol/horizon.ts";
+import type { HeldBack } from "./backpressure.ts";
 import { Submission, type SubmitAck } from "./submission.ts";
 import { type LaneTerms, SubmitLane, type SubmitLaneDeps } from "./submit-lane.ts";
 import type { PreparedTask } from "./task-request.ts";
@@ -16,6 +17,7 @@ export interface SubmitTerms extends Omit<LaneTerms, "project"> {
   /** Wait and try again when there is no room, instead of failing with BackpressureError. */
   readonly retry: boolean;
   readonly timeoutMs: number;
+  readonly heldBack: HeldBack;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -57,8 +59,8 @@ export class Submitter {
     }
     this.#pending += 1;
     const giveUpAtMs = clock.monotonicMs() + terms.timeoutMs;
-    const { retry, signal } = terms;
-    const submission = new Submission(task, { giveUpAtMs, retry, signal, aborts });
+    const { retry, heldBack, signal } = terms;
+    const submission = new Submission(task, { giveUpAtMs, retry, heldBack, signal, aborts });
     this.#laneOf(task, terms).add(submission);
     try {
       return await submission.acked;

@@ -27,6 +27,7 @@ import type { Transport } from "../transport/transport.ts";
 import { Asker, type AskOptions } from "./asker.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
+import { type Backpressure, HeldBack } from "./backpressure.ts";
 import { errorFrom } from "./coded-error.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
@@ -56,6 +57,9 @@ export interface SubmitOptions {
   /** How long to go on trying, ms: then it is over, whatever is not answered. Default `limits.askTimeoutMs`, 30 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** Called when tasks of this call are held back because a queue is full, at each answer that says so, and with
+   *  `tasks: 0` when none is any more. With `retry` only. Without it, the logger is told. */
+  readonly onBackpressure?: (backpressure: Backpressure) => void;
 }
 
 /** One connection to one swarm. Everything here may be called at once, any number of times. */
@@ -190,6 +194,7 @@ export class SwarmClient implements Swarm {
   readonly #agents: OwnAgents;
   readonly #operations: Operations;
   readonly #slots: SlotAgent;
+  readonly #heldBack: HeldBack;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -218,6 +223,7 @@ export class SwarmClient implements Swarm {
       clock,
       startAgent: (options) => this.agent(options),
     });
+    this.#heldBack = new HeldBack({ clock, report: backpressureLog(deps.logger) });
     this.#progress = new ProgressInbox(transport, subjects.progress(this.#inboxToken));
     this.#reading = {
       ...shared,
@@ -253,7 +259,8 @@ export class SwarmClient implements Swarm {
 
   async submit(task: TaskRequest, options: SubmitOptions = {}): Promise<TaskHandle> {
     checkSubmitOptions(options);
-    return await this.#submit(this.#prepare(task), { retry: false, ...options });
+    const heldBack = this.#heldBackOf(options);
+    return await this.#submit(this.#prepare(task), { retry: false, ...options }, heldBack);
   }
 
   async *submitMany(
@@ -261,9 +268,10 @@ export class SwarmClient implements Swarm {
     options: SubmitOptions = {},
   ): AsyncGenerator<SubmitOutcome> {
     checkSubmitOptions(options);
+    const heldBack = this.#heldBackOf(options);
     yield* submitMany(tasks, {
       prepare: (task) => this.#prepare(task),
-      submit: (task) => this.#submit(task, { retry: true, ...options }),
+      submit: (task) => this.#submit(task, { retry: true, ...options }, heldBack),
       signal: options.signal,
       aborts: this.#aborts,
     });
@@ -377,6 +385,20 @@ export class SwarmClient implements Swarm {
     });
   }
 
+  /** The caller is told, or else the log. */
+  #heldBackOf({ onBackpressure }: SubmitOptions): HeldBack {
+    const { clock, logger } = this.#deps;
+    if (onBackpressure === undefined) return this.#heldBack;
+    const report = (backpressure: Backpressure) => {
+      try {
+        onBackpressure(backpressure);
+      } catch (error) {
+        logger.error({ err: error }, "onBackpressure threw; the tasks are submitted all the same");
+      }
+    };
+    return new HeldBack({ clock, report });
+  }
+
   /** Unique without asking for randomness each time. */
   #nextId(): string {
     this.#idsMade += 1;
@@ -386,11 +408,19 @@ export class SwarmClient implements Swarm {
   async #submit(
     task: PreparedTask,
     options: SubmitOptions & { readonly retry: boolean },
+    heldBack: HeldBack,
   ): Promise<TaskHandle> {
     this.#closed.signal.throwIfAborted();
     const { notify = true, failFast = false, retry, timeoutMs = limits.askTimeoutMs, signal } = options;
     const awaited = notify ? this.#awaited.expect(task.id, task.project) : undefined;
-    const terms = { notify: notify ? this.#inboxToken : undefined, failFast, retry, timeoutMs, signal };
+    const terms = {
+      notify: notify ? this.#inboxToken : undefined,
+      failFast,
+      retry,
+      timeoutMs,
+      heldBack,
+      signal,
+    };
     try {
       const ack = await this.#submitter.submit(task, terms);
       if (awaited !== undefined) this.#awaited.accepted(awaited, ack);
@@ -429,7 +459,14 @@ export class SwarmClient implements Swarm {
 }
 
 const submitOptionNames = {
-  known: ["notify", "failFast", "retry", "timeoutMs", "signal"] satisfies (keyof SubmitOptions)[],
+  known: [
+    "notify",
+    "failFast",
+    "retry",
+    "timeoutMs",
+    "signal",
+    "onBackpressure",
+  ] satisfies (keyof SubmitOptions)[],
   otherwise: { timeout: "timeoutMs" },
 };
 
@@ -440,6 +477,16 @@ function checkSubmitOptions(options: SubmitOptions): void {
   const unknown = unknownOption(options, submitOptionNames);
   if (unknown !== undefined)
     throw new InvalidMessageError(`submit: ${unknown.message}`, { field: unknown.name });
+}
+
+/** A line when a queue is full, and one when everything was taken; not one for each answer. */
+function backpressureLog(logger: Logger): (backpressure: Backpressure) => void {
+  let isHeldBack = false;
+  return ({ tasks, since, retryAfterMs, reason }) => {
+    if (tasks === 0) logger.info({ since }, "no task is held back any more");
+    else if (!isHeldBack) logger.warn({ tasks, since, retryAfterMs }, `tasks are held back: ${reason}`);
+    isHeldBack = tasks > 0;
+  };
 }
 
 function isUnknownTask(error: unknown): boolean {

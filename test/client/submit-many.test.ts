@@ -1,6 +1,7 @@
 // Bulk submission: order, bounds, slow sources, endings.
 
 import { describe, expect, it } from "vitest";
+import type { Backpressure } from "../../src/client/backpressure.ts";
 import type { SubmitOutcome } from "../../src/client/submit-many.ts";
 import type { TaskRequest } from "../../src/client/task-request.ts";
 import { InvalidMessageError } from "../../src/errors.ts";
@@ -137,6 +138,50 @@ describe("submitMany", () => {
     leader.script = () => undefined;
     await clock.advance(1_000);
     expect(collected.value?.map(({ ok }) => ok)).toEqual([true, true, true, true, true]);
+  });
+
+  it("reports how many tasks are held back, since when, and when they are submitted again", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    leader.script = () => ({ ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 200 });
+    const startedAt = clock.now();
+    const reports: Backpressure[] = [];
+    const onBackpressure = (backpressure: Backpressure) => reports.push(backpressure);
+    const collected = watch(collect(swarm.submitMany(numbered(1_500), { onBackpressure })));
+    await clock.advance(1_000);
+    const since = new Date(startedAt);
+    expect(reports.at(-1)).toEqual({ tasks: 1_500, since, retryAfterMs: 200, reason: "full" });
+    expect(reports.length).toBeLessThan(30);
+    leader.script = () => undefined;
+    await clock.advance(1_000);
+    expect(collected.value).toHaveLength(1_500);
+    expect(reports.at(-1)).toMatchObject({ tasks: 0, since });
+  });
+
+  it("goes on when the listener of backpressure throws", async () => {
+    const { swarm, leader, clock } = await aClient();
+    leader.start();
+    const noRoom = { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 200 } as const;
+    leader.script = () => noRoom;
+    const onBackpressure = () => {
+      throw new Error("a bug of the caller");
+    };
+    const collected = watch(collect(swarm.submitMany(numbered(2), { onBackpressure })));
+    await clock.advance(500);
+    leader.script = () => undefined;
+    await clock.advance(1_000);
+    expect(collected.value?.map(({ ok }) => ok)).toEqual([true, true]);
+  });
+
+  it("says nothing of a task that is refused for want of room at once", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    leader.script = () => ({ ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 200 });
+    const reports: Backpressure[] = [];
+    const onBackpressure = (backpressure: Backpressure) => reports.push(backpressure);
+    await collect(swarm.submitMany(numbered(2), { retry: false, onBackpressure }));
+    await settled();
+    expect(reports).toEqual([]);
   });
 
   it("ends with the reason of its signal, even while its source is silent", async () => {
