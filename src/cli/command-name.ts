@@ -1,12 +1,53 @@
-// What people type to run this command again: as it was run this time.
+// The command as it was started: `npx waggle`, `waggledance`, `node bin/waggle.js`. Every text says `waggle VERB`;
+// `asStarted` puts the command as started in its place where the text is printed, so that hints can be copied.
 
-import { basename, relative } from "node:path";
+import { basename, delimiter, dirname, relative, sep } from "node:path";
 import type { Shell } from "./shell.ts";
 
-/** `npx waggle` where npm started us, `node bin/waggle.js` where Node did, else `waggle`. */
-export function commandName({ env, script, cwd }: Shell): string {
-  if (env["npm_lifecycle_event"] !== undefined || env["npm_command"] !== undefined) return "npx waggle";
-  if (basename(script) !== "waggle.js") return "waggle";
+type Started = Pick<Shell, "env" | "script" | "cwd">;
+
+/** What to type to run this command again, without the verb. */
+export function commandName({ env, script, cwd }: Started): string {
+  const name = basename(script).replace(/\.js$/, "");
+  const folder = dirname(script);
+  if (env["npm_command"] === "exec") return `npx ${packageFlag(env)}${name}`;
+  if (env["npm_lifecycle_event"] !== undefined && isNpmsOwn(script, env)) return `npx ${name}`;
+  if (script.endsWith(".js")) return `node ${quoted(shortest(script, cwd))}`;
+  const path = env["PATH"];
+  if (path === undefined || path.split(delimiter).includes(folder)) return name;
+  const shown = shortest(script, cwd);
+  return quoted(shown.startsWith(sep) || shown.startsWith(".") ? shown : `.${sep}${shown}`);
+}
+
+/** A function that puts the command as started in the place of `waggle`, wherever one of `verbs` or a flag
+ *  follows. A text that has it already stays as it is. */
+export function asStartedBy(shell: Started, verbs: readonly string[]): (text: string) => string {
+  const command = commandName(shell);
+  if (command === "waggle") return (text) => text;
+  const prefix = command.endsWith("waggle") ? command.slice(0, -"waggle".length) : "";
+  const isNew = prefix === "" ? "" : `(?<!${prefix.replace(/[^\w ]/g, "\\$&")})`;
+  const pattern = new RegExp(`(?<![\\w./-])${isNew}waggle(?= (?:(?:${verbs.join("|")}|help)\\b|--))`, "g");
+  return (text) => text.replace(pattern, () => command);
+}
+
+/** `npx -p FILE waggle` finds no other package of that name. */
+function packageFlag(env: Started["env"]): string {
+  const wanted = env["npm_config_package"] ?? "";
+  return /^[\w@.:/-]+$/.test(wanted) ? `--package=${wanted} ` : "";
+}
+
+/** A command of an installed package, or the script of the package whose folder npm runs in (`npm start`). */
+function isNpmsOwn(script: string, env: Started["env"]): boolean {
+  const manifest = env["npm_package_json"];
+  const isInstalled = dirname(script).endsWith(`node_modules${sep}.bin`);
+  return isInstalled || (manifest !== undefined && dirname(dirname(script)) === dirname(manifest));
+}
+
+function shortest(script: string, cwd: string): string {
   const path = relative(cwd, script);
-  return `node ${path.startsWith("..") ? script : path}`;
+  return path.startsWith("..") ? script : path;
+}
+
+function quoted(path: string): string {
+  return /^[\w@%+=:,./\\-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -37,7 +37,7 @@ async function doctor(context: VerbContext): Promise<ExitCode> {
   const failures = new Set<ExitCode>();
   for await (const check of runChecks(context)) {
     if (check.status === "fail") failures.add(check.exitCode ?? exitCodes.unexpected);
-    output.datum(check, () => checkText(check, output));
+    output.datum(check, () => output.asStarted(checkText(check, output)));
   }
   return (
     worstFirst.find((code) => failures.has(code)) ?? (failures.size > 0 ? exitCodes.unexpected : exitCodes.ok)

@@ -24,9 +24,8 @@ async function down(context: VerbContext): Promise<ExitCode> {
   const { output, settings } = context;
   const remaining = await whoIsThere(context);
   const stopped = await stopBroker(settings.dataFolder);
-  output.datum(
-    { ...stopped, ...(stopped.wasRunning && remaining !== undefined ? { remaining } : {}) },
-    () => stopped.sentence,
+  output.datum({ ...stopped, ...(stopped.wasRunning && remaining !== undefined ? { remaining } : {}) }, () =>
+    output.asStarted(stopped.sentence),
   );
   for (const line of remarks(stopped, remaining, context)) output.note(line);
   return exitCodes.ok;

@@ -58,7 +58,7 @@ async function explain(context: VerbContext, id: string, flags: ExplainFlags): P
     const hasRecord = attemptCount > 0 || endedIdx !== undefined;
     const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm) : 1;
     const told = { explanation, showsAll: flags.full === true, firstIdx };
-    output.datum({ taskId: id, ...explanation }, () => renderExplanation(told, output));
+    output.datum({ taskId: id, ...explanation }, () => output.asStarted(renderExplanation(told, output)));
     if (omitted !== undefined)
       output.note(
         `${formatCount(omitted.agents)} more agents do not fit the answer; waggle status counts them`,

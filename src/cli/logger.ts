@@ -2,7 +2,7 @@
 // (up, agent) have nothing else to say: with --json their log is the data, and goes to stdout.
 // Never in it: payloads, results, credentials, URLs with a user part.
 
-import pino, { type Logger } from "pino";
+import pino, { type LogFn, type Logger } from "pino";
 import pretty from "pino-pretty";
 import type { LogLevel } from "../config/schema.ts";
 import type { Output } from "./output.ts";
@@ -14,11 +14,24 @@ export interface LoggerOptions {
 }
 
 export function createLogger(output: Output, { level, isData = false }: LoggerOptions): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    hooks: { logMethod: withCommandAsStarted(output) },
+  };
   if (output.json && isData) return pino(options, { write: (line: string) => output.raw(line) });
   if (output.json || !output.isNoteTerminal)
     return pino(options, { write: (line: string) => output.note(line.trimEnd()) });
   return pino(options, prettyStream(output));
+}
+
+/** Messages are sentences of ours, which may advise a command. */
+function withCommandAsStarted({ asStarted }: Output) {
+  return function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+    const told = args.map((arg: unknown) => (typeof arg === "string" ? asStarted(arg) : arg));
+    method.apply(this, told as typeof args);
+  };
 }
 
 function prettyStream(output: Output) {

@@ -31,13 +31,22 @@ export class Output {
   readonly isNoteTerminal: boolean;
   /** Aborts when the reader of stdout is gone. */
   readonly closed: AbortSignal;
+  /** Puts the command as it was started in the place of `waggle`. Notes have that done; data that advise do it. */
+  readonly asStarted: (text: string) => string;
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
   #isDrawn = false;
   #failure: Error | undefined;
 
-  constructor(shell: Shell, options: { readonly json: boolean }) {
-    this.json = options.json;
+  constructor(
+    shell: Shell,
+    {
+      json,
+      asStarted = (text) => text,
+    }: { readonly json: boolean; readonly asStarted?: Output["asStarted"] },
+  ) {
+    this.json = json;
+    this.asStarted = asStarted;
     this.#stdout = shell.stdout;
     this.#stderr = shell.stderr;
     this.colors = pc.createColors(wantsColor(shell, shell.stdout));
@@ -84,7 +93,7 @@ export class Output {
   /** Anything that is not data. */
   note(text: string): void {
     this.#clearDrawn();
-    this.#stderr.write(`${text}\n`);
+    this.#stderr.write(`${this.json ? text : this.asStarted(text)}\n`);
   }
 
   /** Draws a line of notes that the next one of any kind replaces; only where `isNoteTerminal`. */

@@ -42,7 +42,9 @@ async function pause(context: VerbContext, project: string | undefined): Promise
     const setting = await ask(context, (options) => swarm.pause(project, options));
     const { changed, term, idx, settings, warnings } = setting;
     const isSo = changed ? "is paused" : "was paused before";
-    const again = project === undefined ? "waggle resume" : `waggle resume ${project}`;
+    const again = context.output.asStarted(
+      project === undefined ? "waggle resume" : `waggle resume ${project}`,
+    );
     context.output.datum({ ...settings, changed, term, idx, warnings }, () =>
       project === undefined
         ? `the whole swarm ${isSo}: nothing is assigned until \`${again}\`; what runs goes on`

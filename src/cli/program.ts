@@ -4,6 +4,7 @@ import { Command, Option } from "commander";
 import { logLevels } from "../config/schema.ts";
 import { agentCommand } from "./agent.ts";
 import { cancelCommand } from "./cancel.ts";
+import { asStartedBy, commandName } from "./command-name.ts";
 import { demoCommand } from "./demo.ts";
 import { doctorCommand } from "./doctor.ts";
 import { downCommand } from "./down.ts";
@@ -12,6 +13,7 @@ import { eventsCommand } from "./events.ts";
 import { exitCodeMeanings } from "./exit-code.ts";
 import { explainCommand } from "./explain.ts";
 import { HELP_COLUMNS } from "./format.ts";
+import { fittedHelp, globalOptionsHelp, helpLayout } from "./help.ts";
 import { kindCommand } from "./kind.ts";
 import { leaderCommand } from "./leader.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
@@ -20,7 +22,7 @@ import { policyCommand } from "./policy.ts";
 import { projectCommand } from "./project.ts";
 import { rateCommand } from "./rate.ts";
 import { resourceCommand } from "./resource.ts";
-import { knownColumns } from "./shell.ts";
+import { knownColumns, type OutputStream } from "./shell.ts";
 import { simulateCommand } from "./simulate.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
@@ -32,44 +34,34 @@ import { packageVersion } from "./version.ts";
 
 /** Every verb, with its flags and its action, ready to parse. It throws instead of ending the process. */
 export function buildProgram(program: Program): Command {
-  const root = new Command("waggle")
+  const root = new Command(commandName(program.shell))
     .description("Routes tasks across a swarm of agents, and writes down why.")
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .helpCommand("help [verb]", "print help for a verb")
-    .addHelpText("after", rootHelp);
+    .addHelpText("after", rootHelp)
+    .addHelpText("afterAll", globalOptionsHelp);
   for (const option of globalOptions()) root.addOption(option);
-  for (const build of verbs) root.addCommand(build(program));
+  for (const [group, verbs] of verbsByGroup) {
+    root.commandsGroup(`${group}:`);
+    for (const build of verbs) root.addCommand(build(program));
+  }
+  root.helpCommand("help [verb]", "print help for a verb");
+  program.asStarted = asStartedBy(
+    program.shell,
+    root.commands.map((command) => command.name()),
+  );
   for (const command of [root, ...root.commands, ...root.commands.flatMap(({ commands }) => commands)])
     quietly(command, program);
   return root;
 }
 
-const verbs: readonly ((program: Program) => Command)[] = [
-  demoCommand,
-  upCommand,
-  agentCommand,
-  submitCommand,
-  statusCommand,
-  eventsCommand,
-  taskCommand,
-  explainCommand,
-  cancelCommand,
-  drainCommand,
-  undrainCommand,
-  planCommand,
-  policyCommand,
-  projectCommand,
-  kindCommand,
-  resourceCommand,
-  rateCommand,
-  pauseCommand,
-  resumeCommand,
-  leaderCommand,
-  downCommand,
-  doctorCommand,
-  simulateCommand,
-  tortureCommand,
+/** In the order in which help lists them. */
+const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => Command)[]])[] = [
+  ["Run", [demoCommand, upCommand, agentCommand, downCommand]],
+  ["Tasks", [submitCommand, taskCommand, explainCommand, cancelCommand]],
+  ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand]],
+  ["Look", [statusCommand, eventsCommand, planCommand, simulateCommand, tortureCommand]],
+  ["Operate", [doctorCommand, drainCommand, undrainCommand, pauseCommand, resumeCommand, leaderCommand]],
 ];
 
 function globalOptions(): Option[] {
@@ -94,20 +86,27 @@ function globalOptions(): Option[] {
 }
 
 /** Commander neither prints errors nor ends the process: main.ts does both, in one form for all. */
-function quietly(command: Command, { shell }: Program): void {
+function quietly(command: Command, program: Program): void {
+  const { shell, asStarted } = program;
   if (command.parent !== null && command.commands.length > 0)
     command.helpCommand("help [command]", "print help for a command");
+  command.description(asStarted(command.description())).summary(asStarted(command.summary()));
+  for (const part of [...command.options, ...command.registeredArguments])
+    part.description = asStarted(part.description);
+  const widthOf = (stream: OutputStream) => knownColumns(stream) ?? HELP_COLUMNS;
+  const helpTo = (stream: OutputStream) => (text: string) =>
+    void stream.write(fittedHelp(asStarted(text), widthOf(stream)));
   command
     .helpOption("-h, --help", "print help")
     .exitOverride()
     .showHelpAfterError(false)
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp(helpLayout)
     .configureOutput({
-      writeOut: (text) => void shell.stdout.write(text),
-      writeErr: (text) => void shell.stderr.write(text),
+      writeOut: helpTo(shell.stdout),
+      writeErr: helpTo(shell.stderr),
       outputError: () => undefined,
-      getOutHelpWidth: () => knownColumns(shell.stdout) ?? HELP_COLUMNS,
-      getErrHelpWidth: () => knownColumns(shell.stderr) ?? HELP_COLUMNS,
+      getOutHelpWidth: () => widthOf(shell.stdout),
+      getErrHelpWidth: () => widthOf(shell.stderr),
     });
 }
 

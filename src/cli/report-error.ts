@@ -40,7 +40,8 @@ export function reportError(
   options: { readonly verbose: boolean; readonly command?: Command },
 ): ExitCode {
   const record = errorRecord(error, options.command);
-  if (output.json) output.note(JSON.stringify(record));
+  const message = output.asStarted(record.error.message);
+  if (output.json) output.note(JSON.stringify({ error: { ...record.error, message } }));
   else output.note(errorLine(error, record.error, output));
   if (options.verbose) for (const stack of stacksOf(error)) output.note(stack);
   return record.error.exitCode;

@@ -13,7 +13,7 @@ import type { Program } from "./verb.ts";
 
 /** Runs the command line `argv` (without node and script). Resolves to the exit code; never rejects. */
 export async function run(argv: readonly string[], shell: Shell): Promise<ExitCode> {
-  const program: Program = { shell, exitCode: exitCodes.ok };
+  const program: Program = { shell, exitCode: exitCodes.ok, asStarted: (text) => text };
   const root = buildProgram(program);
   try {
     if (argv.length === 0) root.help({ error: true });
@@ -22,7 +22,7 @@ export async function run(argv: readonly string[], shell: Shell): Promise<ExitCo
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok; // help, version
     if (error instanceof CommanderError && error.code === "commander.help") return exitCodes.usage;
-    const output = new Output(shell, { json: argv.includes("--json") });
+    const output = new Output(shell, { json: argv.includes("--json"), asStarted: program.asStarted });
     const reported = error instanceof CommanderError ? usageError(error, root, argv) : error;
     return reportError(reported, output, { verbose: argv.includes("--verbose") });
   }

@@ -47,7 +47,9 @@ async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCod
   return await withSwarm(context, async (swarm) => {
     if (flags.watch === true || flags.interval !== undefined) return await watch(swarm, context, flags);
     const answer = await askStatus(swarm, context);
-    context.output.datum(answer, () => renderStatus(answer, viewOf(context, flags)));
+    context.output.datum(answer, () =>
+      context.output.asStarted(renderStatus(answer, viewOf(context, flags))),
+    );
     return exitCodes.ok;
   });
 }
@@ -69,9 +71,9 @@ async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Pr
   const ended = AbortSignal.any([signal, output.closed]);
   while (!output.closed.aborted) {
     const answer = await askStatus(swarm, context);
-    if (output.json || output.columns === undefined)
-      output.datum(answer, () => `${renderStatus(answer, view)}\n`);
-    else output.page(renderStatus(answer, view));
+    const text = () => output.asStarted(renderStatus(answer, view));
+    if (output.json || output.columns === undefined) output.datum(answer, () => `${text()}\n`);
+    else output.page(text());
     await wait(intervalMs, ended);
     signal.throwIfAborted();
   }

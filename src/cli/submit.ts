@@ -84,8 +84,7 @@ export function submitCommand(program: Program): Command {
 const examples = `
 Prints the task's id; with --wait its result instead, and at a terminal why a task waits that does not run yet. Exit codes: 4 it failed, 5 it was rejected, 6 the wait timed out.
 
-Fields of a line of NDJSON: ${lineFields.slice(0, 9).join(", ")},
-${lineFields.slice(9).join(", ")}. Durations in ms; times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
+Fields of a line of NDJSON: ${lineFields.join(", ")}. Durations in ms; times as for the flags or in ms since 1970. They go before the flags; a field that is none of these is refused.
 
 Examples:
   $ waggle submit --kind count --text 'how many words' --wait

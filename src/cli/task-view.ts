@@ -12,7 +12,7 @@ import { counted, formatTimeOfDay, labelled } from "./format.ts";
 import { unkeptText } from "./kept-record.ts";
 import { type Output, printable, printableText } from "./output.ts";
 
-type View = Pick<Output, "columns" | "colors">;
+type View = Pick<Output, "columns" | "colors" | "asStarted">;
 
 const RESULT_LINES_MAX = 10;
 const RESULT_CHARACTERS_MAX = 1_000;
@@ -96,6 +96,8 @@ function waitingBlock(id: string, wait: TaskWait | undefined, { waits }: TaskSto
   if (last === undefined || last.to !== undefined) return "";
   const since = `${view.colors.bold(last.state)} since ${formatTimeOfDay(last.from)}`;
   if (wait === undefined) return since;
-  const why = labelled("", printable(describeWait(wait, formatTimeOfDay)), view.columns).trimStart();
-  return `${since}\n${why}\n${view.colors.dim(`waggle explain ${printable(id)} has the agents and its turn`)}`;
+  const reason = view.asStarted(printable(describeWait(wait, formatTimeOfDay)));
+  const why = labelled("", reason, view.columns).trimStart();
+  const hint = view.asStarted(`waggle explain ${printable(id)} has the agents and its turn`);
+  return `${since}\n${why}\n${view.colors.dim(hint)}`;
 }

@@ -107,7 +107,7 @@ function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbCont
     sentence,
     ...(local === undefined ? {} : { wasStarted: local.wasStarted }),
   };
-  output.datum(record, () => labelled("broker", sentence, output.columns));
+  output.datum(record, () => labelled("broker", output.asStarted(sentence), output.columns));
 }
 
 function tellDurability({ id, journal }: RunningCoordinator, { output, settings }: VerbContext): void {

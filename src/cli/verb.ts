@@ -34,6 +34,8 @@ export interface GlobalFlags extends SettingNames {
 export interface Program {
   readonly shell: Shell;
   exitCode: ExitCode;
+  /** Puts the command as it was started in the place of `waggle`; set while the program is built. */
+  asStarted: (text: string) => string;
 }
 
 export interface VerbOptions {
@@ -50,9 +52,9 @@ export async function runVerb(
   run: (context: VerbContext) => Promise<ExitCode | undefined>,
   options: VerbOptions = {},
 ): Promise<void> {
-  const { shell } = program;
+  const { shell, asStarted } = program;
   const flags = command.optsWithGlobals<GlobalFlags>();
-  const output = new Output(shell, { json: flags.json === true });
+  const output = new Output(shell, { json: flags.json === true, asStarted });
   const interrupted = interruptSignal(shell);
   try {
     const settings = loadSettings({ flags, env: shell.env, cwd: shell.cwd });

@@ -17,7 +17,7 @@ import {
 import { aShell } from "./shell.ts";
 
 function commandOf(...words: readonly string[]): Command {
-  let command = buildProgram({ shell: aShell(), exitCode: 0 });
+  let command = buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
   for (const word of words) {
     const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) throw new Error(`there is no ${words.join(" ")}`);

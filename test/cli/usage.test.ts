@@ -66,7 +66,8 @@ describe("help", () => {
     expect(code).toBe(0);
     for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, "m"));
     for (const exit of [0, 1, 2, 3, 4, 5, 6, 7, 130]) expect(stdout).toMatch(new RegExp(`^ +${exit}  `, "m"));
-    expect(stdout).toMatch(/^ +5 {2}rejected: .*journal in use, no standby, id taken by a later agent$/m);
+    const unbroken = stdout.replaceAll(/\s+/g, " ");
+    expect(unbroken).toMatch(/ 5 rejected: .*journal in use, no standby, id taken by a later agent 6 /);
   });
 
   it("fits the terminal", async () => {
@@ -88,12 +89,6 @@ describe("help", () => {
     expect(stdout).toBe("");
     expect(stderr).toMatch(/^Usage: waggle/);
   });
-});
-
-it("help of leader and of its transfer say alike what it takes", async () => {
-  const of = async (...words: string[]) => (await runIn(aShell(), ...words, "--help")).stdout;
-  expect(await of("leader")).toMatch(/^ {2}transfer \[options\] {2}/m);
-  expect(await of("leader", "transfer")).toMatch(/^Usage: waggle leader transfer \[options\]$/m);
 });
 
 it("--version is the package's", async () => {

@@ -14,8 +14,8 @@ import type { TaskWait } from "../../src/protocol/explain-schemas.ts";
 import type { StatusResponse } from "../../src/protocol/schemas.ts";
 import { aShell } from "./shell.ts";
 
-const { colors } = new Output(aShell(), { json: false });
-const view = { colors, columns: undefined };
+const { colors, asStarted } = new Output(aShell(), { json: false });
+const view = { colors, asStarted, columns: undefined };
 
 const anAgent = (id: string, status = "online", kinds: string[] = ["count"]) =>
   ({

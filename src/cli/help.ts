@@ -1,0 +1,92 @@
+// How help reads: usage, what the verb does, its flags, examples, and the global options last. Everything fits the
+// terminal, down to 60 columns: what is too wide moves to a line of its own, and long examples are broken at flags.
+// Not here: the words (each verb's file).
+
+import { type Command, type Help, Option } from "commander";
+import { brokenAt } from "./format.ts";
+
+/** Narrower, a description reads better below its flag than beside it. */
+const BESIDE_WIDTH_MIN = 40;
+const INDENT = 2;
+/** Of a description below its flag, and of an example that goes on. */
+const BELOW = 6;
+
+const helpOption = new Option("-h, --help", "print help");
+
+/** For `Command.configureHelp`. Global options are not among a verb's: `globalOptionsHelp` has them. */
+export const helpLayout: Partial<Help> = {
+  showGlobalOptions: false,
+  visibleOptions: (command) => (command.parent === null ? [] : [...command.options, helpOption]),
+  subcommandTerm: (command) => {
+    const names = command.registeredArguments.map((argument) =>
+      argument.required ? ` <${argument.name()}>` : ` [${argument.name()}]`,
+    );
+    return command.parent?.parent == null ? command.name() : `${command.name()}${names.join("")}`;
+  },
+  formatItem(term, termWidth, description, helper) {
+    const start = `${" ".repeat(INDENT)}${term}`;
+    if (description === "") return start;
+    const width = helper.helpWidth ?? Number.POSITIVE_INFINITY;
+    const besideAt = INDENT + termWidth + INDENT;
+    const isBeside = width - besideAt >= BESIDE_WIDTH_MIN || besideAt <= BELOW * 3;
+    const at = isBeside ? besideAt : BELOW;
+    const lines = brokenAt(description, width - at).map((line) => `${" ".repeat(at)}${line}`);
+    return isBeside ? `${start.padEnd(at)}${lines.join("\n").trimStart()}` : [start, ...lines].join("\n");
+  },
+};
+
+/** The flags of every verb, for the end of its help and of the root's. */
+export function globalOptionsHelp({ command }: { readonly command: Command }): string {
+  const root = command.parent?.parent ?? command.parent ?? command;
+  const helper = command.createHelp();
+  const helpWidth = command.configureOutput().getOutHelpWidth?.();
+  helper.prepareContext(helpWidth === undefined ? {} : { helpWidth });
+  const isRoot = command === root;
+  const options = isRoot
+    ? [...root.options, helpOption]
+    : root.options.filter(({ long }) => long !== "--version");
+  const termWidth = Math.max(...options.map((option) => helper.optionTerm(option).length));
+  const items = options.map((option) =>
+    helper.formatItem(helper.optionTerm(option), termWidth, helper.optionDescription(option), helper),
+  );
+  return ["", "Global options:", ...items].join("\n");
+}
+
+/** Text in which no line is wider than the terminal, as far as words allow. */
+export function fittedHelp(text: string, width: number): string {
+  const fits = (line: string) => line.length <= width;
+  return text
+    .split("\n")
+    .flatMap((line) => {
+      if (fits(line)) return [line];
+      return line.startsWith("  $ ") ? fittedExample(line, width) : fittedProse(line, width);
+    })
+    .join("\n");
+}
+
+function fittedProse(line: string, width: number): string[] {
+  const [indent = ""] = line.match(/^ *(?:\d+ +)?/) ?? [];
+  const lines = brokenAt(line.slice(indent.length), width - indent.length);
+  return lines.map((part, at) => `${at === 0 ? indent : " ".repeat(indent.length)}${part}`);
+}
+
+/** A flag with its value, or a word; what is quoted is whole. */
+const COMMAND_PARTS = /(?:^ +|--[\w-]+ (?=[^-@<>|]))?(?:'[^']*'|"[^"]*"|[^ '"])+(?: |$)/g;
+
+/** The comment behind a command goes below it; a command still too long goes on behind a backslash. */
+function fittedExample(line: string, width: number): string[] {
+  const [, command = line, comment] = line.match(/^( {2}\$ .*?\S)(?: {2,}([^ ].*))?$/) ?? [];
+  const below = " ".repeat(BELOW);
+  const comments = comment === undefined ? [] : brokenAt(comment, width - BELOW);
+  const commands: string[] = [];
+  for (const part of command.match(COMMAND_PARTS) ?? [command]) {
+    const last = commands.at(-1);
+    if (last === undefined || `${last}${part}`.trimEnd().length + INDENT > width)
+      commands.push(last === undefined ? part : `${below}${part}`);
+    else commands[commands.length - 1] = `${last}${part}`;
+  }
+  const shown = commands.map((part, at) =>
+    at < commands.length - 1 ? `${part.trimEnd()} \\` : part.trimEnd(),
+  );
+  return [...shown, ...comments.map((part) => `${below}${part}`)];
+}

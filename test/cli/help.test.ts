@@ -1,0 +1,48 @@
+// How help reads: grouped, with examples before the global options, within the width of the terminal.
+
+import type { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { fittedHelp } from "../../src/cli/help.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { aShell, runIn } from "./shell.ts";
+
+const root = buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
+const pathsOf = (command: Command, before: readonly string[] = []): string[][] => [
+  [...before],
+  ...command.commands.flatMap((each) => pathsOf(each, [...before, each.name()])),
+];
+const paths = pathsOf(root);
+
+it("lists the verbs in groups", async () => {
+  const { stdout } = await runIn(aShell(), "--help");
+  const heads = stdout.match(/^[A-Z].*:$/gm);
+  expect(heads).toEqual([
+    ...["Run:", "Tasks:", "Settings:", "Look:", "Operate:"],
+    ...["Examples:", "Exit codes:", "Global options:"],
+  ]);
+});
+
+describe.each([60, 80, 120])("at %i columns", (columns) => {
+  it.each(paths.map((path) => [path.join(" "), path] as const))(
+    "help of '%s' has examples before the global options, and fits",
+    async (_, path) => {
+      const { stdout } = await runIn(aShell({ columns, env: { NO_COLOR: "1" } }), ...path, "--help");
+      const example = stdout.indexOf("\nExamples:\n");
+      expect(example).toBeGreaterThan(0);
+      expect(example).toBeLessThan(stdout.indexOf("\nGlobal options:\n"));
+      expect(stdout.slice(example)).toContain(`waggle ${path.join(" ")}`.trimEnd());
+      const isQuoted = (line: string) => /^ {6}(?:--[\w-]+ )?'[^']*'(?: \\)?$/.test(line);
+      const wide = stdout.split("\n").filter((line) => line.length > columns && !isQuoted(line));
+      expect(wide).toEqual([]);
+    },
+  );
+});
+
+it("breaks a long example at a flag, so that it can still be pasted, and puts its comment below", () => {
+  const example = "  $ waggle submit --kind review --text 'how many words' --wait     the result follows";
+  expect(fittedHelp(example, 50).split("\n")).toEqual([
+    "  $ waggle submit --kind review \\",
+    "      --text 'how many words' --wait",
+    "      the result follows",
+  ]);
+});
