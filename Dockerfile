@@ -8,6 +8,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY machines machines
 COPY src src
+COPY scripts/build.ts scripts/
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:20-alpine

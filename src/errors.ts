@@ -39,6 +39,7 @@ export type WaggleErrorCode =
   | "WAGGLE_JOURNAL_SETTINGS"
   | "WAGGLE_JOURNAL_FULL"
   | "WAGGLE_BROKER"
+  | "WAGGLE_MISSING_PACKAGE"
   | "WAGGLE_INVARIANT";
 
 export interface WaggleErrorOptions {
@@ -124,6 +125,13 @@ export class UnreadableAnswerError extends UnreachableError {}
 export class BrokerError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_BROKER", message, options);
+  }
+}
+
+/** An optional package is needed and not installed. The message names the command that installs it. */
+export class MissingPackageError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_MISSING_PACKAGE", message, options);
   }
 }
 

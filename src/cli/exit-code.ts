@@ -54,6 +54,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_INVALID_MESSAGE":
     case "WAGGLE_INVALID_VALUE":
     case "WAGGLE_JOURNAL_SETTINGS":
+    case "WAGGLE_MISSING_PACKAGE":
       return exitCodes.usage;
     case "WAGGLE_UNREACHABLE":
     case "WAGGLE_NO_LEADER":

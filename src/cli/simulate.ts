@@ -13,7 +13,7 @@ import type { TraceRequest } from "../sim/policy/trace-rows.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { fileError } from "./file-error.ts";
 import type { Shell } from "./shell.ts";
-import { drawPicture } from "./simulate/picture.ts";
+import { drawPicture, loadVega } from "./simulate/picture.ts";
 import { showRuns } from "./simulate/progress.ts";
 import { listText, reportText } from "./simulate/report-text.ts";
 import {
@@ -54,7 +54,7 @@ export function simulateCommand(program: Program): Command {
     .option("--seeds <seeds>", "how many, from 0, or a range like 5..24; default 20", seedRange)
     .option(
       "--svg <file>",
-      "draw it: waterfall, shares over time and waits of the first seed, or the figures",
+      "draw it: waterfall, shares over time and waits of the first seed, or the figures; needs `npm install vega`",
     )
     .addHelpText("after", examples)
     .action((name: string | undefined, file: string | undefined, flags: SimulateFlags, command: Command) =>
@@ -99,7 +99,10 @@ async function simulate(
     seeds: flags.seeds ?? SEEDS_DEFAULT,
     wantsTimelines: flags.svg !== undefined,
   };
-  if (flags.svg !== undefined) pictureFile(flags.svg, context.shell);
+  if (flags.svg !== undefined) {
+    pictureFile(flags.svg, context.shell);
+    await loadVega();
+  }
   const trace = scenario.needsTrace === true ? await readTrace(file, context) : undefined;
   const reports = await runAndReport(request, trace, flags, context);
   if (output.json)

@@ -1,6 +1,6 @@
 // Commands as handlers, with real processes: verdicts, limits, and that nothing outlives its attempt.
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { limits } from "../../src/limits.ts";
+import { processes } from "../support/processes.ts";
 import { aContext, aLog, aTask } from "./attempt-fixture.ts";
 
 let folder: string;
@@ -135,12 +136,16 @@ describe("its exit says", () => {
 
 describe("an attempt's processes", () => {
   it("are all reaped by those who started them: no init is needed", async () => {
-    const parents = join(folder, "parents");
-    // While the command runs, nobody of its group is a child of init.
-    await run(`ps -eo pgid=,ppid= | awk -v g="$(ps -o pgid= -p $$)" '$1 == g+0 { print $2 }' > ${parents}`);
-    const numbers = readFileSync(parents, "utf8").trim().split(/\s+/).map(Number);
-    expect(numbers.length).toBeGreaterThan(2);
-    expect(numbers).not.toContain(1);
+    const ready = join(folder, "parents");
+    const go = join(folder, "go-on");
+    const running = run(`sleep 5 & echo $$ > ${ready}; while [ ! -e ${go} ]; do sleep 0.05; done; kill $!`);
+    const group = await groupIn(ready);
+    // While the command runs, no process of its group is a child of init.
+    const parents = processes().flatMap((row) => (row.group === group ? [row.parent] : []));
+    writeFileSync(go, "");
+    await running;
+    expect(parents.length).toBeGreaterThan(2);
+    expect(parents).not.toContain(1);
   });
 
   it("are told to end when it is aborted, all of them", async () => {
@@ -249,15 +254,11 @@ async function pidIn(file: string): Promise<number> {
 
 /** Whether any process of the group runs; one that only waits to be reaped does not. */
 function groupExists(group: number): boolean {
-  const { stdout } = spawnSync("ps", ["-eo", "pgid=,stat="], { encoding: "utf8" });
-  return stdout.split("\n").some((line) => {
-    const [pgid, state = ""] = line.trim().split(/\s+/);
-    return Number(pgid) === group && !state.startsWith("Z");
-  });
+  return processes().some((row) => row.group === group && row.state !== "Z");
 }
 
 /** The process group of a command that wrote its own number. */
 async function groupIn(file: string): Promise<number> {
   const pid = await pidIn(file);
-  return Number(spawnSync("ps", ["-o", "pgid=", "-p", String(pid)], { encoding: "utf8" }).stdout);
+  return processes().find((row) => row.pid === pid)?.group ?? Number.NaN;
 }

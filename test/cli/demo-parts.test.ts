@@ -20,6 +20,7 @@ import { DemoTally } from "../../src/cli/demo/tally.ts";
 import { demoKinds } from "../../src/cli/demo/work.ts";
 import { limits } from "../../src/limits.ts";
 import { aClient } from "../client/client-fixture.ts";
+import { hasProgram } from "../support/programs.ts";
 
 function aFolder(files: Record<string, string | Buffer>): string {
   const folder = mkdtempSync(join(tmpdir(), "waggle-files-"));
@@ -29,6 +30,8 @@ function aFolder(files: Record<string, string | Buffer>): string {
   }
   return folder;
 }
+
+const hasGit = hasProgram("git", "the demo on a git repository");
 
 describe("files", () => {
   it("are all but those in hidden folders and node_modules, and only text", async () => {
@@ -50,7 +53,7 @@ describe("files", () => {
     });
   });
 
-  it("are those git lists, where it lists any", async () => {
+  it.runIf(hasGit)("are those git lists, where it lists any", async () => {
     const folder = aFolder({
       "kept.md": "x",
       "größe und\nzeile.md": "x",
@@ -68,7 +71,7 @@ describe("files", () => {
     });
   });
 
-  it("that are gone or too large are left out and counted", async () => {
+  it.runIf(hasGit)("that are gone or too large are left out and counted", async () => {
     const folder = aFolder({
       "gone.md": "x",
       "large.txt": Buffer.alloc(limits.demoFileBytesMax + 1, "x"),

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { processes } from "../support/processes.ts";
 import { Workplace } from "../support/waggle-process.ts";
 
 // Each starts some ten processes: 10 s where nothing else runs.
@@ -40,8 +41,7 @@ async function results(): Promise<Record<string, unknown>[]> {
 
 /** Processes whose command line holds the text. */
 function processesWith(text: string): string[] {
-  const lines = execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" }).split("\n");
-  return lines.filter((line) => line.includes(text) && !line.includes("ps -eo"));
+  return processes().flatMap(({ command }) => (command.includes(text) ? [command] : []));
 }
 
 it("does real work, tells what it did, and leaves nothing running", async () => {

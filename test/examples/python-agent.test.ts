@@ -5,13 +5,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { hasProgram } from "../support/programs.ts";
 import { silentLogger, subjects, WireParty } from "../support/swarm.ts";
 
 const script = fileURLToPath(new URL("../../examples/python-agent/agent.py", import.meta.url));
@@ -23,79 +24,81 @@ let coordinator: Coordinator;
 let client: WireParty;
 let agent: ChildProcess;
 
-beforeAll(async () => {
-  broker = new DevelopmentBroker({ secret, port: 0, serverName: "test" });
-  const port = await broker.listen();
-  const address = {
-    urls: [`nats://127.0.0.1:${port}`],
-    credentials: { kind: "token", token: secret },
-  } as const;
-  transport = await connectNats({ ...address, name: "test" });
-  const journal = new MemoryJournalStore().open();
-  const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
-  coordinator = await startCoordinator({ id: "c1", swarm: swarmId("test"), ...parts });
-  await coordinator.whenLeading();
-  client = new WireParty(transport);
-  const flags = [
-    "--kind",
-    "shout",
-    "--swarm",
-    "test",
-    "--id",
-    "py",
-    "--nats",
-    `nats://${secret}@127.0.0.1:${port}`,
-  ];
-  agent = spawn("python3", [script, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
-  await said("py joined");
-});
-
-afterAll(async () => {
-  agent?.kill("SIGKILL");
-  await coordinator?.stop();
-  await transport?.close();
-  await broker?.close();
-});
-
-it("is at most 120 lines", () => {
-  expect(readFileSync(script, "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(120);
-});
-
-it("does tasks", async () => {
-  const done = client.listen<{ ended: { task: string; state: string; result?: string }[] }>(
-    subjects.done("inbox1"),
-  );
-  const tasks = Array.from({ length: 20 }, (_, n) => ({ id: `t${n}`, kind: "shout", payload: `hey ${n}` }));
-  await client.submit(tasks, { notify: "inbox1" });
-  const ended = new Map<string, string | undefined>();
-  while (ended.size < tasks.length)
-    for (const { task, result } of (await done.next()).ended) ended.set(task, result);
-  expect(ended.get("t7")).toBe("HEY 7");
-});
-
-it("is seen alive by its heartbeat, which confirms what arrived", async () => {
-  const { agents } = await client.status();
-  expect(agents).toMatchObject([{ id: "py", status: "ready", kinds: [{ kind: "shout", attempts: 20 }] }]);
-});
-
-it("drains and leaves when it is told to end", async () => {
-  const left = client.listen<{ events: object[] }>(subjects.event("_", "agent", "left"));
-  await transport.flush();
-  agent.kill("SIGTERM");
-  expect((await left.next()).events).toEqual([
-    expect.objectContaining({ type: "AgentLeft", agent: "py", reason: "left" }),
-  ]);
-  const [code] = agent.exitCode === null ? await once(agent, "exit") : [agent.exitCode];
-  expect(code).toBe(0);
-});
-
-async function said(text: string): Promise<void> {
-  let heard = "";
-  await new Promise<void>((resolve, reject) => {
-    agent.stderr?.on("data", (chunk: Buffer) => {
-      heard += chunk.toString();
-      if (heard.includes(text)) resolve();
-    });
-    agent.once("exit", () => reject(new Error(`the agent ended without saying "${text}": ${heard}`)));
+describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Python", () => {
+  beforeAll(async () => {
+    broker = new DevelopmentBroker({ secret, port: 0, serverName: "test" });
+    const port = await broker.listen();
+    const address = {
+      urls: [`nats://127.0.0.1:${port}`],
+      credentials: { kind: "token", token: secret },
+    } as const;
+    transport = await connectNats({ ...address, name: "test" });
+    const journal = new MemoryJournalStore().open();
+    const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
+    coordinator = await startCoordinator({ id: "c1", swarm: swarmId("test"), ...parts });
+    await coordinator.whenLeading();
+    client = new WireParty(transport);
+    const flags = [
+      "--kind",
+      "shout",
+      "--swarm",
+      "test",
+      "--id",
+      "py",
+      "--nats",
+      `nats://${secret}@127.0.0.1:${port}`,
+    ];
+    agent = spawn("python3", [script, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+    await said("py joined");
   });
-}
+
+  afterAll(async () => {
+    agent?.kill("SIGKILL");
+    await coordinator?.stop();
+    await transport?.close();
+    await broker?.close();
+  });
+
+  it("is at most 120 lines", () => {
+    expect(readFileSync(script, "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(120);
+  });
+
+  it("does tasks", async () => {
+    const done = client.listen<{ ended: { task: string; state: string; result?: string }[] }>(
+      subjects.done("inbox1"),
+    );
+    const tasks = Array.from({ length: 20 }, (_, n) => ({ id: `t${n}`, kind: "shout", payload: `hey ${n}` }));
+    await client.submit(tasks, { notify: "inbox1" });
+    const ended = new Map<string, string | undefined>();
+    while (ended.size < tasks.length)
+      for (const { task, result } of (await done.next()).ended) ended.set(task, result);
+    expect(ended.get("t7")).toBe("HEY 7");
+  });
+
+  it("is seen alive by its heartbeat, which confirms what arrived", async () => {
+    const { agents } = await client.status();
+    expect(agents).toMatchObject([{ id: "py", status: "ready", kinds: [{ kind: "shout", attempts: 20 }] }]);
+  });
+
+  it("drains and leaves when it is told to end", async () => {
+    const left = client.listen<{ events: object[] }>(subjects.event("_", "agent", "left"));
+    await transport.flush();
+    agent.kill("SIGTERM");
+    expect((await left.next()).events).toEqual([
+      expect.objectContaining({ type: "AgentLeft", agent: "py", reason: "left" }),
+    ]);
+    const [code] = agent.exitCode === null ? await once(agent, "exit") : [agent.exitCode];
+    expect(code).toBe(0);
+  });
+
+  async function said(text: string): Promise<void> {
+    let heard = "";
+    await new Promise<void>((resolve, reject) => {
+      agent.stderr?.on("data", (chunk: Buffer) => {
+        heard += chunk.toString();
+        if (heard.includes(text)) resolve();
+      });
+      agent.once("exit", () => reject(new Error(`the agent ended without saying "${text}": ${heard}`)));
+    });
+  }
+});

@@ -1,8 +1,8 @@
 // Runs once before any suite: compiles dist, which worker threads and child processes run (Node 20 cannot
 // load TypeScript), and settles whether suites that need a nats-server can run at all.
 
-import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { build } from "../../scripts/build.ts";
 import { findNatsServers } from "./nats-server.ts";
 
 export function setup(): void {
@@ -16,16 +16,11 @@ export function setup(): void {
   }
 }
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/** Type errors do not stop tsc from writing; they stop CI, not somebody in the middle of a change. */
+/** Type errors do not stop the compiler from writing; they stop CI, not somebody in the middle of a change. */
 function compile(): void {
-  const tsc = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  if (tsc.status === 0) return;
-  const complaint = `tsc -p tsconfig.build.json ended ${tsc.status}:\n${tsc.stdout}${tsc.stderr}`;
+  const { ok, printed } = build(fileURLToPath(new URL("../..", import.meta.url)));
+  if (ok) return;
+  const complaint = `npm run build failed:\n${printed}`;
   if (process.env.CI === "true") throw new Error(complaint);
   process.stderr.write(`\n${complaint}\ndist was written all the same; what runs from it may fail.\n\n`);
 }

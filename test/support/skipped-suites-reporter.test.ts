@@ -24,13 +24,16 @@ function reported(act: (reporter: SkippedSuitesReporter) => void): string {
   return written;
 }
 
-test("names what suites said they skipped, once each", () => {
+test("names what suites said they skipped, once each, under what to install", () => {
   const written = reported((reporter) => {
-    reporter.onUserConsoleLog(aLog("journal: no nats-server; skipped\nsomething else\n"));
-    reporter.onUserConsoleLog(aLog("journal: no nats-server; skipped\n"));
+    reporter.onUserConsoleLog(aLog("journal: no server: install it; skipped\nsomething else\n"));
+    reporter.onUserConsoleLog(
+      aLog("journal: no server: install it; skipped\nbroker: no server: install it; skipped\n"),
+    );
+    reporter.onUserConsoleLog(aLog("demo: no git; skipped\n"));
     reporter.onTestRunEnd([]);
   });
-  expect(written).toBe("\nNot run:\n  journal: no nats-server; skipped\n\n");
+  expect(written).toBe("\nNot run:\n  no server: install it\n    journal, broker\n  no git\n    demo\n\n");
 });
 
 test("counts skipped tests by file", () => {

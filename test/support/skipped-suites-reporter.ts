@@ -26,10 +26,20 @@ export class SkippedSuitesReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[]): void {
     // With `-t` everything not asked for counts as skipped, and whoever asked knows.
-    const lines = [...this.#reasons, ...(this.#byName ? [] : modules.flatMap(skippedIn))];
+    const lines = [...byReason(this.#reasons), ...(this.#byName ? [] : modules.flatMap(skippedIn))];
     if (lines.length === 0) return;
     this.#write(`\nNot run:\n${lines.map((line) => `  ${line}\n`).join("")}\n`);
   }
+}
+
+/** `SUITE: REASON; skipped` of several suites as `REASON: SUITE, SUITE`. */
+function byReason(sentences: Iterable<string>): string[] {
+  const suitesByReason = new Map<string, string[]>();
+  for (const sentence of sentences) {
+    const [, suite = "", reason = sentence] = /^(.*?): (.*); skipped$/.exec(sentence) ?? [];
+    suitesByReason.set(reason, [...(suitesByReason.get(reason) ?? []), suite]);
+  }
+  return [...suitesByReason].map(([reason, suites]) => `${reason}\n    ${suites.join(", ")}`);
 }
 
 function skippedIn(module: TestModule): string[] {

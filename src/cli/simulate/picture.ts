@@ -4,6 +4,7 @@
 // Not here: what is drawn (series.ts), how a panel is drawn (panels.ts).
 
 import type { Spec } from "vega";
+import { MissingPackageError } from "../../errors.ts";
 import type { Scenario } from "../../sim/policy/scenario.ts";
 import type { RuleReport } from "../../sim/policy/simulate.ts";
 import type { Timeline } from "../../sim/policy/timeline.ts";
@@ -26,8 +27,7 @@ export async function drawPicture(
   reports: readonly RuleReport[],
   timelines: ReadonlyMap<string, Timeline>,
 ): Promise<string> {
-  // Loaded when it is needed: no other verb should wait for it.
-  const { parse, View } = await import("vega");
+  const { parse, View } = await loadVega();
   const spec =
     timelines.size > 0 ? timelineSpec(scenario, reports, timelines) : figureSpec(scenario, reports);
   const view = new View(parse(spec), { renderer: "none" });
@@ -35,6 +35,21 @@ export async function drawPicture(
     return rounded(await view.toSVG());
   } finally {
     view.finalize();
+  }
+}
+
+/** Loaded only when a picture is asked for. Vega is an optional package: it and its own are more than all the others.
+ *  @throws MissingPackageError when it is not installed */
+export async function loadVega(): Promise<typeof import("vega")> {
+  try {
+    return await import("vega");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new MissingPackageError(
+      "pictures are drawn by the package vega, which is not installed: run `npm install vega` where waggledance is " +
+        "installed (`npm install -g vega` if that is global), or leave out --svg",
+      { field: "svg", cause },
+    );
   }
 }
 

@@ -1,0 +1,109 @@
+// `npm run build`: compiles src and machines to dist. Never in place: the compiler writes to a folder of its own beside
+// dist, then each changed file replaces the old one by a rename. A process that runs from dist and loads a file late (a
+// worker thread, a child process) finds the old file or the new one, never none and never half of one.
+
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface Build {
+  /** False where the compiler found errors. What it could compile is in dist all the same. */
+  readonly ok: boolean;
+  /** What the compiler printed. */
+  readonly printed: string;
+}
+
+/** @param root folder that holds package.json, absolute */
+export function build(root: string): Build {
+  removeAbandoned(root);
+  const dist = join(root, "dist");
+  // Beside dist, at the same depth: renames need the same file system, source maps hold relative paths.
+  const draft = mkdtempSync(join(root, DRAFT));
+  try {
+    copyDist(dist, draft);
+    const compiler = join(root, "node_modules/typescript/bin/tsc");
+    const options = ["--outDir", draft, "--tsBuildInfoFile", join(draft, BUILD_INFO)];
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [compiler, "-p", "tsconfig.build.json", ...options],
+      { cwd: root, encoding: "utf8" },
+    );
+    replaceFiles(draft, { root, dist });
+    return { ok: status === 0, printed: `${stdout}${stderr}` };
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** Its pattern is in .gitignore. */
+const DRAFT = ".dist-";
+/** The compiler's notes on what it compiled from what. */
+const BUILD_INFO = ".tsbuildinfo";
+/** A build takes seconds. An older folder belongs to a build that was killed. */
+const ABANDONED_MS = 600_000;
+
+function removeAbandoned(root: string): void {
+  for (const name of readdirSync(root).filter((name) => name.startsWith(DRAFT))) {
+    const stats = statSync(join(root, name), { throwIfNoEntry: false });
+    if (stats !== undefined && Date.now() - stats.mtimeMs > ABANDONED_MS)
+      rmSync(join(root, name), { recursive: true, force: true });
+  }
+}
+
+/** What the compiler wrote last, so that it writes only what changed. Its notes are copied first and replaced last: a
+ *  build beside this one may leave newer files than the notes say, which are then compiled again. */
+function copyDist(dist: string, draft: string): void {
+  if (!existsSync(join(dist, BUILD_INFO))) return;
+  copyFileSync(join(dist, BUILD_INFO), join(draft, BUILD_INFO));
+  cpSync(dist, draft, { recursive: true, filter: (path) => !path.endsWith(BUILD_INFO) });
+}
+
+/** Makes dist hold the draft's files that have a source. Unchanged files are not touched. */
+function replaceFiles(draft: string, { root, dist }: { readonly root: string; readonly dist: string }): void {
+  const isNew = (file: string) => !existsSync(join(dist, file));
+  const files = filesIn(draft).filter((file) => file !== BUILD_INFO && hasSource(root, file));
+  // New files first: a changed file may import them.
+  for (const file of [...files.filter(isNew), ...files.filter((file) => !isNew(file)), BUILD_INFO]) {
+    const target = join(dist, file);
+    if (!existsSync(join(draft, file)) || isSame(join(draft, file), target)) continue;
+    mkdirSync(dirname(target), { recursive: true });
+    renameSync(join(draft, file), target);
+  }
+  for (const file of filesIn(dist))
+    if (file !== BUILD_INFO && !hasSource(root, file)) rmSync(join(dist, file), { force: true });
+}
+
+function isSame(one: string, other: string): boolean {
+  return existsSync(other) && readFileSync(one).equals(readFileSync(other));
+}
+
+/** Each `.js`, `.js.map` and `.d.ts` comes from the `.ts` of its name. */
+function hasSource(root: string, file: string): boolean {
+  return existsSync(join(root, file.replace(/(?:\.js|\.js\.map|\.d\.ts)$/, ".ts")));
+}
+
+/** Paths relative to the folder; none if there is no such folder. */
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { ok, printed } = build(fileURLToPath(new URL("..", import.meta.url)));
+  if (printed !== "") process.stdout.write(printed);
+  process.exitCode = ok ? 0 : 1;
+}
