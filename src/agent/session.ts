@@ -450,7 +450,7 @@ export class AgentSession implements SessionLink {
 
   #end(life: Life, end: AttemptEnd): void {
     const held = life.report(end);
-    if (held?.isRevoked === false) this.#record.note(end);
+    if (held?.isRevoked === false) this.#record.note(end, this.#deps.clock.monotonicMs());
   }
 
   #onProgress(reports: readonly ProgressReport[]): void {
