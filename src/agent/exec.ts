@@ -17,6 +17,7 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_p
 import { once } from "node:events";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
+import { tailOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 import {
   type Handler,
@@ -206,10 +207,7 @@ class CommandRun {
 
   /** The end of stderr, short enough to be kept with the attempt after a few words of ours. */
   #lastWords(): string {
-    return this.#stderrTail
-      .toString()
-      .trim()
-      .slice(-limits.errorCharactersMax / 2);
+    return tailOf(this.#stderrTail.toString().trim(), limits.errorCharactersMax / 2);
   }
 
   #terminate(): void {

@@ -115,7 +115,8 @@ function resultOf({ bytes, isCut }: Answer): string | Uint8Array {
 }
 
 function verdict({ status, bytes }: Answer, place: string): never {
-  const said = Buffer.from(bytes).toString().trim();
+  // A stream's decoder leaves the part of a character at the end out: the answer may have been cut there.
+  const said = new TextDecoder().decode(bytes, { stream: true }).trim();
   const words = `${place} answered ${status}${said === "" ? "" : `: ${said}`}`;
   switch (status) {
     case 400:

@@ -49,7 +49,7 @@ export function renderTable(
     chars: noFrame,
     style: { "padding-left": 0, "padding-right": GAP, head: [], border: [], compact: true },
   });
-  table.push(...cells);
+  table.push(...cells.map((row) => row.map((cell, at) => fitted(cell, widths[at] ?? 0))));
   return table
     .toString()
     .split("\n")
@@ -77,8 +77,21 @@ export function fitWidths(natural: readonly number[], columns: number | undefine
   return widths;
 }
 
+/** A text cut between characters to the columns there are. The library cuts inside them. */
+function fitted(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  let shown = "";
+  let taken = 1;
+  for (const character of text) {
+    taken += textWidth(character);
+    if (taken > width) break;
+    shown += character;
+  }
+  return `${shown}…`;
+}
+
 const FULL_WIDTH =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
 /** Columns a text takes on a terminal. */
 export function textWidth(text: string): number {

@@ -5,6 +5,7 @@ import { duration } from "../audit/describe.ts";
 import { describeWait } from "../audit/describe-wait.ts";
 import type { TaskStory } from "../client/task-stories.ts";
 import type { TaskSpec } from "../core/event.ts";
+import { headOf } from "../cut-text.ts";
 import type { TaskWait } from "../protocol/explain-schemas.ts";
 import { attemptBlock, attemptsText } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
@@ -70,8 +71,7 @@ function resultBlock({ events }: TaskStory, { colors }: View): string {
   const { result, encoding } = completed;
   const whole = `${counted(result.length, "character")}${encoding === undefined ? "" : " in base64"}`;
   if (result === "") return `${colors.bold("result")}  empty`;
-  const shown = result
-    .slice(0, RESULT_CHARACTERS_MAX)
+  const shown = headOf(result, RESULT_CHARACTERS_MAX)
     .replace(/\n$/, "")
     .split("\n")
     .slice(0, RESULT_LINES_MAX)

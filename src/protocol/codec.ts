@@ -3,6 +3,7 @@
 // Not here: what the messages mean.
 
 import type { z } from "zod";
+import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 import type { CodedError } from "./schemas.ts";
 import { sentenceOf } from "./sentence.ts";
@@ -55,7 +56,7 @@ export function parseJson(bytes: Uint8Array): Decoded<unknown> {
     return { ok: true, value: JSON.parse(utf8.decode(bytes)) };
   } catch (cause) {
     return invalid(
-      `the message: is not JSON in UTF-8 (${cause instanceof Error ? cause.message.slice(0, 120) : "unreadable"})`,
+      `the message: is not JSON in UTF-8 (${cause instanceof Error ? headOf(cause.message, 120) : "unreadable"})`,
     );
   }
 }
@@ -94,5 +95,5 @@ function fieldPath(prefix: string, path: readonly PropertyKey[]): string {
     if (typeof part === "number") text += `[${part}]`;
     else text += text === "" ? String(part) : `.${String(part)}`;
   }
-  return text.slice(0, limits.errorFieldCharactersMax);
+  return headOf(text, limits.errorFieldCharactersMax);
 }

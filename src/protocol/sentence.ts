@@ -2,6 +2,7 @@
 // is of (codec.ts), and sentences that a schema has of its own, which win.
 
 import type { z } from "zod";
+import { headOf } from "../cut-text.ts";
 
 /** Undefined where zod's own words do. */
 export function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
@@ -40,7 +41,7 @@ function boundText({ input }: { readonly input?: unknown }, bound: string): stri
 
 /** Short: what was given may be anything. */
 export function shown(input: unknown): string {
-  if (typeof input === "string") return input === "" ? "empty text" : `'${input.slice(0, 40)}'`;
+  if (typeof input === "string") return input === "" ? "empty text" : `'${headOf(input, 40)}'`;
   if (Array.isArray(input)) return `a list of ${input.length}`;
   return typeof input === "object" && input !== null ? "an object" : String(input);
 }

@@ -1,6 +1,7 @@
 // What a caller from outside gave, refused with the field's name where it is not what it must be. For the edge that
 // the package exports: nothing that runs once a candidate asks here.
 
+import { headOf } from "../cut-text.ts";
 import { InvalidValueError } from "../errors.ts";
 
 /** @throws InvalidValueError for what is no number, not finite, or negative */
@@ -71,7 +72,7 @@ export function refuse(field: string, sentence: string): never {
 
 /** Short, and never an error of its own: what was given may be anything. */
 export function said(value: unknown): string {
-  if (typeof value === "string") return value === "" ? "empty text" : `the text '${value.slice(0, 40)}'`;
+  if (typeof value === "string") return value === "" ? "empty text" : `the text '${headOf(value, 40)}'`;
   if (Array.isArray(value)) return "a list";
   return typeof value === "object" && value !== null ? "an object" : String(value);
 }

@@ -130,14 +130,16 @@ function coordinatorLevel(path: string): number {
   return at === -1 ? Number.POSITIVE_INFINITY : at + 1;
 }
 
-const groundOfPureCode = new Set(["ids", "limits", "assert", "errors"].map((name) => `src/${name}.ts`));
+const groundOfPureCode = new Set(
+  ["ids", "limits", "assert", "errors", "cut-text"].map((name) => `src/${name}.ts`),
+);
 
 const pureImportsRule = fileRule({
   name: "core and scheduling import nothing but themselves",
   why:
     "They decide, and the same journal must give the same decisions on any machine in ten years. A package " +
     "brings its own clock, randomness and upgrades; another file of src may bring them tomorrow.",
-  mend: "Write the few lines needed, or take the value as an argument. Of src only ids, limits, assert, errors.",
+  mend: "Write the few lines needed, or take the value as an argument. Of src only ids, limits, assert, errors, cut-text.",
   where: isPure,
   checkFile: (file) =>
     file.imports.flatMap(({ specifier, line }) => {

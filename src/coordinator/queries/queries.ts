@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { SwarmState } from "../../core/state.ts";
+import { headOf } from "../../cut-text.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, instant, type SwarmId } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -134,7 +135,7 @@ export class Queries {
       case "journal":
         return this.#page(message, view, last);
       default:
-        return encode(invalid(`query: there is none named ${what.slice(0, 64)}`));
+        return encode(invalid(`query: there is none named ${headOf(what, 64)}`));
     }
   }
 

@@ -4,6 +4,7 @@
 
 import type { Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
+import { headOf } from "../../cut-text.ts";
 import type { AgentId, AssignmentNumber } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { check, decode, encode } from "../../protocol/codec.ts";
@@ -194,7 +195,7 @@ function reportedOutcome(
     case "invalid":
       return {
         kind: report.outcome,
-        error: (report.error ?? "").slice(0, limits.errorCharactersMax),
+        error: headOf(report.error ?? "", limits.errorCharactersMax),
         ...spent,
       };
   }

@@ -2,6 +2,7 @@
 // field that this version does not know would be forgotten, and the state be another than the one that was written.
 // Not here: which line it is; whoever opens the lines adds that (decode.ts).
 
+import { headOf } from "../../cut-text.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 
@@ -149,9 +150,7 @@ export class Fields {
   #refuse(name: string, wanted: string, found: unknown): never {
     const field = `${this.#name}.${name}`;
     const shown =
-      found === undefined
-        ? "missing"
-        : (JSON.stringify(found) ?? "").slice(0, limits.errorFieldCharactersMax);
+      found === undefined ? "missing" : headOf(JSON.stringify(found) ?? "", limits.errorFieldCharactersMax);
     refuse(`${field} is ${shown}, not ${wanted}`, field);
   }
 }

@@ -3,6 +3,7 @@
 // the server compared positions; everything else proves nothing.
 
 import { z } from "zod";
+import { headOf } from "../../cut-text.ts";
 import type { AppendOutcome } from "../journal.ts";
 
 /** A plain publish with this header is stored at exactly that position + 1, or not at all. `Nats-Msg-Id` is
@@ -93,5 +94,5 @@ function parse(text: string): Answer | undefined {
 }
 
 function unproven(text: string): { readonly kind: "unknown"; readonly cause: Error } {
-  return { kind: "unknown", cause: new Error(`JetStream answered ${text.slice(0, 256)}`) };
+  return { kind: "unknown", cause: new Error(`JetStream answered ${headOf(text, 256)}`) };
 }
