@@ -176,7 +176,11 @@ export function mayPass(thrown: unknown): thrown is WaggleError {
   return thrown instanceof WaggleError && !(thrown instanceof InvariantError);
 }
 
-/** What is said of whatever was thrown. */
+/** What is said of whatever was thrown. Never throws itself, though reading what user code threw may. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return "what was thrown cannot be read"; // a getter, a Proxy or a toString threw: there are no better words
+  }
 }

@@ -4,6 +4,7 @@
 
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
+import type { z } from "zod";
 import type { AgentStatus } from "../../machines/agent.ts";
 import { unreachable } from "../assert.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
@@ -26,6 +27,7 @@ import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import { type AcquireOptions, type Slot, Slots } from "./slots.ts";
 import { linkThread, logLevels, type ThreadStart } from "./thread-link.ts";
+import { isA, wordsOf } from "./words.ts";
 
 export interface AgentOptions {
   /** 1–64 characters of `[A-Za-z0-9_-]`, used by one process at a time: a later one with the same id fences
@@ -99,10 +101,12 @@ export interface Agent extends AsyncDisposable {
  *  @throws InvalidConfigError naming the option
  *  @throws UnreachableError when there is no server
  *  @throws the reason of `signal` */
-export async function startAgent(options: AgentOptions, deps: AgentDeps): Promise<Agent> {
+export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<Agent> {
+  const options = isObject(given) ? readable(() => ({ ...given })) : given;
   checkOptions(options);
   options.signal?.throwIfAborted();
-  const agent = new LinkedAgent(options, deps);
+  const profile = readable(() => profileOf(options, deps.random ?? systemRandom));
+  const agent = new LinkedAgent(options, profile, deps);
   await agent.joined;
   return agent;
 }
@@ -121,9 +125,8 @@ class LinkedAgent implements Agent {
   #hasJoined!: () => void;
   #hasClosed!: (error: WaggleError | undefined) => void;
 
-  constructor(options: AgentOptions, deps: AgentDeps) {
+  constructor(options: AgentOptions, profile: AgentProfile, deps: AgentDeps) {
     const { clock = systemClock, random = systemRandom, logger = pino({ level: "silent" }) } = deps;
-    const profile = profileOf(options, random);
     const log = logger.child({ agent: profile.id });
     this.id = agentId(profile.id);
     this.closed = new Promise((resolve) => {
@@ -258,6 +261,16 @@ const optionNames = {
   otherwise: { kind: "kinds", concurrency: "maxConcurrent", name: "id" },
 };
 
+/** A getter or a Proxy of plain JavaScript may throw when it is read. @throws InvalidConfigError */
+function readable<Value>(read: () => Value): Value {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof InvalidConfigError) throw cause;
+    throw new InvalidConfigError(`agent: an option cannot be read: ${wordsOf(cause)}`, { cause });
+  }
+}
+
 /** What types say and plain JavaScript does not. @throws InvalidConfigError naming the option */
 function checkOptions(options: AgentOptions): void {
   const refuse = (message: string, field?: string): never => {
@@ -266,36 +279,38 @@ function checkOptions(options: AgentOptions): void {
   if (!isObject(options)) refuse("must be given its options: { kinds, handler }");
   const unknown = unknownOption(options, optionNames);
   if (unknown !== undefined) refuse(unknown.message, unknown.name);
-  const { kinds, handler }: { readonly kinds?: unknown; readonly handler?: unknown } = options;
+  const { kinds, handler, signal }: { readonly [Option in keyof AgentOptions]?: unknown } = options;
   if (kinds === undefined) refuse("kinds: is missing", "kinds");
   if (!Array.isArray(kinds)) refuse('kinds: must be a list, as ["count"]', "kinds");
   if (handler === undefined) refuse("handler: is missing", "handler");
   if (typeof handler !== "function") refuse("handler: must be a function of a task", "handler");
+  if (signal !== undefined && !isA(signal, AbortSignal))
+    refuse("signal: must be the signal of an AbortController", "signal");
+}
+
+/** Plain values, for they are copied into the agent's thread. @throws InvalidConfigError naming the option */
+function profileOf(options: AgentOptions, random: Random): AgentProfile {
+  const { kinds, role, type, labels, maxConcurrent = 1, prefetch } = options;
+  const plain = checkedOption(
+    { incarnation: "x", kinds, role, type, labels, maxConcurrent, prefetch },
+    joinRequestSchema,
+  );
+  const id = checkedOption(options.id ?? defaultId(plain.kinds, random), agentIdSchema, "id");
+  return {
+    id,
+    kinds: plain.kinds,
+    ...(plain.role === undefined ? {} : { role: plain.role }),
+    ...(plain.type === undefined ? {} : { type: plain.type }),
+    ...(plain.labels === undefined ? {} : { labels: plain.labels }),
+    maxConcurrent: plain.maxConcurrent,
+    ...(plain.prefetch === undefined ? {} : { prefetch: plain.prefetch }),
+  };
 }
 
 /** @throws InvalidConfigError naming the option */
-function profileOf(options: AgentOptions, random: Random): AgentProfile {
-  const {
-    id = defaultId(options.kinds, random),
-    kinds,
-    role,
-    type,
-    labels,
-    maxConcurrent = 1,
-    prefetch,
-  } = options;
-  const profile = {
-    kinds,
-    ...(role === undefined ? {} : { role }),
-    ...(type === undefined ? {} : { type }),
-    ...(labels === undefined ? {} : { labels }),
-    maxConcurrent,
-    ...(prefetch === undefined ? {} : { prefetch }),
-  };
-  const checkedId = check(id, agentIdSchema, "id");
-  if (!checkedId.ok) throw new InvalidConfigError(`agent: ${checkedId.message}`, { field: "id" });
-  const checked = check({ ...profile, incarnation: "x" }, joinRequestSchema);
-  if (checked.ok) return { id, ...profile };
+function checkedOption<Schema extends z.ZodType>(value: unknown, schema: Schema, name = ""): z.infer<Schema> {
+  const checked = check(value, schema, name);
+  if (checked.ok) return checked.value;
   const { message, field } = checked;
   throw new InvalidConfigError(`agent: ${message}`, field === undefined ? {} : { field });
 }

@@ -32,9 +32,10 @@ export interface HandlerContext {
   readonly signal: AbortSignal;
   /** For bound logs: carries the task's id and attempt. Silent unless the agent was given a logger. */
   readonly log: Logger;
-  /** Tells waiting clients how far it is, and resets the task's stall limit.
-   *  @param fraction in [0, 1]; what lies outside is moved to the border
-   *  @param message at most 1,024 characters, the rest is cut */
+  /** Tells waiting clients how far it is, and resets the task's stall limit. Never throws: a value of a wrong type is
+   *  a report all the same.
+   *  @param fraction in [0, 1]; a number outside is moved to the border, what is no finite number counts as absent
+   *  @param message at most 1,024 characters, the rest is cut; what is no text is shown as `console.log` shows it */
   readonly progress: (fraction?: number, message?: string) => void;
   /** Acquires slots of resources for this attempt, all of them or none, in competition with every agent of the
    *  swarm. Slots that the handler forgets are released when it ends, which the log says. An attempt that holds

@@ -1,8 +1,8 @@
 // From what a handler returned to what the wire carries.
 
 import { Buffer } from "node:buffer";
-import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { wordsOf } from "./words.ts";
 
 /** A result as the wire carries it; no field at all where there is none. */
 export interface ResultText {
@@ -43,7 +43,7 @@ function jsonOf(value: unknown): string {
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new UnusableResultError(`the result cannot be written as JSON: ${messageOf(cause)}`, { cause });
+    throw new UnusableResultError(`the result cannot be written as JSON: ${wordsOf(cause)}`, { cause });
   }
   if (json === undefined) throw new UnusableResultError(`a ${typeof value} cannot be a result`);
   return json;

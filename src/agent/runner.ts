@@ -2,7 +2,6 @@
 // it is told when to stop, and never gives up a handler that has not ended, because until then it may still
 // do something.
 
-import { inspect } from "node:util";
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -23,6 +22,7 @@ import type {
 } from "./link.ts";
 import { resultText } from "./result-text.ts";
 import type { AcquireOptions, Slot, Slots } from "./slots.ts";
+import { isA, textOf, wordsOf } from "./words.ts";
 
 export interface RunnerDeps {
   readonly handler: Handler;
@@ -173,7 +173,7 @@ class RunningAttempt implements HandlerContext {
     const before = this.#tokens ?? 0;
     this.#tokens = before + count;
     if (before <= most && this.#tokens > most)
-      this.log.warn(`${this.#tokens} tokens were reported: more than ${most} do not count for one attempt`);
+      this.#warn(`${this.#tokens} tokens were reported: more than ${most} do not count for one attempt`);
   }
 
   abort(reason: AbortReason | "timeout"): void {
@@ -182,6 +182,7 @@ class RunningAttempt implements HandlerContext {
     this.#controller?.abort(abortError(reason));
   }
 
+  /** Never rejects, whatever the handler throws or returns: what rejects here would cost the agent a place for good. */
   async run(receivedAt: number): Promise<AttemptEnd> {
     const { clock, handler } = this.#deps;
     const startedAt = clock.monotonicMs();
@@ -191,10 +192,7 @@ class RunningAttempt implements HandlerContext {
     cancelTimeout();
     const forgotten = this.#slots?.end() ?? [];
     if (forgotten.length > 0)
-      this.log.warn(
-        { resources: forgotten },
-        "the handler ended with slots it had not released: released now",
-      );
+      this.#warn("the handler ended with slots it had not released: released now", { resources: forgotten });
     const latencyMs = clock.monotonicMs() - startedAt;
     return {
       key: this.#order.key,
@@ -212,17 +210,26 @@ class RunningAttempt implements HandlerContext {
     }
   }
 
+  /** The logger is the user's, too, and may throw. */
+  #warn(text: string, fields: object = {}): void {
+    try {
+      this.log.warn(fields, text);
+    } catch {
+      return; // a warning that cannot be written must not cost the attempt
+    }
+  }
+
   /** What a handler throws once it was told to end says nothing of what it did before. */
   #classOf(error: unknown): "failed" | "infrastructure" | "invalid" | "aborted" {
-    if (error instanceof InvalidInputError) return "invalid";
+    if (isA(error, InvalidInputError)) return "invalid";
     if (this.#abortedFor === "timeout") return "failed";
     if (this.#abortedFor !== undefined) return "aborted";
-    return error instanceof InfrastructureError ? "infrastructure" : "failed";
+    return isA(error, InfrastructureError) ? "infrastructure" : "failed";
   }
 
   #explain(error: unknown): string {
     if (this.#abortedFor !== undefined) return whyAborted[this.#abortedFor];
-    return wordsOf(error).slice(0, limits.errorCharactersMax);
+    return wordsOf(error);
   }
 
   #limitTime(ms: number): () => void {
@@ -279,13 +286,14 @@ class ProgressBuffer {
     this.#pass = pass;
   }
 
-  note(key: AttemptKey, fraction: number | undefined, message: string | undefined): void {
+  /** Takes any values, for plain JavaScript passes any: a report of a wrong shape is a report all the same. */
+  note(key: AttemptKey, fraction: unknown, message: unknown): void {
     this.#newest.set(key, {
       key,
-      ...(fraction === undefined || Number.isNaN(fraction)
-        ? {}
-        : { fraction: Math.min(1, Math.max(0, fraction)) }),
-      ...(message === undefined ? {} : { message: message.slice(0, limits.errorCharactersMax) }),
+      ...(typeof fraction === "number" && Number.isFinite(fraction)
+        ? { fraction: Math.min(1, Math.max(0, fraction)) }
+        : {}),
+      ...(message === undefined || message === null ? {} : { message: textOf(message) }),
     });
     if (!this.#isResting) this.#flush();
   }
@@ -311,15 +319,6 @@ const whyAborted: Readonly<Record<AbortReason | "timeout", string>> = {
   stopping: "the agent was stopped",
   timeout: "the attempt ran longer than the task's timeoutMs",
 };
-
-/** Names that say no more than the outcome does. */
-const plainNames = new Set(["Error", "InfrastructureError", "InvalidInputError", "UnusableResultError"]);
-
-function wordsOf(thrown: unknown): string {
-  if (typeof thrown === "string") return thrown;
-  if (!(thrown instanceof Error) || typeof thrown.message !== "string") return inspect(thrown);
-  return plainNames.has(thrown.name) ? thrown.message : `${thrown.name}: ${thrown.message}`;
-}
 
 function abortError(reason: AbortReason | "timeout"): DOMException {
   return new DOMException(whyAborted[reason], "AbortError");
