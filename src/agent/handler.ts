@@ -53,6 +53,8 @@ export class HandlerTask {
   readonly id: string;
   /** From 1; more than 1 means that it was tried before. */
   readonly attempt: number;
+  /** Attempts of the task that may begin; 1: it is to be done at most once. */
+  readonly maxAttempts: number;
   readonly kind: string;
   readonly project: string;
   readonly user: string;
@@ -63,6 +65,7 @@ export class HandlerTask {
   constructor(of: {
     readonly task: string;
     readonly attempt: number;
+    readonly maxAttempts: number;
     readonly kind: string;
     readonly project: string;
     readonly user: string;
@@ -71,6 +74,7 @@ export class HandlerTask {
   }) {
     this.id = of.task;
     this.attempt = of.attempt;
+    this.maxAttempts = of.maxAttempts;
     this.kind = of.kind;
     this.project = of.project;
     this.user = of.user;

@@ -1,7 +1,11 @@
 // A handler that posts each attempt to a URL: payload as the body, answer as the result, verdict by status.
 //
 //   2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no answer at all → infrastructure ·
-//   else, redirects included → failed
+//   else, redirects and answers that break off included → failed
+//
+// An answer that began counts as the attempt, for the endpoint has begun its work. No answer costs no attempt, except
+// for a task with `maxAttempts: 1` whose request was sent whole: the endpoint may have done the work. Such a task gets
+// a connection of its own. A kept one that the endpoint closes at that moment would cost the task its only attempt.
 //
 // Tokens it used: a number in the answer's header `waggle-tokens`, whatever the status. What is none counts for
 // nothing, and the log says so.
@@ -26,6 +30,9 @@ export interface HttpOptions {
 /** Posts each attempt to `url`. Besides the content type, a request has the headers `waggle-task-id`,
  *  `waggle-attempt`, `waggle-kind`, `waggle-project` and `waggle-user`, percent-encoded where they are not
  *  plain ASCII.
+ *
+ *  An answer that breaks off counts as an attempt. No answer costs no attempt, except that of a task with
+ *  `maxAttempts: 1` whose request was sent whole.
  *  @throws InvalidConfigError when the URL is none of HTTP */
 export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
   const url = parseUrl(text);
@@ -35,13 +42,13 @@ export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
     request: isSecure ? requestHttps : requestHttp,
     agent: isSecure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true }),
     headers,
+    place: `${url.origin}${url.pathname}`,
   };
-  const place = `${url.origin}${url.pathname}`;
+  const { place } = endpoint;
 
   return async (task, { signal, reportTokens, log }) => {
     const answer = await post(endpoint, task, signal).catch((cause: unknown) => {
-      if (signal.aborted) throw signal.reason;
-      throw new InfrastructureError(`no answer from ${place} (${codeOf(cause)})`);
+      throw signal.aborted ? signal.reason : cause;
     });
     const { tokens } = answer;
     if (/^\d{1,15}$/.test(tokens)) reportTokens(Number(tokens));
@@ -59,6 +66,8 @@ interface Endpoint {
   readonly request: typeof requestHttp;
   readonly agent: HttpAgent;
   readonly headers: Readonly<Record<string, string>>;
+  /** What is said of it: without user, password and query. */
+  readonly place: string;
 }
 
 interface Answer {
@@ -70,25 +79,44 @@ interface Answer {
   readonly isCut: boolean;
 }
 
+/** @throws InfrastructureError without an answer, where that costs no attempt; Error where it does */
 async function post(endpoint: Endpoint, task: HandlerTask, signal: AbortSignal): Promise<Answer> {
+  const response = await responseTo(endpoint, task, signal);
+  const status = response.statusCode ?? 0;
+  const bytesMax = isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes;
+  const body = await read(response, bytesMax).catch((cause: unknown) => {
+    throw new Error(`${endpoint.place} answered ${status}, and its answer broke off (${codeOf(cause)})`);
+  });
+  return { status, tokens: String(response.headers["waggle-tokens"] ?? ""), ...body };
+}
+
+async function responseTo(
+  { url, request: send, agent, headers, place }: Endpoint,
+  task: HandlerTask,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   const body = task.bytes();
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = endpoint.request(endpoint.url, {
+  const isAtMostOnce = task.maxAttempts === 1;
+  return await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = send(url, {
       method: "POST",
-      agent: endpoint.agent,
+      agent: isAtMostOnce ? false : agent,
       signal,
-      headers: { ...headersOf(task), "content-length": body.length, ...endpoint.headers },
+      headers: { ...headersOf(task), "content-length": body.length, ...headers },
+    });
+    let isSent = false;
+    request.once("finish", () => {
+      isSent = true;
     });
     request.once("response", resolve);
-    request.once("error", reject);
+    request.on("error", (cause) => {
+      const text = `no answer from ${place} (${codeOf(cause)})`;
+      const mayBeDone =
+        "the request was sent whole and may have been carried out, and the task has one attempt";
+      reject(isSent && isAtMostOnce ? new Error(`${text}: ${mayBeDone}`) : new InfrastructureError(text));
+    });
     request.end(body);
   });
-  const status = response.statusCode ?? 0;
-  return {
-    status,
-    tokens: String(response.headers["waggle-tokens"] ?? ""),
-    ...(await read(response, isFine({ status }) ? limits.payloadBytesMax : limits.httpErrorBytes)),
-  };
 }
 
 async function read(

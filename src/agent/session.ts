@@ -592,8 +592,8 @@ export class AgentSession implements SessionLink {
 const waitsForHandlers = "before it joins again, the agent waits for a handler of its earlier life";
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
-  const { task, attempt, kind, project, user, payload, encoding, timeoutMs } = assignment;
-  const order = { key, task, attempt, kind, project, user, payload, timeoutMs };
+  const { task, attempt, kind, project, user, payload, encoding, timeoutMs, maxAttempts } = assignment;
+  const order = { key, task, attempt, kind, project, user, payload, timeoutMs, maxAttempts };
   return encoding === undefined ? order : { ...order, encoding };
 }
 

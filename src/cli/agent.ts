@@ -33,8 +33,9 @@ export function agentCommand(program: Program): Command {
     .description(
       "Joins the swarm and does tasks of --kind. --exec runs a command for each attempt: payload on standard input, " +
         "result on standard output, exit code 0 done, 65 invalid input, 75 infrastructure, else failed. --http posts the " +
-        "payload to a URL: 2xx done, 400 and 422 invalid input, 429 and 502–504 infrastructure, else failed. Tokens " +
-        "used, which budgets charge: a command writes numbers to descriptor 4, an endpoint answers with a header waggle-tokens.",
+        "payload to a URL: 2xx done, 400 and 422 invalid input, 429, 502–504 and no answer infrastructure, else failed. An " +
+        "answer that breaks off counts as an attempt. So does no answer to a request that was sent whole, for a task " +
+        "with --max-attempts 1. Tokens used, which budgets charge: a command writes numbers to descriptor 4, an endpoint answers with a header waggle-tokens.",
     )
     .option("--kind <kinds>", "what it can do, several with commas; may be repeated", kindList)
     .option("--exec <command>", "run this by sh -c")

@@ -367,6 +367,7 @@ export const assignmentSchema = z.object({
   encoding: encoding.optional(),
   timeoutMs: z.int(),
   stallMs: z.int().optional(),
+  maxAttempts: z.int().describe("attempts of the task that may begin; 1: at most once"),
   revoked: z.literal(true).optional().describe("revoked before it arrived: report `revoked`, do not run it"),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;

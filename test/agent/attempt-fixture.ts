@@ -8,6 +8,7 @@ export function aTask(overrides: Partial<ConstructorParameters<typeof HandlerTas
   return new HandlerTask({
     task: "t1",
     attempt: 1,
+    maxAttempts: 3,
     kind: "count",
     project: "p",
     user: "u",

@@ -17,6 +17,7 @@ function anAssignment(number: number): Assignment {
     user: "u",
     payload: "",
     timeoutMs: 1,
+    maxAttempts: 3,
   };
 }
 

@@ -116,6 +116,7 @@ export class FakeLeader {
       user: "u",
       payload: "",
       timeoutMs: 60_000,
+      maxAttempts: 3,
       ...overrides,
     };
   }

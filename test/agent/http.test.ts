@@ -1,12 +1,14 @@
 // HTTP endpoints as handlers, with a real server: verdicts, headers, limits, and what is never said.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { httpHandler } from "../../src/agent/http.ts";
 import { freePort } from "../../src/broker/free-port.ts";
+import { connect } from "../../src/client/connect.ts";
 import { limits } from "../../src/limits.ts";
+import { startTestSwarm } from "../support/swarm.ts";
 import { aContext, aLog, aTask } from "./attempt-fixture.ts";
 
 let server: Server;
@@ -38,6 +40,15 @@ async function post(
   url = `http://127.0.0.1:${port}/work`,
 ): Promise<unknown> {
   return await httpHandler({ url })(aTask(task), aContext());
+}
+
+/** Begins an answer and cuts the connection in the middle. */
+function breakingOff(status: number): typeof answer {
+  return (_, __, response) => {
+    response.writeHead(status, { "content-length": "100" });
+    response.write("half");
+    setTimeout(() => response.destroy(), 10);
+  };
 }
 
 describe("a request", () => {
@@ -158,17 +169,50 @@ describe("an answer", () => {
     await expect.poll(() => isCut).toBe(true);
   });
 
-  it("that breaks off, or never comes, is infrastructure", async () => {
-    answer = (_, __, response) => {
-      response.writeHead(200, { "content-length": "100" });
-      response.write("half");
-      setTimeout(() => response.destroy(), 10);
-    };
-    await expect(post()).rejects.toBeInstanceOf(InfrastructureError);
+  it("that breaks off is the attempt's failure", async () => {
+    answer = breakingOff(200);
+    await expect(post()).rejects.toThrow(
+      /^http:\/\/127\.0\.0\.1:\d+\/work answered 200, and its answer broke off \(ECONNRESET\)$/,
+    );
+    answer = breakingOff(503);
+    expect(await post().catch((error: unknown) => error)).not.toBeInstanceOf(InfrastructureError);
+  });
+
+  it("that never comes is infrastructure, except for a task with one attempt once all was sent", async () => {
     answer = (request) => request.socket.destroy();
-    await expect(post()).rejects.toThrow(/no answer from http:\/\/127\.0\.0\.1:\d+\/work \(ECONNRESET\)/);
-    const gone = `http://127.0.0.1:${await freePort()}/`;
-    await expect(post({}, gone)).rejects.toThrow(/ECONNREFUSED/);
+    const outcome = async (maxAttempts: number, url?: string) =>
+      await post({ maxAttempts }, url).catch((error: unknown) => error);
+    expect(await outcome(2)).toBeInstanceOf(InfrastructureError);
+    const once = await outcome(1);
+    expect(once).not.toBeInstanceOf(InfrastructureError);
+    expect((once as Error).message).toMatch(
+      /no answer .*ECONNRESET.*: the request was sent whole and may have been/,
+    );
+    expect(requests).toHaveLength(2);
+
+    const gone = await outcome(1, `http://127.0.0.1:${await freePort()}/`);
+    expect(gone).toBeInstanceOf(InfrastructureError);
+    expect((gone as Error).message).toMatch(/ECONNREFUSED/);
+  });
+
+  it("that never comes is infrastructure while a request is not sent whole, also for a task with one attempt", async () => {
+    const resetting = createTcpServer((socket) => socket.once("data", () => socket.resetAndDestroy()));
+    await new Promise<void>((resolve) => resetting.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(resetting.address() as AddressInfo).port}/`;
+    const payload = "x".repeat(64 * 1024 * 1024);
+    expect(await post({ maxAttempts: 1, payload }, url).catch((error: unknown) => error)).toBeInstanceOf(
+      InfrastructureError,
+    );
+    resetting.close();
+  });
+
+  it("is awaited on a connection of its own by a task with one attempt", async () => {
+    answer = (request, _, response) => response.end(String(request.socket.remotePort));
+    const handler = httpHandler({ url: `http://127.0.0.1:${port}/` });
+    const ports: unknown[] = [];
+    for (const maxAttempts of [3, 3, 1, 1]) ports.push(await handler(aTask({ maxAttempts }), aContext()));
+    expect(ports[0]).toBe(ports[1]);
+    expect(new Set(ports).size).toBe(3);
   });
 
   it("is not waited for after an abort", async () => {
@@ -203,5 +247,43 @@ describe("the URL", () => {
       expect(error).toBeInstanceOf(Error);
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/secret|ann/);
     }
+  });
+});
+
+describe("a task with one attempt, done by an endpoint", () => {
+  it.each<[string, typeof answer]>([
+    ["cuts its answer", breakingOff(200)],
+    ["reads all and closes", (request) => request.socket.destroy()],
+  ])("is posted once where the endpoint %s", async (_, does) => {
+    answer = does;
+    const there = await startTestSwarm();
+    const swarm = await connect({ swarm: "test", transport: there.hub.connect() });
+    await swarm.agent({ kinds: ["k"], handler: httpHandler({ url: `http://127.0.0.1:${port}/` }) });
+    const task = await swarm.submit({ kind: "k", maxAttempts: 1 });
+    await expect(task.result()).rejects.toMatchObject({ code: "WAGGLE_TASK_FAILED" });
+    expect(requests).toHaveLength(1);
+    await swarm.close();
+    await there.stop();
+  });
+
+  it("is posted again where its connection is refused, and done once the endpoint is there", async () => {
+    const there = await startTestSwarm();
+    const swarm = await connect({ swarm: "test", transport: there.hub.connect() });
+    const later = await freePort();
+    await swarm.agent({ kinds: ["k"], handler: httpHandler({ url: `http://127.0.0.1:${later}/` }) });
+    const task = await swarm.submit({ kind: "k", maxAttempts: 1 });
+    await expect.poll(async () => (await swarm.story(task.id)).attempts.length).toBeGreaterThan(0);
+    let posts = 0;
+    const late = createServer((_, response) => {
+      posts += 1;
+      response.end("done");
+    });
+    await new Promise<void>((resolve) => late.listen(later, "127.0.0.1", resolve));
+    expect((await task.result()).text()).toBe("done");
+    expect(posts).toBe(1);
+    late.closeAllConnections();
+    late.close();
+    await swarm.close();
+    await there.stop();
   });
 });

@@ -15,7 +15,7 @@ on("join", (join, message) => {
     JSON.stringify({ ok: true, term: 1, idx: 1, unknown: [], resumed: false, heartbeatMs, leaseTtlMs }),
   );
   const task = { number: 1, task: "t1", attempt: 1, token: "1.1", kind: "count", project: "p", user: "u" };
-  const assignments = [{ ...task, payload: "", timeoutMs: 60_000 }];
+  const assignments = [{ ...task, payload: "", timeoutMs: 60_000, maxAttempts: 3 }];
   connection.publish(
     subject("assign"),
     JSON.stringify({ type: "assign", term: 1, incarnation: join.incarnation, assignments }),

@@ -32,7 +32,16 @@ async function endsOf(handler: Handler, log = silentLogger) {
       if (order.type === "progress") reports.push(...order.reports);
     },
   });
-  const order = { task: "t", attempt: 1, kind: "k", project: "p", user: "u", payload: "", timeoutMs: 60_000 };
+  const order = {
+    task: "t",
+    attempt: 1,
+    kind: "k",
+    project: "p",
+    user: "u",
+    payload: "",
+    timeoutMs: 60_000,
+    maxAttempts: 3,
+  };
   runner.run([
     { key: "a", ...order },
     { key: "b", ...order },

@@ -27,6 +27,7 @@ function anOrder(overrides: Partial<AttemptOrder> = {}): AttemptOrder {
     user: "u",
     payload: "",
     timeoutMs: 60_000,
+    maxAttempts: 3,
     ...overrides,
   };
 }

@@ -211,13 +211,15 @@ function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "r
 function assignmentOf({ attempt, spec }: Extract<Effect, { kind: "assign" }>): Assignment {
   const { number, task, attempt: ordinal, token, kind, project } = attempt;
   const grant = { number, task, attempt: ordinal, token, kind, project };
-  if (spec === undefined) return { ...grant, user: "", payload: "", timeoutMs: 0, revoked: true };
+  if (spec === undefined)
+    return { ...grant, user: "", payload: "", timeoutMs: 0, maxAttempts: 1, revoked: true };
   return {
     ...grant,
     user: spec.user,
     payload: spec.payload,
     ...(spec.encoding === undefined ? {} : { encoding: spec.encoding }),
     timeoutMs: spec.timeoutMs,
+    maxAttempts: spec.maxAttempts,
     ...(spec.stallMs === undefined ? {} : { stallMs: spec.stallMs }),
   };
 }
