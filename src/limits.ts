@@ -289,8 +289,6 @@ export const limits = {
   // --- queues ---------------------------------------------------------------------------------
   queuedTasksMax: 1_000_000,
   queuedTasksPerProjectMax: 250_000,
-  /** Of a project's bound, what a user that waits alone leaves to those that may come. */
-  queueShareForOthers: 0.1,
   /** What a refused submitter is told to wait when nothing better is known. */
   retryAfterMs: 500,
   /** Ended tasks stay for idempotency and `waggle task` this long or this many, unless the policy says otherwise. */

@@ -51,7 +51,7 @@ function fullQueue(state: SwarmState, task: TaskSpec, row: ProjectRow | undefine
   const userRow = row.userByName.get(user);
   const own = userRow === undefined ? 0 : waitingCount(userRow.counts);
   const share = shareOf(row, own);
-  if (own + 1 > share) return refused("user-queue-full", own, share);
+  if (own >= share) return refused("user-queue-full", own, share);
   if (!hasRoomFor(state, project, user))
     return refused("too-many-users", row.userByName.size, limits.usersPerProjectMax);
   return undefined;
@@ -61,15 +61,14 @@ function queueMaxOf({ settings = defaultProjectSettings }: ProjectRow): number {
   return settings.queueMax;
 }
 
-/** How many tasks of a user may wait, of a project in which one more fits. Beyond half of the project's bound, one more
- *  must not lift a user above the mean of the others that wait. Whoever has nothing waiting yet is below any mean. Who
- *  waits alone has no others, and leaves some places to those that may come.
- *  @param own how many of its tasks wait now */
+/** How many tasks of a user may wait, of a project in which one more fits. Beyond half of the project's bound, a user
+ *  that has more waiting tasks than the mean of the other users that wait adds none. A user at the mean adds one, so
+ *  equal users fill the queue up to its bound. A user that waits alone is above nobody, and may fill the queue.
+ *  @param own its waiting tasks */
 function shareOf(row: ProjectRow, own: number): number {
   const waiting = waitingCount(row.counts);
   const max = queueMaxOf(row);
-  if (own === 0 || 2 * (waiting + 1) <= max) return max;
   const others = row.usersWaiting - 1;
-  if (others === 0) return Math.ceil(max * (1 - limits.queueShareForOthers));
-  return Math.floor((waiting - own) / others);
+  if (own === 0 || others === 0 || 2 * (waiting + 1) <= max) return max;
+  return Math.floor((waiting - own) / others) + 1;
 }

@@ -91,38 +91,56 @@ describe("a project's bound", () => {
 });
 
 describe("a user's share of it", () => {
-  it("is nobody's concern up to half of the bound, and nearly all of it while nobody else waits", () => {
+  it("is the whole queue for a user that waits alone", () => {
     const turns = new Turns();
-    turns.turn(project({ queueMax: 10 }), one("bob"));
-    for (let n = 0; n < 4; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 4, 1));
-
-    const alone = new Turns();
-    alone.turn(project({ queueMax: 10 }));
-    for (let n = 0; n < 9; n += 1) expect(alone.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(alone, one("ann"))).toEqual(full("user-queue-full", "ann", 9, 9));
-    // Whoever comes finds a place.
-    expect(alone.turn(one("bob"))).toMatchObject([{ kind: "accepted" }]);
-    expect(refusal(alone, one("cid"))).toEqual(full("project-queue-full", "cid", 10, 10));
+    turns.turn(project({ queueMax: 10 }));
+    for (let n = 0; n < 10; n += 1) expect(turns.turn(one("ann"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(turns, one("ann"))).toEqual(full("project-queue-full", "ann", 10, 10));
   });
 
-  it("beyond it is the mean of the others that wait", () => {
+  it("beyond half of the queue is one more than the mean of the others that wait", () => {
     const turns = new Turns();
     turns.turn(project({ queueMax: 10 }), ...several("ann", 3), ...several("bob", 2));
     // The others of cid hold 2.5 in the mean.
-    turns.turn(one("cid"));
-    turns.turn(one("cid"));
-    expect(turns.state.counts.queued).toBe(7);
-    expect(refusal(turns, one("cid"))).toEqual(full("user-queue-full", "cid", 2, 2));
-    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 3, 2));
-    // Whoever comes new finds room: nobody who waits holds less than one.
+    for (let n = 0; n < 3; n += 1) expect(turns.turn(one("cid"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(turns, one("cid"))).toEqual(full("user-queue-full", "cid", 3, 3));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 3, 3));
+    expect(isTaken(turns, one("bob"))).toBe(true);
     expect(isTaken(turns, one("dee"))).toBe(true);
   });
 
-  it("counts who waits, and only that: ended and running tasks free the share", () => {
+  it("is the same for equal users, up to the bound", () => {
+    for (const [users, queueMax] of [
+      [2, 7],
+      [3, 10],
+      [50, 1_000],
+    ] as const) {
+      const turns = new Turns();
+      turns.turn(project({ queueMax }));
+      for (let n = 0; n < queueMax; n += 1)
+        expect(turns.turn(one(`u${n % users}`))).toMatchObject([{ kind: "accepted" }]);
+      expect(refusal(turns, one("u0"))).toMatchObject({ reason: "project-queue-full", has: queueMax });
+    }
+  });
+
+  it("ends a heavy user's submissions at half, and leaves the rest to lighter users", () => {
     const turns = new Turns();
-    turns.turn(project({ queueMax: 4 }), one("bob"), one("ann"));
-    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 1, 1));
+    turns.turn(project({ queueMax: 100 }), one("bob"));
+    let taken = 0;
+    while (isTaken(turns, one("ann"))) {
+      turns.turn(one("ann"));
+      taken += 1;
+    }
+    expect(taken).toBe(49);
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 49, 2));
+    for (let n = 0; n < 47; n += 1) expect(turns.turn(one("bob"))).toMatchObject([{ kind: "accepted" }]);
+    expect(refusal(turns, one("ann"))).toMatchObject({ reason: "user-queue-full", has: 49, max: 49 });
+  });
+
+  it("counts waiting tasks, and only those: ended and running tasks free the share", () => {
+    const turns = new Turns();
+    turns.turn(project({ queueMax: 4 }), one("bob"), ...several("ann", 2));
+    expect(refusal(turns, one("ann"))).toEqual(full("user-queue-full", "ann", 2, 2));
     const waiting = () => turns.state.projectById.get(projectId("p"))?.usersWaiting;
     expect(waiting()).toBe(2);
     turns.turn(join("a1", { maxConcurrent: 1 })); // bob's runs; ann waits alone
@@ -132,7 +150,11 @@ describe("a user's share of it", () => {
 
   it("costs the same whoever waits: ten thousand users are not looked at", () => {
     const turns = new Turns();
-    turns.turn(project({ queueMax: 3_000 }), ...Array.from({ length: 2_000 }, (_, n) => one(`u${n}`)));
+    turns.turn(
+      project({ queueMax: 3_000 }),
+      ...Array.from({ length: 2_000 }, (_, n) => one(`u${n}`)),
+      one("u1"),
+    );
     const row = turns.state.projectById.get(projectId("p"));
     if (row === undefined) throw new Error("no project p");
     let looked = 0;

@@ -196,9 +196,9 @@ function fullText({ reason, project, user, has, max }: QueueRefusal): string {
     }
     case "user-queue-full":
       return (
-        `user ${user} of project ${project} has ${count(has)} tasks ${what}, and may have ${count(max)} now: more than ` +
-        "half of the project's queue is full, and there a user may have no more than the others that wait have in the " +
-        `mean, or alone ${100 - limits.queueShareForOthers * 100} % of it. Try again when some have started`
+        `user ${user} of project ${project} has ${count(has)} tasks ${what}, more than the mean of the project's other ` +
+        "users that wait. More than half of the project's queue is full, and such a user adds no more: " +
+        `it may have ${count(max)} now. Try again when some have started`
       );
     case "too-many-users":
       return `project ${project} has ${count(has)} users with tasks that have not ended, as many as may: try again when those of one have`;
