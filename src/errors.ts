@@ -11,6 +11,7 @@ export type WaggleErrorCode =
   | "WAGGLE_UNKNOWN_AGENT"
   | "WAGGLE_UNKNOWN_PROJECT"
   | "WAGGLE_OVER_BUDGET"
+  | "WAGGLE_BUDGET_EXCEEDED"
   | "WAGGLE_CONFLICT"
   | "WAGGLE_UNKNOWN_RESOURCE"
   | "WAGGLE_ABOVE_CAPACITY"
@@ -96,6 +97,35 @@ export class BackpressureError extends WaggleError {
   constructor(message: string, retryAfterMs: number) {
     super("WAGGLE_BACKPRESSURE", message);
     this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** A budget as it refused a task; tokens. */
+export interface ExceededBudget {
+  /** Absent: the swarm's budget. */
+  readonly project?: string | undefined;
+  /** The limit. */
+  readonly tokens: number;
+  readonly windowMs: number;
+  /** Used within the window. */
+  readonly spent: number;
+  /** Estimates of running attempts, held back until they end. */
+  readonly reserved: number;
+  /** Estimate of the task that was refused. */
+  readonly needed: number;
+}
+
+/** A budget in mode `reject` has too little left: the task was not accepted. `submit` and `submitMany` do not try again
+ *  by themselves, also with `retry`: room may take as long as the window. */
+export class BudgetExceededError extends WaggleError {
+  /** When the task fits, if nothing else is spent; 5,000 where only the end of running attempts makes room. ms. */
+  readonly retryAfterMs: number;
+  readonly budget: ExceededBudget;
+
+  constructor(message: string, refusal: { readonly retryAfterMs: number; readonly budget: ExceededBudget }) {
+    super("WAGGLE_BUDGET_EXCEEDED", message);
+    this.retryAfterMs = refusal.retryAfterMs;
+    this.budget = refusal.budget;
   }
 }
 

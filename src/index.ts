@@ -61,6 +61,8 @@ export {
   AuditTrimmedError,
   BackpressureError,
   BrokerError,
+  BudgetExceededError,
+  type ExceededBudget,
   InvalidConfigError,
   InvalidMessageError,
   InvalidValueError,

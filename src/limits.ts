@@ -291,6 +291,9 @@ export const limits = {
   queuedTasksPerProjectMax: 250_000,
   /** What a refused submitter is told to wait when nothing better is known. */
   retryAfterMs: 500,
+  /** What a submitter is told to wait where only the end of open attempts makes room in a budget: as long as attempts
+   *  that use tokens take. */
+  budgetRetryMs: 5_000,
   /** Ended tasks stay for idempotency and `waggle task` this long or this many, unless the policy says otherwise. */
   rememberedTasksDefault: 1_000_000,
   rememberMsDefault: 24 * 3_600_000,

@@ -260,7 +260,7 @@ function nextTry({ retryAt }: EventOf<"AttemptFailed">): string {
     : `tried again from ${new Date(retryAt).toISOString()}`;
 }
 
-/** `rules waggle, lambda 0.25, budget tokens 100 windowMs 60000 mode reject`. */
+/** `rules waggle, lambda 0.25, budget tokens 100 windowMs 60000 mode wait`. */
 function pairs(settings: object): string {
   return Object.entries(settings)
     .map(([name, value]) =>

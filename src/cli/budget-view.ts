@@ -14,10 +14,15 @@ const budgetColumns: readonly Column[] = [
   { head: "reserved", align: "right" },
   { head: "limit", align: "right" },
   { head: "window", align: "right" },
-  { head: "beyond it" },
+  { head: "when used up" },
 ];
 
-const beyond = { reject: "tasks wait", alert: "said, nothing else", downgrade: "runs as what is cheaper" };
+const beyond = {
+  wait: "tasks wait",
+  reject: "submissions are refused",
+  alert: "tasks run, noted",
+  downgrade: "tasks run as what is cheaper",
+};
 
 /** Undefined when nothing has a budget. */
 export function budgetTable({ budget, projects }: StatusResponse, view: View): string | undefined {

@@ -69,6 +69,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_NO_CAPABLE_AGENT":
     case "WAGGLE_NO_AGENTS_AVAILABLE":
     case "WAGGLE_OVER_BUDGET":
+    case "WAGGLE_BUDGET_EXCEEDED":
     case "WAGGLE_UNKNOWN_TASK":
     case "WAGGLE_UNKNOWN_AGENT":
     case "WAGGLE_UNKNOWN_PROJECT":

@@ -117,7 +117,7 @@ function setCommand(program: Program): Command {
 const setExamples = `
 Examples:
   $ waggle project set acme --credit-weight 2 --max-concurrent 4
-  $ waggle project set acme --budget 100000 --budget-window 1h --budget-mode reject
+  $ waggle project set acme --budget 100000 --budget-window 1h --budget-mode wait
   $ waggle project set acme --budget none --max-concurrent none
   $ waggle project set acme                  declares it, with what holds by default`;
 

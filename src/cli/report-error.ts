@@ -2,7 +2,13 @@
 // stderr. The stack and the causes only with --verbose.
 
 import type { Command } from "commander";
-import { BackpressureError, messageOf, WaggleError } from "../errors.ts";
+import {
+  BackpressureError,
+  BudgetExceededError,
+  type ExceededBudget,
+  messageOf,
+  WaggleError,
+} from "../errors.ts";
 import { type ExitCode, exitCodeOf, InterruptedError } from "./exit-code.ts";
 import { messageAsTyped } from "./message-as-typed.ts";
 import { type Output, OutputError, printable } from "./output.ts";
@@ -14,6 +20,7 @@ export interface ErrorRecord {
     readonly message: string;
     readonly field?: string;
     readonly retryAfterMs?: number;
+    readonly budget?: ExceededBudget;
     readonly exitCode: ExitCode;
   };
 }
@@ -27,6 +34,9 @@ export function errorRecord(error: unknown, command?: Command): ErrorRecord {
       message,
       ...(field === undefined ? {} : { field }),
       ...(error instanceof BackpressureError ? { retryAfterMs: error.retryAfterMs } : {}),
+      ...(error instanceof BudgetExceededError
+        ? { retryAfterMs: error.retryAfterMs, budget: error.budget }
+        : {}),
       exitCode: exitCodeOf(error),
     },
   };

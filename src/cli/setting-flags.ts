@@ -2,6 +2,7 @@
 // given leaves the setting as it is. Not here: what a setting may be together with others (the coordinator's part).
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { budgetModes } from "../core/settings.ts";
 import type { BudgetPatch } from "../core/settings-patch.ts";
 import { limits } from "../limits.ts";
 import { UsageError } from "./usage-error.ts";
@@ -64,22 +65,30 @@ export function plainDuration(ms: number): string {
 }
 
 export const tokenCount = wholeNumber(1, limits.tokensMax);
+const tokensDefault = limits.tokensPerAttemptDefault.toLocaleString("en-US");
 export const openAttempts = wholeNumber(1, limits.openAttemptsMax);
 
 export function addBudgetFlags(command: Command): Command {
   const { budgetWindowMsMin, budgetWindowMsMax } = limits;
   return command
-    .option("--budget <tokens>", "tokens in a rolling window; none: no budget", orNone(tokenCount))
+    .option(
+      "--budget <tokens>",
+      "limit of tokens in a rolling window; none: no budget. A task submitted without --tokens counts what its kind " +
+        `used so far, and ${tokensDefault} before that`,
+      orNone(tokenCount),
+    )
     .option(
       "--budget-window <duration>",
-      "how long the window is: 15m, 1h, 7d; said at first",
+      "length of the window: 15m, 1h, 7d. Required with the first budget",
       durationBetween(budgetWindowMsMin, budgetWindowMsMax),
     )
     .addOption(
       new Option(
         "--budget-mode <mode>",
-        "when it is used up: tasks wait, run all the same and are noted, or run as a cheaper kind or at agents of a cheaper type; at first reject",
-      ).choices(["reject", "alert", "downgrade"]),
+        "when it is used up. wait: tasks wait until they fit. reject: submissions are refused, accepted tasks wait. " +
+          "alert: tasks run, the journal says so. downgrade: tasks run as a cheaper kind or at agents of a cheaper " +
+          "type. Default wait",
+      ).choices(budgetModes),
     );
 }
 

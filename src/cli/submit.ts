@@ -43,7 +43,11 @@ export function submitCommand(program: Program): Command {
     )
     .option("--weight <n>", "cost, at least 1; default 1", numberBetween(1, limits.taskWeightMax))
     .option("--model <name>", "instead of --weight: cost by the model's price class and the payload's length")
-    .option("--tokens <n>", "estimate of the tokens it takes", wholeNumber(0, limits.tokensPerAttemptMax))
+    .option(
+      "--tokens <n>",
+      "estimate of the tokens it takes. Default: what its kind used so far, and 1,000 before that",
+      wholeNumber(0, limits.tokensPerAttemptMax),
+    )
     .option("--id <id>", "the same id and content is the same task, however often it is submitted")
     .option(
       "--deadline <time>",

@@ -3,6 +3,7 @@
 import {
   AuditTrimmedError,
   BackpressureError,
+  BudgetExceededError,
   InvalidMessageError,
   InvalidValueError,
   JournalDamagedError,
@@ -23,6 +24,13 @@ export function errorFrom(refusal: CodedError): WaggleError {
       return new AuditTrimmedError(refusal.message, { firstIdx: refusal.firstIdx ?? 1 });
     case "WAGGLE_BACKPRESSURE":
       return new BackpressureError(refusal.message, refusal.retryAfterMs ?? limits.retryAfterMs);
+    case "WAGGLE_BUDGET_EXCEEDED":
+      return refusal.budget === undefined
+        ? new WaggleError(refusal.code, refusal.message, options)
+        : new BudgetExceededError(refusal.message, {
+            retryAfterMs: refusal.retryAfterMs ?? limits.budgetRetryMs,
+            budget: refusal.budget,
+          });
     case "WAGGLE_INVALID_MESSAGE":
       return new InvalidMessageError(refusal.message, options);
     case "WAGGLE_INVALID_VALUE":

@@ -72,6 +72,8 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   /** Resolves when the task is committed to the journal: from then on it ends, exactly once.
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when there is no room; try again after `retryAfterMs`, or set `retry`
+   *  @throws BudgetExceededError when a budget in mode `reject` is used up: it is not tried again, also with `retry`
+   *  @throws WaggleError `WAGGLE_OVER_BUDGET` (the estimate is above a budget in mode `wait` or `reject`)
    *  @throws WaggleError `WAGGLE_CONFLICT` (same id, other content), `WAGGLE_NO_CAPABLE_AGENT` (`failFast`)
    *  @throws NoLeaderError when nobody could be asked for `timeoutMs`, or it was not sent: nothing was done
    *  @throws OutcomeUnknownError when it may have been accepted: submit it again with the same `id` */

@@ -27,7 +27,9 @@ export interface TaskRequest {
   readonly weight?: number;
   /** Lower goes first; default 100. */
   readonly priority?: number;
-  /** Estimate of the tokens it takes. */
+  /** Estimate of the tokens that an attempt takes: budgets hold it back while the attempt runs. Default: the mean that
+   *  attempts of the kind reported so far; before the first, the policy's `tokensDefault`, which is 1,000 unless an
+   *  operator set it. */
   readonly tokens?: number;
   /** Ends `expired` if it has not ended by then; a number is ms since the Unix epoch. */
   readonly deadline?: Date | number;

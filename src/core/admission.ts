@@ -1,23 +1,49 @@
-// Whether a task may come in: bounds on what waits, per swarm, project and user (docs/operations.md, "When a queue is
-// full"), and budgets that it could never fit. Counters only: what it costs does not grow with what waits.
+// Whether a task may come in: bounds on waiting tasks, per swarm, project and user (docs/operations.md, "When a queue
+// is full"), and budgets. Reads counters only: the cost does not grow with the number of waiting tasks.
 
+import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { tokensEstimate } from "../scheduling/estimate.ts";
-import { neverFits } from "../scheduling/gates.ts";
-import type { QueueRefusal, Reply } from "./command.ts";
+import { estimateSource, tokensEstimate } from "../scheduling/estimate.ts";
+import { neverFits, rejectingBudget } from "../scheduling/gates.ts";
+import type { BudgetRefusal, QueueRefusal, Reply } from "./command.ts";
 import type { TaskSpec } from "./event.ts";
 import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount } from "./state.ts";
 import { hasRoomFor, hasRoomForProject } from "./task-rows.ts";
 
-/** Why a task that is not known yet does not come in, or undefined. */
-export function refusalOf(state: SwarmState, task: TaskSpec): Reply | undefined {
+/** Why a task is refused, or undefined. For a task that is not live: a new one, or one that is retried. */
+export function refusalOf(state: SwarmState, task: TaskSpec, at: Instant): Reply | undefined {
   const row = state.projectById.get(task.project);
   if (!isDeclared(state, row)) return { kind: "unknown-project", project: task.project };
   const tokens = tokensEstimate(state, task);
   const tooSmall = neverFits(state, row, tokens);
-  if (tooSmall !== undefined) return { kind: "over-budget", tokens, ...tooSmall };
+  if (tooSmall !== undefined)
+    return { kind: "over-budget", tokens, source: estimateSource(state, task), ...tooSmall };
 
-  return fullQueue(state, task, row);
+  return usedUpBudget(state, task, row, tokens, at) ?? fullQueue(state, task, row);
+}
+
+function usedUpBudget(
+  state: SwarmState,
+  task: TaskSpec,
+  row: ProjectRow | undefined,
+  tokens: number,
+  at: Instant,
+): BudgetRefusal | undefined {
+  const found = rejectingBudget(state, row, tokens, at);
+  if (found === undefined) return undefined;
+  const { reason, budget, spent, reserved, opensAt } = found;
+  return {
+    kind: "budget-exceeded",
+    reason: reason === "project-budget" ? "project-budget-used-up" : "swarm-budget-used-up",
+    project: task.project,
+    budget,
+    spent,
+    reserved,
+    tokens,
+    source: estimateSource(state, task),
+    retryAfterMs: opensAt === undefined ? limits.budgetRetryMs : opensAt - at,
+    isHeld: opensAt === undefined,
+  };
 }
 
 function isDeclared(state: SwarmState, row: ProjectRow | undefined): boolean {

@@ -28,6 +28,7 @@ import type { Event, EventOf, FailureClass } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { leaveLane, takeTurn } from "./lanes.ts";
 import type { TurnBases } from "./receipt.ts";
+import { isHard } from "./settings.ts";
 import {
   changePolicy,
   configureKind,
@@ -316,16 +317,16 @@ function takeReport(
   noteKind(state, kindRow);
 }
 
-/** Promise P7: whoever assigns has asked the gates, in mode `reject`. */
+/** Promise P7: the planner has asked the gates of hard budgets. */
 function assertWithinBudgets(state: SwarmState, { projectRow, spec }: TaskRow, at: Instant): void {
   const own = projectRow.settings?.budget;
   const global = state.policy.budget;
   assert(
-    own?.mode !== "reject" || budgetRoom(projectRow.ledger, own, at) >= 0,
+    !isHard(own) || budgetRoom(projectRow.ledger, own, at) >= 0,
     `the assignment of ${spec.id} fits the budget of ${spec.project}`,
   );
   assert(
-    global?.mode !== "reject" || budgetRoom(state.ledger, global, at) >= 0,
+    !isHard(global) || budgetRoom(state.ledger, global, at) >= 0,
     `the assignment of ${spec.id} fits the swarm's budget`,
   );
 }

@@ -17,7 +17,9 @@ import type {
   Token,
   UserId,
 } from "../ids.ts";
+import type { EstimateSource } from "../scheduling/estimate.ts";
 import type {
+  BudgetBound,
   Encoding,
   QueueBound,
   RefusalReason,
@@ -26,6 +28,7 @@ import type {
   TaskSpec,
   TrimReason,
 } from "./event.ts";
+import type { BudgetSettings } from "./settings.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 
 /** One attempt as an agent names it. */
@@ -186,11 +189,13 @@ export type Reply =
       readonly warnings: readonly SubmitWarning[];
     }
   | QueueRefusal
-  /** It could never be assigned: its estimate is above a budget in mode `reject`. */
+  | BudgetRefusal
+  /** It could never be assigned: its estimate is above a hard budget. */
   | {
       readonly kind: "over-budget";
       readonly reason: "project-budget" | "global-budget";
       readonly tokens: number;
+      readonly source: EstimateSource;
       readonly tokensMax: number;
     }
   | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
@@ -287,6 +292,25 @@ export type QueueRefusal = {
   readonly max: number;
   readonly retryAfterMs: number;
 };
+
+/** A budget in mode `reject` has too little left for the task. */
+export interface BudgetRefusal {
+  readonly kind: "budget-exceeded";
+  readonly reason: BudgetBound;
+  readonly project: ProjectId;
+  readonly budget: BudgetSettings;
+  /** Tokens of its window. */
+  readonly spent: number;
+  /** Held back for open attempts. */
+  readonly reserved: number;
+  /** Estimate of the task. */
+  readonly tokens: number;
+  readonly source: EstimateSource;
+  /** Until so much has left the window, if nothing else is spent. Where open attempts hold back the rest, only their
+   *  ends make room: then `limits.budgetRetryMs`, and `isHeld`. */
+  readonly retryAfterMs: number;
+  readonly isHeld: boolean;
+}
 
 /** What an agent believes of its acquisitions and is not so. */
 export interface SlotCorrections {

@@ -41,7 +41,7 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "EndTerm":
       return decided({ type: "TermEnded", ...(command.to === undefined ? {} : { to: command.to }) });
     case "SubmitTask":
-      return decideSubmit(state, command);
+      return decideSubmit(state, command, at);
     case "CancelTask":
       return decideCancel(state, command);
     case "JoinAgent":
@@ -102,14 +102,18 @@ function decideTrim(state: SwarmState, command: Extract<Command, { type: "TrimAu
   return firstIdx > state.auditFirstIdx ? decided({ type: "AuditTrimmed", firstIdx, reason }) : NOTHING;
 }
 
-function decideSubmit(state: SwarmState, command: Extract<Command, { type: "SubmitTask" }>): Decision {
+function decideSubmit(
+  state: SwarmState,
+  command: Extract<Command, { type: "SubmitTask" }>,
+  at: Instant,
+): Decision {
   const { task, hash } = command;
   const known = state.taskById.get(task.id) ?? state.endedById.get(task.id);
   if (known !== undefined) {
     if (known.hash !== hash) return answered({ kind: "conflict", task: task.id });
     return answered({ kind: "accepted", task: task.id, duplicate: true, warnings: [] });
   }
-  const refusal = refusalOf(state, task);
+  const refusal = refusalOf(state, task, at);
   if (refusal !== undefined) return answered(refusal);
   const event: Event = { type: "TaskSubmitted", task, hash };
   if (state.onlineByKind.has(task.kind)) {

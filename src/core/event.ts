@@ -321,7 +321,9 @@ export type QueueBound =
   | "too-many-projects"
   | "too-many-users"
   | "user-queue-full";
-export type RefusalReason = QueueBound | "inbox-full" | "journal-full";
+/** A budget in mode `reject` had too little left. */
+export type BudgetBound = "project-budget-used-up" | "swarm-budget-used-up";
+export type RefusalReason = QueueBound | BudgetBound | "inbox-full" | "journal-full";
 
 export type EventType = Event["type"];
 

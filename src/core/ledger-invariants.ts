@@ -6,7 +6,7 @@ import { budgetRoom } from "../scheduling/gates.ts";
 import type { RollingWindow } from "../scheduling/rolling-window.ts";
 import { unchargedKey } from "./budget-rows.ts";
 import type { Invariant, Violation } from "./invariant.ts";
-import type { BudgetSettings } from "./settings.ts";
+import { type BudgetSettings, isHard } from "./settings.ts";
 import type { OpenAttempt, SwarmState, TokenLedger } from "./state.ts";
 
 export const ledgerInvariants: readonly Invariant[] = [
@@ -15,7 +15,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   { number: 35, name: "windows-equal-their-buckets", find: windowsEqualTheirBuckets },
 ];
 
-/** Looks at one state after each of its batches, in order: no assignment exceeds a budget in mode `reject`. */
+/** Looks at one state after each of its batches, in order: no assignment exceeds a hard budget. */
 export class LedgerSuccession {
   #open: ReadonlySet<OpenAttempt> = new Set();
 
@@ -34,7 +34,7 @@ export class LedgerSuccession {
     for (const attempt of openAttempts(state)) {
       if (this.#open.has(attempt) || attempt.tokensReserved === 0) continue;
       for (const { name, ledger, budget, owns } of owners(state)) {
-        if (budget?.mode !== "reject" || !owns(attempt)) continue;
+        if (!isHard(budget) || !owns(attempt)) continue;
         const room = budgetRoom(ledger, budget, state.at);
         if (room < 0)
           yield `attempt ${attempt.task}#${attempt.attempt} exceeds the budget of ${name} by ${-room}`;

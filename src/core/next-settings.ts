@@ -7,13 +7,14 @@ import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { alphaOf } from "../scheduling/alpha.ts";
 import { type Policy, projectTurnRules, ruleSets, userTurnRules } from "../scheduling/policy.ts";
-import type {
-  BudgetSettings,
-  KindSettings,
-  ProjectSettings,
-  RateSettings,
-  RateWindow,
-  ResourceSettings,
+import {
+  type BudgetSettings,
+  budgetModes,
+  type KindSettings,
+  type ProjectSettings,
+  type RateSettings,
+  type RateWindow,
+  type ResourceSettings,
 } from "./settings.ts";
 import type {
   BudgetPatch,
@@ -24,7 +25,6 @@ import type {
   ResourcePatch,
 } from "./settings-patch.ts";
 
-const budgetModes: readonly unknown[] = ["reject", "alert", "downgrade"];
 const rateWindows: readonly RateWindow[] = ["per_minute", "per_hour", "per_day"];
 const speedExponents: readonly unknown[] = [0, 0.5, 1, 2];
 
@@ -171,7 +171,7 @@ function nextBudget(
   if (patch === null) return undefined;
   const tokens = said(patch.tokens ?? now?.tokens, "budget.tokens", "how many a window holds");
   const windowMs = said(patch.windowMs ?? now?.windowMs, "budget.windowMs", "how long a window is");
-  const mode = patch.mode ?? now?.mode ?? "reject";
+  const mode = patch.mode ?? now?.mode ?? "wait";
   whole(tokens, 1, limits.tokensMax, "budget.tokens");
   whole(windowMs, limits.budgetWindowMsMin, limits.budgetWindowMsMax, "budget.windowMs");
   among(mode, budgetModes, "budget.mode");

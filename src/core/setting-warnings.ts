@@ -82,7 +82,7 @@ function budgetWarnings(
     if (settings?.cheaper !== undefined || settings?.cheaperType !== undefined) return [];
   return [
     "a budget in mode downgrade holds nothing back, and no kind has a cheaper one or a cheaper type: name one with " +
-      "`waggle kind set <kind> --cheaper <other>` or `--cheaper-type <type>`, or use mode reject",
+      "`waggle kind set <kind> --cheaper <other>` or `--cheaper-type <type>`, or use mode wait or reject",
   ];
 }
 

@@ -11,7 +11,7 @@ export interface BudgetPatch {
   readonly tokens?: number | undefined;
   /** ms, within `limits.budgetWindowMsMin` and `…Max`. Said at first. */
   readonly windowMs?: number | undefined;
-  /** Default `reject`. */
+  /** Default `wait`. */
   readonly mode?: BudgetMode | undefined;
 }
 

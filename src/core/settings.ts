@@ -3,10 +3,17 @@
 
 import type { Kind } from "../ids.ts";
 
-/** What happens to a task that does not fit a budget any more. `reject`: it waits until it fits, and what could
- *  never fit is refused at submission · `alert`: it runs, and the record says that the budget is exceeded ·
- *  `downgrade`: it runs as the kind, and at agents of the type, named cheaper. */
-export type BudgetMode = "reject" | "alert" | "downgrade";
+/** What happens to a task that does not fit what is left of a budget. `wait` (default): it waits until it fits ·
+ *  `reject`: its submission is refused, and a task that was accepted before waits · `alert`: it runs, and the record
+ *  says that the budget is exceeded · `downgrade`: it runs as the kind, and at agents of the type, named cheaper. */
+export const budgetModes = ["wait", "reject", "alert", "downgrade"] as const;
+export type BudgetMode = (typeof budgetModes)[number];
+
+/** Whether no assignment may exceed the budget: modes `wait` and `reject`. A task whose estimate is above the whole
+ *  budget is refused at submission there. */
+export function isHard(budget: BudgetSettings | undefined): budget is BudgetSettings {
+  return budget?.mode === "wait" || budget?.mode === "reject";
+}
 
 /** Tokens in a window that rolls in `limits.windowBuckets` steps. */
 export interface BudgetSettings {

@@ -4,6 +4,7 @@
 // first version is optional there, or has a default. Identifiers of sender and project come from the subject.
 
 import { z } from "zod";
+import { budgetModes } from "../core/settings.ts";
 import type {
   AgentId,
   AssignmentNumber,
@@ -98,7 +99,9 @@ export const taskInputSchema = z
       .min(0)
       .max(limits.tokensPerAttemptMax)
       .optional()
-      .describe("estimate of tokens; above a budget that rejects, it is refused"),
+      .describe(
+        `estimate of tokens; above a budget in mode wait or reject, it is refused. Default: the mean of its kind so far, else the policy's tokensDefault, ${limits.tokensPerAttemptDefault}`,
+      ),
     deadline: instantSchema.optional(),
     notBefore: instantSchema.optional(),
     maxAttempts: z.int().min(1).max(limits.maxAttemptsMax).optional(),
@@ -264,6 +267,18 @@ export const codedErrorSchema = z.object({
   retryAfterMs: z.number().optional(),
   /** With `WAGGLE_AUDIT_TRIMMED`: the first batch that is kept. */
   firstIdx: z.int().optional(),
+  /** With `WAGGLE_BUDGET_EXCEEDED`: the budget, its window's use, and the estimate of the task. Tokens. */
+  budget: z
+    .object({
+      /** Absent: the swarm's. */
+      project: z.string().optional(),
+      tokens: z.int(),
+      windowMs: z.int(),
+      spent: z.int(),
+      reserved: z.int(),
+      needed: z.int(),
+    })
+    .optional(),
 });
 /** A refusal: nothing was changed. */
 export type CodedError = z.infer<typeof codedErrorSchema>;
@@ -468,7 +483,7 @@ const budgetStatusSchema = z.object({
   reserved: z.int(),
   tokens: z.int(),
   windowMs: z.int(),
-  mode: z.enum(["reject", "alert", "downgrade"]),
+  mode: z.enum(budgetModes),
 });
 
 /** VAPORA's ADR-018: of all agents, offline ones included, also as idle and in the means. */

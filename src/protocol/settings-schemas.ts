@@ -3,6 +3,7 @@
 // those of core/next-settings.ts, which has the last word: what depends on other settings is refused there.
 
 import { z } from "zod";
+import { budgetModes } from "../core/settings.ts";
 import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { branded, codedErrorSchema, kindSchema, name, projectIdSchema, version } from "./schemas.ts";
@@ -16,7 +17,7 @@ const weight = z.number().min(limits.settingWeightMin).max(limits.settingWeightM
 const tokens = z.int().min(1).max(limits.tokensMax);
 const openAttempts = z.int().min(1).max(limits.openAttemptsMax);
 const windowMs = z.int().min(limits.budgetWindowMsMin).max(limits.budgetWindowMsMax);
-const budgetMode = z.enum(["reject", "alert", "downgrade"]);
+const budgetMode = z.enum(budgetModes);
 const rateWindow = z.enum(["per_minute", "per_hour", "per_day"]);
 
 export const budgetSchema = z.object({ tokens, windowMs, mode: budgetMode });
@@ -25,7 +26,7 @@ const budgetPatch = budgetSchema
   .nullable()
   .optional()
   .describe(
-    "tokens in a rolling window, of which only what changes; mode reject, alert or downgrade; null: none",
+    "tokens in a rolling window, of which only what changes; mode wait (default), reject, alert or downgrade; null: none",
   );
 
 // --- requests ---------------------------------------------------------------------------------------

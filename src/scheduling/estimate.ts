@@ -16,6 +16,14 @@ export function tokensEstimate(state: SwarmState, spec: TaskSpec, runsAs: Kind =
   return learnt === undefined ? state.policy.tokensDefault : Math.round(learnt);
 }
 
+/** Where an estimate comes from: its submitter, the attempts of its kind so far, or the policy's `tokensDefault`. */
+export type EstimateSource = "said" | "learnt" | "default";
+
+export function estimateSource(state: SwarmState, spec: TaskSpec): EstimateSource {
+  if (spec.tokens !== undefined) return "said";
+  return state.kindByName.get(spec.kind)?.tokensMean === undefined ? "default" : "learnt";
+}
+
 /** How many times their estimates the attempts of a kind used, of those with one: a quotient of means, so that many
  *  small estimates that were far off do not weigh on a large one. From 1 to `limits.estimateFactorMax`. */
 export function estimateFactor({ estimateMeans }: Pick<KindRow, "estimateMeans">): number {

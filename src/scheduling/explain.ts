@@ -6,7 +6,7 @@
 
 import { nearMisses } from "../core/near-miss.ts";
 import { type IneligibleReason, waitingReasons } from "../core/receipt.ts";
-import type { RateWindow } from "../core/settings.ts";
+import { isHard, type RateWindow } from "../core/settings.ts";
 import type { LaneProject, LaneUser, ProjectRow, SwarmState, TaskRow, TokenLedger } from "../core/state.ts";
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -117,7 +117,7 @@ export interface JournalFacts {
   readonly remedy?: string;
 }
 
-/** Tokens of a budget's window that rejects. */
+/** Tokens of a hard budget's window. */
 export interface BudgetFacts {
   /** Absent: the swarm's. */
   readonly project?: ProjectId;
@@ -371,8 +371,8 @@ class WaitingTask {
    *  beyond those the answer is that its turn comes. */
   #keptFor(): TaskRow | undefined {
     const { projectRow } = this.#row;
-    const isShared = this.#state.policy.budget?.mode === "reject";
-    if (!isShared && projectRow.settings?.budget?.mode !== "reject") return undefined;
+    const isShared = isHard(this.#state.policy.budget);
+    if (!isShared && !isHard(projectRow.settings?.budget)) return undefined;
     for (const lane of this.#state.laneByKey.values()) {
       for (const project of lane.memberByProject.values()) {
         if (project.row !== projectRow && !isShared) continue;

@@ -4,7 +4,7 @@
 
 import type { TaskSpec } from "../core/event.ts";
 import type { ExceededBudgets, WaitingReason } from "../core/receipt.ts";
-import type { BudgetMode, BudgetSettings } from "../core/settings.ts";
+import { type BudgetMode, type BudgetSettings, isHard } from "../core/settings.ts";
 import type { ProjectRow, RateRow, SwarmState, TokenLedger } from "../core/state.ts";
 import type { Writable } from "../core/writable.ts";
 import type { Instant, Kind } from "../ids.ts";
@@ -13,7 +13,7 @@ import { opensAt, usedOf } from "./rate.ts";
 import { fallsTo, nextChangeAt, totalAt } from "./rolling-window.ts";
 
 type ReasonOf<Reason extends WaitingReason> = Reason | undefined;
-type BudgetReason = "project-budget" | "global-budget";
+export type BudgetReason = "project-budget" | "global-budget";
 
 /** What keeps the whole swarm from assigning anything. */
 export function swarmGate(state: SwarmState): ReasonOf<"swarm-paused" | "swarm-limit"> {
@@ -82,23 +82,66 @@ export function budgetVerdict(
     ...(cheaperType === undefined ? {} : { cheaperType }),
     ...(exceeded.project === undefined && exceeded.global === undefined ? {} : { budget: exceeded }),
   };
-  const reason = rejection(state, row, needed, at);
+  const reason = usedUpBudget(state, row, needed, at);
   return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };
 }
 
-/** The budget in mode `reject` that a task could never fit, whatever is returned to it. */
+/** The hard budget that a task could never fit, whatever is returned to it. */
 export function neverFits(
   state: SwarmState,
   row: ProjectRow | undefined,
   tokens: number,
 ): { readonly reason: BudgetReason; readonly tokensMax: number } | undefined {
   const own = row?.settings?.budget;
-  if (own?.mode === "reject" && tokens > own.tokens)
-    return { reason: "project-budget", tokensMax: own.tokens };
+  if (isHard(own) && tokens > own.tokens) return { reason: "project-budget", tokensMax: own.tokens };
   const global = state.policy.budget;
-  if (global?.mode === "reject" && tokens > global.tokens)
-    return { reason: "global-budget", tokensMax: global.tokens };
+  if (isHard(global) && tokens > global.tokens) return { reason: "global-budget", tokensMax: global.tokens };
   return undefined;
+}
+
+/** A budget in mode `reject` that has too little left for a new task. */
+export interface RejectingBudget {
+  readonly reason: BudgetReason;
+  readonly budget: BudgetSettings;
+  /** Tokens of its window. */
+  readonly spent: number;
+  /** Held back for open attempts. */
+  readonly reserved: number;
+  /** When so many tokens fit by time alone; absent where open attempts hold back too much for that. */
+  readonly opensAt?: Instant;
+}
+
+/** The budget in mode `reject` that refuses a new task of so many tokens; where both do, the one that opens last.
+ *  @param row of its project; absent before its first task */
+export function rejectingBudget(
+  state: SwarmState,
+  row: ProjectRow | undefined,
+  tokens: number,
+  at: Instant,
+): RejectingBudget | undefined {
+  const own = row && rejection("project-budget", row.ledger, row.settings?.budget, tokens, at);
+  const global = rejection("global-budget", state.ledger, state.policy.budget, tokens, at);
+  if (own === undefined || global === undefined) return own ?? global;
+  const opening = ({ opensAt }: RejectingBudget): number => opensAt ?? Number.POSITIVE_INFINITY;
+  return opening(own) >= opening(global) ? own : global;
+}
+
+function rejection(
+  reason: BudgetReason,
+  ledger: TokenLedger,
+  budget: BudgetSettings | undefined,
+  tokens: number,
+  at: Instant,
+): RejectingBudget | undefined {
+  if (budget === undefined || !isClosed(ledger, budget, "reject", tokens, at)) return undefined;
+  const opensAt = budgetOpensAt(ledger, budget, tokens, at);
+  return {
+    reason,
+    budget,
+    spent: ledger.spent === undefined ? 0 : totalAt(ledger.spent, at),
+    reserved: ledger.reserved,
+    ...(opensAt === undefined ? {} : { opensAt }),
+  };
 }
 
 /** Whether agents of a type have used up their rate, what their open attempts reserved included: else as many as
@@ -162,14 +205,17 @@ export function budgetOpensAt(
   return spent === undefined ? at : fallsTo(spent, spentMax, at);
 }
 
-function rejection(
+/** The hard budget that has too little left. */
+function usedUpBudget(
   state: SwarmState,
   row: ProjectRow,
   tokens: number,
   at: Instant,
 ): BudgetReason | undefined {
-  if (isClosed(row.ledger, row.settings?.budget, "reject", tokens, at)) return "project-budget";
-  if (isClosed(state.ledger, state.policy.budget, "reject", tokens, at)) return "global-budget";
+  const own = row.settings?.budget;
+  const global = state.policy.budget;
+  if (isHard(own) && budgetRoom(row.ledger, own, at) < tokens) return "project-budget";
+  if (isHard(global) && budgetRoom(state.ledger, global, at) < tokens) return "global-budget";
   return undefined;
 }
 

@@ -113,7 +113,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     project: projectId("acme"),
     settings: {
       creditWeight: 2,
-      budget: { tokens: 1_000, windowMs: 60_000, mode: "reject" },
+      budget: { tokens: 1_000, windowMs: 60_000, mode: "wait" },
       queueMax: 10,
     },
   },

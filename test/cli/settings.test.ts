@@ -44,13 +44,13 @@ $ waggle project set acme --credit-weight 2 --max-concurrent 4 --budget 100000 -
 project acme set
   credit weight   2
   max concurrent  4
-  budget          100,000 tokens in 1h, reject
+  budget          100,000 tokens in 1h, wait
   queue           250,000 tasks
 $ waggle project set acme --credit-weight 2
 project acme unchanged
   credit weight   2
   max concurrent  4
-  budget          100,000 tokens in 1h, reject
+  budget          100,000 tokens in 1h, wait
   queue           250,000 tasks
 $ waggle project set acme --budget-mode alert --queue-max 500 --max-concurrent none
 project acme set

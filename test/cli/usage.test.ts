@@ -161,7 +161,7 @@ describe("a command line that makes no sense", () => {
       "--budget none takes the budget away",
     ],
     ["a window too short", ["policy", "set", "--budget-window", "1ms"], "from 1s to 366d"],
-    ["a mode unknown", ["policy", "set", "--budget-mode", "beg"], "Allowed choices are reject, alert"],
+    ["a mode unknown", ["policy", "set", "--budget-mode", "beg"], "Allowed choices are wait, reject, alert"],
     ["nothing to set", ["policy", "set"], "say what to set"],
     ["nothing to set for a kind", ["kind", "set", "k"], "waggle kind set --help"],
     ["deficits of users", ["policy", "set", "--user-turn", "deficit"], "Allowed choices are"],

@@ -278,7 +278,7 @@ describe("the swarm in status", () => {
 });
 
 describe("budgets and rates in status", () => {
-  const budget = { spent: 900, reserved: 200, tokens: 1_000, windowMs: 3_600_000, mode: "reject" as const };
+  const budget = { spent: 900, reserved: 200, tokens: 1_000, windowMs: 3_600_000, mode: "wait" as const };
   const rate = {
     type: "claude",
     window: "per_minute" as const,
@@ -304,8 +304,8 @@ describe("budgets and rates in status", () => {
       ],
     };
     const text = renderStatus(status, { ...view, showsOffline: false });
-    expect(text).toMatch(/^the swarm +900 +100 +1,000 tokens +1 h +alert: said, nothing else$/m);
-    expect(text).toMatch(/^p +900 +200 +1,000 tokens +1 h +reject: tasks wait \(exceeded\)$/m);
+    expect(text).toMatch(/^the swarm +900 +100 +1,000 tokens +1 h +alert: tasks run, noted$/m);
+    expect(text).toMatch(/^p +900 +200 +1,000 tokens +1 h +wait: tasks wait \(exceeded\)$/m);
     expect(text).toMatch(/^claude +20 +60 +500 tokens +per minute +yes$/m);
     expect(text).toMatch(/^codex +500 +– +500 tokens +per minute, restarting +in 30 s$/m);
   });

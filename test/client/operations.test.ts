@@ -31,7 +31,7 @@ describe("against a coordinator", () => {
   it("each verb sets what it says, tells whether that changed anything, and settings() reads it all", async () => {
     const budget = { tokens: 100_000, windowMs: 3_600_000 };
     expect(await swarm.setProject("acme", { creditWeight: 2, budget })).toEqual({
-      settings: { ...defaultProjectSettings, creditWeight: 2, budget: { ...budget, mode: "reject" } },
+      settings: { ...defaultProjectSettings, creditWeight: 2, budget: { ...budget, mode: "wait" } },
       changed: true,
       term: 1,
       idx: expect.any(Number),

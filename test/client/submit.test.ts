@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { TaskRequest } from "../../src/client/task-request.ts";
 import {
   BackpressureError,
+  BudgetExceededError,
   InvalidMessageError,
   NoLeaderError,
   OutcomeUnknownError,
@@ -318,6 +319,21 @@ describe("refusals", () => {
     const error = await swarm.submit(aTask()).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(BackpressureError);
     expect(error).toMatchObject({ retryAfterMs: 700 });
+  });
+
+  it("by a budget in mode reject come at once, also with `retry`, with the budget and the time to wait", async () => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const budget = { project: "default", tokens: 100, windowMs: 60_000, spent: 90, reserved: 5, needed: 10 };
+    const refusal = { ok: false, code: "WAGGLE_BUDGET_EXCEEDED", message: "no", retryAfterMs: 800, budget };
+    leader.script = ({ body }) => ({ term: 1, idx: 2, answers: body.tasks.map(() => refusal) });
+    const error = await swarm.submit(aTask(), { retry: true }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(BudgetExceededError);
+    expect(error).toMatchObject({ retryAfterMs: 800, budget });
+    const outcomes: unknown[] = [];
+    for await (const outcome of swarm.submitMany([aTask(), aTask()])) outcomes.push(outcome);
+    const refused = { ok: false, error: { code: "WAGGLE_BUDGET_EXCEEDED", retryAfterMs: 800 } };
+    expect(outcomes).toMatchObject([refused, refused]);
   });
 
   it("for want of room are waited out with `retry`, not earlier than asked", async () => {

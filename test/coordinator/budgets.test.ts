@@ -68,14 +68,89 @@ describe("a budget", () => {
     expect(await shownBudget()).toMatchObject({ spent: 0 });
   });
 
-  it("of mode reject refuses at the door what could never fit it", async () => {
-    await setProject({ budget: budget(1_000, "reject") });
+  it("of mode wait refuses at submission what could never fit it", async () => {
+    await setProject({ budget: budget(1_000, "wait") });
     const { answers } = await swarm.client.submit([
       { kind: "k", tokens: 1_001 },
       { kind: "k", tokens: 1_000 },
     ]);
     expect(answers).toMatchObject([{ ok: false, code: "WAGGLE_OVER_BUDGET", field: "tokens" }, { ok: true }]);
-    expect(answers[0].message).toMatch(/1001, .* 1000 .*could never run/);
+    expect(answers[0].message).toMatch(/1,001 tokens, .* 1,000 .*could never run/);
+  });
+});
+
+describe("a budget in mode reject", () => {
+  it("refuses a submission while it is used up, says when it fits, and counts the refusals", async () => {
+    await setProject({ budget: budget(1_000, "reject") });
+    const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 2 });
+    await swarm.client.submit([{ id: "one", kind: "k", tokens: 1_000 }]);
+    const one = await agent.assignment();
+    const held = await swarm.client.submit([{ id: "early", kind: "k", tokens: 1 }]);
+    expect(held.answers).toEqual([
+      {
+        ok: false,
+        code: "WAGGLE_BUDGET_EXCEEDED",
+        message: expect.stringContaining("Only the end of running attempts makes room"),
+        retryAfterMs: limits.budgetRetryMs,
+        budget: { project: "default", tokens: 1_000, windowMs: 60_000, spent: 0, reserved: 1_000, needed: 1 },
+      },
+    ]);
+    await agent.report(one, "completed", { result: "", tokens: 900 });
+    const { answers } = await swarm.client.submit([
+      { id: "two", kind: "k", tokens: 100 },
+      { id: "three", kind: "k", tokens: 101 },
+      { kind: "k" },
+      { id: "one", kind: "k", tokens: 1_000 },
+    ]);
+    expect(answers).toMatchObject([
+      { ok: true },
+      { ok: false, code: "WAGGLE_BUDGET_EXCEEDED", budget: { spent: 900, reserved: 0, needed: 101 } },
+      { ok: false, code: "WAGGLE_BUDGET_EXCEEDED", budget: { needed: 900 } },
+      { ok: true, duplicate: true },
+    ]);
+    expect(answers[1].message).toMatch(
+      /^the budget of project default is used up: of 1,000 tokens in 1 min, 900 are spent and 0 reserved/,
+    );
+    expect(answers[2].message).toContain("900 tokens, the mean of its kind so far");
+    const { retryAfterMs } = answers[1];
+    await clock.advance(retryAfterMs - 1);
+    const retry = async () => (await swarm.client.submit([{ id: "three", kind: "k", tokens: 101 }])).answers;
+    expect(await retry()).toMatchObject([{ ok: false, retryAfterMs: 1 }]);
+    await clock.advance(1);
+    expect(await retry()).toMatchObject([{ ok: true }]);
+    const { batches } = await swarm.client.ask(subjects.query("_", "journal"), {});
+    const events = batches.flatMap((batch: { events: { type: string }[] }) => batch.events);
+    const refusals = events.filter(({ type }: { type: string }) => type === "TasksRefused");
+    expect(refusals.map(({ reason }: { reason: string }) => reason)).toContain("project-budget-used-up");
+    expect(refusals.reduce((sum: number, { count }: { count: number }) => sum + count, 0)).toBe(4);
+  });
+
+  it("has what was accepted before wait, and fits nothing that is above it", async () => {
+    await swarm.client.submit([
+      { id: "one", kind: "k", tokens: 600 },
+      { id: "two", kind: "k", tokens: 600 },
+    ]);
+    await setProject({ budget: budget(1_000, "reject") });
+    const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 2 });
+    expect((await agent.assignment()).task).toBe("one");
+    expect((await swarm.client.explain("two")).waiting.obstacles).toMatchObject([
+      { reason: "project-budget" },
+    ]);
+    const { answers } = await swarm.client.submit([{ kind: "k", tokens: 1_001 }]);
+    expect(answers).toMatchObject([{ code: "WAGGLE_OVER_BUDGET" }]);
+  });
+
+  it("of the swarm refuses tasks of every project", async () => {
+    await swarm.client.ask(subjects.operator("policy"), { budget: budget(999, "wait") });
+    const waits = await swarm.client.submit([{ kind: "k" }]);
+    expect(waits.answers[0].message).toContain("1,000 tokens, the default of a task that gives none");
+    await swarm.client.ask(subjects.operator("policy"), { budget: budget(1_000, "reject") });
+    const agent = await swarm.agent("a1", { kinds: ["k"] });
+    await swarm.client.submit([{ kind: "k" }]);
+    await agent.assignment();
+    const { answers } = await swarm.client.submit([{ kind: "k", tokens: 1 }]);
+    expect(answers[0].message).toMatch(/^the swarm's budget is used up/);
+    expect(answers[0].budget).not.toHaveProperty("project");
   });
 });
 
@@ -95,7 +170,7 @@ describe("the planner", () => {
     const agent = await swarm.agent("a1", { kinds: ["k"] });
     await swarm.client.submit([{ kind: "k" }, { kind: "k", tokens: 30 }]);
     const [one, two] = [await agent.assignment(), await agent.assignment()];
-    await setProject({ budget: budget(2_000, "reject") });
+    await setProject({ budget: budget(2_000, "wait") });
     expect(await shownBudget()).toMatchObject({ spent: 0, reserved: limits.tokensPerAttemptDefault + 30 });
     await agent.complete(one);
     await agent.complete(two);
@@ -103,7 +178,7 @@ describe("the planner", () => {
   });
 
   it("reserves estimates, has tasks wait for what does not fit, and wakes when the window has rolled", async () => {
-    await setProject({ budget: budget(1_000, "reject") });
+    await setProject({ budget: budget(1_000, "wait") });
     const agent = await swarm.agent("a1", { kinds: ["k"], maxConcurrent: 4 });
     await swarm.client.submit([
       { id: "one", kind: "k", tokens: 600 },

@@ -33,7 +33,7 @@ const answerFor = async (task: string) => (await explained(task)).waiting?.obsta
 
 describe("why a task waits", () => {
   it("nobody serves its kind, everybody is full, the budget is used up: three answers", async () => {
-    const budget = { tokens: 1_000, windowMs: 60_000, mode: "reject" };
+    const budget = { tokens: 1_000, windowMs: 60_000, mode: "wait" };
     await swarm.client.ask(subjects.operator("project"), { project: "acme", budget });
     const agent = await swarm.agent("a1", { kinds: ["translate"], maxConcurrent: 1 });
     await swarm.client.submit([{ id: "mistyped", kind: "transalte" }]);

@@ -150,7 +150,7 @@ class Chaos {
     const dice = this.#dice;
     const project = this.#pick(["default", "p2", "_", "p3"]);
     const limit = dice.below(3) === 0 ? 1 + dice.below(6) : null;
-    const mode = this.#pick(["reject", "alert", "downgrade"]);
+    const mode = this.#pick(["wait", "reject", "alert", "downgrade"]);
     const tokens = 1 + dice.below(50_000);
     const budget = dice.below(3) === 0 ? { tokens, windowMs: 1_000 + dice.below(9_000), mode } : null;
     const bodies = {

@@ -127,7 +127,7 @@ describe("what is set", () => {
           project: "acme",
           paused: false,
           declared: true,
-          settings: { budget: { tokens: 9, windowMs: hour, mode: "reject" } },
+          settings: { budget: { tokens: 9, windowMs: hour, mode: "wait" } },
         },
         { project: "paused", paused: true, declared: false, settings: defaultProjectSettings },
       ],
@@ -189,7 +189,7 @@ describe("at the door", () => {
       "typo",
     );
     expect(answers).toMatchObject([{ ok: false, code: "WAGGLE_OVER_BUDGET", field: "tokens" }, { ok: true }]);
-    expect(answers[0].message).toContain("estimated at 51, and the project's budget holds 50");
+    expect(answers[0].message).toContain("the estimate is 51 tokens, and the project's budget holds 50");
   });
 
   it("a user who would crowd out others is told when to come again, and the record sums it up", async () => {

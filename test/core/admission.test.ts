@@ -166,14 +166,16 @@ describe("a user's share of it", () => {
       },
     });
     const watched = { ...turns.state, projectById: new Map([[row.project, { ...row, userByName }]]) };
-    expect(decide(watched, one("u1"), turns.at).reply).toEqual(full("user-queue-full", "u1", 1, 1));
+    expect(decide(watched, one("u1"), turns.at).reply).toEqual(full("user-queue-full", "u1", 2, 2));
     expect(looked).toBeLessThanOrEqual(2);
   });
 });
 
-describe("a budget that rejects", () => {
+describe("a hard budget", () => {
   it.each([
     ["project-budget", project({ budget: { tokens: 100, windowMs: hour } })],
+    ["project-budget", project({ budget: { tokens: 100, windowMs: hour, mode: "reject" } })],
+    ["global-budget", policy({ budget: { tokens: 100, windowMs: hour, mode: "wait" } })],
     ["global-budget", policy({ budget: { tokens: 100, windowMs: hour, mode: "reject" } })],
   ] as const)("(%s) refuses what could never fit", (reason, set) => {
     const turns = new Turns();
@@ -182,6 +184,7 @@ describe("a budget that rejects", () => {
       kind: "over-budget",
       reason,
       tokens: 101,
+      source: "said",
       tokensMax: 100,
     });
     expect(isTaken(turns, one("ann", { tokens: 100 }))).toBe(true);
@@ -194,6 +197,43 @@ describe("a budget that rejects", () => {
       turns.turn(project({ budget: { tokens: 100, windowMs: hour, mode } }));
       expect(isTaken(turns, one("ann", { tokens: 101 }))).toBe(true);
     }
+  });
+});
+
+describe("a budget in mode reject", () => {
+  const use = (turns: Turns, tokens: number) => {
+    turns.turn(one("ann", { tokens }));
+    turns.turn(turns.report(turns.last("TaskAssigned").task, { kind: "completed", result: "", tokens }));
+  };
+
+  it("names the one that opens last where the project's and the swarm's are used up", () => {
+    const turns = new Turns();
+    turns.turn(
+      join("a1", { maxConcurrent: 2 }),
+      project({ budget: { tokens: 100, windowMs: 60_000, mode: "reject" } }),
+      policy({ budget: { tokens: 100, windowMs: hour, mode: "reject" } }),
+    );
+    use(turns, 100);
+    expect(refusal(turns, one("ann", { tokens: 1 }))).toMatchObject({
+      kind: "budget-exceeded",
+      reason: "swarm-budget-used-up",
+      spent: 100,
+      reserved: 0,
+      isHeld: false,
+    });
+    turns.turn(policy({ budget: { mode: "wait" } }));
+    expect(refusal(turns, one("ann", { tokens: 1 }))).toMatchObject({ reason: "project-budget-used-up" });
+    turns.turn(project({ budget: { mode: "wait" } }));
+    expect(isTaken(turns, one("ann", { tokens: 1 }))).toBe(true);
+  });
+
+  it("lets a task in that takes no tokens, once nothing is exceeded", () => {
+    const turns = new Turns();
+    turns.turn(join("a1"), project({ budget: { tokens: 100, windowMs: hour, mode: "reject" } }));
+    use(turns, 100);
+    expect(isTaken(turns, one("ann", { tokens: 0 }))).toBe(true);
+    turns.turn(project({ budget: { tokens: 99 } }));
+    expect(refusal(turns, one("ann", { tokens: 0 }))).toMatchObject({ kind: "budget-exceeded", spent: 100 });
   });
 });
 

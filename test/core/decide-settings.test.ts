@@ -70,7 +70,7 @@ describe("a patch", () => {
     });
     const settings = {
       creditWeight: 2,
-      budget: { tokens: 1_000, windowMs: hour, mode: "reject" },
+      budget: { tokens: 1_000, windowMs: hour, mode: "wait" },
       queueMax: limits.queuedTasksPerProjectMax,
     };
     expect(second).toEqual({ kind: "set", changed: true, settings });
@@ -103,7 +103,7 @@ describe("a patch", () => {
     );
     const same = [
       project({}),
-      project({ creditWeight: 1, budget: { tokens: 5, windowMs: hour, mode: "reject" } }),
+      project({ creditWeight: 1, budget: { tokens: 5, windowMs: hour, mode: "wait" } }),
       ofKind({ importance: 3 }),
       ofKind({}, "untouched"),
       resource({ maxWaiters: limits.waitersPerResourceMax }),
@@ -495,7 +495,7 @@ describe("what is answered beside a setting", () => {
     const turns = new Turns();
     for (const command of [project({ budget }), policy({ budget })])
       expect(warningsOf(turns, command)).toEqual([expect.stringContaining("no kind has a cheaper one")]);
-    expect(warningsOf(turns, project({ budget: { ...budget, mode: "reject" } }))).toEqual([]);
+    expect(warningsOf(turns, project({ budget: { ...budget, mode: "wait" } }))).toEqual([]);
     turns.turn(ofKind({ cheaper: kind("less") }));
     expect(warningsOf(turns, project({ budget }))).toEqual([]);
     turns.turn(ofKind({ cheaper: null, cheaperType: "haiku" }));

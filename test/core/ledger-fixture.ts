@@ -136,7 +136,7 @@ export class LedgerSwarm {
   }
 
   setBudget(budget: Partial<BudgetSettings> = {}, id = "p"): void {
-    this.setProject({ budget: { tokens: 1_000, windowMs: 60_000, mode: "reject", ...budget } }, id);
+    this.setProject({ budget: { tokens: 1_000, windowMs: 60_000, mode: "wait", ...budget } }, id);
   }
 
   setPolicy(policy: Partial<Policy>): void {

@@ -18,7 +18,7 @@ function aSpendingSwarm(): LedgerSwarm {
   swarm.setRate("claude");
   swarm.setRate("codex", { sliding: false });
   swarm.setBudget();
-  swarm.setPolicy({ budget: { tokens: 2_000, windowMs: 60_000, mode: "reject" } });
+  swarm.setPolicy({ budget: { tokens: 2_000, windowMs: 60_000, mode: "wait" } });
   swarm.join("a1", { agentType: "claude" });
   for (const id of ["t1", "t2"]) {
     swarm.submit(id, { tokens: 100 });

@@ -1,6 +1,6 @@
 // Budgets conserve: whatever is assigned, reported, refused, lost, reported late, cancelled or set, in whatever
 // order, what is reserved is what open attempts hold, what is spent is what was charged in the window and no
-// more, and no assignment exceeds a budget in mode `reject` (promise P7). The fixture checks every invariant
+// more, and no assignment exceeds a budget in a hard mode (promise P7). The fixture checks every invariant
 // after every event; this file keeps its own books beside it.
 
 import fc from "fast-check";
@@ -66,7 +66,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant("budget"),
       project,
       tokens: fc.nat(1_500),
-      mode: fc.constantFrom("reject", "reject", "alert", "downgrade", "downgrade"),
+      mode: fc.constantFrom("wait", "reject", "alert", "downgrade", "downgrade"),
       windowMs: fc.constantFrom(1_000, 60_000, 3_600_000),
     }),
   },
@@ -222,7 +222,7 @@ class History {
         const budget =
           wanted.tokens === undefined
             ? {}
-            : { budget: { tokens: wanted.tokens, windowMs: 60_000, mode: "reject" as const } };
+            : { budget: { tokens: wanted.tokens, windowMs: 60_000, mode: "wait" as const } };
         return swarm.record({ type: "PolicyChanged", policy: { ...others, ...budget } });
       }
       case "rate":

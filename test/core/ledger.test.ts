@@ -396,7 +396,7 @@ describe("an estimate that is too small", () => {
       [5_000, 1_000],
     ] as const) {
       swarm.setBudget({ tokens: own, windowMs: 60_000 });
-      swarm.setPolicy({ budget: { tokens: global, windowMs: 60_000, mode: "reject" } });
+      swarm.setPolicy({ budget: { tokens: global, windowMs: 60_000, mode: "wait" } });
       expect(tokensEstimate(swarm.state, aTask({ id: taskId("next"), tokens: 300 }))).toBe(1_000);
     }
   });

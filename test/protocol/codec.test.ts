@@ -77,7 +77,7 @@ describe("a message that does not parse", () => {
   });
 
   it.each([
-    [{ mode: "warn" }, "budget.mode: must be one of reject, alert, downgrade, not 'warn'"],
+    [{ mode: "warn" }, "budget.mode: must be one of wait, reject, alert, downgrade, not 'warn'"],
     [[], "budget: must be an object, not a list of 0"],
   ])("says which values there are: %#", (budget, message) => {
     expect(check({ budget }, projectPatchSchema)).toMatchObject({ ok: false, message });

@@ -4,6 +4,7 @@
 import { expect, it } from "vitest";
 import type { EventOf } from "../../src/core/event.ts";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
+import { isHard } from "../../src/core/settings.ts";
 import type { AgentRow, SwarmState } from "../../src/core/state.ts";
 import type { Kind } from "../../src/ids.ts";
 import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
@@ -89,16 +90,16 @@ function couldServe(agent: AgentRow, kind: string, role: string | undefined): bo
   );
 }
 
-/** Budgets in mode `reject` that are exceeded although they were not before. */
+/** Hard budgets that are exceeded although they were not before. */
 function exceeded(state: SwarmState, before: ReadonlySet<string>): string[] {
   return [...exceededNow(state)].filter((name) => !before.has(name));
 }
 
 function exceededNow({ ledger, policy, projectById, at }: SwarmState): Set<string> {
   const found = new Set<string>();
-  if (policy.budget?.mode === "reject" && budgetRoom(ledger, policy.budget, at) < 0) found.add("swarm");
+  if (isHard(policy.budget) && budgetRoom(ledger, policy.budget, at) < 0) found.add("swarm");
   for (const { project, settings, ledger: own } of projectById.values()) {
-    if (settings?.budget?.mode === "reject" && budgetRoom(own, settings.budget, at) < 0) found.add(project);
+    if (isHard(settings?.budget) && budgetRoom(own, settings.budget, at) < 0) found.add(project);
   }
   return found;
 }

@@ -49,7 +49,7 @@ class Explained extends Turns {
   }
 }
 
-const budget = (tokens: number) => ({ tokens, windowMs: 60_000, mode: "reject" as const });
+const budget = (tokens: number) => ({ tokens, windowMs: 60_000, mode: "wait" as const });
 
 describe("what keeps a task", () => {
   it("a journal with too little room, before all but the time it is due", () => {

@@ -77,7 +77,7 @@ describe("the budgets' gate", () => {
   });
 
   it("names the swarm's budget where that is what is used up", () => {
-    swarm.setPolicy({ budget: { tokens: 500, windowMs: 60_000, mode: "reject" } });
+    swarm.setPolicy({ budget: { tokens: 500, windowMs: 60_000, mode: "wait" } });
     expect([attempt("t1", 400), attempt("t2", 200)]).toEqual(["assigned", "global-budget"]);
   });
 
@@ -103,7 +103,7 @@ describe("the budgets' gate", () => {
 
   it("estimates a downgraded task as its cheaper kind, and asks the other budget for that", () => {
     swarm.setBudget({ tokens: 500, mode: "downgrade" });
-    swarm.setPolicy({ tokensDefault: 900, budget: { tokens: 1_500, windowMs: 60_000, mode: "reject" } });
+    swarm.setPolicy({ tokensDefault: 900, budget: { tokens: 1_500, windowMs: 60_000, mode: "wait" } });
     swarm.setKind("k", { cheaper: kind("cheap") });
     swarm.submit("taught", { kind: kind("cheap") });
     swarm.assign("taught", "a1");
@@ -111,7 +111,7 @@ describe("the budgets' gate", () => {
     const verdict = () => budgetVerdict(swarm.state, swarm.project(), aTask(), swarm.at);
     const budget = { project: "downgrade" };
     expect(verdict()).toEqual({ kind: "runs", runsAs: "cheap", tokens: 700, budget });
-    swarm.setPolicy({ budget: { tokens: 1_399, windowMs: 60_000, mode: "reject" } });
+    swarm.setPolicy({ budget: { tokens: 1_399, windowMs: 60_000, mode: "wait" } });
     expect(verdict()).toMatchObject({ kind: "waits", reason: "global-budget", tokens: 700 });
   });
 
@@ -148,7 +148,7 @@ describe("the budgets' gate", () => {
     expect(said()).toEqual(["runs", { global: "downgrade" }]);
     swarm.setPolicy({ budget: { ...small, mode: "alert" } });
     expect(said()).toEqual(["runs", { global: "alert" }]);
-    swarm.setPolicy({ budget: { ...small, mode: "reject" } });
+    swarm.setPolicy({ budget: { ...small, mode: "wait" } });
     expect(said()).toEqual(["waits", undefined]);
   });
 
@@ -177,10 +177,11 @@ describe("the budgets' gate", () => {
     expect(swarm.submit("big", { tokens: 1_001 })).toEqual({
       kind: "over-budget",
       reason: "project-budget",
+      source: "said",
       tokens: 1_001,
       tokensMax: 1_000,
     });
-    swarm.setPolicy({ tokensDefault: 600, budget: { tokens: 500, windowMs: 60_000, mode: "reject" } });
+    swarm.setPolicy({ tokensDefault: 600, budget: { tokens: 500, windowMs: 60_000, mode: "wait" } });
     expect(swarm.submit("unknown")).toMatchObject({ kind: "over-budget", reason: "global-budget" });
     expect(swarm.submit("small", { tokens: 500 })).toMatchObject({ kind: "accepted" });
     swarm.setPolicy({ budget: { tokens: 500, windowMs: 60_000, mode: "alert" } });

@@ -54,8 +54,7 @@ describe("a round", () => {
     (tokens) => {
       const swarm = aSwarm("a1");
       swarm.join("a2");
-      if (tokens !== undefined)
-        swarm.setProject("p", { budget: { tokens, windowMs: 60_000, mode: "reject" } });
+      if (tokens !== undefined) swarm.setProject("p", { budget: { tokens, windowMs: 60_000, mode: "wait" } });
       for (let n = 0; n <= limits.budgetLookAhead; n += 1) {
         swarm.submit(`failed-${n}`);
         swarm.assign(`failed-${n}`, "a1");

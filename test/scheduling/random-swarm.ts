@@ -131,7 +131,7 @@ function aBudget(dice: Dice, times: number): BudgetSettings {
   return {
     tokens: times * (100 + dice.below(1_000)),
     windowMs: dice.of([600, 60_000, 3_600_000]) as number,
-    mode: dice.of(["reject", "reject", "alert", "downgrade", "downgrade"] as const) as BudgetMode,
+    mode: dice.of(["wait", "reject", "alert", "downgrade", "downgrade"] as const) as BudgetMode,
   };
 }
 

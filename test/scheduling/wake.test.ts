@@ -44,7 +44,7 @@ it("is a probe's time, once somebody waits", () => {
 it("is when a budget has room again", () => {
   const swarm = new Turns();
   swarm.turn(join("a1"));
-  const budget = { tokens: 100, windowMs: 60_000, mode: "reject" as const };
+  const budget = { tokens: 100, windowMs: 60_000, mode: "wait" as const };
   const settings = { ...defaultProjectSettings, budget };
   swarm.configure({ type: "ProjectConfigured", project: projectId("p"), settings });
   swarm.turn(submit({ id: taskId("t1"), tokens: 60 }));

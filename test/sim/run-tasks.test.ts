@@ -128,7 +128,7 @@ describe("a simulated swarm does not stand still while time alone may move it", 
       tasks: tasks([0, "u"], [0, "u"]).map((task) => ({ ...task, tokens: 60 })),
       attemptOf: () => ({ ms: 10, succeeds: true, tokens: 60 }),
     });
-    const budget = { tokens: 100, windowMs: 60_000, mode: "reject" } as const;
+    const budget = { tokens: 100, windowMs: 60_000, mode: "wait" } as const;
     const settings = { ...defaultProjectSettings, budget };
     const configured = { type: "ProjectConfigured", project: projectId("p"), settings } as const;
     const jitter = new SeededRandom("jitter");

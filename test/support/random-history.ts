@@ -253,7 +253,7 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
       : {
           tokens: 1 + (detail % 50),
           windowMs: limits.budgetWindowMsMin,
-          mode: detail % 3 === 1 ? ("reject" as const) : ("alert" as const),
+          mode: detail % 3 === 1 ? ("wait" as const) : ("alert" as const),
         };
   const limit = detail % 5 === 0 ? null : 1 + (detail % 4);
   switch (pick % 12) {

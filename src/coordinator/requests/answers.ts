@@ -1,17 +1,19 @@
 // From the core's replies to the answers on the wire: the one place that words a refusal.
 
 import { assert, unreachable } from "../../assert.ts";
-import type { QueueRefusal, Reply } from "../../core/command.ts";
+import { duration } from "../../audit/describe.ts";
+import type { BudgetRefusal, QueueRefusal, Reply } from "../../core/command.ts";
 import type { WaggleErrorCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { type Decoded, encode } from "../../protocol/codec.ts";
 import type { CancelAnswer, CodedError, ResultAnswer, SubmitAnswer } from "../../protocol/schemas.ts";
+import type { EstimateSource } from "../../scheduling/estimate.ts";
 import type { Commit } from "./inbox.ts";
 
 export function codedError(
   code: WaggleErrorCode,
   message: string,
-  more: { field?: string; retryAfterMs?: number; firstIdx?: number } = {},
+  more: Pick<CodedError, "field" | "retryAfterMs" | "firstIdx" | "budget"> = {},
 ): CodedError {
   return { ok: false, code, message, ...more };
 }
@@ -59,11 +61,13 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
     case "over-budget":
       return codedError(
         "WAGGLE_OVER_BUDGET",
-        `tokens: an attempt is estimated at ${reply.tokens}, and the ${budgetOwners[reply.reason]}'s budget holds ` +
-          `${reply.tokensMax} in a window, so it could never run. Say what it needs (tokens; without that, what its kind ` +
-          "took so far or the policy's default counts), split the task, or raise the budget",
+        `tokens: the estimate is ${estimateText(reply)}, and the ${budgetOwners[reply.reason]}'s budget holds ` +
+          `${count(reply.tokensMax)} in a window: the task could never run. Give a lower estimate if it needs less, ` +
+          "split the task, or raise the budget",
         { field: "tokens" },
       );
+    case "budget-exceeded":
+      return budgetExceeded(reply);
     case "conflict":
       return codedError(
         "WAGGLE_CONFLICT",
@@ -76,6 +80,43 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
 }
 
 const budgetOwners = { "project-budget": "project", "global-budget": "swarm" } as const;
+
+function budgetExceeded(refusal: BudgetRefusal): CodedError {
+  const { reason, project, budget, spent, reserved, tokens: needed, retryAfterMs, isHeld } = refusal;
+  const isOwn = reason === "project-budget-used-up";
+  const whose = isOwn ? `the budget of project ${project}` : "the swarm's budget";
+  const opens = isHeld
+    ? "Only the end of running attempts makes room: try again when some have ended"
+    : `Room for it comes back in ${duration(retryAfterMs)}, if nothing else is spent`;
+  const command = isOwn ? `waggle project set ${project} --budget N` : "waggle policy set --budget N";
+  return codedError(
+    "WAGGLE_BUDGET_EXCEEDED",
+    `${whose} is used up: of ${count(budget.tokens)} tokens in ${duration(budget.windowMs)}, ${count(spent)} are spent and ` +
+      `${count(reserved)} reserved by running attempts, and the estimate of this task is ${estimateText(refusal)}. ${opens}; ` +
+      `\`${command}\` raises it`,
+    {
+      retryAfterMs,
+      budget: {
+        ...(isOwn ? { project } : {}),
+        tokens: budget.tokens,
+        windowMs: budget.windowMs,
+        spent,
+        reserved,
+        needed,
+      },
+    },
+  );
+}
+
+/** `1,000 tokens (the default of a task that gives none)`. */
+function estimateText({ tokens, source }: Pick<BudgetRefusal, "tokens" | "source">): string {
+  const sources: Readonly<Record<EstimateSource, string>> = {
+    said: "",
+    learnt: ", the mean of its kind so far, as the task gives none (`tokens`)",
+    default: ", the default of a task that gives none (`tokens`)",
+  };
+  return `${count(tokens)} tokens${sources[source]}`;
+}
 
 export function cancelAnswer(reply: Reply): CancelAnswer {
   switch (reply.kind) {

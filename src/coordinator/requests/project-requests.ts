@@ -75,7 +75,8 @@ export class ProjectRequests {
         replies: [],
         finish(commit) {
           for (const each of this.replies)
-            if (each.kind === "refused") target.refused(project, each.reason, 1);
+            if (each.kind === "refused" || each.kind === "budget-exceeded")
+              target.refused(project, each.reason, 1);
           target.send(reply, answerMessage(commit, answersOf(inputs, this.replies, submitAnswer)));
         },
         ...(notify === undefined

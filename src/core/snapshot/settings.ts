@@ -4,18 +4,18 @@
 import type { Policy } from "../../scheduling/policy.ts";
 import { projectTurnRules, ruleSets, userTurnRules } from "../../scheduling/policy.ts";
 import { rateWindowMs } from "../../scheduling/rate.ts";
-import type {
-  BudgetSettings,
-  KindSettings,
-  ProjectSettings,
-  RateSettings,
-  ResourceSettings,
+import {
+  type BudgetSettings,
+  budgetModes,
+  type KindSettings,
+  type ProjectSettings,
+  type RateSettings,
+  type ResourceSettings,
 } from "../settings.ts";
 import { allOf, type Fields } from "./checked-fields.ts";
 
 const agentRules = allOf<Policy["agentRule"]>({ score: true, "first-idle": true });
 const projectsAllowed = allOf<Policy["projects"]>({ open: true, declared: true });
-const budgetModes = allOf<BudgetSettings["mode"]>({ reject: true, alert: true, downgrade: true });
 
 export function readPolicy(fields: Fields): Policy {
   return fields.checked<Policy>("policy", (policy) => {

@@ -309,9 +309,10 @@ class DeedDrawer {
   #projectPatch(): ProjectPatch {
     const random = this.#random;
     const budget = { tokens: 5_000 + random.below(100_000), windowMs: 10_000 + random.below(60_000) };
+    const mode = budget.tokens % 4 === 0 ? "reject" : "wait";
     return {
       creditWeight: 1 + random.below(4),
-      ...(random.chance(0.5) ? { budget: random.chance(0.7) ? { ...budget, mode: "reject" } : null } : {}),
+      ...(random.chance(0.5) ? { budget: random.chance(0.7) ? { ...budget, mode } : null } : {}),
       ...(random.chance(0.3) ? { maxConcurrent: random.chance(0.5) ? 1 + random.below(10) : null } : {}),
       ...(random.chance(0.2) ? { queueMax: random.chance(0.5) ? 20 + random.below(100) : null } : {}),
     };

@@ -23,7 +23,7 @@ const DEATHS = 2;
 const PROJECT = "p";
 /** Ends before any use leaves the window: there is one budget, not one a day. */
 const UNTIL_MS = 3_600_000;
-const budget = { tokens: LIMIT, windowMs: 24 * 3_600_000, mode: "reject" } as const;
+const budget = { tokens: LIMIT, windowMs: 24 * 3_600_000, mode: "wait" } as const;
 
 /** What a dispatcher says of its budget. */
 interface Budgeted extends Dispatcher {
@@ -180,7 +180,7 @@ export const budgetRace: Scenario = {
   summary:
     "a budget for 96 of 128 tasks, 64 assigned at once and more while results are out; two of 8 agents die",
   rules: {
-    waggle: "ours: reserves at the assignment, settles at the end (mode reject)",
+    waggle: "ours: reserves at the assignment, settles at the end (mode wait)",
     "check-then-charge": "assigns while the next estimate fits what is spent, charges at the end",
   },
   metrics: {
