@@ -12,6 +12,7 @@
 //                            running ──────────────┘
 //    assigned, running: TASK_COMPLETED → completed, TASK_FAILED → failed, TASK_DEAD_LETTERED → deadLettered
 //    any live state:    TASK_CANCELLED → cancelled, TASK_EXPIRED → expired
+//    any terminal state but completed: TASK_RETRIED → queued, in the next round
 //
 // A revoked attempt outlives its task's interest in it: AttemptReleased concerns the agent's place alone.
 
@@ -21,6 +22,8 @@ import type { TaskState } from "../src/core/state.ts";
 export type TaskSignal =
   /** `startsLater`: it has a not-before that lies ahead. */
   | { readonly type: "TASK_SUBMITTED"; readonly startsLater: boolean }
+  /** Its next round begins. */
+  | { readonly type: "TASK_RETRIED" }
   | { readonly type: "TASK_RELEASED" }
   | { readonly type: "TASK_ASSIGNED" }
   /** The agent has the assignment. */
@@ -45,12 +48,15 @@ const endsFromOutside = {
   TASK_EXPIRED: "expired",
 } as const;
 
+const retry = { TASK_RETRIED: "queued" } as const;
+
 export const taskMachine = setup({
   types: { events: {} as TaskSignal },
   guards: { startsLater: ({ event }) => "startsLater" in event && event.startsLater },
 }).createMachine({
   id: "task",
-  description: "A task is live until it reaches exactly one of five terminal states, and never leaves that.",
+  description:
+    "A task is live until it reaches exactly one of five terminal states, and leaves that only for its next round.",
   initial: "unsubmitted",
   states: {
     unsubmitted: {
@@ -74,10 +80,10 @@ export const taskMachine = setup({
       on: { ...attemptEnds, ...endsFromOutside },
     },
     completed: { type: "final", description: "An attempt succeeded." },
-    failed: { type: "final", description: "Its input is invalid: trying again is no use." },
-    cancelled: { type: "final", description: "Somebody no longer wants it." },
-    expired: { type: "final", description: "It had not ended by its deadline." },
-    deadLettered: { type: "final", description: "No attempt is left." },
+    failed: { description: "Its input is invalid: another attempt is no use.", on: retry },
+    cancelled: { description: "A client cancelled it.", on: retry },
+    expired: { description: "It had not ended by its deadline.", on: retry },
+    deadLettered: { description: "No attempt is left.", on: retry },
   },
 });
 

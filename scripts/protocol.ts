@@ -38,6 +38,14 @@ const messages: readonly WireMessage[] = [
     answer: schemas.cancelResponseSchema,
   },
   {
+    name: "retry",
+    subject: "project.{project}.retry",
+    direction: "receive",
+    summary: "Open the next rounds of ended tasks.",
+    schema: schemas.retryRequestSchema,
+    answer: schemas.retryResponseSchema,
+  },
+  {
     name: "await",
     subject: "project.{project}.await",
     direction: "receive",
@@ -252,6 +260,7 @@ const messages: readonly WireMessage[] = [
 /** Shapes that stand inside messages and are documented on their own. */
 const parts: Readonly<Record<string, z.ZodType>> = {
   task: schemas.taskInputSchema,
+  "retry-item": schemas.retryItemSchema,
   result: schemas.resultSchema,
   "swarm-metrics": schemas.swarmMetricsSchema,
   observed: schemas.observedSchema,

@@ -30,6 +30,7 @@ export type {
   SwarmOperations,
   TransferOptions,
 } from "./client/operations.ts";
+export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
 export type { WrapOptions } from "./client/slot-agent.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";

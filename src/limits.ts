@@ -542,6 +542,12 @@ export const limits = {
    *  it asks all agents: without them one answer holds up the leader as long as users times agents take. */
   explainedUsersMax: 10_000,
   explainedDemandsMax: 16,
+  /** Requests to retry tasks that wait while the journal is read for another. */
+  retriesWaitingMax: 64,
+  /** Tasks of whose retry a client remembers, so that an older ending is not taken for the newest. */
+  retriedTasksMax: 10_000,
+  /** Payloads of tasks to be retried that are held at once, in characters: what one turn takes. */
+  retryBytesMax: 512 * 1024,
   /** Reading how tasks ended, for one who awaits them: what is not read by then is asked about again. */
   awaitReadMs: 2_000,
   /** An outcome that is asked for again and again and not found is said to be lost after so long: by then a leader has

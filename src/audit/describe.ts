@@ -19,6 +19,8 @@ function sentence(event: Event): string {
       return event.to === undefined ? "the leader stepped down" : `the leader stepped down for ${event.to}`;
     case "TaskSubmitted":
       return `${event.task.id} submitted by ${event.task.project}/${event.task.user}: ${describeSpec(event.task)}`;
+    case "TaskRetried":
+      return `${event.task.id} retried, round ${event.round}: ${describeSpec(event.task)}`;
     case "TaskReleased":
       return `${event.task} is due and waits for an agent`;
     case "TaskAssigned":

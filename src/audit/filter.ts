@@ -13,8 +13,8 @@ export interface EventFilter {
 
 /** The task an event is about, if it is about one. */
 export function taskOf(event: Event): string | undefined {
-  if (event.type === "TaskSubmitted") return event.task.id;
-  return "task" in event ? event.task : undefined;
+  if (!("task" in event)) return undefined;
+  return typeof event.task === "string" ? event.task : event.task.id;
 }
 
 /** The agent an event names, if it names one. */

@@ -5,11 +5,14 @@ import { usedTokens } from "../core/budget-rows.ts";
 import type { AttemptFailure, DeadLetterReason, EventOf, TaskSpec } from "../core/event.ts";
 import type { Receipt } from "../core/receipt.ts";
 import type { TaskState } from "../core/state.ts";
+import { taskOf } from "./filter.ts";
 import type { JournaledEvent } from "./journaled-event.ts";
 
 export interface AttemptStory {
-  /** From 1. */
+  /** From 1, over all rounds of its task. */
   readonly attempt: number;
+  /** Of its task; absent in the first. */
+  readonly round?: number;
   readonly agent: string;
   /** The cheaper kind that it ran as, where a budget in mode `downgrade` had too little left. */
   readonly runsAs?: string;
@@ -52,6 +55,10 @@ export interface StoryLine {
   /** Absent when none of the events read says so. */
   readonly state?: TaskState;
   readonly submittedAt?: number;
+  /** The present round, and when its retry opened it; absent in the first. */
+  readonly round?: number;
+  readonly retriedAt?: number;
+  /** When its present round ended. */
   readonly endedAt?: number;
   readonly deadLetterReason?: DeadLetterReason;
   readonly attempts: readonly AttemptStory[];
@@ -75,7 +82,7 @@ export class StoryFold {
     return this.#line;
   }
 
-  /** Whether the task has ended and nothing about it can follow. */
+  /** Whether its present round has ended, and nothing about it can follow but a retry. */
   get isOver(): boolean {
     return this.#line.endedAt !== undefined && !this.#line.attempts.some((attempt) => attempt.holdsPlace);
   }
@@ -88,14 +95,15 @@ export class StoryFold {
 
   #apply({ event, at, idx }: JournaledEvent): void {
     if (event.type === "AssignmentsConfirmed") return this.#confirm(event.agent, event.upTo, at);
-    const task = event.type === "TaskSubmitted" ? event.task.id : "task" in event ? event.task : undefined;
-    if (task !== this.#task) return;
+    if (taskOf(event) !== this.#task) return;
     switch (event.type) {
       case "TaskSubmitted": {
         const isDelayed = event.task.notBefore !== undefined && event.task.notBefore > at;
         this.#set({ spec: event.task, submittedAt: at });
         return this.#wait(isDelayed ? "delayed" : "queued", at);
       }
+      case "TaskRetried":
+        return this.#retry(event, at);
       case "TaskReleased":
         return this.#wait("queued", at);
       case "TaskAssigned": {
@@ -106,7 +114,18 @@ export class StoryFold {
         const type = cheaperType === undefined ? {} : { cheaperType };
         const held = tokensReserved === undefined ? {} : { tokensReserved };
         const cheaper = { ...kind, ...type };
-        const opened = { attempt, agent, ...cheaper, ...held, receipt, assignedAt: at, assignedIdx: idx };
+        const { round } = this.#line;
+        const ofRound = round === undefined ? {} : { round };
+        const opened = {
+          attempt,
+          ...ofRound,
+          agent,
+          ...cheaper,
+          ...held,
+          receipt,
+          assignedAt: at,
+          assignedIdx: idx,
+        };
         return this.#set({ state: "assigned", attempts: [...this.#line.attempts, opened] });
       }
       case "TaskCompleted": {
@@ -139,6 +158,13 @@ export class StoryFold {
       default:
         return; // about agents, terms and refusals: they name no task
     }
+  }
+
+  /** How the round before ended stands in its attempts and events. */
+  #retry({ task: spec, round }: EventOf<"TaskRetried">, at: number): void {
+    const { endedAt: _, deadLetterReason: __, ...before } = this.#line;
+    this.#line = { ...before, spec, round, retriedAt: at };
+    this.#wait("queued", at);
   }
 
   #confirm(agent: string, upTo: number, at: number): void {

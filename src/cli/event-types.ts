@@ -7,6 +7,7 @@ const known: Readonly<Record<EventType, true>> = {
   TermRenewed: true,
   TermEnded: true,
   TaskSubmitted: true,
+  TaskRetried: true,
   TaskReleased: true,
   TaskAssigned: true,
   TaskCompleted: true,

@@ -19,6 +19,8 @@ function sentence(update: Exclude<TaskUpdate, { type: "ended" }>): string {
   switch (update.type) {
     case "submitted":
       return "submitted";
+    case "retried":
+      return `retried: round ${update.round} begins`;
     case "assigned":
       return `#${update.attempt} → ${update.agent} · ${describeReceipt(update.receipt)}`;
     case "running":

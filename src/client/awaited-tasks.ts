@@ -41,6 +41,8 @@ export class AwaitedTasks {
   readonly #taskById = new Map<string, AwaitedTask>();
   /** Those about which a leader is to be asked. */
   readonly #toAsk = new Set<AwaitedTask>();
+  /** Of tasks that were retried over this connection, the newest round; the oldest are forgotten. */
+  readonly #roundById = new Map<string, number>();
   readonly #closed = new AbortController();
   readonly #subscription: Subscription;
   readonly #stops: readonly (() => void)[];
@@ -92,6 +94,24 @@ export class AwaitedTasks {
     return task;
   }
 
+  /** A round of a task was opened: how the rounds before ended is not what is waited for any more. */
+  retried(id: string, round: number): void {
+    if (round <= this.#roundOf(id)) return;
+    this.#roundById.delete(id);
+    this.#roundById.set(id, round);
+    const [oldest] = this.#roundById.keys();
+    if (this.#roundById.size > limits.retriedTasksMax && oldest !== undefined) this.#roundById.delete(oldest);
+  }
+
+  /** Whether an outcome is of a round that another has followed. */
+  isOutdated({ task, round = 1 }: Outcome): boolean {
+    return round < this.#roundOf(task);
+  }
+
+  #roundOf(id: string): number {
+    return this.#roundById.get(id) ?? 1;
+  }
+
   /** To be called when a wait was given up: a task of somebody else's that nobody waits for is let go. */
   abandoned(task: AwaitedTask): void {
     if (!task.hasListeners && task.acceptedAt === undefined) this.#drop(task);
@@ -134,7 +154,7 @@ export class AwaitedTasks {
 
   #end(outcome: Outcome): void {
     const task = this.#taskById.get(outcome.task);
-    if (task === undefined) return;
+    if (task === undefined || this.isOutdated(outcome)) return;
     this.#drop(task);
     task.end(outcome);
   }

@@ -36,13 +36,20 @@ import { JournalPages } from "./journal-pages.ts";
 import { Operations, type SwarmOperations } from "./operations.ts";
 import { OwnAgents } from "./own-agents.ts";
 import { ProgressInbox } from "./progress-inbox.ts";
+import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
 import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
 import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
 import { TaskProjects } from "./task-projects.ts";
 import { checkProject, type PreparedTask, prepareTask, type TaskRequest } from "./task-request.ts";
-import { type ReplayOptions, type TaskExplanation, TaskStories, type TaskStory } from "./task-stories.ts";
+import {
+  type AcceptedTaskStatus,
+  type ReplayOptions,
+  type TaskExplanation,
+  TaskStories,
+  type TaskStory,
+} from "./task-stories.ts";
 import { type TaskUpdate, taskUpdates } from "./task-updates.ts";
 
 export interface SubmitOptions {
@@ -91,6 +98,15 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
 
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
   cancel(id: string, options?: ProjectOptions & AskOptions): Promise<CancelOutcome>;
+
+  /** Opens the next round of a task that failed, expired, was cancelled or was dead-lettered: under the same id, with
+   *  the same payload, which is read from the journal. Its failures count from 0, its attempts are numbered on.
+   *  Resolves when that is committed; a wait for the result begun then is for the new round.
+   *  @throws InvalidMessageError naming the option
+   *  @throws WaggleError `WAGGLE_CONFLICT` when it completed or has not ended, `WAGGLE_GONE` when its payload is no
+   *    longer kept, `WAGGLE_UNKNOWN_TASK`, and what a submission is refused with
+   *  @throws NoLeaderError; OutcomeUnknownError: ask again with the same `round` */
+  retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
 
   /** Joins an agent to the swarm, in this process, over a connection of its own. It ends when this connection is
    *  closed; to end it before, call `drain()`, or declare it with `await using`. Resolves when a leader has
@@ -195,6 +211,7 @@ export class SwarmClient implements Swarm {
   readonly #aborts = new Aborts();
   readonly #agents: OwnAgents;
   readonly #operations: Operations;
+  readonly #retries: Retries;
   readonly #slots: SlotAgent;
   readonly #heldBack: HeldBack;
   #idsMade = 0;
@@ -236,12 +253,19 @@ export class SwarmClient implements Swarm {
       presentIdx: async (signal) => (await reader.page({ from: Number.MAX_SAFE_INTEGER }, signal)).last,
     };
     this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
+    const stories = this.#stories;
+    this.#retries = new Retries({
+      ...shared,
+      awaitedTasks: this.#awaited,
+      status: (id, asked) => stories.status(id, asked),
+    });
     this.#handles = {
       clock,
       aborts,
       awaitedTasks: this.#awaited,
       updates: (task) => this.#updates(task),
       cancel: (id, project) => this.cancel(id, { project }),
+      retry: (id, asked) => this.retry(id, asked),
     };
     this.losses$ = new Observable((subscriber) => horizon.onLoss((loss) => subscriber.next(loss)));
     const beats = transport.subscribe(subjects.coordinator, ({ data }) => {
@@ -295,6 +319,10 @@ export class SwarmClient implements Swarm {
     if (answer !== undefined && answer.code !== "WAGGLE_CONFLICT") throw errorFrom(answer);
     const { state } = await this.#stories.status(id, options);
     return { taskId: id, cancelled: state === "cancelled", state };
+  }
+
+  async retry(id: string, options: RetryOptions = {}): Promise<RetryOutcome> {
+    return await this.#retries.retry(id, checkProject(options.project ?? this.#deps.project), options);
   }
 
   async agent(options: AgentOptions): Promise<Agent> {
@@ -439,18 +467,18 @@ export class SwarmClient implements Swarm {
       watch: () => task.watched(),
       abandon: (awaited) => this.#awaited.abandoned(awaited),
       closed: this.#closed.signal,
-      submittedIdx: (signal) => this.#submittedIdx(task, signal),
+      begun: (signal) => this.#status(task, signal),
       follow: (from, signal) => this.events({ from, follow: true, signal }),
     });
   }
 
   /** A coordinator that stands by may not have read of a task yet that its leader accepted. */
-  async #submittedIdx(task: SwarmTask, signal: AbortSignal): Promise<number> {
+  async #status(task: SwarmTask, signal: AbortSignal): Promise<AcceptedTaskStatus> {
     const { clock, random } = this.#deps;
     const giveUpAtMs = clock.monotonicMs() + limits.askTimeoutMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        return (await this.#stories.status(task.id, { signal })).submittedIdx;
+        return await this.#stories.status(task.id, { signal });
       } catch (error) {
         const isSettled = task.ack === undefined || clock.monotonicMs() >= giveUpAtMs;
         if (isSettled || signal.aborted || !isUnknownTask(error)) throw error;

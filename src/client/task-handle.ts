@@ -7,6 +7,7 @@ import type { Clock } from "../clock.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
+import type { RetryOptions, RetryOutcome } from "./retries.ts";
 import type { SubmitAck } from "./submission.ts";
 import { WaitTimedOutError } from "./task-errors.ts";
 import { resultOf, type TaskResult } from "./task-result.ts";
@@ -34,7 +35,7 @@ export interface TaskHandle {
   readonly ack: SubmitAck | undefined;
   /** Everything that happens to it, from its submission to its outcome. */
   readonly events$: Observable<TaskUpdate>;
-  /** Its result, as soon as it completes.
+  /** Its result, as soon as it completes. After a retry over this connection: that of the new round.
    *  @throws TaskFailedError, TaskCancelledError, TaskExpiredError, ResultGoneError when it ended otherwise
    *  @throws as `outcome` does */
   result(options?: WaitOptions): Promise<TaskResult>;
@@ -45,6 +46,8 @@ export interface TaskHandle {
   outcome(options?: WaitOptions): Promise<Outcome>;
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
   cancel(): Promise<CancelOutcome>;
+  /** Opens its next round. @throws as `Swarm.retry` does */
+  retry(options?: Omit<RetryOptions, "project">): Promise<RetryOutcome>;
 }
 
 /** Shared by all handles of a connection. */
@@ -54,6 +57,7 @@ export interface TaskHandleDeps {
   readonly awaitedTasks: AwaitedTasks;
   updates(task: SwarmTask): Observable<TaskUpdate>;
   cancel(id: string, project: string): Promise<CancelOutcome>;
+  retry(id: string, options: RetryOptions): Promise<RetryOutcome>;
 }
 
 export class SwarmTask implements TaskHandle {
@@ -96,9 +100,15 @@ export class SwarmTask implements TaskHandle {
     return this.#deps.cancel(this.id, this.project);
   }
 
-  /** Has a leader tell how it ends. An ending stays; a wait that failed is begun anew. */
+  retry(options: Omit<RetryOptions, "project"> = {}): Promise<RetryOutcome> {
+    return this.#deps.retry(this.id, { ...options, project: this.project });
+  }
+
+  /** Has a leader tell how it ends. An ending stays until the task is retried; a wait that failed is begun anew. */
   watched(): AwaitedTask {
-    if (this.#awaited?.awaited?.kind === "ended") return this.#awaited;
+    const known = this.#awaited?.awaited;
+    const isOver = known?.kind === "ended" && !this.#deps.awaitedTasks.isOutdated(known.outcome);
+    if (isOver && this.#awaited !== undefined) return this.#awaited;
     this.#awaited = this.#deps.awaitedTasks.watch(this.id, this.project);
     if (this.ack !== undefined) this.#awaited.acceptedAt ??= this.ack;
     return this.#awaited;

@@ -1,4 +1,5 @@
-// Which project a task belongs to, for filters of events: only a task's submission says so in the journal.
+// Which project a task belongs to, for filters of events: only a task's submission and its retries say so in
+// the journal.
 // A reader that begins later asks a coordinator. Bounded; the longest unused are forgotten and asked for again.
 
 import { taskOf } from "../audit/filter.ts";
@@ -21,13 +22,14 @@ export class TaskProjects {
   }
 
   learn(event: Event): void {
-    if (event.type === "TaskSubmitted") this.#remember(event.task.id, event.task.project);
+    if (event.type === "TaskSubmitted" || event.type === "TaskRetried")
+      this.#remember(event.task.id, event.task.project);
   }
 
   /** Undefined for events of no project, and of tasks that ended so long ago that nobody knows them.
    *  @throws NoLeaderError, UnreachableError */
   async projectOf(event: Event): Promise<string | undefined> {
-    if (event.type === "TaskSubmitted") return event.task.project;
+    if (event.type === "TaskSubmitted" || event.type === "TaskRetried") return event.task.project;
     if ("project" in event && event.project !== undefined) return event.project;
     const task = taskOf(event);
     if (task === undefined) return undefined;

@@ -154,7 +154,8 @@ function jsonOf(value: unknown, field?: string): string {
   throw new InvalidMessageError(`${field ?? "the task"}: cannot be written as JSON`, options);
 }
 
-function instantOf(time: Date | number, field: string): number {
+/** @throws InvalidMessageError naming the field */
+export function instantOf(time: Date | number, field: string): number {
   const instant = Number(time);
   if (Number.isFinite(instant)) return Math.trunc(instant);
   throw new InvalidMessageError(`${field}: is no time`, { field });

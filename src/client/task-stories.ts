@@ -115,25 +115,32 @@ export class TaskStories {
   /** As far as the journal is kept. @param lastIdx events of later batches are left out */
   async #line(
     id: string,
-    { submittedIdx, endedIdx }: Pick<AcceptedTaskStatus, "submittedIdx" | "endedIdx">,
+    { submittedIdx, endedIdx, round }: Pick<AcceptedTaskStatus, "submittedIdx" | "endedIdx" | "round">,
     options: AskOptions,
     lastIdx = Number.POSITIVE_INFINITY,
   ): Promise<StoryLine> {
+    const until = { lastIdx, round };
     try {
-      return await this.#lineFrom(id, submittedIdx, options, lastIdx);
+      return await this.#lineFrom(id, submittedIdx, options, until);
     } catch (error) {
       if (!(error instanceof AuditTrimmedError)) throw error;
       const isGone = endedIdx !== undefined && endedIdx < error.firstIdx;
-      return isGone ? new StoryFold(id).line : await this.#lineFrom(id, error.firstIdx, options, lastIdx);
+      return isGone ? new StoryFold(id).line : await this.#lineFrom(id, error.firstIdx, options, until);
     }
   }
 
-  async #lineFrom(id: string, from: number, options: AskOptions, lastIdx: number): Promise<StoryLine> {
+  /** @param round in which the task is known to be */
+  async #lineFrom(
+    id: string,
+    from: number,
+    options: AskOptions,
+    { lastIdx, round }: { readonly lastIdx: number; readonly round: number },
+  ): Promise<StoryLine> {
     const fold = new StoryFold(id);
     for await (const { idx, term, at, events } of this.#batches(from, options)) {
       if (idx > lastIdx) break;
       for (const event of events as unknown as readonly Event[]) fold.add({ idx, term, at, event });
-      if (fold.isOver || idx === lastIdx) break;
+      if ((fold.isOver && (fold.line.round ?? 1) >= round) || idx === lastIdx) break;
     }
     return fold.line;
   }

@@ -27,6 +27,8 @@ interface OfAttempt {
 
 export type TaskUpdate =
   | ({ readonly type: "submitted" } & Placed)
+  /** It had ended otherwise than completed, and lives again. `round`: from 2. */
+  | ({ readonly type: "retried"; readonly round: number } & Placed)
   | ({ readonly type: "assigned"; readonly receipt: Receipt } & OfAttempt & Placed)
   /** The assignment has reached the agent. */
   | ({ readonly type: "running" } & OfAttempt & Placed)
@@ -43,8 +45,8 @@ export type TaskUpdate =
 
 export interface TaskUpdatesDeps {
   readonly progress: ProgressInbox;
-  /** The batch of its submission. @throws WaggleError */
-  submittedIdx(signal: AbortSignal): Promise<number>;
+  /** The batch of its submission, and the round that it is in. @throws WaggleError */
+  begun(signal: AbortSignal): Promise<{ readonly submittedIdx: number; readonly round: number }>;
   follow(from: number, signal: AbortSignal): EventStream;
   /** Has a leader tell how it ends. */
   watch(): AwaitedTask;
@@ -92,21 +94,21 @@ function finish(
   subscriber.complete();
 }
 
-/** Ends when the task has ended, or with `signal`. */
+/** Ends when the task has ended in the round that it is in, or a later one, or with `signal`. */
 async function* readUpdates(
   id: string,
   deps: TaskUpdatesDeps,
   signal: AbortSignal,
 ): AsyncGenerator<TaskUpdate> {
   const fold = new StoryFold(id);
-  const submittedIdx = await deps.submittedIdx(signal);
+  const { submittedIdx, round } = await deps.begun(signal);
   for await (const journaled of deps.follow(submittedIdx, signal)) {
     const before = fold.line;
     fold.add(journaled);
     if (fold.line === before) continue;
     const update = updateFrom(journaled, fold);
     if (update !== undefined) yield update;
-    if (fold.line.endedAt !== undefined) return;
+    if (fold.line.endedAt !== undefined && (fold.line.round ?? 1) >= round) return;
   }
 }
 
@@ -114,6 +116,8 @@ function updateFrom({ event, at, idx }: JournaledEvent, fold: StoryFold): TaskUp
   switch (event.type) {
     case "TaskSubmitted":
       return { type: "submitted", at, idx };
+    case "TaskRetried":
+      return { type: "retried", round: event.round, at, idx };
     case "TaskAssigned":
       return {
         type: "assigned",

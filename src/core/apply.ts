@@ -50,6 +50,7 @@ import {
   end,
   enqueue,
   move,
+  retryRow,
   startTimer,
   stopReleaseTimer,
   submitRow,
@@ -90,6 +91,8 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return;
     case "TaskSubmitted":
       return submitRow(state, event.task, event.hash, context);
+    case "TaskRetried":
+      return retryRow(state, event, context);
     case "TaskReleased":
       return releaseTask(state, event, context.at);
     case "TaskAssigned":
@@ -222,8 +225,9 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   });
   takeTurn(state, row, event.receipt.turn ?? byRule, at);
   leaveLane(state, row);
-  if (row.attempt === 0) countFirstStart(row, at);
+  if (row.attempt === row.attemptsBefore) countFirstStart(row, at);
   row.attempt = event.attempt;
+  row.lastAgent = event.agent;
   row.open = attempt;
   move(state, row, "assigned");
 }
@@ -251,7 +255,7 @@ function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: E
   carry(row, { charged: attempt.charged, isReturned: false, tokens: event.tokens });
   agentOf(state, event.agent).completed += 1;
   row.open = undefined;
-  end(state, row, "completed", context, event.agent);
+  end(state, row, "completed", context);
 }
 
 function failAttempt(state: SwarmState, event: EventOf<"AttemptFailed">, context: EventContext): void {

@@ -56,12 +56,13 @@ export function usedTokens(
 /** Remembers a lost attempt for the case that its report comes after all. */
 export function awaitCharge(state: SwarmState, attempt: OpenAttempt, at: Instant): void {
   const { task, attempt: ordinal, project, agentType, tokensReserved } = attempt;
-  for (const [key, { lostAt }] of state.uncharged) {
-    const hasRoom = state.uncharged.size < limits.unchargedAttemptsMax;
-    if (hasRoom && lostAt >= state.horizonAt) break;
-    state.uncharged.delete(key);
+  const { uncharged } = state;
+  for (let key = uncharged.oldestKey; key !== undefined; key = uncharged.oldestKey) {
+    const hasRoom = uncharged.size < limits.unchargedAttemptsMax;
+    if (hasRoom && (uncharged.oldest?.lostAt ?? 0) >= state.horizonAt) break;
+    uncharged.delete(key);
   }
-  state.uncharged.set(unchargedKey(attempt), {
+  uncharged.set(unchargedKey(attempt), {
     task,
     attempt: ordinal,
     project,

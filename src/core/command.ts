@@ -30,6 +30,7 @@ import type {
 } from "./event.ts";
 import type { BudgetSettings } from "./settings.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
+import type { TaskState } from "./state.ts";
 
 /** One attempt as an agent names it. */
 export interface HeldAttempt {
@@ -79,6 +80,15 @@ export type Command =
       readonly failFast?: boolean;
     }
   | { readonly type: "CancelTask"; readonly project: ProjectId; readonly task: TaskId }
+  /** Idempotent: `round` is the one to be opened, and is opened once. */
+  | {
+      readonly type: "RetryTask";
+      readonly project: ProjectId;
+      readonly task: TaskId;
+      readonly round: number;
+      /** As it is to run: what the journal has of it, with its new times. */
+      readonly spec: TaskSpec;
+    }
   | {
       readonly type: "JoinAgent";
       readonly agent: AgentId;
@@ -204,6 +214,16 @@ export type Reply =
   | { readonly kind: "cancelled"; readonly task: TaskId }
   /** The task had already ended otherwise. */
   | { readonly kind: "already-ended"; readonly task: TaskId; readonly state: string }
+  /** Its round was opened, now or before. */
+  | { readonly kind: "retried"; readonly task: TaskId; readonly round: number }
+  /** It has completed, lives, or is not in the round before: nothing was changed. */
+  | {
+      readonly kind: "not-retried";
+      readonly task: TaskId;
+      readonly state: TaskState;
+      readonly round: number;
+      readonly wanted: number;
+    }
   | { readonly kind: "joined"; readonly unknownAttempts: readonly HeldAttempt[]; readonly resumed: boolean }
   /** Attempts the agent holds and should not: it is told to stop them. */
   | {

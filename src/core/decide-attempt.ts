@@ -197,7 +197,10 @@ function replyToClosed(state: SwarmState, { task, attempt, agent, outcome }: Rep
   const ended = state.endedById.get(task);
   if (ended === undefined) return { kind: "gone" };
   const isRecorded =
-    ended.completedBy === agent && ended.attempts === attempt && outcome.kind === "completed";
+    ended.state === "completed" &&
+    ended.agent === agent &&
+    ended.attempts === attempt &&
+    outcome.kind === "completed";
   return isRecorded ? { kind: "ok" } : { kind: "stale" };
 }
 

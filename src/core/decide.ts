@@ -5,7 +5,7 @@
 import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import { refusalOf } from "./admission.ts";
-import type { Command } from "./command.ts";
+import type { Command, Reply } from "./command.ts";
 import {
   decideDrain,
   decideJoin,
@@ -21,7 +21,8 @@ import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slo
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nearMisses } from "./near-miss.ts";
-import type { SwarmState, Timer } from "./state.ts";
+import type { EndedTask, SwarmState, Timer } from "./state.ts";
+import { isRetryable } from "./task-rows.ts";
 
 const NOTHING = answered({ kind: "none" });
 
@@ -44,6 +45,8 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
       return decideSubmit(state, command, at);
     case "CancelTask":
       return decideCancel(state, command);
+    case "RetryTask":
+      return decideRetryTask(state, command, at);
     case "JoinAgent":
       return decideJoin(state, command, at);
     case "LeaveAgent":
@@ -141,6 +144,35 @@ function decideCancel(state: SwarmState, command: Extract<Command, { type: "Canc
   if (ended?.project !== command.project) return answered({ kind: "unknown-task", task: command.task });
   if (ended.state === "cancelled") return answered({ kind: "cancelled", task: command.task });
   return answered({ kind: "already-ended", task: command.task, state: ended.state });
+}
+
+/** What is to be retried: the ended task; or the answer, where no round is to be opened. A round that was opened before
+ *  is answered as it was then, whatever became of it. */
+export function toRetry(
+  state: SwarmState,
+  { project, task, round }: Pick<Extract<Command, { type: "RetryTask" }>, "project" | "task" | "round">,
+): { readonly ended: EndedTask } | { readonly reply: Reply } {
+  const live = state.taskById.get(task);
+  const ended = state.endedById.get(task);
+  const known = live?.spec.project === project ? live : ended?.project === project ? ended : undefined;
+  if (known === undefined) return { reply: { kind: "unknown-task", task } };
+  if (round <= known.round) return { reply: { kind: "retried", task, round } };
+  if (known === ended && isRetryable(ended.state) && round === ended.round + 1) return { ended };
+  return { reply: { kind: "not-retried", task, state: known.state, round: known.round, wanted: round } };
+}
+
+function decideRetryTask(
+  state: SwarmState,
+  command: Extract<Command, { type: "RetryTask" }>,
+  at: Instant,
+): Decision {
+  const found = toRetry(state, command);
+  if ("reply" in found) return answered(found.reply);
+  const { task, round, spec } = command;
+  const refusal = refusalOf(state, spec, at);
+  if (refusal !== undefined) return answered(refusal);
+  const event: Event = { type: "TaskRetried", task: spec, hash: found.ended.hash, round };
+  return { events: [event], reply: { kind: "retried", task, round } };
 }
 
 /** The first timer that is due, alone: what it changes decides whether the next one still means anything. */

@@ -33,7 +33,13 @@ export type Effect =
       readonly reason: SlotWaitEndReason;
     }
   /** Whoever awaits the task is told how it ended. */
-  | { readonly kind: "ended"; readonly task: TaskId; readonly event: Event; readonly attempts: number };
+  | {
+      readonly kind: "ended";
+      readonly task: TaskId;
+      readonly event: Event;
+      readonly attempts: number;
+      readonly round: number;
+    };
 
 /** Says what `event`, just applied to `state`, obliges the coordinator to tell agents and clients; undefined when
  *  nothing. `revokedOpen` is the attempt the event revoked, which only the state before it knew. */
@@ -131,7 +137,7 @@ export function sentAgain(state: SwarmState, attempt: OpenAttempt): Effect[] {
 
 /** The project an event belongs to, `_` when to none; asked right after the event was applied. */
 export function projectOf(state: SwarmState, event: Event): ProjectId | typeof NO_PROJECT {
-  if (event.type === "TaskSubmitted") return event.task.project;
+  if (event.type === "TaskSubmitted" || event.type === "TaskRetried") return event.task.project;
   if ("project" in event && event.project !== undefined) return event.project;
   if (!("task" in event)) return NO_PROJECT;
   return (
@@ -146,7 +152,9 @@ export function assignEffect(state: SwarmState, task: TaskId): Effect {
 }
 
 function endedEffect(state: SwarmState, task: TaskId, event: Event): Effect {
-  return { kind: "ended", task, event, attempts: state.endedById.get(task)?.attempts ?? 0 };
+  const ended = state.endedById.get(task);
+  assert(ended !== undefined, `task ${task} has ended as is told`);
+  return { kind: "ended", task, event, attempts: ended.attempts, round: ended.round };
 }
 
 function revokeEffect(attempt: OpenAttempt | undefined, reason: string): readonly Effect[] {

@@ -117,6 +117,16 @@ export type Event =
   | { readonly type: "TermEnded"; readonly to?: string }
   // tasks
   | { readonly type: "TaskSubmitted"; readonly task: TaskSpec; readonly hash: string }
+  /** A task that had ended, but not completed, lives again: its next round begins. */
+  | {
+      readonly type: "TaskRetried";
+      /** As it was submitted, payload included, but for its times: what the journal is purged of is not missed. */
+      readonly task: TaskSpec;
+      /** Of the content as it was submitted first. */
+      readonly hash: string;
+      /** The one that begins, from 2. */
+      readonly round: number;
+    }
   | { readonly type: "TaskReleased"; readonly task: TaskId }
   | {
       readonly type: "TaskAssigned";

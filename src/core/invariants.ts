@@ -166,9 +166,9 @@ function* attemptOf(
   if (isTheTasks === (open.state === "revoked")) yield `${name} is ${open.state}`;
 }
 
-/** Every attempt but the open one ended without success, and was counted as one sort of failure. */
+/** Every attempt of its round but the open one ended without success, and was counted as one sort of failure. */
 function attemptsAreContiguous({ id, row, maxAttempts }: EnrolledTask): string | undefined {
-  const closed = row.failures + row.infrastructureFailures;
+  const closed = row.attemptsBefore + row.failures + row.infrastructureFailures;
   const opened = closed + (row.open === undefined ? 0 : 1);
   if (row.attempt !== opened) return `task ${id} is at attempt ${row.attempt} after ${opened}`;
   if (row.open !== undefined && row.open.attempt !== row.attempt)
@@ -381,7 +381,7 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
 
 function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   let fresh = 0;
-  for (const { row } of live) if (row.attempt === 0) fresh += 1;
+  for (const { row } of live) if (row.attempt === row.attemptsBefore) fresh += 1;
   yield* within("new tasks that wait", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);

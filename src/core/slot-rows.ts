@@ -217,9 +217,9 @@ function forget(state: SwarmState, acquisition: AcquisitionRow, ending: SlotEndi
   own?.delete(acquisition.handle);
   if (own?.size === 0) state.slotsByAgent.delete(acquisition.agent);
   state.endedSlotByKey.set(acquisitionKey(acquisition), ending);
-  const oldest = state.endedSlotByKey.keys().next();
-  if (state.endedSlotByKey.size > limits.endedHandlesMax && oldest.done === false)
-    state.endedSlotByKey.delete(oldest.value);
+  const { oldestKey } = state.endedSlotByKey;
+  if (state.endedSlotByKey.size > limits.endedHandlesMax && oldestKey !== undefined)
+    state.endedSlotByKey.delete(oldestKey);
 }
 
 function liveAcquisition(

@@ -26,6 +26,7 @@ import type { ClockQueue, Member } from "../scheduling/clock-queue.ts";
 import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
 import type { RateUse } from "../scheduling/rate.ts";
 import { emptyWindow, type RollingWindow } from "../scheduling/rolling-window.ts";
+import { AgedMap } from "./aged-map.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import type { KindSettings, ProjectSettings, RateSettings, ResourceSettings } from "./settings.ts";
@@ -38,10 +39,16 @@ export interface TaskRow extends HeapItem {
   readonly spec: TaskSpec;
   /** Of the submitted content: same id and hash is the same task. */
   readonly hash: string;
-  /** Order of submission, from 1, unique in the journal. */
+  /** Order of submission, from 1, unique in the journal. A retry keeps it. */
   readonly sequence: number;
-  readonly submittedAt: Instant;
   readonly submittedIdx: BatchIndex;
+  /** From 1: how often it was submitted or retried. */
+  readonly round: number;
+  /** When its round began, by its submission or by a retry, and the batch that says so: its payload stands there. */
+  readonly roundAt: Instant;
+  readonly roundIdx: BatchIndex;
+  /** The last attempt of the rounds before; 0 in the first. */
+  readonly attemptsBefore: number;
   /** Where it is counted: its user's row and its project's; rows with live tasks are never evicted. */
   readonly userRow: UserRow;
   readonly projectRow: ProjectRow;
@@ -54,12 +61,14 @@ export interface TaskRow extends HeapItem {
   queuedOrder: number;
   queuedTick: number;
   queuedTurn: number;
-  /** The last attempt that was opened; 0 before the first. */
+  /** The last attempt that was opened; 0 before the first. Attempts are numbered on from round to round. */
   attempt: number;
-  /** Attempts that count against `maxAttempts`. */
+  /** Attempts of its round that count against `maxAttempts`. */
   failures: number;
   infrastructureFailures: number;
-  /** Agents that failed it, sorted; they get it again only when nobody else serves its kind. */
+  /** The agent of the last attempt of this or an earlier round. */
+  lastAgent: AgentId | undefined;
+  /** Agents that failed it in its round, sorted; they get it again only when nobody else serves its kind. */
   failedBy: readonly AgentId[];
   open: OpenAttempt | undefined;
   queue: TaskQueue | undefined;
@@ -228,7 +237,8 @@ export interface Timer extends HeapItem {
     | { readonly kind: "forget"; readonly agent: AgentId };
 }
 
-/** What remains of an ended task within the horizon of idempotency. Its result stands in batch `endedIdx`. */
+/** What remains of an ended task within the horizon of idempotency. Its result stands in batch `endedIdx`, its payload
+ *  in batch `roundIdx`. */
 export interface EndedTask {
   readonly id: TaskId;
   readonly project: ProjectId;
@@ -236,16 +246,22 @@ export interface EndedTask {
   readonly kind: Kind;
   readonly hash: string;
   readonly state: EndedTaskState;
-  /** The last attempt; 0 when it never had one. */
+  readonly sequence: number;
+  /** The one that ended. */
+  readonly round: number;
+  /** The last attempt, of all rounds; 0 when it never had one. */
   readonly attempts: number;
-  /** Whose completion was recorded. */
-  readonly completedBy?: AgentId;
+  /** The agent of the last attempt; absent when it never had one. */
+  readonly agent?: AgentId;
   readonly submittedIdx: BatchIndex;
+  readonly roundIdx: BatchIndex;
   readonly endedAt: Instant;
   readonly endedIdx: BatchIndex;
 }
 
-/** Live tasks by state and ended ones by outcome: counters, never recounts. */
+/** Live tasks by state and ended ones by outcome: counters, never recounts. Ended ones are counted for ever; a task
+ *  that is retried is counted as live again, and no longer as it had ended. A project or user whose row gave way to
+ *  another meanwhile had lost that count, and loses no other. */
 export type TaskCounts = Record<TaskState, number>;
 
 /** What the swarm knows of a kind beyond its agents and its queue. */
@@ -405,7 +421,7 @@ export interface SwarmState {
   timersEver: number;
   readonly taskById: Map<TaskId, TaskRow>;
   /** In order of ending. */
-  readonly endedById: Map<TaskId, EndedTask>;
+  readonly endedById: AgedMap<TaskId, EndedTask>;
   readonly agentById: Map<AgentId, AgentRow>;
   /** Online agents by the kinds they serve, in order of joining. */
   readonly onlineByKind: Map<Kind, Map<AgentId, AgentRow>>;
@@ -422,7 +438,7 @@ export interface SwarmState {
   /** Those with a budget. */
   readonly budgetedProjects: Set<ProjectId>;
   /** By `unchargedKey`, lost longest ago first. */
-  readonly uncharged: Map<string, UnchargedAttempt>;
+  readonly uncharged: AgedMap<string, UnchargedAttempt>;
   policy: Policy;
   isPaused: boolean;
   /** Those in use, and of which something was learnt (kind-rows.ts). */
@@ -435,7 +451,7 @@ export interface SwarmState {
   /** Acquisitions that wait or are held; agents without any are not in it. */
   readonly slotsByAgent: Map<AgentId, Map<SlotHandle, AcquisitionRow>>;
   /** By `acquisitionKey`, ended longest ago first; as many as `limits.endedHandlesMax`. */
-  readonly endedSlotByKey: Map<string, SlotEnding>;
+  readonly endedSlotByKey: AgedMap<string, SlotEnding>;
   /** Acquisitions ever begun; the last one's `order`. */
   acquisitions: number;
   readonly rateByType: Map<string, RateRow>;
@@ -482,7 +498,7 @@ export function emptyState(): SwarmState {
     virtualTime: 0,
     timersEver: 0,
     taskById: new Map(),
-    endedById: new Map(),
+    endedById: new AgedMap(),
     agentById: new Map(),
     onlineByKind: new Map(),
     laneByKey: new Map(),
@@ -494,7 +510,7 @@ export function emptyState(): SwarmState {
     ledger: emptyLedger(defaultPolicy.guaranteeMs),
     openAttempts: 0,
     budgetedProjects: new Set(),
-    uncharged: new Map(),
+    uncharged: new AgedMap(),
     policy: defaultPolicy,
     isPaused: false,
     kindByName: new Map(),
@@ -502,7 +518,7 @@ export function emptyState(): SwarmState {
     resourceByName: new Map(),
     contendedByName: new Map(),
     slotsByAgent: new Map(),
-    endedSlotByKey: new Map(),
+    endedSlotByKey: new AgedMap(),
     acquisitions: 0,
     rateByType: new Map(),
     reservedByType: new Map(),

@@ -7,6 +7,7 @@ import type { Violation } from "./invariant.ts";
 import { LedgerSuccession } from "./ledger-invariants.ts";
 import { SlotSuccession } from "./slot-invariants.ts";
 import { type EndedTask, placesOf, type SwarmState } from "./state.ts";
+import { isRetryable } from "./task-rows.ts";
 
 interface SeenAgent {
   readonly incarnation: Incarnation;
@@ -42,12 +43,16 @@ export class Succession {
     return violations;
   }
 
-  /** Within the horizon of idempotency; beyond it an id is free again. */
+  /** Within the horizon of idempotency; beyond it an id is free again. A task that did not complete may have its next
+   *  round, or have had it. */
   *#revived(state: SwarmState): Generator<string> {
     for (const before of this.#goneOrMoved(state)) {
       const { id } = before;
       const now = state.endedById.get(id);
-      if (now === before || !isWithinHorizon(state, before)) continue;
+      if (now === before) continue;
+      const next = now ?? state.taskById.get(id);
+      if (next?.round === before.round + 1 && isRetryable(before.state)) continue;
+      if (!isWithinHorizon(state, before)) continue;
       if (state.taskById.has(id)) yield `task ${id} had ended (${before.state}) and lives`;
       else if (now === undefined) yield `task ${id} had ended (${before.state}) and is forgotten`;
       else yield `task ${id} ended ${before.state}, then ${now.state}`;
@@ -79,10 +84,10 @@ export class Succession {
     const passedOver = new Map<TaskId, number>();
     let from = 0;
     let to = 0; // never beyond `from` while anything is left to be read
-    for (const [id, { attempt }] of taskById) {
+    for (const [id, { attempt, attemptsBefore }] of taskById) {
       for (; from < count && tasks[from] !== id; from += 1)
         passedOver.set(tasks[from] as TaskId, attempts[from] as number);
-      const before = (from < count ? attempts[from] : passedOver.get(id)) ?? 0;
+      const before = (from < count ? attempts[from] : passedOver.get(id)) ?? attemptsBefore;
       if (attempt < before || attempt > before + 1)
         yield `task ${id} went from attempt ${before} to ${attempt}`;
       from += 1;

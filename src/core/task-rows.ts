@@ -6,7 +6,7 @@ import type { AgentId, BatchIndex, Instant, ProjectId, UserId } from "../ids.ts"
 import { limits } from "../limits.ts";
 import { newAccount } from "../scheduling/account.ts";
 import { costEstimate } from "../scheduling/estimate.ts";
-import type { TaskSpec } from "./event.ts";
+import type { EventOf, TaskSpec } from "./event.ts";
 import { enterLane, leaveLane } from "./lanes.ts";
 import {
   type EndedTaskState,
@@ -34,25 +34,63 @@ export interface EventContext {
 export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, context: EventContext): void {
   assert(!state.taskById.has(spec.id) && !state.endedById.has(spec.id), `task ${spec.id} is submitted once`);
   state.submissions += 1;
+  const { at: roundAt, idx } = context;
+  const first = { round: 1, roundAt, roundIdx: idx, submittedIdx: idx, sequence: state.submissions };
+  begin(state, newRow(state, spec, hash, { ...first, attemptsBefore: 0, lastAgent: undefined }), roundAt);
+}
+
+/** Opens the next round of an ended task: its attempts are numbered on, its failures count from 0. */
+export function retryRow(state: SwarmState, event: EventOf<"TaskRetried">, context: EventContext): void {
+  const { task: spec, hash, round } = event;
+  const ended = state.endedById.get(spec.id);
+  assert(ended !== undefined, `task ${spec.id} is retried after it ended`);
+  assert(isRetryable(ended.state), `task ${spec.id} is not retried once it is ${ended.state}`);
+  assert(spec.notBefore === undefined, `task ${spec.id} is retried at once`);
+  assert(round === ended.round + 1, `round ${round} of ${spec.id} follows round ${ended.round}`);
+  assert(hash === ended.hash && spec.project === ended.project, `task ${spec.id} is the one that ended`);
+  state.endedById.delete(spec.id);
+  const { sequence, submittedIdx, attempts, agent } = ended;
+  const { at: roundAt, idx: roundIdx } = context;
+  const before = { sequence, submittedIdx, attemptsBefore: attempts, lastAgent: agent };
+  const row = newRow(state, spec, hash, { ...before, round, roundAt, roundIdx });
+  uncountEnded(state, row, ended.state);
+  begin(state, row, roundAt);
+}
+
+/** Whether a task that ended so may have another round. */
+export function isRetryable(ended: EndedTaskState): boolean {
+  return ended !== "completed";
+}
+
+type RoundOfRow = Pick<
+  TaskRow,
+  "sequence" | "submittedIdx" | "round" | "roundAt" | "roundIdx" | "attemptsBefore" | "lastAgent"
+>;
+
+function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfRow): TaskRow {
   const projectRow = projectRowOf(state, spec.project);
-  const row: TaskRow = {
+  return {
     heapAt: -1,
     spec,
     hash,
-    sequence: state.submissions,
-    submittedAt: context.at,
-    submittedIdx: context.idx,
+    sequence: round.sequence,
+    submittedIdx: round.submittedIdx,
+    round: round.round,
+    roundAt: round.roundAt,
+    roundIdx: round.roundIdx,
+    attemptsBefore: round.attemptsBefore,
     userRow: userRowOf(projectRow, spec.user),
     projectRow,
     state: "queued",
     cost: costEstimate(spec),
-    queuedAt: context.at,
+    queuedAt: round.roundAt,
     queuedOrder: 0,
     queuedTick: 0,
     queuedTurn: 0,
-    attempt: 0,
+    attempt: round.attemptsBefore,
     failures: 0,
     infrastructureFailures: 0,
+    lastAgent: round.lastAgent,
     failedBy: nobody,
     open: undefined,
     queue: undefined,
@@ -61,15 +99,27 @@ export function submitRow(state: SwarmState, spec: TaskSpec, hash: string, conte
     releaseTimer: undefined,
     deadlineTimer: undefined,
   };
+}
+
+/** Has a new row live: counted, with its timers, in its lane unless it is to wait for its not-before. */
+function begin(state: SwarmState, row: TaskRow, at: Instant): void {
+  const { spec } = row;
   state.taskById.set(spec.id, row);
   countLive(state, row, 1);
   if (spec.deadline !== undefined)
     row.deadlineTimer = startTimer(state, spec.deadline, { kind: "deadline", task: row });
-  const isDelayed = spec.notBefore !== undefined && spec.notBefore > context.at;
+  const isDelayed = spec.notBefore !== undefined && spec.notBefore > at;
   row.state = isDelayed ? "delayed" : "queued";
   count(state, row, row.state, 1);
   if (isDelayed) row.releaseTimer = startTimer(state, spec.notBefore, { kind: "release", task: row });
-  else enterLane(state, row, context.at);
+  else enterLane(state, row, at);
+}
+
+/** A task that lives again is not counted as ended any more. A project's or user's row that is younger than its end
+ *  never counted it. */
+function uncountEnded(state: SwarmState, { projectRow, userRow }: TaskRow, ended: EndedTaskState): void {
+  state.counts[ended] -= 1;
+  for (const { counts } of [projectRow, userRow]) counts[ended] = Math.max(0, counts[ended] - 1);
 }
 
 /** Puts a row that is in no queue into its lane; its age counts from now. */
@@ -90,13 +140,7 @@ export function move(state: SwarmState, row: TaskRow, to: LiveTaskState): void {
 }
 
 /** Moves a live task to its one terminal state and frees all that it held but its agent's place. */
-export function end(
-  state: SwarmState,
-  row: TaskRow,
-  to: EndedTaskState,
-  context: EventContext,
-  completedBy?: AgentId,
-): void {
+export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context: EventContext): void {
   if (row.state === "queued") leaveLane(state, row);
   stopReleaseTimer(state, row);
   if (row.deadlineTimer !== undefined) stopTimer(state, row.deadlineTimer);
@@ -104,6 +148,7 @@ export function end(
   count(state, row, to, 1);
   countLive(state, row, -1);
   state.taskById.delete(row.spec.id);
+  const { sequence, round, lastAgent, submittedIdx, roundIdx } = row;
   state.endedById.set(row.spec.id, {
     id: row.spec.id,
     project: row.spec.project,
@@ -111,9 +156,12 @@ export function end(
     kind: row.spec.kind,
     hash: row.hash,
     state: to,
+    sequence,
+    round,
     attempts: row.attempt,
-    ...(completedBy === undefined ? {} : { completedBy }),
-    submittedIdx: row.submittedIdx,
+    ...(lastAgent === undefined ? {} : { agent: lastAgent }),
+    submittedIdx,
+    roundIdx,
     endedAt: context.at,
     endedIdx: context.idx,
   });
@@ -131,10 +179,10 @@ export function addFailedBy(row: TaskRow, agent: AgentId): void {
   if (!row.failedBy.includes(agent)) row.failedBy = [...row.failedBy, agent].sort();
 }
 
-/** Notes how long a task waited for its first assignment. */
+/** Notes how long a task waited for the first assignment of its round. */
 export function countFirstStart(row: TaskRow, at: Instant): void {
   const user = row.userRow;
-  const waitMs = Math.max(0, at - Math.max(row.submittedAt, row.spec.notBefore ?? 0));
+  const waitMs = Math.max(0, at - Math.max(row.roundAt, row.spec.notBefore ?? 0));
   user.started += 1;
   user.waitMsSum += waitMs;
   user.waitMsMax = Math.max(user.waitMsMax, waitMs);
@@ -247,12 +295,11 @@ function evictIdle<Key>(rowByKey: Map<Key, unknown>, idle: Set<Key>, sizeMax: nu
   rowByKey.delete(longestIdle.value);
 }
 
-function forgetEnded(state: SwarmState): void {
-  let forgotten = 0;
-  for (const [id, ended] of state.endedById) {
-    const isKept = state.endedById.size <= state.policy.rememberedTasks && ended.endedAt >= state.horizonAt;
-    if (isKept || forgotten === limits.forgottenPerEndMax) return;
-    state.endedById.delete(id);
-    forgotten += 1;
+function forgetEnded({ endedById, policy, horizonAt }: SwarmState): void {
+  for (let forgotten = 0; forgotten < limits.forgottenPerEndMax; forgotten += 1) {
+    const { oldest } = endedById;
+    if (oldest === undefined) return;
+    if (endedById.size <= policy.rememberedTasks && oldest.endedAt >= horizonAt) return;
+    endedById.delete(oldest.id);
   }
 }

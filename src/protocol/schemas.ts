@@ -136,6 +136,25 @@ export const submitRequestSchema = z.object({
 
 export const cancelRequestSchema = z.object({ v: version, tasks: items.describe("task ids") });
 
+/** One round of one task to open. */
+export const retryItemSchema = z.object({
+  task: taskIdSchema,
+  round: z
+    .int()
+    .min(2)
+    .describe(
+      "the round to open: one more than the task's present one. Asked for again, it is not opened twice",
+    ),
+});
+
+/** Opens the next round of tasks that ended otherwise than completed. Their payload is read from the journal: where
+ *  that part was purged, `WAGGLE_GONE`. */
+export const retryRequestSchema = z.object({
+  v: version,
+  tasks: items.describe("RetryItem, 1…n"),
+  deadline: instantSchema.optional().describe("of all of them; absent: none, whatever they had before"),
+});
+
 export const awaitRequestSchema = z.object({
   v: version,
   tasks: items.describe("task ids"),
@@ -308,7 +327,8 @@ export const endedTaskStateSchema = z.enum(["completed", "failed", "cancelled", 
 export const outcomeSchema = z.object({
   task: z.string(),
   state: endedTaskStateSchema,
-  attempts: z.int(),
+  round: z.int().optional().describe("of the task, where it was retried before: from 2"),
+  attempts: z.int().describe("of all rounds"),
   agent: z.string().optional(),
   result: z.string().optional(),
   encoding: encoding.optional(),
@@ -327,6 +347,13 @@ export const cancelAnswerSchema = z.union([
 ]);
 export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;
 
+/** `round` was opened, now or when it was asked for before. */
+export const retryAnswerSchema = z.union([
+  z.object({ ok: z.literal(true), task: z.string(), round: z.int() }),
+  codedErrorSchema,
+]);
+export type RetryAnswer = z.infer<typeof retryAnswerSchema>;
+
 export const awaitAnswerSchema = z.union([
   z.object({ ok: z.literal(true), live: z.literal(true) }),
   z.object({ ok: z.literal(true), outcome: outcomeSchema }),
@@ -339,6 +366,7 @@ const answerOf = <Item extends z.ZodType>(item: Item) => z.object({ term, idx, a
 
 export const submitResponseSchema = answerOf(submitAnswerSchema);
 export const cancelResponseSchema = answerOf(cancelAnswerSchema);
+export const retryResponseSchema = answerOf(retryAnswerSchema);
 export const awaitResponseSchema = answerOf(awaitAnswerSchema);
 
 export const resultAnswerSchema = z.union([
@@ -627,7 +655,8 @@ export const acceptedTaskSchema = z.object({
   user: z.string(),
   kind: z.string(),
   state: z.string(),
-  attempts: z.int(),
+  round: z.int().default(1).describe("from 1: how often it was submitted or retried"),
+  attempts: z.int().describe("of all rounds"),
   submittedIdx: idx,
   endedIdx: idx.optional(),
   agent: z.string().optional(),

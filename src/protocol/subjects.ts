@@ -8,7 +8,7 @@ export function swarmPrefix(swarm: SwarmId): string {
   return `waggle.v1.${swarm}`;
 }
 
-export type ProjectVerb = "submit" | "cancel" | "await";
+export type ProjectVerb = "submit" | "cancel" | "retry" | "await";
 export type QueryName = "status" | "task" | "explain" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
@@ -54,6 +54,7 @@ export function subjectsOf(swarm: SwarmId) {
     leaderPatterns: [
       `${prefix}.project.*.submit`,
       `${prefix}.project.*.cancel`,
+      `${prefix}.project.*.retry`,
       `${prefix}.project.*.await`,
       `${prefix}.operator.*`,
       `${prefix}.agent.*.join`,

@@ -68,6 +68,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TermRenewed: { type: "TermRenewed" },
   TermEnded: { type: "TermEnded" },
   TaskSubmitted: { type: "TaskSubmitted", task: aSpec(), hash: "h" },
+  TaskRetried: { type: "TaskRetried", task: aSpec(), hash: "h", round: 2 },
   TaskReleased: { type: "TaskReleased", task: taskId("t1") },
   TaskAssigned: {
     type: "TaskAssigned",

@@ -17,6 +17,7 @@ describe("a filter", () => {
   it("by task passes what names it, its submission included", () => {
     expect(typesThat({ task: "t1" })).toEqual([
       "TaskSubmitted",
+      "TaskRetried",
       "TaskReleased",
       "TaskAssigned",
       "TaskCompleted",

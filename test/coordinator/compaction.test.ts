@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { batchIndex, swarmId } from "../../src/ids.ts";
+import { batchIndex, swarmId, taskId } from "../../src/ids.ts";
 import { decodeBatch, encodeBatch } from "../../src/journal/batch.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemorySnapshotStore } from "../../src/journal/memory-snapshots.ts";
@@ -200,6 +200,38 @@ describe("what was trimmed", () => {
     expect(answers).toMatchObject([{ ok: true, outcome: { task: "early", state: "completed", gone: true } }]);
     const again = await swarm.client.submit([task]);
     expect(again.answers).toMatchObject([{ ok: true, duplicate: true }]);
+  });
+
+  it("takes the payloads of ended tasks with it: they are not retried any more", async () => {
+    compacted = await new CompactedSwarm().start();
+    const { swarm } = compacted;
+    const subject = (verb: "retry" | "cancel") => subjects.project("default", verb);
+    const retry = (task: string, round: number) =>
+      swarm.client.ask(subject("retry"), { tasks: [{ task, round }] });
+    await swarm.client.submit([{ id: "gone", kind: "nobody", payload: "of gone" }]);
+    await swarm.client.ask(subject("cancel"), { tasks: ["gone"] });
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    expect(await retry("gone", 2)).toMatchObject({
+      answers: [{ ok: false, code: "WAGGLE_GONE", field: "task" }],
+    });
+    expect(swarm.watched.settled().state.endedById.get(taskId("gone"))).toMatchObject({ round: 1 });
+  });
+
+  it("is not missed by a task that was retried before: its retry says all", async () => {
+    compacted = await new CompactedSwarm().start();
+    const { swarm } = compacted;
+    const retry = (task: string, round: number) =>
+      swarm.client.ask(subjects.project("default", "retry"), { tasks: [{ task, round }] });
+    const cancel = () => swarm.client.ask(subjects.project("default", "cancel"), { tasks: ["kept"] });
+    await swarm.client.submit([{ id: "kept", kind: "nobody", payload: "of kept" }]);
+    await cancel();
+    expect(await retry("kept", 2)).toMatchObject({ answers: [{ ok: true, round: 2 }] });
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    const { state } = swarm.watched.settled();
+    expect(state.taskById.get(taskId("kept"))).toMatchObject({ round: 2, spec: { payload: "of kept" } });
+    expect(state.auditFirstIdx).toBeGreaterThan(state.taskById.get(taskId("kept"))?.roundIdx ?? 0);
+    await cancel();
+    expect(await retry("kept", 3)).toMatchObject({ answers: [{ code: "WAGGLE_GONE" }] });
   });
 
   /** Two tasks that ended early, asked about by an await that is read in `meanwhile`. */

@@ -446,6 +446,14 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
 const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
   [
     15,
+    "a round is passed over",
+    (state) => {
+      const ended = state.endedById.get(taskId("revoked")) as Mutable;
+      state.endedById.set(taskId("revoked"), { ...ended, round: ended.round + 2 });
+    },
+  ],
+  [
+    15,
     "an ended task lives again",
     (state) => {
       state.endedById.delete(taskId("revoked"));

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
 import { type RowName, sealedLine } from "../../src/core/snapshot/line.ts";
+import { snapshotVersion } from "../../src/core/snapshot/swarm.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { pokeRareValues, richSwarm } from "../support/rich-swarm.ts";
@@ -191,12 +192,13 @@ describe("lines that somebody wrote otherwise and sealed", () => {
     expect(() => decodeState(lines)).toThrow("agent.pastLives is [], not one name at least, or absent");
   });
 
-  it("are refused where their version is a newer one, and say so", () => {
+  it("are refused where their version is another one, and say so", () => {
     const [name, header] = rowsOf(whole)[0] as [RowName, Json];
-    const newer = sealed([[name, { ...header, version: 2 }], ...rowsOf(whole).slice(1)]);
-    expect(() => decodeState(newer)).toThrow(
-      "is of version 2, which a newer waggle wrote; this one reads up to 1",
-    );
+    for (const version of [snapshotVersion - 1, snapshotVersion + 1]) {
+      const other = sealed([[name, { ...header, version }], ...rowsOf(whole).slice(1)]);
+      const sentence = `is of version ${version}, which another waggle wrote; this one reads version ${snapshotVersion}`;
+      expect(() => decodeState(other)).toThrow(sentence);
+    }
   });
 
   it("are refused where they hold what this version would forget", () => {

@@ -27,6 +27,7 @@ const eventTypes: readonly EventType[] = [
   "AssignmentsConfirmed",
   "AgentLeft",
   "AgentDrained",
+  "TaskRetried",
   "AgentUndrained",
   "AgentUnresponsive",
   "AgentResponsive",
@@ -99,8 +100,10 @@ it(
           const isLive = turns.state.taskById.has(taskId(id));
           // The horizon forgets what ended more than a day ago, and its id may come again.
           const endings = turns.effects.filter((effect) => effect.kind === "ended" && effect.task === id);
-          const submissions = turns.all("TaskSubmitted").filter(({ task }) => task.id === id);
-          expect(endings).toHaveLength(submissions.length - (isLive ? 1 : 0));
+          const rounds = [...turns.all("TaskSubmitted"), ...turns.all("TaskRetried")].filter(
+            ({ task }) => task.id === id,
+          );
+          expect(endings).toHaveLength(rounds.length - (isLive ? 1 : 0));
         }
         const replayed = turns.replayed().state;
         if (fingerprint(replayed) !== fingerprint(turns.state))

@@ -39,6 +39,10 @@ const cases = {
     signal: { type: "TASK_SUBMITTED", startsLater: true },
     event: { type: "TaskSubmitted", task: aTask({ notBefore: later }), hash: "h" },
   },
+  TASK_RETRIED: {
+    signal: { type: "TASK_RETRIED" },
+    event: { type: "TaskRetried", task: aTask(), hash: "h", round: 2 },
+  },
   TASK_RELEASED: { signal: { type: "TASK_RELEASED" }, event: { type: "TaskReleased", task } },
   TASK_ASSIGNED: {
     signal: { type: "TASK_ASSIGNED" },
@@ -127,10 +131,10 @@ describe("the task's chart", () => {
       assigned: { ASSIGNMENTS_CONFIRMED: "running", ...attemptEnds, ...fromOutside },
       running: { ...attemptEnds, ...fromOutside },
       completed: {},
-      failed: {},
-      cancelled: {},
-      expired: {},
-      deadLettered: {},
+      failed: { TASK_RETRIED: "queued" },
+      cancelled: { TASK_RETRIED: "queued" },
+      expired: { TASK_RETRIED: "queued" },
+      deadLettered: { TASK_RETRIED: "queued" },
     });
   });
 });

@@ -1,6 +1,7 @@
 // A swarm's state as one value without cycles: two states are the same if and only if their fingerprints are.
 // Order counts where the state keeps one (maps are read in their order, heaps in the order they would be emptied).
 
+import { AgedMap } from "../../src/core/aged-map.ts";
 import type { HeapItem, IndexedHeap } from "../../src/core/indexed-heap.ts";
 import { laneOf } from "../../src/core/lanes.ts";
 import {
@@ -74,7 +75,8 @@ function inOrder<Item extends HeapItem>(
 /** Maps and sets as lists, timers and attempts' tasks by name, undefined left out. In which order fields were set is no
  *  part of a state. */
 function plain(value: unknown): unknown {
-  if (value instanceof Map) return [...value].map(([key, item]) => [key, plain(item)]);
+  if (value instanceof Map || value instanceof AgedMap)
+    return [...value].map(([key, item]) => [key, plain(item)]);
   if (value instanceof Set) return [...value];
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;

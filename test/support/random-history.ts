@@ -36,6 +36,7 @@ const wishes = [
   "submit",
   "submit",
   "cancel",
+  "retry",
   "join",
   "join",
   "leave",
@@ -104,6 +105,8 @@ export class Model {
         return this.#submission(pick, detail, number);
       case "cancel":
         return { type: "CancelTask", project: projectId(`p${detail % 2}`), task: taskId(`t${pick % 16}`) };
+      case "retry":
+        return this.#retry(pick, detail, number);
       case "join":
         return this.#join(agent, row, pick, detail, number);
       case "leave":
@@ -174,6 +177,18 @@ export class Model {
     // The same id comes again with the same hash about every other time.
     const failFast = number === 5;
     return { type: "SubmitTask", task, hash: `h${detail % 2}`, ...(failFast ? { failFast } : {}) };
+  }
+
+  /** Mostly of a task that ended, and mostly its next round. */
+  #retry(pick: number, detail: number, number: number): Command {
+    const ended = [...this.turns.state.endedById.values()];
+    const one = ended[pick % Math.max(1, ended.length)];
+    const task = number === 0 || one === undefined ? taskId(`t${pick % 16}`) : one.id;
+    const spec = this.turns.specOf(task) ?? aTask({ id: task });
+    const { deadline: _, notBefore: __, ...rest } = spec;
+    const renewed = number === 1 ? { ...rest, deadline: instant(this.turns.at + detail) } : rest;
+    const round = (one?.round ?? 1) + (number === 2 ? detail % 3 : 1);
+    return { type: "RetryTask", project: spec.project, task, round, spec: renewed };
   }
 
   #join(

@@ -30,6 +30,7 @@ export function richSwarm(): SlotTurns {
   takeTurns(turns);
   work(turns);
   holdSlots(turns);
+  retry(turns);
   return turns;
 }
 
@@ -108,6 +109,13 @@ function lessonOf(turns: SlotTurns, id: string): ReportedOutcome {
   return turns.task(id).open?.agent === agentId("a1")
     ? { kind: "failed", error: "no", tokens: 9 }
     : { kind: "completed", result: "", tokens: 4 };
+}
+
+/** Tasks in their second round: some live, some ended again. */
+function retry(turns: SlotTurns): void {
+  const failed = turns.all("TaskDeadLettered").map(({ task }) => task);
+  turns.turn(...failed.slice(0, 4).map((task) => turns.retry(task)));
+  turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId(failed[0] ?? "") });
 }
 
 /** One user's tasks wait for one another; and a task ends in each of the ways that are left. */

@@ -188,6 +188,21 @@ export class Turns {
     return row;
   }
 
+  /** What a task was asked to do last, as the record has it. */
+  specOf(id: string): TaskSpec | undefined {
+    for (const event of this.events.toReversed())
+      if ((event.type === "TaskSubmitted" || event.type === "TaskRetried") && event.task.id === id)
+        return event.task;
+    return undefined;
+  }
+
+  /** What opens the next round of an ended task, unless overridden. */
+  retry(id: string, overrides: Partial<CommandOf<"RetryTask">> = {}): CommandOf<"RetryTask"> {
+    const { deadline: _, notBefore: __, ...spec } = this.specOf(id) ?? aTask({ id: taskId(id) });
+    const round = (this.state.endedById.get(taskId(id))?.round ?? 1) + 1;
+    return { type: "RetryTask", project: spec.project, task: taskId(id), round, spec, ...overrides };
+  }
+
   /** The report of a task's open attempt by the agent that has it, unless overridden. */
   report(
     id: string,

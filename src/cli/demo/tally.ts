@@ -1,6 +1,7 @@
 // What the demo's journal adds up to: attempts by agent and kind, waits by user. Folded from the same events
 // that anybody may follow; nothing is asked of the agents.
 
+import { taskOf } from "../../audit/filter.ts";
 import type { JournaledEvent } from "../../audit/journaled-event.ts";
 import type { DemoTask } from "./scenario.ts";
 
@@ -60,7 +61,7 @@ export class DemoTally {
 
   /** Takes the next event of the journal; those of other tasks are passed over. */
   add({ event, at }: JournaledEvent): void {
-    const id = event.type === "TaskSubmitted" ? event.task.id : "task" in event ? event.task : undefined;
+    const id = taskOf(event);
     const row = id === undefined ? undefined : this.#rowById.get(id);
     if (row === undefined) return;
     switch (event.type) {

@@ -26,6 +26,7 @@ const faultSchema = z.strictObject({
 const doings = {
   submit: true,
   cancel: true,
+  retry: true,
   query: true,
   await: true,
   pause: true,

@@ -53,6 +53,7 @@ import { Presences } from "./presence.ts";
 import { Pulse } from "./pulse.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { RequestDesk } from "./request-desk.ts";
+import { RetryDesk } from "./retry-desk.ts";
 import { Telling } from "./telling.ts";
 import { Turns } from "./turns.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -269,6 +270,7 @@ export class Leader {
       ...parts,
       agents: new AgentDesk(parts),
       awaited: new AwaitDesk(parts),
+      retries: new RetryDesk({ ...parts, refusals }),
       refusals,
       stuckReason: () => this.stuckReason,
       transfer: (request) => this.#handOver.take(request),

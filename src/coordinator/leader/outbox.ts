@@ -110,7 +110,7 @@ export class Outbox {
   #collectEnded(effect: Extract<Effect, { kind: "ended" }>, endedByToken: Map<string, Outcome[]>): void {
     const tokens = this.#awaiting.take(effect.task);
     if (tokens.length === 0) return;
-    const outcome = outcomeOf(effect.event, effect.attempts);
+    const outcome = outcomeOf(effect.event, effect);
     if (outcome === undefined) return;
     for (const token of tokens) {
       const ended = endedByToken.get(token);

@@ -13,6 +13,7 @@ import type {
   AwaitTarget,
   DropReason,
   RequestTarget,
+  RetryTarget,
   TransferRequest,
 } from "../requests/request-target.ts";
 import type { RefusalTally } from "./refusal-tally.ts";
@@ -23,6 +24,7 @@ export interface RequestDeskDeps {
   readonly refusals: RefusalTally;
   readonly agents: AgentTarget;
   readonly awaited: AwaitTarget;
+  readonly retries: RetryTarget;
   /** Puts an entry before the next turn. @returns false when there is no room */
   readonly enqueue: (entry: InboxEntry) => boolean;
   /** Lets another coordinator lead. @returns false when there is no room */
@@ -36,6 +38,7 @@ export interface RequestDeskDeps {
 export class RequestDesk implements RequestTarget {
   readonly agents: AgentTarget;
   readonly awaited: AwaitTarget;
+  readonly retries: RetryTarget;
   /** Messages dropped or refused at the edge, by reason. */
   readonly counters: Record<string, number> = {};
   readonly #deps: RequestDeskDeps;
@@ -44,6 +47,7 @@ export class RequestDesk implements RequestTarget {
     this.#deps = deps;
     this.agents = deps.agents;
     this.awaited = deps.awaited;
+    this.retries = deps.retries;
   }
 
   enqueue(entry: InboxEntry): boolean {

@@ -113,8 +113,9 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
   };
   const ended = state.endedById.get(task);
   if (ended !== undefined) {
-    const { project, user, kind, attempts, submittedIdx, endedIdx } = ended;
-    return { ...head, task, project, user, kind, state: ended.state, attempts, submittedIdx, endedIdx };
+    const { project, user, kind, round, attempts, submittedIdx, endedIdx, agent } = ended;
+    const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx, endedIdx };
+    return { ...head, ...what, ...(agent === undefined ? {} : { agent }) };
   }
   const row = state.taskById.get(task);
   if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
@@ -126,6 +127,7 @@ export function taskStatusOf(state: SwarmState, task: TaskId, isStale: boolean):
     user,
     kind,
     state: row.state,
+    round: row.round,
     attempts: row.attempt,
     submittedIdx: row.submittedIdx,
     ...(row.open === undefined ? {} : { agent: row.open.agent }),

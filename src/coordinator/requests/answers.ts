@@ -6,7 +6,13 @@ import type { BudgetRefusal, QueueRefusal, Reply } from "../../core/command.ts";
 import type { WaggleErrorCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { type Decoded, encode } from "../../protocol/codec.ts";
-import type { CancelAnswer, CodedError, ResultAnswer, SubmitAnswer } from "../../protocol/schemas.ts";
+import type {
+  CancelAnswer,
+  CodedError,
+  ResultAnswer,
+  RetryAnswer,
+  SubmitAnswer,
+} from "../../protocol/schemas.ts";
 import type { EstimateSource } from "../../scheduling/estimate.ts";
 import type { Commit } from "./inbox.ts";
 
@@ -47,7 +53,10 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
           : {}),
       };
     case "refused":
-      return codedError("WAGGLE_BACKPRESSURE", fullText(reply), { retryAfterMs: reply.retryAfterMs });
+    case "unknown-project":
+    case "over-budget":
+    case "budget-exceeded":
+      return notAdmitted(reply);
     case "no-capable-agent":
       return codedError(
         "WAGGLE_NO_CAPABLE_AGENT",
@@ -56,6 +65,24 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
           field: "kind",
         },
       );
+    case "conflict":
+      return codedError(
+        "WAGGLE_CONFLICT",
+        `task ${reply.task} was submitted before with other content: use another id`,
+        { field: "id" },
+      );
+    default:
+      return unexpected(reply);
+  }
+}
+
+/** Why there is no room for a task that wants to come in. */
+function notAdmitted(
+  reply: Extract<Reply, { kind: "refused" | "unknown-project" | "over-budget" | "budget-exceeded" }>,
+): CodedError {
+  switch (reply.kind) {
+    case "refused":
+      return codedError("WAGGLE_BACKPRESSURE", fullText(reply), { retryAfterMs: reply.retryAfterMs });
     case "unknown-project":
       return unknownProject(reply.project);
     case "over-budget":
@@ -68,14 +95,8 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
       );
     case "budget-exceeded":
       return budgetExceeded(reply);
-    case "conflict":
-      return codedError(
-        "WAGGLE_CONFLICT",
-        `task ${reply.task} was submitted before with other content: use another id`,
-        { field: "id" },
-      );
     default:
-      return unexpected(reply);
+      return unreachable(reply);
   }
 }
 
@@ -129,6 +150,32 @@ export function cancelAnswer(reply: Reply): CancelAnswer {
     default:
       return unexpected(reply);
   }
+}
+
+export function retryAnswer(reply: Reply): RetryAnswer {
+  switch (reply.kind) {
+    case "retried":
+      return { ok: true, task: reply.task, round: reply.round };
+    case "not-retried":
+      return codedError("WAGGLE_CONFLICT", notRetriedText(reply));
+    case "unknown-task":
+      return unknownTask(reply.task);
+    case "refused":
+    case "unknown-project":
+    case "over-budget":
+    case "budget-exceeded":
+      return notAdmitted(reply);
+    default:
+      return unexpected(reply);
+  }
+}
+
+function notRetriedText({ task, state, round, wanted }: Extract<Reply, { kind: "not-retried" }>): string {
+  if (state === "completed")
+    return `task ${task} has completed: a task is retried that failed, expired, was cancelled or was dead-lettered`;
+  if (wanted > round + 1)
+    return `task ${task} is in round ${round}, and round ${wanted} follows round ${wanted - 1}: see where it stands now`;
+  return `task ${task} has not ended (it is ${state}): it may be retried once it has, or be cancelled first`;
 }
 
 export function resultAnswer(reply: Reply): ResultAnswer {
@@ -209,7 +256,7 @@ export function unknownProject(project: string): CodedError {
 
 /** A refusal at the edge, where nothing is known of what was asked. */
 export function backpressure(
-  reason: "inbox-full" | "journal-full" | "too-many-messages" | "too-many-waiting",
+  reason: "inbox-full" | "journal-full" | "too-many-messages" | "too-many-waiting" | "too-many-retries",
   retryAfterMs: number,
 ): CodedError {
   const sentences: Readonly<Record<typeof reason, string>> = {
@@ -219,6 +266,7 @@ export function backpressure(
       "give it more (`waggle status` says how much it has)",
     "too-many-messages":
       "the agent sends more messages of this sort a second than a leader listens to: send what waits in one, and try again later",
+    "too-many-retries": `${limits.retriesWaitingMax} requests to retry tasks wait, as many as may: try again later`,
     "too-many-waiting": `the ends of ${count(limits.awaitedTasksMax)} tasks are waited for, as many as may be: try again later`,
   };
   return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });

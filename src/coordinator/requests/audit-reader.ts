@@ -4,6 +4,7 @@
 // for `limits.outcomeMissMs` is taken to be lost.
 
 import type { Clock } from "../../clock.ts";
+import type { TaskSpec } from "../../core/event.ts";
 import type { EndedTask } from "../../core/state.ts";
 import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
@@ -12,7 +13,7 @@ import type { BatchPlaces } from "../../journal/batch-places.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
-import { outcomeOf } from "./outcome.ts";
+import { outcomeOf, placeOf } from "./outcome.ts";
 
 /** A batch that was asked for and not found, time after time. */
 interface Miss {
@@ -41,18 +42,35 @@ export class AuditReader {
    *  @throws MissingRecordsError when the journal should hold it and does not find it just now
    *  @throws JournalDamagedError when it has not found it for long, or something else stands there */
   async outcome(ended: EndedTask, firstIdx: BatchIndex): Promise<Outcome> {
-    const { id, endedIdx, state, attempts } = ended;
-    if (endedIdx < firstIdx || this.#places.seqOf(endedIdx) === undefined)
-      return { task: id, state, attempts, gone: true };
-    const batch = await this.#batch(endedIdx);
-    if (batch === undefined) throw this.#isLost(endedIdx) ? notFound(endedIdx) : notFoundYet(endedIdx);
-    this.#missByIdx.delete(endedIdx);
+    const { id, endedIdx, state } = ended;
+    const batch = await this.#kept(endedIdx, firstIdx);
+    if (batch === "gone") return { task: id, state, ...placeOf(ended), gone: true };
     for (const event of batch.events) {
       if (!("task" in event) || event.task !== id) continue;
-      const outcome = outcomeOf(event, attempts);
+      const outcome = outcomeOf(event, ended);
       if (outcome !== undefined) return outcome;
     }
     throw new JournalDamagedError(`batch ${endedIdx} is not what was written there`);
+  }
+
+  /** What an ended task was asked to do in its last round; `gone` when that batch is no longer kept.
+   *  @throws as `outcome` */
+  async spec({ id, roundIdx }: EndedTask, firstIdx: BatchIndex): Promise<TaskSpec | "gone"> {
+    const batch = await this.#kept(roundIdx, firstIdx);
+    if (batch === "gone") return batch;
+    for (const event of batch.events)
+      if ((event.type === "TaskSubmitted" || event.type === "TaskRetried") && event.task.id === id)
+        return event.task;
+    throw new JournalDamagedError(`batch ${roundIdx} is not what was written there`);
+  }
+
+  /** A batch that the record should hold. @param firstIdx the first one that is kept */
+  async #kept(idx: BatchIndex, firstIdx: BatchIndex): Promise<Batch | "gone"> {
+    if (idx < firstIdx || this.#places.seqOf(idx) === undefined) return "gone";
+    const batch = await this.#batch(idx);
+    if (batch === undefined) throw this.#isLost(idx) ? notFound(idx) : notFoundYet(idx);
+    this.#missByIdx.delete(idx);
+    return batch;
   }
 
   /** A page of committed batches from `from` to `last`, as the JSON of `journalPageSchema`.

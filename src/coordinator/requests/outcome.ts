@@ -3,14 +3,19 @@
 import type { Event } from "../../core/event.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 
-/** The outcome in a terminal event; undefined for any other. @param attempts the task's last attempt number */
-export function outcomeOf(event: Event, attempts: number): Outcome | undefined {
+/** The outcome in a terminal event; undefined for any other.
+ *  @param ended the task's last attempt number, and the round that ended */
+export function outcomeOf(
+  event: Event,
+  ended: { readonly attempts: number; readonly round: number },
+): Outcome | undefined {
+  const place = placeOf(ended);
   switch (event.type) {
     case "TaskCompleted":
       return {
         task: event.task,
         state: "completed",
-        attempts,
+        ...place,
         agent: event.agent,
         result: event.result,
         ...(event.encoding === undefined ? {} : { encoding: event.encoding }),
@@ -18,22 +23,30 @@ export function outcomeOf(event: Event, attempts: number): Outcome | undefined {
         latencyMs: event.latencyMs,
       };
     case "TaskFailed":
-      return { ...failureOf(event, attempts), state: "failed" };
+      return { ...failureOf(event, place), state: "failed" };
     case "TaskDeadLettered":
-      return { ...failureOf(event, attempts), state: "dead-lettered", reason: event.reason };
+      return { ...failureOf(event, place), state: "dead-lettered", reason: event.reason };
     case "TaskCancelled":
-      return { task: event.task, state: "cancelled", attempts, reason: event.reason };
+      return { task: event.task, state: "cancelled", ...place, reason: event.reason };
     case "TaskExpired":
-      return { task: event.task, state: "expired", attempts, reason: "deadline" };
+      return { task: event.task, state: "expired", ...place, reason: "deadline" };
     default:
       return undefined;
   }
 }
 
-function failureOf(event: Extract<Event, { type: "TaskFailed" | "TaskDeadLettered" }>, attempts: number) {
+/** The round of a task that was never retried goes without saying. */
+export function placeOf({ attempts, round }: { readonly attempts: number; readonly round: number }) {
+  return { attempts, ...(round === 1 ? {} : { round }) };
+}
+
+function failureOf(
+  event: Extract<Event, { type: "TaskFailed" | "TaskDeadLettered" }>,
+  place: ReturnType<typeof placeOf>,
+) {
   return {
     task: event.task,
-    attempts,
+    ...place,
     agent: event.agent,
     failureClass: event.failure.class,
     error: event.failure.error,

@@ -1,5 +1,6 @@
-// Requests of clients on `project.<p>.<verb>`: `submit`, `cancel` and `await`, from the wire to an entry of the inbox
-// and from what was decided to the answers, item by item. Not here: what holds for every request (request-edge.ts).
+// Requests of clients on `project.<p>.<verb>`: `submit`, `cancel`, `retry` and `await`, from the wire to an entry of
+// the inbox and from what was decided to the answers, item by item. Not here: what holds for every request
+// (request-edge.ts).
 
 import type { Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
@@ -11,6 +12,8 @@ import {
   awaitRequestSchema,
   cancelRequestSchema,
   projectIdSchema,
+  retryItemSchema,
+  retryRequestSchema,
   submitRequestSchema,
   taskIdSchema,
   taskInputSchema,
@@ -43,6 +46,8 @@ export class ProjectRequests {
         return this.#submit(id as ProjectId, message.data, reply);
       case "cancel":
         return this.#cancel(id as ProjectId, message.data, reply);
+      case "retry":
+        return this.#retry(id as ProjectId, message.data, reply);
       case "await":
         return this.#await(id as ProjectId, message.data, reply);
       default:
@@ -112,6 +117,24 @@ export class ProjectRequests {
       },
       project,
     );
+  }
+
+  #retry(project: ProjectId, data: Uint8Array, reply: string): void {
+    const request = decode(data, retryRequestSchema);
+    if (!request.ok) return this.#edge.refuse(reply, request);
+    const { tasks, deadline } = request.value;
+    const { target } = this.#edge;
+    const closed = target.closedReason();
+    if (closed !== undefined) {
+      target.refused(project, closed, tasks.length);
+      return this.#edge.refuse(reply, backpressure(closed, limits.retryAfterMs));
+    }
+    const items = tasks.map((item, at) => {
+      const checked = this.#edge.checkItem(item, retryItemSchema, `tasks[${at}]`);
+      return checked.ok ? checked.value : checked;
+    });
+    if (!target.retries.ask({ items, deadline, project, reply }))
+      this.#edge.refuse(reply, backpressure("too-many-retries", limits.retryAfterMs));
   }
 
   #await(project: ProjectId, data: Uint8Array, reply: string): void {

@@ -1,8 +1,9 @@
 // What the edge of the coordinator (requests.ts) asks of whoever leads behind it: to take what is to be decided, to
-// send and to count (request-desk.ts); to hear agents (agent-desk.ts); to tell clients how tasks end (await-desk.ts).
+// send and to count (request-desk.ts); to hear agents (agent-desk.ts); to tell clients how tasks end (await-desk.ts);
+// to retry tasks (retry-desk.ts).
 
 import type { RefusalReason } from "../../core/event.ts";
-import type { AgentId, Incarnation, ProjectId, TaskId } from "../../ids.ts";
+import type { AgentId, Incarnation, Instant, ProjectId, TaskId } from "../../ids.ts";
 import type { CodedError, Heartbeat, Progress } from "../../protocol/schemas.ts";
 import type { MessageSort } from "./agent-gate.ts";
 import type { InboxEntry } from "./inbox.ts";
@@ -11,6 +12,7 @@ import type { InboxEntry } from "./inbox.ts";
 export interface RequestTarget {
   readonly agents: AgentTarget;
   readonly awaited: AwaitTarget;
+  readonly retries: RetryTarget;
   /** @returns false when the inbox is full */
   enqueue(entry: InboxEntry): boolean;
   send(subject: string, message: Uint8Array): void;
@@ -51,6 +53,25 @@ export interface AwaitRequest {
   readonly tasks: readonly (TaskId | CodedError)[];
   /** The token of the client's `client.<token>.done`, where what is told later goes. */
   readonly notify: string;
+  readonly project: ProjectId;
+  readonly reply: string;
+}
+
+/** Opens the next rounds of ended tasks. */
+export interface RetryTarget {
+  /** @returns false when as many requests wait as may */
+  ask(request: RetryRequest): boolean;
+}
+
+export interface RetryItem {
+  readonly task: TaskId;
+  /** The round to be opened. */
+  readonly round: number;
+}
+
+export interface RetryRequest {
+  readonly items: readonly (RetryItem | CodedError)[];
+  readonly deadline: Instant | undefined;
   readonly project: ProjectId;
   readonly reply: string;
 }

@@ -161,7 +161,12 @@ export function allOf<Choice extends string>(choices: Readonly<Record<Choice, tr
 }
 
 /** Puts what is not there yet into a map. */
-export function addNew<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, what: string): void {
+export function addNew<Key, Value>(
+  map: { readonly size: number; set(key: Key, value: Value): unknown },
+  key: Key,
+  value: Value,
+  what: string,
+): void {
   const { size } = map;
   map.set(key, value);
   if (map.size === size) refuse(`${what} ${String(key)} stands there twice`);

@@ -7,8 +7,8 @@ import type { Row } from "./line.ts";
 import { readPolicy } from "./settings.ts";
 import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./values.ts";
 
-/** Grows when a reader of the version before could not make the same state of it. */
-export const snapshotVersion = 1;
+/** Grows when a reader of the version before could not make the same state of it; older ones are not read. */
+export const snapshotVersion = 2;
 
 export function headerRow(state: SwarmState): Row {
   const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, horizonAt, virtualTime } = state;
@@ -41,8 +41,8 @@ export function headerRow(state: SwarmState): Row {
 /** @returns a state with nothing in its maps yet */
 export function readHeader(fields: Fields): SwarmState {
   const version = fields.whole("version", { min: 1 });
-  if (version > snapshotVersion)
-    refuse(`is of version ${version}, which a newer waggle wrote; this one reads up to ${snapshotVersion}`);
+  if (version !== snapshotVersion)
+    refuse(`is of version ${version}, which another waggle wrote; this one reads version ${snapshotVersion}`);
   const state = emptyState();
   state.term = fields.whole("term");
   state.leader = fields.text("leader", { mayBeEmpty: true });

@@ -1,5 +1,6 @@
-// Tasks in a snapshot: the live ones in order of submission, the ended ones in order of ending, and what lost attempts
-// may still be charged for. What a task costs follows from its weight; whom it belongs to, from what it says.
+// Tasks in a snapshot: the live ones in the order in which their rounds began, the ended ones in order of ending, and
+// what lost attempts may still be charged for. What a task costs follows from its weight; whom it belongs to,
+// from what it says.
 
 import type { AgentId, ProjectId } from "../../ids.ts";
 import { costEstimate } from "../../scheduling/estimate.ts";
@@ -21,8 +22,11 @@ export function* taskRows(state: SwarmState): Generator<Row> {
       spec: row.spec,
       hash: row.hash,
       sequence: row.sequence,
-      submittedAt: row.submittedAt,
       submittedIdx: row.submittedIdx,
+      round: row.round,
+      roundAt: row.roundAt,
+      roundIdx: row.roundIdx,
+      attemptsBefore: row.attemptsBefore,
       state: row.state,
       queuedAt: row.queuedAt,
       queuedOrder: row.queuedOrder,
@@ -31,6 +35,7 @@ export function* taskRows(state: SwarmState): Generator<Row> {
       attempt: row.attempt,
       failures: row.failures,
       infrastructureFailures: row.infrastructureFailures,
+      lastAgent: row.lastAgent,
       failedBy: row.failedBy,
       releaseTimer: timerFields(row.releaseTimer),
       deadlineTimer: timerFields(row.deadlineTimer),
@@ -42,19 +47,11 @@ export function* taskRows(state: SwarmState): Generator<Row> {
 }
 
 /** In one order, whoever made the row: the same state has the same lines. */
-function endedFields({
-  id,
-  project,
-  user,
-  kind,
-  hash,
-  state,
-  attempts,
-  completedBy,
-  ...rest
-}: EndedTask): object {
-  const { submittedIdx, endedAt, endedIdx } = rest;
-  return { id, project, user, kind, hash, state, attempts, completedBy, submittedIdx, endedAt, endedIdx };
+function endedFields(ended: EndedTask): object {
+  const { id, project, user, kind, hash, state, sequence, round, attempts, agent } = ended;
+  const { submittedIdx, roundIdx, endedAt, endedIdx } = ended;
+  const who = { id, project, user, kind, hash, state };
+  return { ...who, sequence, round, attempts, agent, submittedIdx, roundIdx, endedAt, endedIdx };
 }
 
 const liveStates = allOf<LiveTaskState>({ queued: true, delayed: true, assigned: true, running: true });
@@ -64,7 +61,9 @@ export class TaskReader {
   readonly #timers: TimerReader;
   readonly #agents: AgentReader;
   readonly #lanes: LaneReader;
+  /** Of tasks in their first round: they stand in order of submission. */
   #newestSequence = 0;
+  readonly #retriedSequences = new Set<number>();
 
   constructor(state: SwarmState, timers: TimerReader, agents: AgentReader, lanes: LaneReader) {
     this.#state = state;
@@ -85,9 +84,7 @@ export class TaskReader {
       heapAt: -1,
       spec,
       hash: fields.text("hash"),
-      sequence: fields.whole("sequence", { min: this.#newestSequence + 1, max: this.#state.submissions }),
-      submittedAt: fields.whole("submittedAt"),
-      submittedIdx: fields.whole("submittedIdx"),
+      ...readRound(fields, this.#state),
       userRow,
       projectRow,
       state: fields.oneOf("state", liveStates),
@@ -99,6 +96,7 @@ export class TaskReader {
       attempt: fields.whole("attempt"),
       failures: fields.whole("failures", { max: spec.maxAttempts - 1 }),
       infrastructureFailures: fields.whole("infrastructureFailures"),
+      lastAgent: fields.optionalText("lastAgent"),
       failedBy: failedByOf(fields),
       open: undefined,
       queue: undefined,
@@ -107,7 +105,7 @@ export class TaskReader {
       releaseTimer: undefined,
       deadlineTimer: undefined,
     };
-    this.#newestSequence = row.sequence;
+    this.#checkOrder(row);
     addNew(this.#state.taskById, spec.id, row, "task");
     this.#count(row);
     this.#startTimers(row, fields);
@@ -124,12 +122,16 @@ export class TaskReader {
       kind: fields.text("kind"),
       hash: fields.text("hash"),
       state: fields.oneOf("state", endedStates),
+      sequence: fields.whole("sequence", { min: 1, max: this.#state.submissions }),
+      round: fields.whole("round", { min: 1 }),
       attempts: fields.whole("attempts"),
       submittedIdx: fields.whole("submittedIdx"),
+      roundIdx: fields.whole("roundIdx"),
       endedAt: fields.whole("endedAt"),
       endedIdx: fields.whole("endedIdx"),
     };
-    if (fields.has("completedBy")) ended.completedBy = fields.text("completedBy");
+    const agent = fields.optionalText<AgentId>("agent");
+    if (agent !== undefined) ended.agent = this.#state.agentById.get(agent)?.id ?? agent;
     const projectRow = this.#state.projectById.get(ended.project);
     ended.project = projectRow?.project ?? ended.project;
     ended.user = projectRow?.userByName.get(ended.user)?.user ?? ended.user;
@@ -154,9 +156,21 @@ export class TaskReader {
 
   /** After all tasks were read. */
   checkCounts(): void {
+    for (const { round, sequence } of this.#retriedSequences.size === 0 ? [] : this.#state.taskById.values())
+      if (round === 1 && this.#retriedSequences.has(sequence))
+        refuse(`two tasks are the ${sequence}. that was submitted`);
     const ever = Object.values(this.#state.counts).reduce((sum, count) => sum + count, 0);
     if (ever !== this.#state.submissions)
       refuse(`${this.#state.submissions} tasks were submitted, ${ever} are counted`);
+  }
+
+  #checkOrder({ spec, sequence, round, attempt, attemptsBefore }: TaskRow): void {
+    if ((round === 1 && attemptsBefore > 0) || attempt < attemptsBefore)
+      refuse(`task ${spec.id} is at attempt ${attempt} of round ${round}, after ${attemptsBefore} before`);
+    const isInOrder = round > 1 ? !this.#retriedSequences.has(sequence) : sequence > this.#newestSequence;
+    if (!isInOrder) refuse(`task ${spec.id}, the ${sequence}. that was submitted, stands out of order`);
+    if (round > 1) this.#retriedSequences.add(sequence);
+    else this.#newestSequence = sequence;
   }
 
   #count({ state, projectRow, userRow }: TaskRow): void {
@@ -180,15 +194,27 @@ export class TaskReader {
   }
 }
 
-/** Every attempt but the open one was counted as one sort of failure. */
-function checkAttempts({ spec, state, attempt, failures, infrastructureFailures, open }: TaskRow): void {
-  const opened = failures + infrastructureFailures + (open === undefined ? 0 : 1);
+/** Every attempt of the round but the open one was counted as one sort of failure. */
+function checkAttempts({ spec, state, attempt, attemptsBefore, open, ...row }: TaskRow): void {
+  const { failures, infrastructureFailures } = row;
+  const opened = attemptsBefore + failures + infrastructureFailures + (open === undefined ? 0 : 1);
   if (attempt !== opened) refuse(`task ${spec.id} is at attempt ${attempt} after ${opened}`);
   if (
     open !== undefined &&
     (open.state !== state || open.attempt !== attempt || open.project !== spec.project)
   )
     refuse(`task ${spec.id} is ${state} at attempt ${attempt}, its open attempt is another`);
+}
+
+function readRound(fields: Fields, { submissions }: SwarmState) {
+  return {
+    sequence: fields.whole("sequence", { min: 1, max: submissions }),
+    submittedIdx: fields.whole<TaskRow["submittedIdx"]>("submittedIdx"),
+    round: fields.whole("round", { min: 1 }),
+    roundAt: fields.whole<TaskRow["roundAt"]>("roundAt"),
+    roundIdx: fields.whole<TaskRow["roundIdx"]>("roundIdx"),
+    attemptsBefore: fields.whole("attemptsBefore"),
+  };
 }
 
 function failedByOf(fields: Fields): readonly AgentId[] {

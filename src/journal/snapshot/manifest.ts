@@ -72,9 +72,9 @@ export function decodeManifest(bytes: Uint8Array): Manifest {
 
 function readManifest(fields: Fields): Manifest {
   const version = fields.whole("version", { min: 1 });
-  if (version > snapshotVersion)
+  if (version !== snapshotVersion)
     refuse(
-      `a snapshot's manifest is of version ${version}, which a newer waggle wrote; this one reads up to ${snapshotVersion}`,
+      `a snapshot's manifest is of version ${version}, which another waggle wrote; this one reads version ${snapshotVersion}`,
     );
   const manifest: Manifest = {
     position: {

@@ -14,7 +14,7 @@ import type { ClientCharacter, Deed } from "./workload.ts";
 /** Longest that it waits for slots, ms. */
 const ACQUIRE_MS = 15_000;
 /** What changes nothing that an operator would have to put right. */
-const HARMLESS: readonly Deed["does"][] = ["submit", "cancel", "query", "await", "acquire"];
+const HARMLESS: readonly Deed["does"][] = ["submit", "cancel", "retry", "query", "await", "acquire"];
 
 export class ClientParty {
   readonly id: string;
@@ -114,6 +114,8 @@ export class ClientParty {
         return await this.#submit(deed.tasks, swarm);
       case "cancel":
         return await swarm.cancel(deed.task, { project: deed.project });
+      case "retry":
+        return await this.#retry(deed.task, deed.project, swarm);
       case "query":
         return await swarm.story(deed.task);
       case "await":
@@ -139,6 +141,12 @@ export class ClientParty {
       case "acquire":
         return await this.#acquire(deed.resources, deed.holdMs, swarm);
     }
+  }
+
+  /** Most tasks that are drawn have completed or live: of those it is told so. */
+  async #retry(task: string, project: string, swarm: Swarm): Promise<void> {
+    await swarm.retry(task, { project });
+    this.#keep(swarm.task(task, { project }));
   }
 
   async #submit(tasks: readonly TaskRequest[], swarm: Swarm): Promise<void> {

@@ -369,6 +369,7 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   AgentSuspended: "agent-suspended",
   TaskExpired: "task-expired",
   TaskCancelled: "task-cancelled",
+  TaskRetried: "task-retried",
   SlotAwaited: "slot-waited-for",
   BudgetExceeded: "budget-exceeded",
 };

@@ -47,6 +47,7 @@ export const occurrenceNames = [
   "poison-dead-lettered",
   "task-expired",
   "task-cancelled",
+  "task-retried",
   "slot-waited-for",
   "budget-exceeded",
   "submit-repeated-and-known",

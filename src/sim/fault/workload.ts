@@ -13,7 +13,7 @@ import type { Parties } from "./schedule.ts";
 /** One thing that one client does. */
 export type Deed = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "submit"; readonly tasks: readonly TaskRequest[] }
-  | { readonly does: "cancel" | "query" | "await"; readonly task: string; readonly project: string }
+  | { readonly does: "cancel" | "retry" | "query" | "await"; readonly task: string; readonly project: string }
   | { readonly does: "pause" | "resume"; readonly project: string | undefined }
   | { readonly does: "drain" | "undrain"; readonly agent: string }
   | { readonly does: "set-project"; readonly project: string; readonly patch: ProjectPatch }
@@ -142,6 +142,7 @@ class DeedDrawer {
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
   readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
+  readonly #cancelled: { readonly request: TaskRequest; readonly project: string }[] = [];
 
   constructor(
     random: SeededRandom,
@@ -191,11 +192,22 @@ class DeedDrawer {
     const { request, project } = known;
     const task = request.id ?? "";
     if (roll < 0.63) return { ...when, does: "submit", tasks: [this.#again(request)] };
-    if (roll < 0.73) return { ...when, does: "cancel", task, project };
-    if (roll < 0.78) return { ...when, does: "query", task, project };
-    if (roll < 0.82) return { ...when, does: "await", task, project };
-    if (roll < 0.88) return this.#acquire(when);
+    if (roll < 0.73) {
+      this.#cancelled.push(known);
+      return { ...when, does: "cancel", task, project };
+    }
+    if (roll < 0.77) return { ...when, does: "query", task, project };
+    if (roll < 0.81) return { ...when, does: "await", task, project };
+    if (roll < 0.85) return { ...when, does: "retry", ...this.#retried(known) };
+    if (roll < 0.9) return this.#acquire(when);
     return this.#operate(when);
+  }
+
+  /** Most tasks complete, and are not retried any more: rather one that was to be cancelled. */
+  #retried(known: { readonly request: TaskRequest; readonly project: string }) {
+    const isAny = this.#cancelled.length === 0 || this.#random.chance(0.4);
+    const { request, project } = isAny ? known : this.#random.pick(this.#cancelled);
+    return { task: request.id ?? "", project };
   }
 
   #some(atMs: number): TaskRequest[] {

@@ -1,19 +1,21 @@
 // Answers about tasks against the journal's order: for each there must be a moment, not before what anybody knew when
 // it was asked and not after the batch that it names, at which it was true. With that lower end the order of real time
-// is kept, so this is linearizability of submit, cancel, result, await and query, task by task (P5; Herlihy and Wing,
-// "Linearizability", 1990, section 2).
+// is kept, so this is linearizability of submit, cancel, retry, result, await and query, task by task (P5; Herlihy and
+// Wing, "Linearizability", 1990, section 2).
 
 import { unreachable } from "../../assert.ts";
 import type { Event } from "../../core/event.ts";
+import type { LiveTaskState } from "../../core/state.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
-import type { AttemptLife, JournalLine, TaskLife } from "./journal-line.ts";
+import type { AttemptLife, JournalLine, TaskLife, TaskStretch } from "./journal-line.ts";
 import type {
   AwaitObserved,
   CancelObserved,
   Observation,
   QueryObserved,
   ResultObserved,
+  RetryObserved,
 } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
@@ -48,6 +50,8 @@ function wrongAnswer(observed: Observation, line: JournalLine, known: KnownWhenS
   switch (observed.kind) {
     case "cancel":
       return wrongCancel(observed, life, moments);
+    case "retry":
+      return wrongRetry(observed, life, moments);
     case "await":
       return wrongAwait(observed, life, line, moments);
     case "query":
@@ -65,13 +69,44 @@ function wrongCancel(
   moments: Moments,
 ): string | undefined {
   if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
-  const ended = life?.ended;
-  if (ended === undefined || ended.idx > moments.to)
-    return `is answered ${answer}, and had not ended by batch ${moments.to}`;
-  const wasCancelled = ended.state === "cancelled";
-  return wasCancelled === (answer === "cancelled")
+  const isWanted = ({ state }: TaskStretch) =>
+    answer === "cancelled" ? state === "cancelled" : hasEnded(state) && state !== "cancelled";
+  return life !== undefined && stretchesIn(life, moments).some(isWanted)
     ? undefined
-    : `is answered ${answer}, and the journal says ${ended.state}`;
+    : `is answered ${answer}, which it was not from batch ${moments.from} to ${moments.to}`;
+}
+
+function wrongRetry(
+  { answer, project, round }: RetryObserved,
+  life: TaskLife | undefined,
+  moments: Moments,
+): string | undefined {
+  if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
+  const opened = life?.rounds.find((one) => one.round === round);
+  if (answer === "retried")
+    return opened !== undefined && opened.openedIdx <= moments.to
+      ? undefined
+      : `is said to be in round ${round} by batch ${moments.to}, which was not opened`;
+  const isInTheWay = (stretch: TaskStretch) =>
+    stretch.round < round - 1 ||
+    (stretch.round === round - 1 && (stretch.state === "completed" || !hasEnded(stretch.state)));
+  return life !== undefined && stretchesIn(life, moments).some(isInTheWay)
+    ? undefined
+    : `is answered conflict, and nothing kept round ${round} from being opened from batch ${moments.from} to ${moments.to}`;
+}
+
+/** The states that it was in at any of these moments. */
+function stretchesIn({ stretches }: TaskLife, { from, to }: Moments): readonly TaskStretch[] {
+  return stretches.filter(({ idx }, place) => {
+    const until = stretches[place + 1]?.idx ?? Number.POSITIVE_INFINITY;
+    return idx <= to && until > from;
+  });
+}
+
+const liveStates: ReadonlySet<string> = new Set<LiveTaskState>(["queued", "delayed", "assigned", "running"]);
+
+function hasEnded(state: TaskStretch["state"]): boolean {
+  return !liveStates.has(state);
 }
 
 function wrongAwait(
@@ -82,7 +117,12 @@ function wrongAwait(
 ): string | undefined {
   if (answer === undefined) return undefined;
   if (answer === "unknown-task") return wrongUnknown(inProject(life, project), moments);
-  if (answer !== "live") return wrongOutcome(answer, life, line, moments.to);
+  if (answer !== "live") {
+    const next = life?.rounds.find(({ round }) => round === (answer.round ?? 1) + 1);
+    if (next !== undefined && next.openedIdx <= moments.from)
+      return `is told how round ${next.round - 1} ended, and batch ${next.openedIdx}, which was known, opens the next`;
+    return wrongOutcome(answer, life, line, moments.to);
+  }
   // `live` means only that the end will be told: one that does not fit the answer follows on its own.
   return life !== undefined && life.submittedIdx <= moments.to
     ? undefined
@@ -99,14 +139,13 @@ function wrongQuery(
   if (life === undefined) return "is described, and is not in the journal";
   if (answer.submittedIdx !== life.submittedIdx)
     return `is said to be submitted in batch ${answer.submittedIdx}, and was in ${life.submittedIdx}`;
-  if (answer.endedIdx !== undefined && answer.endedIdx !== life.ended?.idx)
-    return `is said to have ended in batch ${answer.endedIdx}, and ${life.ended === undefined ? "lives" : `did in ${life.ended.idx}`}`;
-  const wasSo = life.stretches.some(({ idx, state, attempts }, place) => {
-    const until = life.stretches[place + 1]?.idx ?? Number.POSITIVE_INFINITY;
-    return (
-      state === answer.state && attempts === answer.attempts && idx <= moments.to && until > moments.from
-    );
-  });
+  const { ended } = life.rounds.find(({ round }) => round === answer.round) ?? {};
+  if (answer.endedIdx !== undefined && answer.endedIdx !== ended?.idx)
+    return `is said to have ended in batch ${answer.endedIdx}, and ${ended === undefined ? "did not" : `did in ${ended.idx}`}`;
+  const wasSo = stretchesIn(life, moments).some(
+    ({ state, round, attempts }) =>
+      state === answer.state && round === answer.round && attempts === answer.attempts,
+  );
   const { from, to } = moments;
   return wasSo
     ? undefined
@@ -119,10 +158,10 @@ function wrongOutcome(
   line: JournalLine,
   to: number,
 ): string | undefined {
-  const ended = life?.ended;
+  const { ended } = life?.rounds.find(({ round }) => round === (outcome.round ?? 1)) ?? {};
   if (life === undefined || ended === undefined || ended.idx > to)
     return `is told ${outcome.state} by batch ${to}, and had not ended`;
-  const attempts = life.stretches.at(-1)?.attempts ?? 0;
+  const attempts = life.stretches.findLast(({ round }) => round === (outcome.round ?? 1))?.attempts ?? 0;
   if (outcome.state !== ended.state || outcome.attempts !== attempts)
     return `is told ${outcome.state} after ${outcome.attempts}, and is ${ended.state} after ${attempts}`;
   if (outcome.gone === true) {

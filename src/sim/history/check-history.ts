@@ -14,6 +14,7 @@ import {
   checkAttempts,
   checkCalls,
   checkNotAccepted,
+  checkRetries,
   checkTaskLives,
   type TaskExpectations,
 } from "./check-tasks.ts";
@@ -39,6 +40,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkAccepted(observations, line, known, expectations),
     ...checkNotAccepted(observations, line, known),
     ...checkCalls(observations, line),
+    ...checkRetries(observations, line),
     ...checkAssigned(observations, line),
     ...checkAttempts(line),
     ...checkLives(line),

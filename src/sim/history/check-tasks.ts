@@ -5,7 +5,7 @@
 import type { Event, TaskSpec } from "../../core/event.ts";
 import { limits } from "../../limits.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
-import type { JournalLine, TaskLife } from "./journal-line.ts";
+import { type JournalLine, newestRound, type TaskLife } from "./journal-line.ts";
 import type { AssignedObserved, CallObserved, Observation, SubmitObserved } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
@@ -14,21 +14,42 @@ export interface TaskExpectations {
   readonly mustAllHaveEnded: boolean;
 }
 
-/** One life a task and one end a life, whatever anybody was told. */
+/** One life a task and one end a round, whatever anybody was told. */
 export function checkTaskLives(line: JournalLine): Violation[] {
   return line.faults.map((sentence) => ({ promise: "P2", checker: "task-lives", sentence }));
 }
 
-/** Attempts that failed by themselves, up to `maxAttempts` of them; what infrastructure refused does not count. */
+/** Attempts that failed by themselves, up to `maxAttempts` of them per round; what infrastructure refused does not
+ *  count. */
 export function checkAttempts(line: JournalLine): Violation[] {
-  return [...line.taskById.values()].flatMap(({ spec, attempts }) => {
-    const counted = [...attempts.values()].filter(
-      ({ closed }) => closed === undefined || isCounted(closed.event),
-    );
-    if (counted.length <= spec.maxAttempts) return [];
-    const sentence = `task ${spec.id} was begun ${counted.length} times that count, of ${spec.maxAttempts}`;
-    return [{ promise: "P3", checker: "attempts", sentence }];
-  });
+  return [...line.taskById.values()].flatMap(({ rounds, attempts }) =>
+    rounds.flatMap(({ round, spec }) => {
+      const counted = [...attempts.values()].filter(
+        (attempt) =>
+          attempt.round === round && (attempt.closed === undefined || isCounted(attempt.closed.event)),
+      );
+      if (counted.length <= spec.maxAttempts) return [];
+      const sentence = `task ${spec.id} was begun ${counted.length} times that count in round ${round}, of ${spec.maxAttempts}`;
+      return [{ promise: "P3", checker: "attempts", sentence }];
+    }),
+  );
+}
+
+/** What opened a round asked for that round, and was not refused. */
+export function checkRetries(observations: readonly Observation[], line: JournalLine): Violation[] {
+  const mayStand = new Set<string>();
+  for (const observed of observations) {
+    if (observed.kind !== "retry" || observed.refused !== undefined) continue;
+    if (observed.answer === undefined || observed.answer === "retried")
+      mayStand.add(`${observed.task} ${observed.round}`);
+  }
+  return [...line.taskById.values()].flatMap(({ spec, rounds }) =>
+    rounds.slice(1).flatMap(({ round, openedIdx }) => {
+      if (mayStand.has(`${spec.id} ${round}`)) return [];
+      const sentence = `batch ${openedIdx} opens round ${round} of ${spec.id}, which nobody asked for who was not refused`;
+      return [{ promise: "P5", checker: "retries", sentence }];
+    }),
+  );
 }
 
 function isCounted(event: Event): boolean {
@@ -54,7 +75,7 @@ export function checkAccepted(
     if (observed.answer === "accepted" && creatorByTask.has(observed.task))
       violations.push(violation("P2", "accepted", observed, "is accepted as new, as another one was before"));
     if (observed.answer === "accepted") creatorByTask.set(observed.task, observed);
-    if (mustAllHaveEnded && life !== undefined && life.ended === undefined)
+    if (mustAllHaveEnded && life !== undefined && newestRound(life).ended === undefined)
       violations.push(
         violation("P1", "all-ended", observed, `is accepted and still ${stateOf(life)} at the end`),
       );

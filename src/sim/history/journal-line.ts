@@ -21,11 +21,13 @@ export interface LineBatch {
 export interface TaskStretch {
   readonly idx: number;
   readonly state: LiveTaskState | EndedTaskState;
+  readonly round: number;
   /** The last attempt opened. */
   readonly attempts: number;
 }
 
 export interface AttemptLife {
+  readonly round: number;
   readonly agent: string;
   readonly incarnation: string;
   readonly number: number;
@@ -35,12 +37,26 @@ export interface AttemptLife {
   closed?: { readonly idx: number; readonly event: Event };
 }
 
+/** One round of a task, from its submission or retry to its end. */
+export interface TaskRound {
+  readonly round: number;
+  readonly spec: TaskSpec;
+  readonly openedIdx: number;
+  ended?: { readonly idx: number; readonly state: EndedTaskState; readonly event: Event };
+}
+
 export interface TaskLife {
+  /** As it was submitted. */
   readonly spec: TaskSpec;
   readonly submittedIdx: number;
+  /** From the first, which is always there. */
+  readonly rounds: [TaskRound, ...TaskRound[]];
   readonly stretches: TaskStretch[];
   readonly attempts: Map<number, AttemptLife>;
-  ended?: { readonly idx: number; readonly state: EndedTaskState; readonly event: Event };
+}
+
+export function newestRound({ rounds }: TaskLife): TaskRound {
+  return rounds.at(-1) ?? rounds[0];
 }
 
 const endOf: Partial<Record<Event["type"], EndedTaskState>> = {
@@ -65,7 +81,8 @@ export class JournalLine {
   /** By place: `batches[idx - 1]`. */
   readonly batches: readonly LineBatch[];
   readonly taskById = new Map<string, TaskLife>();
-  /** What no journal may hold: a task submitted twice, ended twice, assigned when it was not queued. */
+  /** What no journal may hold: a task submitted twice, a round opened or ended twice, a task assigned when it was not
+   *  queued. */
   readonly faults: string[] = [];
   /** The first batch of the audit, as it was moved on, in order. */
   readonly #trims: Trim[] = [];
@@ -116,6 +133,8 @@ export class JournalLine {
         return;
       case "TaskSubmitted":
         return this.#submit(event, idx);
+      case "TaskRetried":
+        return this.#retry(event, idx);
       case "TaskReleased":
         return this.#move(event.task, idx, "queued");
       case "TaskAssigned":
@@ -143,9 +162,28 @@ export class JournalLine {
     if (this.taskById.has(spec.id)) this.#fault(idx, `submits ${spec.id} a second time`);
     else {
       const state = this.#isLater(spec.notBefore, idx) ? "delayed" : "queued";
-      const first: TaskStretch = { idx, state, attempts: 0 };
-      this.taskById.set(spec.id, { spec, submittedIdx: idx, stretches: [first], attempts: new Map() });
+      const stretches: TaskStretch[] = [{ idx, state, round: 1, attempts: 0 }];
+      const rounds: TaskLife["rounds"] = [{ round: 1, spec, openedIdx: idx }];
+      this.taskById.set(spec.id, { spec, submittedIdx: idx, rounds, stretches, attempts: new Map() });
     }
+  }
+
+  #retry({ task: spec, round }: Extract<Event, { type: "TaskRetried" }>, idx: number): void {
+    const life = this.taskById.get(spec.id);
+    const before = life && newestRound(life);
+    if (life === undefined || before === undefined)
+      return this.#fault(idx, `retries ${spec.id}, which was never submitted`);
+    const { ended } = before;
+    if (ended === undefined || ended.state === "completed" || round !== before.round + 1)
+      this.#fault(
+        idx,
+        `opens round ${round} of ${spec.id}, which is ${ended?.state ?? "live"} in round ${before.round}`,
+      );
+    if (!isSameWork(spec, life.spec))
+      this.#fault(idx, `has ${spec.id} do in round ${round} what it was not asked to`);
+    const state = this.#isLater(spec.notBefore, idx) ? "delayed" : "queued";
+    life.rounds.push({ round, spec, openedIdx: idx });
+    life.stretches.push({ idx, state, round, attempts: life.stretches.at(-1)?.attempts ?? 0 });
   }
 
   #assign(event: Extract<Event, { type: "TaskAssigned" }>, idx: number): void {
@@ -158,8 +196,9 @@ export class JournalLine {
         idx,
         `opens attempt ${attempt} of ${task}, which is ${last?.state} after ${last?.attempts}`,
       );
-    life.attempts.set(attempt, { agent, incarnation, number, token, openedIdx: idx });
-    life.stretches.push({ idx, state: "assigned", attempts: attempt });
+    const { round } = newestRound(life);
+    life.attempts.set(attempt, { round, agent, incarnation, number, token, openedIdx: idx });
+    life.stretches.push({ idx, state: "assigned", round, attempts: attempt });
     const unconfirmed = this.#unconfirmed.get(agent) ?? new Set();
     this.#unconfirmed.set(agent, unconfirmed.add(task));
   }
@@ -192,19 +231,23 @@ export class JournalLine {
     const attempts = life.stretches.at(-1)?.attempts ?? 0;
     const open = life.attempts.get(attempts);
     if (open !== undefined) open.closed ??= { idx, event };
-    life.ended = { idx, state, event };
-    life.stretches.push({ idx, state, attempts });
+    const newest = newestRound(life);
+    newest.ended = { idx, state, event };
+    life.stretches.push({ idx, state, round: newest.round, attempts });
   }
 
   #move(task: string, idx: number, state: LiveTaskState): void {
     const life = this.#living({ task, type: `its way to ${state}` }, idx);
-    life?.stretches.push({ idx, state, attempts: life.stretches.at(-1)?.attempts ?? 0 });
+    if (life === undefined) return;
+    const { round } = newestRound(life);
+    life.stretches.push({ idx, state, round, attempts: life.stretches.at(-1)?.attempts ?? 0 });
   }
 
   #living(event: { readonly type: string; readonly task: string }, idx: number): TaskLife | undefined {
     const life = this.taskById.get(event.task);
-    if (life !== undefined && life.ended === undefined) return life;
-    const why = life === undefined ? "was never submitted" : `ended in batch ${life.ended?.idx}`;
+    const ended = life && newestRound(life).ended;
+    if (life !== undefined && ended === undefined) return life;
+    const why = life === undefined ? "was never submitted" : `ended in batch ${ended?.idx}`;
     this.#fault(idx, `${event.type} is of ${event.task}, which ${why}`);
     return undefined;
   }
@@ -216,6 +259,13 @@ export class JournalLine {
   #fault(idx: number, what: string): void {
     this.faults.push(`batch ${idx} ${what}`);
   }
+}
+
+/** A retry changes nothing but the times. */
+function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
+  const { deadline: _, notBefore: __, ...work } = spec;
+  const { deadline: ___, notBefore: ____, ...asked } = first;
+  return JSON.stringify(work) === JSON.stringify(asked);
 }
 
 /** The committed batches among the records, by the rule that every reader follows. */

@@ -45,6 +45,16 @@ export interface CancelObserved extends Asked {
   readonly answer?: "cancelled" | "ended" | "unknown-task";
 }
 
+export interface RetryObserved extends Asked {
+  readonly kind: "retry";
+  readonly project: string;
+  readonly task: string;
+  /** The one to be opened. */
+  readonly round: number;
+  /** `conflict`: it had completed, lived, or was in another round. */
+  readonly answer?: "retried" | "conflict" | "unknown-task";
+}
+
 export interface AwaitObserved extends Asked {
   readonly kind: "await";
   readonly project: string;
@@ -59,6 +69,7 @@ export interface QueryObserved extends Asked {
     | "unknown-task"
     | {
         readonly state: string;
+        readonly round: number;
         readonly attempts: number;
         readonly submittedIdx: number;
         readonly endedIdx?: number;
@@ -110,6 +121,7 @@ export interface CallObserved extends Asked {
 export type AskedObservation =
   | SubmitObserved
   | CancelObserved
+  | RetryObserved
   | AwaitObserved
   | QueryObserved
   | ResultObserved;

@@ -161,6 +161,11 @@ function projectItems(
     case "cancel":
     case "await":
       return items.map((task: unknown) => ({ ...head, kind: verb, project, task: String(task) }));
+    case "retry":
+      return items.map((item: unknown) => {
+        const { task, round } = asRecord(item);
+        return { ...head, kind: "retry", project, task: String(task), round: Number(round) };
+      });
     default:
       return [];
   }
@@ -219,6 +224,7 @@ function withAnswer(
     return { ...said, answer: "unknown-task" };
   if (code === "WAGGLE_CONFLICT" && said.kind === "submit") return { ...said, answer: "conflict" };
   if (code === "WAGGLE_CONFLICT" && said.kind === "cancel") return { ...said, answer: "ended" };
+  if (code === "WAGGLE_CONFLICT" && said.kind === "retry") return { ...said, answer: "conflict" };
   if (code === "WAGGLE_STALE_TOKEN" && said.kind === "result") return { ...said, answer: "stale-token" };
   return code === undefined ? definite(said, answer) : { ...said, refused: code };
 }
@@ -230,6 +236,8 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
       return { ...said, task: String(task), answer: duplicate === true ? "duplicate" : "accepted" };
     case "cancel":
       return { ...said, answer: "cancelled" };
+    case "retry":
+      return { ...said, answer: "retried" };
     case "await": {
       const ended = outcomeSchema.safeParse(outcome);
       return { ...said, answer: ended.success ? ended.data : "live" };
@@ -237,13 +245,13 @@ function definite(said: AskedObservation, answer: unknown): AskedObservation {
     case "query": {
       const found = acceptedTaskSchema.safeParse(answer);
       if (!found.success) return said;
-      const { state, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
+      const { state, round, attempts, submittedIdx, endedIdx, agent, stale } = found.data;
       const more = {
         ...(endedIdx === undefined ? {} : { endedIdx }),
         ...(agent === undefined ? {} : { agent }),
       };
       const isStale = stale === true ? { stale } : {};
-      return { ...said, ...isStale, answer: { state, attempts, submittedIdx, ...more } };
+      return { ...said, ...isStale, answer: { state, round, attempts, submittedIdx, ...more } };
     }
     case "result":
       return { ...said, answer: status as "ok" | "stale" | "gone" };

@@ -3,6 +3,8 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
+import { decodeState } from "../../../src/core/snapshot/decode.ts";
+import { encodeState } from "../../../src/core/snapshot/encode.ts";
 import { UnreachableError } from "../../../src/errors.ts";
 import { batchIndex, instant, taskId, term } from "../../../src/ids.ts";
 import { encodeBatch } from "../../../src/journal/batch.ts";
@@ -69,7 +71,7 @@ describe("a snapshot of what the journal lost", () => {
   it("leaves the one that leads through the journal, where one that reaches further is of another line", async () => {
     const { stored, whole, folded, now, nextBatch, lastSeq } = lostTail();
     await now();
-    const further = new Replay({ ...folded, state: structuredClone(folded.state) });
+    const further = new Replay({ ...folded, state: decodeState(encodeState(folded.state)) });
     further.take({ seq: lastSeq + 1, bytes: nextBatch(1) });
     await stored.saveNow(foldedBehind(further, lastSeq)); // by who was alone, and deposed
     stored.journal.insertRival(nextBatch(2));

@@ -68,7 +68,7 @@ describe("a seed", () => {
 
   it("comes through the loss of what one standby has not read: who holds it puts it back, and leads", async () => {
     const schedule = [{ kind: "left-behind", atMs: 6_000, forMs: 0, of: "standby", share: 0.9 }] as const;
-    const { findings, occurrences } = await runSeed(aRequest({ seed: 8, schedule }));
+    const { findings, occurrences } = await runSeed(aRequest({ seed: 9, schedule }));
     expect(findings).toEqual([]);
     expect(occurrences).toMatchObject({ "standby-left-behind": 1, "tail-refilled": 1 });
   });

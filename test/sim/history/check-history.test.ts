@@ -41,6 +41,9 @@ describe("a true history", () => {
       "result ok",
       "result stale",
       "result stale-token",
+      "retry conflict",
+      "retry retried",
+      "retry unknown-task",
       "submit WAGGLE_NO_CAPABLE_AGENT",
       "submit accepted",
       "submit conflict",
@@ -109,6 +112,64 @@ describe("what is broken on purpose", () => {
     expectOnly({ observations: [...recorded.observations, late] }, "P5 refused");
   });
 
+  it("a round that nobody asked for, or only somebody who was refused", () => {
+    const isOther = ({ kind }: Observation) => kind !== "retry";
+    expectOnly({ observations: recorded.observations.filter(isOther) }, "P5 retries");
+    const refused = recorded.observations.map((observed) =>
+      observed.kind === "retry" && observed.answer === "retried"
+        ? without(observed, "answer", { refused: "WAGGLE_BACKPRESSURE" })
+        : observed,
+    );
+    expectOnly({ observations: refused }, "P5 retries");
+  });
+
+  it("a round that is said to be opened and was not, and one that is refused though nothing kept it", () => {
+    expectOnly(changed("retry", "retried", { round: 3 }), "P5 answers");
+    expectOnly(changed("retry", "conflict", { task: "failed" }), "P5 answers");
+    expectOnly(changed("retry", "unknown-task", { task: "done" }), "P5 answers");
+  });
+
+  it("an outcome of the round before, to who knew that the next one had begun", () => {
+    const cancelled = { task: "dropped", state: "cancelled", attempts: 1, reason: "requested" } as const;
+    const late = {
+      kind: "await",
+      party: "late",
+      project: "default",
+      task: "dropped",
+      answer: cancelled,
+    } as const;
+    const observed: Observation = { ...late, sentMs: 1e12, heardMs: 1e12 + 1, at: lastPosition() };
+    expectOnly({ observations: [...recorded.observations, observed] }, "P5 answers");
+  });
+
+  it("a round that is opened twice, after a completion, or with other work", () => {
+    const faultsWith = (change: (event: Event) => readonly Event[]) =>
+      new JournalLine(edited(change)).faults.join("; ");
+    const whereRetried = (change: (event: Extract<Event, { type: "TaskRetried" }>) => readonly Event[]) =>
+      faultsWith((event) => (event.type === "TaskRetried" ? change(event) : [event]));
+    expect(whereRetried((event) => [event])).toBe("");
+    expect(whereRetried((event) => [event, event])).toContain(
+      "opens round 2 of dropped, which is live in round 2",
+    );
+    expect(whereRetried((event) => [{ ...event, round: 3 }])).toContain("opens round 3 of dropped");
+    expect(whereRetried((event) => [{ ...event, task: { ...event.task, payload: "else" } }])).toContain(
+      "has dropped do in round 2 what it was not asked to",
+    );
+    const afterDone = (event: Event): readonly Event[] =>
+      event.type === "TaskCompleted" && event.task === "done"
+        ? [
+            event,
+            {
+              type: "TaskRetried",
+              task: lineOf(recorded).taskById.get("done")?.spec as never,
+              hash: "",
+              round: 2,
+            },
+          ]
+        : [event];
+    expect(faultsWith(afterDone)).toContain("opens round 2 of done, which is completed in round 1");
+  });
+
   it("an answer of a batch that is not there, or of another term", () => {
     const { idx } = lastPosition();
     expectOnly(changed("query", undefined, { at: { term: 1, idx: idx + 1 } }), "P12 positions");
@@ -155,7 +216,7 @@ describe("what is broken on purpose", () => {
     const queries = recorded.observations.filter(
       (observed) => observed.kind === "query" && typeof observed.answer === "object",
     );
-    expect(queries.length).toBe(2);
+    expect(queries.length).toBe(3);
     for (const query of queries) {
       const answer = { ...(query as { answer: object }).answer, state: "running" };
       const observations = recorded.observations.map((each) =>
@@ -182,7 +243,7 @@ describe("what is broken on purpose", () => {
       return { ...observed, outcome: { task, state, attempts, gone: true } };
     });
     expectOnly({ observations }, "P5 answers");
-    const endedIdx = lineOf(recorded).taskById.get("done")?.ended?.idx ?? 0;
+    const endedIdx = lineOf(recorded).taskById.get("done")?.rounds[0].ended?.idx ?? 0;
     const trimmed = (
       firstIdx: number,
       { at = "TaskCompleted", reason = "retention", before = [] as number[] } = {},
@@ -210,7 +271,7 @@ describe("what is broken on purpose", () => {
   });
 
   it("an attempt that the journal did not give", () => {
-    for (const change of [{ agent: "a2" }, { token: "other" }, { attempt: 2 }, { task: "unknown" }])
+    for (const change of [{ agent: "a2" }, { token: "other" }, { attempt: 9 }, { task: "unknown" }])
       expect(names(changed("assigned", undefined, change))).toEqual(["P4 assigned"]);
   });
 

@@ -39,7 +39,8 @@ function recording(hub: MemoryHub, party: string, observations: Observation[]): 
   });
 }
 
-/** `done` completes, `failed` fails for good, `dropped` is cancelled while it runs, `waiting` stays queued. */
+/** `done` completes, `failed` fails for good, `dropped` is cancelled while it runs, and completes in
+ *  its second round, `waiting` stays queued. */
 async function live(connect: (party: string) => RecordingTransport): Promise<void> {
   const client = new WireParty(connect("client"));
   const agent = new WireAgent(connect("agent"), "a1", { maxConcurrent: 1 });
@@ -71,12 +72,24 @@ async function live(connect: (party: string) => RecordingTransport): Promise<voi
   const third = await agent.assignment();
   await ask(client, "cancel", ["dropped"]);
   await agent.report(third, "completed", { result: "too late" });
+  await retry(client, ["dropped", "dropped", "done", "unknown"]);
+  const fourth = await agent.assignment();
+  await agent.report(third, "completed", { result: "much too late" });
+  await client.task("dropped");
+  await agent.report(fourth, "completed", { result: "in the second round" });
+  await ask(client, "await", ["dropped"]);
   await client.task("done");
 }
 
 function ask(client: WireParty, verb: "await" | "cancel", tasks: readonly string[]): Promise<unknown> {
   const message = verb === "await" ? { tasks, notify: "inbox" } : { tasks };
   return client.ask(subjects.project("default", verb), message);
+}
+
+function retry(client: WireParty, tasks: readonly string[]): Promise<unknown> {
+  return client.ask(subjects.project("default", "retry"), {
+    tasks: tasks.map((task) => ({ task, round: 2 })),
+  });
 }
 
 /** What a standby that followed would say it read, and what state it had. */

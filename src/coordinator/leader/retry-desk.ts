@@ -1,0 +1,202 @@
+// What the leader does to retry ended tasks: reads from the journal what each was asked to do, and has the next turn
+// open its round. The state keeps no payloads of ended tasks.
+//
+//   look at the state → commit → read payloads from the journal → decide → commit → answer
+//
+// The one thing to know: the state goes on while the journal is read, so the decision looks again (core/decide.ts).
+// Bounded: one request is carried out at a time, others wait; payloads are held only for one part of a request.
+
+import type { Logger } from "pino";
+import type { Clock } from "../../clock.ts";
+import type { Command, Reply } from "../../core/command.ts";
+import { toRetry } from "../../core/decide.ts";
+import type { TaskSpec } from "../../core/event.ts";
+import type { EndedTask, SwarmState } from "../../core/state.ts";
+import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
+import type { BatchIndex, Instant, ProjectId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
+import { encode } from "../../protocol/codec.ts";
+import type { CodedError, RetryAnswer } from "../../protocol/schemas.ts";
+import type { Transport } from "../../transport/transport.ts";
+import { backpressure, codedError, retryAnswer } from "../requests/answers.ts";
+import type { AuditReader } from "../requests/audit-reader.ts";
+import { sendFitting } from "../requests/fitting.ts";
+import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { RetryItem, RetryRequest, RetryTarget } from "../requests/request-target.ts";
+import type { RefusalTally } from "./refusal-tally.ts";
+
+export interface RetryDeskDeps {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly reader: AuditReader;
+  readonly refusals: RefusalTally;
+  /** Puts an entry before the next turn. @returns false when there is no room */
+  readonly enqueue: (entry: InboxEntry) => boolean;
+  /** The first batch that is kept to be read. */
+  readonly auditFirstIdx: () => BatchIndex;
+}
+
+/** A task whose next round may be opened, at its place in the request. */
+interface Found {
+  readonly place: number;
+  readonly item: RetryItem;
+  readonly ended: EndedTask;
+}
+
+export class RetryDesk implements RetryTarget {
+  readonly #deps: RetryDeskDeps;
+  readonly #waiting: RetryRequest[] = [];
+  #isBusy = false;
+
+  constructor(deps: RetryDeskDeps) {
+    this.#deps = deps;
+  }
+
+  ask(request: RetryRequest): boolean {
+    if (this.#waiting.length >= limits.retriesWaitingMax) return false;
+    this.#waiting.push(request);
+    if (!this.#isBusy) void this.#run();
+    return true;
+  }
+
+  /** Never rejects. Where the term ends meanwhile, nothing is answered, and the client asks the next leader. */
+  async #run(): Promise<void> {
+    this.#isBusy = true;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      try {
+        await this.#carryOut(next);
+      } catch (cause) {
+        this.#deps.logger.error({ err: cause }, "a request to retry tasks failed");
+      }
+    }
+    this.#isBusy = false;
+  }
+
+  async #carryOut({ items, deadline, project, reply }: RetryRequest): Promise<void> {
+    const { transport } = this.#deps;
+    const answers: (RetryAnswer | undefined)[] = items.map((item) => ("code" in item ? item : undefined));
+    const found: Found[] = [];
+    const look = (state: SwarmState) => {
+      for (const [place, item] of items.entries()) {
+        if ("code" in item) continue;
+        const known = toRetry(state, { project, ...item });
+        if ("reply" in known) answers[place] = retryAnswer(known.reply);
+        else found.push({ place, item, ended: known.ended });
+      }
+    };
+    let done = await this.#decided([], look);
+    if (done === undefined)
+      return sendFitting(transport, reply, encode(backpressure("inbox-full", limits.retryAfterMs)));
+    let commit = done.commit;
+    const readUntilMs = this.#deps.clock.monotonicMs() + limits.awaitReadMs;
+    while (found.length > 0) {
+      const part = await this.#read(found, answers, readUntilMs);
+      const commands = part.map(
+        ({ item, spec }): Command => ({
+          type: "RetryTask",
+          project,
+          ...item,
+          spec: renewed(spec, deadline),
+        }),
+      );
+      done = commands.length === 0 ? { replies: [], commit } : await this.#decided(commands);
+      if (done === undefined) {
+        for (const { place } of [...part, ...found.splice(0)])
+          answers[place] = backpressure("inbox-full", limits.retryAfterMs);
+        break;
+      }
+      commit = done.commit;
+      for (const [at, { place }] of part.entries())
+        answers[place] = this.#answered(done.replies[at], project);
+    }
+    sendFitting(transport, reply, encode({ ...commit, answers }));
+  }
+
+  /** Takes tasks off the front of `found` and reads what they were asked to do, as much as may be held at once. What
+   *  cannot be read is answered. */
+  async #read(
+    found: Found[],
+    answers: (RetryAnswer | undefined)[],
+    readUntilMs: number,
+  ): Promise<readonly (Found & { readonly spec: TaskSpec })[]> {
+    const part: (Found & { readonly spec: TaskSpec })[] = [];
+    let bytes = 0;
+    while (bytes < limits.retryBytesMax) {
+      const next = found.shift();
+      if (next === undefined) break;
+      const spec = await this.#specOf(next.ended, readUntilMs);
+      if ("code" in spec) answers[next.place] = spec;
+      else {
+        part.push({ ...next, spec });
+        bytes += spec.payload.length + limits.pushItemOverheadBytes;
+      }
+    }
+    return part;
+  }
+
+  async #specOf(ended: EndedTask, readUntilMs: number): Promise<TaskSpec | CodedError> {
+    const { clock, logger, reader, auditFirstIdx } = this.#deps;
+    if (clock.monotonicMs() >= readUntilMs) return notReadYet(ended.id);
+    try {
+      const spec = await reader.spec(ended, auditFirstIdx());
+      return spec === "gone" ? gone(ended) : spec;
+    } catch (cause) {
+      const isDamaged = cause instanceof JournalDamagedError && !(cause instanceof MissingRecordsError);
+      logger.warn({ err: cause, task: ended.id, idx: ended.roundIdx }, "a task to retry could not be read");
+      return isDamaged ? damaged(ended, cause) : notReadYet(ended.id);
+    }
+  }
+
+  #answered(reply: Reply | undefined, project: ProjectId): RetryAnswer {
+    if (reply?.kind === "refused" || reply?.kind === "budget-exceeded")
+      this.#deps.refusals.add(project, reply.reason, 1);
+    return retryAnswer(reply ?? { kind: "none" });
+  }
+
+  /** Has commands decided in a turn, and waits for their commit; undefined where there is no room for them. */
+  #decided(
+    commands: readonly Command[],
+    look?: (state: SwarmState) => void,
+  ): Promise<{ readonly replies: readonly Reply[]; readonly commit: Commit } | undefined> {
+    return new Promise((resolve) => {
+      const isTaken = this.#deps.enqueue({
+        commands,
+        replies: [],
+        ...(look === undefined ? {} : { look }),
+        finish(commit) {
+          resolve({ replies: this.replies, commit });
+        },
+      });
+      if (!isTaken) resolve(undefined);
+    });
+  }
+}
+
+/** Its times were meant for the round before. */
+function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
+  const { deadline: _, notBefore: __, ...rest } = spec;
+  return deadline === undefined ? rest : { ...rest, deadline };
+}
+
+function gone({ id, roundIdx }: EndedTask): CodedError {
+  return codedError(
+    "WAGGLE_GONE",
+    `the payload of task ${id} is no longer kept: the journal was purged of batch ${roundIdx}. Submit the task anew, under another id`,
+    { field: "task" },
+  );
+}
+
+function notReadYet(task: string): CodedError {
+  return codedError(
+    "WAGGLE_UNREACHABLE",
+    `the payload of task ${task} cannot be read from the journal just now, and nothing was done: retry it again`,
+  );
+}
+
+function damaged({ id }: EndedTask, { message }: JournalDamagedError): CodedError {
+  return codedError(
+    "WAGGLE_JOURNAL_DAMAGED",
+    `the payload of task ${id} cannot be read: ${message}. See to the journal's storage (\`waggle doctor\`), or submit the task anew, under another id`,
+  );
+}
