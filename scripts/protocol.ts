@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import * as explain from "../src/protocol/explain-schemas.ts";
+import * as logs from "../src/protocol/log-schemas.ts";
 import * as schemas from "../src/protocol/schemas.ts";
 import * as settings from "../src/protocol/settings-schemas.ts";
 import * as slots from "../src/protocol/slot-schemas.ts";
@@ -76,6 +77,14 @@ const messages: readonly WireMessage[] = [
     summary: "Why one task waits.",
     schema: explain.explainQuerySchema,
     answer: explain.explainResponseSchema,
+  },
+  {
+    name: "query-log",
+    subject: "project.{project}.query.log",
+    direction: "receive",
+    summary: "What attempts of one task wrote, asked of their agent.",
+    schema: logs.logQuerySchema,
+    answer: logs.logResponseSchema,
   },
   {
     name: "query-journal",
@@ -228,6 +237,14 @@ const messages: readonly WireMessage[] = [
     schema: schemas.agentPushSchema,
   },
   {
+    name: "log",
+    subject: "agent.{agent}.log",
+    direction: "send",
+    summary: "The leader asks for what attempts wrote. Optional for an agent.",
+    schema: logs.logRequestSchema,
+    answer: logs.heldLogsSchema,
+  },
+  {
     name: "done",
     subject: "client.{inbox}.done",
     direction: "send",
@@ -266,6 +283,7 @@ const parts: Readonly<Record<string, z.ZodType>> = {
   observed: schemas.observedSchema,
   "resource-status": slots.resourceStatusSchema,
   "listed-slots": slots.listedSlotsSchema,
+  "attempt-text": logs.attemptTextSchema,
   assignment: schemas.assignmentSchema,
   outcome: schemas.outcomeSchema,
   obstacle: explain.obstacleSchema,

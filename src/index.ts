@@ -6,6 +6,7 @@ export { type ExecOptions, execHandler } from "./agent/exec.ts";
 export {
   type Handler,
   type HandlerContext,
+  type HandlerLog,
   type HandlerTask,
   InfrastructureError,
   InvalidInputError,
@@ -18,6 +19,7 @@ export { describeWait } from "./audit/describe-wait.ts";
 export type { JournaledEvent } from "./audit/journaled-event.ts";
 export type { AttemptStory, WaitStory } from "./audit/story.ts";
 export type { AskOptions } from "./client/asker.ts";
+export type { AttemptLog } from "./client/attempt-logs.ts";
 export type { Backpressure } from "./client/backpressure.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";

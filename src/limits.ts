@@ -261,6 +261,24 @@ export const limits = {
   execKillGraceMs: 2_000,
   /** The end of what a command wrote to stderr, kept for its error. */
   stderrTailBytes: 4 * 1024,
+  /** Of what an attempt writes to its log, the end that its agent keeps: some hundred lines, which say why it failed. */
+  attemptLogBytes: 16 * 1024,
+  /** Ended attempts whose logs an agent keeps, those that wrote nothing included: enough to look at what just failed. */
+  endedLogsMax: 1_000,
+  /** …and bytes of them all: of 256 attempts that each wrote more than is kept of one. */
+  endedLogsBytesMax: 4 * 1024 ** 2,
+  /** What attempts write goes to the agent's session at once, up to so many messages in each such stretch of time; what
+   *  is more waits for the next: a handler that writes without end is not to fill the session's thread. */
+  logMessagesPerFlush: 64,
+  logFlushMs: 50,
+  /** How long a leader waits for an agent that is asked for logs… */
+  agentLogMs: 1_000,
+  /** …and a client for all that it asks: a person waits for what may be nowhere. */
+  logAskTimeoutMs: 2_000,
+  /** Questions for logs that a leader has open with agents; each takes as long as the agent does. */
+  agentLogsAskedMax: 64,
+  /** Attempts of one task whose logs are shown, the newest. */
+  logsShownMax: 3,
   /** Of a line on its descriptor for tokens: a longer one is no number of them, and no more of it is logged. */
   tokensLineCharactersMax: 32,
   /** Of the text an HTTP endpoint answers with when it fails, kept for the error. */
@@ -826,6 +844,10 @@ assert(limits.brokerAnswerMs < limits.brokerStartMs, "one unanswered question do
 assert(
   limits.execKillGraceMs <= limits.leaseTtlMs * limits.leaseAbortShare,
   "a command whose lease runs out is dead before it has run out",
+);
+assert(
+  limits.agentLogMs < limits.logAskTimeoutMs,
+  "whoever asks for logs hears from the leader that the agent does not answer",
 );
 assert(
   limits.execKillGraceMs < limits.agentStopMs,

@@ -177,6 +177,7 @@ class CommandRun {
   }
 
   #keepErrors(chunk: Uint8Array): void {
+    this.#context.log.write(chunk);
     const all = Buffer.concat([this.#stderrTail, chunk]);
     this.#stderrTail = all.subarray(Math.max(0, all.length - limits.stderrTailBytes));
   }
@@ -199,7 +200,7 @@ class CommandRun {
     if (lines === 0) return;
     const read = JSON.stringify(first.slice(0, limits.tokensLineCharactersMax));
     const more = lines === 1 ? "" : `, the first of ${lines} such lines`;
-    this.#context.log.warn(
+    this.#context.logger.warn(
       `not counted as tokens: the command wrote ${read} to descriptor 4${more}; expected is a whole number a ` +
         "line, as of `echo 1200 >&4`",
     );
@@ -232,7 +233,7 @@ class CommandRun {
   #warnOfWhatGoesOn(group: number): void {
     if (this.#isBeyondUs) return;
     this.#isBeyondUs = true;
-    this.#context.log.warn(
+    this.#context.logger.warn(
       `what is left of the command, process group ${group}, runs as another user and may not be ended by this one: ` +
         "it goes on",
     );

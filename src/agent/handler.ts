@@ -30,8 +30,13 @@ export interface HandlerContext {
    *  stops. Whatever is returned or thrown after that hardly matters; ending soon does: until then the attempt
    *  keeps its place. */
   readonly signal: AbortSignal;
-  /** For bound logs: carries the task's id and attempt. Silent unless the agent was given a logger. */
-  readonly log: Logger;
+  /** Writes a line to the attempt's log, with values as `console.log` takes them. The agent keeps the last 16 KiB while
+   *  it lives: `waggle task ID` shows them to whoever may read the task. The line also goes to the agent's logger, at
+   *  level `info`. Never throws. */
+  readonly log: HandlerLog;
+  /** The agent's logger, with the task's id and attempt in each line. Silent unless the agent was given one. Not shown by
+   *  `waggle task`. */
+  readonly logger: Logger;
   /** Tells waiting clients how far it is, and resets the task's stall limit. Never throws: a value of a wrong type is
    *  a report all the same.
    *  @param fraction in [0, 1]; a number outside is moved to the border, what is no finite number counts as absent
@@ -46,6 +51,12 @@ export interface HandlerContext {
    *  reports none is charged what was estimated. At most 400,000,000 count. @throws RangeError unless `count` is an
    *  integer ≥ 0 */
   readonly reportTokens: (count: number) => void;
+}
+
+export interface HandlerLog {
+  (...values: unknown[]): void;
+  /** Adds text, or bytes of UTF-8, as they are, to the attempt's log alone: `child.stderr.on("data", log.write)`. */
+  readonly write: (text: string | Uint8Array) => void;
 }
 
 /** A task as its handler sees it. */

@@ -46,14 +46,14 @@ export function httpHandler({ url: text, headers = {} }: HttpOptions): Handler {
   };
   const { place } = endpoint;
 
-  return async (task, { signal, reportTokens, log }) => {
+  return async (task, { signal, reportTokens, logger }) => {
     const answer = await post(endpoint, task, signal).catch((cause: unknown) => {
       throw signal.aborted ? signal.reason : cause;
     });
     const { tokens } = answer;
     if (/^\d{1,15}$/.test(tokens)) reportTokens(Number(tokens));
     else if (tokens !== "")
-      log.warn(
+      logger.warn(
         `not counted as tokens: ${place} answered with the header waggle-tokens: ` +
           `${JSON.stringify(tokens.slice(0, limits.tokensLineCharactersMax))}; expected is a whole number`,
       );

@@ -78,6 +78,14 @@ export interface ProgressReport {
   readonly message?: string;
 }
 
+/** What an attempt wrote to its log. */
+export interface WrittenText {
+  readonly key: AttemptKey;
+  readonly text: string;
+  /** Written before it and left out, for more came than is kept. */
+  readonly droppedBytes?: number;
+}
+
 /** From the session to the agent. */
 export type SessionNotice =
   | { readonly type: "run"; readonly attempts: readonly AttemptOrder[] }
@@ -105,6 +113,7 @@ export type SlotNotice =
 export type SessionOrder =
   | { readonly type: "ended"; readonly ends: readonly AttemptEnd[] }
   | { readonly type: "progress"; readonly reports: readonly ProgressReport[] }
+  | ({ readonly type: "log" } & WrittenText)
   | { readonly type: "acquire"; readonly acquisition: AcquireOrder }
   /** Give slots back, or up. Answered with `slot-released`. */
   | { readonly type: "release"; readonly key: SlotKey }

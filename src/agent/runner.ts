@@ -8,6 +8,7 @@ import { limits } from "../limits.ts";
 import {
   type Handler,
   type HandlerContext,
+  type HandlerLog,
   HandlerTask,
   InfrastructureError,
   InvalidInputError,
@@ -20,9 +21,10 @@ import type {
   ProgressReport,
   SessionOrder,
 } from "./link.ts";
+import { LogBuffer } from "./log-buffer.ts";
 import { resultText } from "./result-text.ts";
 import type { AcquireOptions, Slot, Slots } from "./slots.ts";
-import { isA, textOf, wordsOf } from "./words.ts";
+import { isA, lineOf, textOf, wordsOf } from "./words.ts";
 
 export interface RunnerDeps {
   readonly handler: Handler;
@@ -53,6 +55,7 @@ export class Runner {
   readonly #running = new Map<AttemptKey, RunningAttempt>();
   readonly #waiting = new Map<AttemptKey, { readonly order: AttemptOrder; readonly receivedAt: number }>();
   readonly #progress: ProgressBuffer;
+  readonly #logs: LogBuffer;
   readonly #counts = { completed: 0, failed: 0, infrastructure: 0, invalid: 0, aborted: 0 };
   #ends: AttemptEnd[] = [];
   #idle: (() => void)[] = [];
@@ -60,6 +63,7 @@ export class Runner {
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
     this.#progress = new ProgressBuffer(deps.clock, (reports) => deps.tell({ type: "progress", reports }));
+    this.#logs = new LogBuffer(deps.clock, (written) => deps.tell({ type: "log", ...written }));
   }
 
   counts(): RunnerCounts {
@@ -96,7 +100,7 @@ export class Runner {
     for (const [key, { order, receivedAt }] of this.#waiting) {
       if (this.#running.size >= this.#deps.maxConcurrent) return;
       this.#waiting.delete(key);
-      const attempt = new RunningAttempt(this.#deps, this.#progress, order);
+      const attempt = new RunningAttempt(this.#deps, order, { progress: this.#progress, logs: this.#logs });
       this.#running.set(key, attempt);
       void attempt.run(receivedAt).then((end) => this.#ended(end));
     }
@@ -105,6 +109,7 @@ export class Runner {
   #ended(end: AttemptEnd): void {
     this.#running.delete(end.key);
     this.#progress.drop(end.key);
+    this.#logs.flush(end.key);
     this.#report(end);
     this.#startWaiting();
     if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
@@ -131,16 +136,23 @@ class RunningAttempt implements HandlerContext {
   readonly acquire: HandlerContext["acquire"];
   readonly #deps: RunnerDeps;
   readonly #order: AttemptOrder;
+  readonly #logs: LogBuffer;
   #controller: AbortController | undefined;
-  #log: Logger | undefined;
+  #logger: Logger | undefined;
+  #log: HandlerLog | undefined;
   #abortedFor: AbortReason | "timeout" | undefined;
   /** As reported, which may be more than counts. */
   #tokens: number | undefined;
   #slots: AttemptSlots | undefined;
 
-  constructor(deps: RunnerDeps, progress: ProgressBuffer, order: AttemptOrder) {
+  constructor(
+    deps: RunnerDeps,
+    order: AttemptOrder,
+    { progress, logs }: { readonly progress: ProgressBuffer; readonly logs: LogBuffer },
+  ) {
     this.#deps = deps;
     this.#order = order;
+    this.#logs = logs;
     this.task = new HandlerTask(order);
     this.progress = (fraction, message) => progress.note(order.key, fraction, message);
     this.reportTokens = (count) => {
@@ -163,9 +175,34 @@ class RunningAttempt implements HandlerContext {
     return this.#controller.signal;
   }
 
-  get log(): Logger {
-    this.#log ??= this.#deps.log.child({ task: this.task.id, attempt: this.task.attempt });
+  get logger(): Logger {
+    this.#logger ??= this.#deps.log.child({ task: this.task.id, attempt: this.task.attempt });
+    return this.#logger;
+  }
+
+  get log(): HandlerLog {
+    this.#log ??= this.#makeLog();
     return this.#log;
+  }
+
+  #makeLog(): HandlerLog {
+    const { key } = this.#order;
+    const decoder = new TextDecoder();
+    const write = (text: unknown) =>
+      this.#logs.write(
+        key,
+        isA(text, Uint8Array)
+          ? decoder.decode(text, { stream: true })
+          : typeof text === "string"
+            ? text
+            : textOf(text),
+      );
+    const log = (...values: unknown[]) => {
+      const line = lineOf(values);
+      this.#logs.write(key, `${line}\n`);
+      this.#tellLogger("info", line);
+    };
+    return Object.assign(log, { write });
   }
 
   #countTokens(count: number): void {
@@ -173,7 +210,10 @@ class RunningAttempt implements HandlerContext {
     const before = this.#tokens ?? 0;
     this.#tokens = before + count;
     if (before <= most && this.#tokens > most)
-      this.#warn(`${this.#tokens} tokens were reported: more than ${most} do not count for one attempt`);
+      this.#tellLogger(
+        "warn",
+        `${this.#tokens} tokens were reported: more than ${most} do not count for one attempt`,
+      );
   }
 
   abort(reason: AbortReason | "timeout"): void {
@@ -192,7 +232,9 @@ class RunningAttempt implements HandlerContext {
     cancelTimeout();
     const forgotten = this.#slots?.end() ?? [];
     if (forgotten.length > 0)
-      this.#warn("the handler ended with slots it had not released: released now", { resources: forgotten });
+      this.#tellLogger("warn", "the handler ended with slots it had not released: released now", {
+        resources: forgotten,
+      });
     const latencyMs = clock.monotonicMs() - startedAt;
     return {
       key: this.#order.key,
@@ -211,11 +253,11 @@ class RunningAttempt implements HandlerContext {
   }
 
   /** The logger is the user's, too, and may throw. */
-  #warn(text: string, fields: object = {}): void {
+  #tellLogger(level: "info" | "warn", text: string, fields: object = {}): void {
     try {
-      this.log.warn(fields, text);
+      this.logger[level](fields, text);
     } catch {
-      return; // a warning that cannot be written must not cost the attempt
+      return; // a line that cannot be written must not cost the attempt
     }
   }
 

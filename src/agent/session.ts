@@ -24,8 +24,9 @@ import type { Clock, Random } from "../clock.ts";
 import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
 import { incarnation, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { decode } from "../protocol/codec.ts";
+import { decode, encode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
+import { logRequestSchema } from "../protocol/log-schemas.ts";
 import {
   type AgentPush,
   type Assignment,
@@ -37,7 +38,7 @@ import {
   okResponseSchema,
   type Progress,
 } from "../protocol/schemas.ts";
-import { subjectsOf } from "../protocol/subjects.ts";
+import { isInbox, subjectsOf } from "../protocol/subjects.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import { Acquisitions, type LocalAcquisition } from "./acquisitions.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
@@ -56,6 +57,7 @@ import type {
   SessionNotice,
   SessionOrder,
 } from "./link.ts";
+import { LogStore } from "./log-store.ts";
 import { OwnChart } from "./own-chart.ts";
 import { OwnRecord } from "./own-record.ts";
 import { Patience } from "./patience.ts";
@@ -85,6 +87,7 @@ export class AgentSession implements SessionLink {
   readonly #acquisitions: Acquisitions;
   readonly #slotLeases: LeaseWatch<LocalAcquisition>;
   readonly #record = new OwnRecord();
+  readonly #logs = new LogStore();
   readonly #chart: OwnChart;
   readonly #timers = new Set<() => void>();
   #phase: Phase = "serving";
@@ -146,9 +149,13 @@ export class AgentSession implements SessionLink {
     const subscription = transport.subscribe(subjectsOf(swarm).assign(profile.id), (push) =>
       this.#onPush(push),
     );
+    const logQuestions = transport.subscribe(subjectsOf(swarm).agentLog(profile.id), (question) =>
+      this.#onLogQuestion(question),
+    );
     const unlisten = transport.onStatus((status) => this.#onConnection(status));
     this.#disconnect = () => {
       subscription.unsubscribe();
+      logQuestions.unsubscribe();
       unlisten();
     };
     if (transport.status() === "closed") this.#onConnection("closed");
@@ -162,6 +169,8 @@ export class AgentSession implements SessionLink {
         return this.#onEnded(order.ends);
       case "progress":
         return this.#onProgress(order.reports);
+      case "log":
+        return this.#logs.append(order.key, order.text, order.droppedBytes);
       case "acquire":
         return this.#acquisitions.acquire(order.acquisition);
       case "release":
@@ -396,7 +405,10 @@ export class AgentSession implements SessionLink {
     for (const { held, assignment } of life.ledger.receive(assignments, life.confirmedAt)) {
       if (this.#phase === "stopping") this.#end(life, unstarted(held, "the agent is stopping"));
       else if (held.isRevoked) this.#end(life, unstarted(held, "revoked before it started"));
-      else toRun.push(orderOf(held, assignment));
+      else {
+        this.#logs.begin(held.key, assignment);
+        toRun.push(orderOf(held, assignment));
+      }
     }
     if (toRun.length > 0) {
       this.#deps.notify({ type: "run", attempts: toRun });
@@ -440,6 +452,7 @@ export class AgentSession implements SessionLink {
 
   #onEnded(ends: readonly AttemptEnd[]): void {
     for (const end of ends) {
+      this.#logs.end(end.key);
       this.#lingering.delete(end.key);
       this.#end(this.#life, end);
     }
@@ -460,6 +473,17 @@ export class AgentSession implements SessionLink {
       const progress: Progress = { incarnation: this.#life.incarnation, ...attemptName(held), ...report };
       this.#line.tell("progress", progress);
     }
+  }
+
+  /** Only a leader asks here, and names the project that may see the answer. */
+  #onLogQuestion({ data, reply }: Message): void {
+    if (reply === undefined || !isInbox(reply)) return;
+    const { transport } = this.#deps;
+    const question = decode(data, logRequestSchema);
+    const answer = question.ok
+      ? { logs: this.#logs.read(question.value, transport.maxPayloadBytes / 2) }
+      : question;
+    transport.publish(reply, encode(answer));
   }
 
   // --- ending -----------------------------------------------------------------------------------------

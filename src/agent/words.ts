@@ -1,7 +1,7 @@
 // Words for values of user code, whatever they are. Reading such a value may throw: a getter, a Proxy, a `toString`.
-// Nothing here throws, and nothing here is longer than `limits.errorCharactersMax`.
+// Nothing here throws, and words for one value are no longer than `limits.errorCharactersMax`.
 
-import { inspect, types } from "node:util";
+import { format, inspect, types } from "node:util";
 import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 
@@ -25,6 +25,14 @@ export function textOf(value: unknown): string {
     (cause) => unreadableWords("a value", value, cause),
   );
   return headOf(text, limits.errorCharactersMax);
+}
+
+/** A line as `console.log` writes it. */
+export function lineOf(values: readonly unknown[]): string {
+  return attempted(
+    () => format(...values),
+    () => values.map(textOf).join(" "),
+  );
 }
 
 /** `instanceof` for a value that may throw when its prototype is asked for. */

@@ -3,6 +3,7 @@
 
 import { duration } from "../audit/describe.ts";
 import { describeWait } from "../audit/describe-wait.ts";
+import type { AttemptLog } from "../client/attempt-logs.ts";
 import type { TaskStory } from "../client/task-stories.ts";
 import type { TaskSpec } from "../core/event.ts";
 import { headOf } from "../cut-text.ts";
@@ -11,6 +12,7 @@ import { attemptBlock, attemptsText } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
 import { counted, formatTimeOfDay, labelled } from "./format.ts";
 import { unkeptText } from "./kept-record.ts";
+import { logsBlock } from "./log-view.ts";
 import { type Output, printable, printableText } from "./output.ts";
 
 type View = Pick<Output, "columns" | "colors" | "asStarted">;
@@ -22,14 +24,17 @@ export interface StoryTold {
   readonly story: TaskStory;
   /** Why it waits, where it does. */
   readonly wait?: TaskWait | undefined;
+  /** What its newest attempts wrote. */
+  readonly logs: readonly AttemptLog[];
   /** The first batch of the journal that is kept. */
   readonly firstIdx: number;
 }
 
-export function renderStory(id: string, { story, wait, firstIdx }: StoryTold, view: View): string {
+export function renderStory(id: string, { story, wait, logs, firstIdx }: StoryTold, view: View): string {
   const blocks = [
     headline(id, story, view),
     ...story.attempts.map((attempt) => attemptBlock(attempt, view)),
+    logsBlock(logs, view),
     resultBlock(story, view),
     waitingBlock(id, wait, story, view),
     eventsBlock(story, firstIdx, view),

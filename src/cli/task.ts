@@ -16,7 +16,9 @@ export function taskCommand(program: Program): Command {
     .summary("tell a task's whole story, with the reason of every assignment")
     .description(
       "Tells a task's story from the journal: what was asked, each attempt with the receipt that says why it " +
-        "went to that agent, each wait, how it ended, and the beginning of its result (--json has it whole). For a task that waits: " +
+        "went to that agent, each wait, how it ended, and the beginning of its result (--json has it whole). Of the newest " +
+        "three attempts: the last lines of what they wrote to stderr (--exec) or context.log, as long as their agent " +
+        "lives. For a task that waits: " +
         "what keeps it; `waggle explain` has every agent and its turn.",
     )
     .argument("<id>", "id of the task")
@@ -30,6 +32,7 @@ const examples = `
 Examples:
   $ waggle task t1
   $ waggle task t1 --json | jq '.attempts[].receipt'
+  $ waggle task t1 --json | jq -r '.logs[-1].text'
   $ waggle task t1 --json | jq -r '.events[].event | select(.type == "TaskCompleted") | .result'`;
 
 async function task(context: VerbContext, id: string): Promise<ExitCode> {
@@ -37,9 +40,12 @@ async function task(context: VerbContext, id: string): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const story = await ask(context, (options) => swarm.story(id, options));
     const wait = output.json || !isWaiting(story) ? undefined : await waitOf(id, swarm, context);
+    const logs = await swarm.log(story, { signal: context.signal });
     const isCut = story.submittedAt === undefined;
     const firstIdx = output.json || !isCut ? 1 : await firstKeptIdx(context, swarm);
-    output.datum({ taskId: id, ...story }, () => renderStory(id, { story, wait, firstIdx }, output));
+    output.datum({ taskId: id, ...story, logs }, () =>
+      renderStory(id, { story, wait, logs, firstIdx }, output),
+    );
     return exitCodes.ok;
   });
 }

@@ -25,6 +25,7 @@ import {
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
 import { Asker, type AskOptions } from "./asker.ts";
+import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
@@ -151,6 +152,13 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; UnreachableError */
   story(id: string, options?: AskOptions): Promise<TaskStory>;
 
+  /** What a task's newest attempts wrote to stderr (`--exec`) or to `context.log`: of at most three, the last 16 KiB
+   *  each. Agents keep that while they live, and nobody else does: `missing` says why one is not to be had.
+   *  @param task its id, or its story where that was read
+   *  @param options `timeoutMs` for the agents' answers, default `limits.logAskTimeoutMs`, 2 s
+   *  @throws as `story`, when an id is given */
+  log(task: string | TaskStory, options?: AskOptions): Promise<AttemptLog[]>;
+
   /** Why a task waits, or why each of its attempts went where it did.
    *  @throws as `story` */
   explain(id: string, options?: AskOptions): Promise<TaskExplanation>;
@@ -206,6 +214,7 @@ export class SwarmClient implements Swarm {
   readonly #reading: EventSourceDeps;
   readonly #handles: TaskHandleDeps;
   readonly #stories: TaskStories;
+  readonly #logs: AttemptLogs;
   readonly #stops: readonly (() => void)[];
   readonly #closed = new AbortController();
   readonly #aborts = new Aborts();
@@ -252,6 +261,7 @@ export class SwarmClient implements Swarm {
       closed: this.#closed.signal,
       presentIdx: async (signal) => (await reader.page({ from: Number.MAX_SAFE_INTEGER }, signal)).last,
     };
+    this.#logs = new AttemptLogs(asker, subjects);
     this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
     const stories = this.#stories;
     this.#retries = new Retries({
@@ -362,6 +372,13 @@ export class SwarmClient implements Swarm {
 
   async story(id: string, options?: AskOptions): Promise<TaskStory> {
     return await this.#stories.story(id, options);
+  }
+
+  async log(task: string | TaskStory, options: AskOptions = {}): Promise<AttemptLog[]> {
+    const { signal } = options;
+    const story =
+      typeof task === "string" ? await this.story(task, signal === undefined ? {} : { signal }) : task;
+    return await this.#logs.of(story, options);
   }
 
   async explain(id: string, options?: AskOptions): Promise<TaskExplanation> {

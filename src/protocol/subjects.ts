@@ -9,7 +9,7 @@ export function swarmPrefix(swarm: SwarmId): string {
 }
 
 export type ProjectVerb = "submit" | "cancel" | "retry" | "await";
-export type QueryName = "status" | "task" | "explain" | "journal" | "settings";
+export type QueryName = "status" | "task" | "explain" | "log" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
 const operatorVerbs = [
@@ -41,6 +41,8 @@ export function subjectsOf(swarm: SwarmId) {
     agent: (agent: AgentId | string, verb: AgentVerb) => `${prefix}.agent.${agent}.${verb}`,
     /** Leader to agent: assign, revoke, drain, fenced, rejoin, and what becomes of its slots. */
     assign: (agent: AgentId | string) => `${prefix}.agent.${agent}.assign`,
+    /** Leader to agent, a request: what attempts wrote. */
+    agentLog: (agent: AgentId | string) => `${prefix}.agent.${agent}.log`,
     /** Leader to a waiting client. */
     done: (inboxToken: string) => `${prefix}.client.${inboxToken}.done`,
     progress: (inboxToken: string) => `${prefix}.client.${inboxToken}.progress`,

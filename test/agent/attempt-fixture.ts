@@ -1,6 +1,6 @@
 // What a handler is called with, for tests that call one themselves.
 
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { type HandlerContext, HandlerTask } from "../../src/agent/handler.ts";
 import { silentLogger } from "../support/swarm.ts";
 
@@ -21,7 +21,8 @@ export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContex
   return {
     task: aTask(),
     signal: new AbortController().signal,
-    log: silentLogger,
+    log: Object.assign(() => undefined, { write: () => undefined }),
+    logger: silentLogger,
     progress: () => undefined,
     reportTokens: () => undefined,
     acquire: () => Promise.reject(new Error("nothing can be acquired here")),
@@ -29,9 +30,9 @@ export function aContext(overrides: Partial<HandlerContext> = {}): HandlerContex
   };
 }
 
-/** A log that keeps the sentences of its warnings. */
-export function aLog(): { readonly log: HandlerContext["log"]; readonly warnings: readonly string[] } {
+/** A logger that keeps the sentences of its warnings. */
+export function aLogger(): { readonly logger: Logger; readonly warnings: readonly string[] } {
   const warnings: string[] = [];
   const sink = { write: (line: string) => void warnings.push(JSON.parse(line).msg) };
-  return { log: pino({ level: "warn" }, sink), warnings };
+  return { logger: pino({ level: "warn" }, sink), warnings };
 }

@@ -11,7 +11,7 @@ import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { limits } from "../../src/limits.ts";
 import { processes } from "../support/processes.ts";
-import { aContext, aLog, aTask } from "./attempt-fixture.ts";
+import { aContext, aLogger, aTask } from "./attempt-fixture.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -64,8 +64,8 @@ describe("a command", () => {
     ["echo >&4", ['""']],
     ["head -c 100000 /dev/zero | tr '\\0' 9 >&4", [`"${"9".repeat(32)}" to`]],
   ])("is warned of, once, what is no number of tokens, and goes on: %s", async (command, words) => {
-    const { warnings, log } = aLog();
-    expect(await execHandler({ command: `${command}; echo done` })(aTask(), aContext({ log }))).toBe(
+    const { warnings, logger } = aLogger();
+    expect(await execHandler({ command: `${command}; echo done` })(aTask(), aContext({ logger }))).toBe(
       "done\n",
     );
     expect(warnings).toEqual([expect.stringMatching(/^not counted as tokens: /)]);
@@ -73,9 +73,9 @@ describe("a command", () => {
   });
 
   it("is not warned of numbers, nor of silence", async () => {
-    const { warnings, log } = aLog();
+    const { warnings, logger } = aLogger();
     for (const command of ["echo 5 >&4", "printf 5 >&4", "printf '5\\n 6 \\n' >&4", "true"])
-      await execHandler({ command })(aTask(), aContext({ log }));
+      await execHandler({ command })(aTask(), aContext({ logger }));
     expect(warnings).toEqual([]);
   });
 
@@ -201,12 +201,12 @@ describe("an attempt's processes", () => {
   });
 
   it("that run as another user, whom we may not end, are warned of and cost nobody anything else", async () => {
-    const { warnings, log } = aLog();
+    const { warnings, logger } = aLogger();
     vi.spyOn(process, "kill").mockImplementation(() => {
       throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
     });
     try {
-      const ended = execHandler({ command: "echo done" })(aTask(), aContext({ log }));
+      const ended = execHandler({ command: "echo done" })(aTask(), aContext({ logger }));
       expect(await ended).toBe("done\n");
     } finally {
       vi.restoreAllMocks();

@@ -9,7 +9,7 @@ import { freePort } from "../../src/broker/free-port.ts";
 import { connect } from "../../src/client/connect.ts";
 import { limits } from "../../src/limits.ts";
 import { startTestSwarm } from "../support/swarm.ts";
-import { aContext, aLog, aTask } from "./attempt-fixture.ts";
+import { aContext, aLogger, aTask } from "./attempt-fixture.ts";
 
 let server: Server;
 let port: number;
@@ -61,8 +61,8 @@ describe("a request", () => {
   ])("learns the tokens used from the answer's header: %s with %d", async (tokens, status, told, warned) => {
     answer = (_, __, response) => response.writeHead(status, { "waggle-tokens": tokens }).end();
     const said: number[] = [];
-    const { warnings, log } = aLog();
-    const context = aContext({ log, reportTokens: (count) => void said.push(count) });
+    const { warnings, logger } = aLogger();
+    const context = aContext({ logger, reportTokens: (count) => void said.push(count) });
     const call = httpHandler({ url: `http://127.0.0.1:${port}/work` })(aTask(), context) as Promise<unknown>;
     await call.catch(() => undefined);
     expect(said).toEqual(told);

@@ -15,7 +15,7 @@ import { Slots } from "../../src/agent/slots.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
-import { aLog } from "./attempt-fixture.ts";
+import { aLogger } from "./attempt-fixture.ts";
 
 function anOrder(overrides: Partial<AttemptOrder> = {}): AttemptOrder {
   return {
@@ -292,12 +292,12 @@ describe("the runner", () => {
   });
 
   it("counts no more tokens than one attempt may have, and says once that there were more", async () => {
-    const { log, warnings } = aLog();
+    const { logger, warnings } = aLogger();
     const report: Handler = (_, { reportTokens }) => {
       reportTokens(limits.tokensPerAttemptMax);
       for (const more of [1, 7]) reportTokens(more);
     };
-    expect(await endOf(report, anOrder(), log)).toMatchObject({ tokens: limits.tokensPerAttemptMax });
+    expect(await endOf(report, anOrder(), logger)).toMatchObject({ tokens: limits.tokensPerAttemptMax });
     expect(warnings).toEqual([
       expect.stringMatching(/^400000001 tokens were reported: more than 400000000 do/),
     ]);

@@ -88,7 +88,7 @@ const explanationText = (part: object, firstIdx = 1) => {
   return renderExplanation({ explanation, showsAll: false, firstIdx }, view);
 };
 const told = (story: TaskStory, wait?: TaskWait, firstIdx = 1) =>
-  renderStory("t", { story, wait, firstIdx }, view);
+  renderStory("t", { story, wait, logs: [], firstIdx }, view);
 
 describe("status", () => {
   const agents = [anAgent("a-10"), anAgent("a-2"), anAgent("gone", "offline")];

@@ -29,6 +29,7 @@ import type { Leader } from "../leader/leader.ts";
 import { backpressure, codedError } from "../requests/answers.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
 import { sendFitting } from "../requests/fitting.ts";
+import { AgentLogs } from "./agent-logs.ts";
 import { explanationOf } from "./explanation.ts";
 import { settingsOf } from "./settings-view.ts";
 import { statusOf, taskStatusOf } from "./status.ts";
@@ -62,11 +63,13 @@ interface View {
 
 export class Queries {
   readonly #deps: QueriesDeps;
+  readonly #logs: AgentLogs;
   /** Queries that a standby holds until the leader has had its time, or a leader until standbys have. */
   #waiting = 0;
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
+    this.#logs = new AgentLogs(deps);
   }
 
   take(message: Message): void {
@@ -116,6 +119,7 @@ export class Queries {
   /** Reads the state now; what is left for later needs only to know how far the journal is committed. */
   #prepare(message: Message, view: View): (last: BatchIndex) => Answer {
     const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    if (what === "log") return this.#logs.prepare(message, view.state);
     if (what === "journal") return (last) => this.#page(message, view, last);
     const answer = this.#answer(message, view, view.state.idx);
     return () => answer;
@@ -132,6 +136,10 @@ export class Queries {
         return this.#explain(message, view);
       case "settings":
         return this.#settings(message, view);
+      case "log":
+        return encode(
+          codedError("WAGGLE_NO_LEADER", "no leader answers, and only a leader asks agents for their logs"),
+        );
       case "journal":
         return this.#page(message, view, last);
       default:

@@ -1,0 +1,71 @@
+// What handlers write, on its way to the session: at once, so that a handler that then blocks its thread hides
+// nothing, and together where it comes in a flood.
+
+import { Buffer } from "node:buffer";
+import type { Clock } from "../clock.ts";
+import { tailOf } from "../cut-text.ts";
+import { limits } from "../limits.ts";
+import type { AttemptKey, WrittenText } from "./link.ts";
+
+export class LogBuffer {
+  readonly #clock: Clock;
+  readonly #pass: (written: WrittenText) => void;
+  readonly #waiting = new Map<AttemptKey, { text: string; droppedBytes: number }>();
+  /** Since when what was passed on is counted, monotonic ms. */
+  #countedSince = Number.NEGATIVE_INFINITY;
+  #passed = 0;
+  #isTimed = false;
+
+  constructor(clock: Clock, pass: (written: WrittenText) => void) {
+    this.#clock = clock;
+    this.#pass = pass;
+  }
+
+  write(key: AttemptKey, text: string): void {
+    if (text === "") return;
+    const waiting = this.#waiting.get(key) ?? { text: "", droppedBytes: 0 };
+    this.#waiting.set(key, waiting);
+    waiting.text += text;
+    // Each of these characters takes a byte at least: what is before them is never shown.
+    if (waiting.text.length > 2 * limits.attemptLogBytes) shorten(waiting);
+    if (this.#mayPass()) this.flush(key);
+    else this.#flushLater();
+  }
+
+  /** Passes on what an attempt wrote. */
+  flush(key: AttemptKey): void {
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) return;
+    this.#waiting.delete(key);
+    this.#passed += 1;
+    shorten(waiting);
+    const { text, droppedBytes } = waiting;
+    this.#pass({ key, text, ...(droppedBytes === 0 ? {} : { droppedBytes }) });
+  }
+
+  #mayPass(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#countedSince >= limits.logFlushMs) {
+      this.#countedSince = nowMs;
+      this.#passed = 0;
+    }
+    return this.#passed < limits.logMessagesPerFlush;
+  }
+
+  #flushLater(): void {
+    if (this.#isTimed) return;
+    this.#isTimed = true;
+    const flushAll = () => {
+      this.#isTimed = false;
+      for (const key of [...this.#waiting.keys()]) this.flush(key);
+    };
+    this.#clock.after(limits.logFlushMs, flushAll, { unref: true });
+  }
+}
+
+function shorten(waiting: { text: string; droppedBytes: number }): void {
+  const { text } = waiting;
+  waiting.text = tailOf(text, limits.attemptLogBytes);
+  if (waiting.text !== text)
+    waiting.droppedBytes += Buffer.byteLength(text) - Buffer.byteLength(waiting.text);
+}

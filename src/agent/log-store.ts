@@ -1,0 +1,135 @@
+// What the attempts of an agent wrote, for whoever asks while the agent lives: the end of each, within bounds. Kept
+// where the session is, so that it can be read while a handler blocks its thread. Nothing of it is journaled.
+
+import { Buffer } from "node:buffer";
+import { limits } from "../limits.ts";
+import type { AttemptText } from "../protocol/log-schemas.ts";
+import type { AttemptKey } from "./link.ts";
+
+/** Whose text it is. */
+export interface LoggedAttempt {
+  readonly project: string;
+  readonly task: string;
+  readonly attempt: number;
+}
+
+/** Which attempts are asked for. */
+export interface LogQuestion {
+  /** Attempts of other projects are not shown. */
+  readonly project: string;
+  readonly task: string;
+  /** Only this one. */
+  readonly attempt?: number | undefined;
+}
+
+interface Kept {
+  readonly of: LoggedAttempt;
+  tail: Buffer;
+  droppedBytes: number;
+}
+
+const nothing = Buffer.alloc(0);
+
+export class LogStore {
+  readonly #running = new Map<AttemptKey, Kept>();
+  readonly #ended = new EndedLogs();
+
+  begin(key: AttemptKey, of: LoggedAttempt): void {
+    this.#running.set(key, { of, tail: nothing, droppedBytes: 0 });
+  }
+
+  /** @param droppedBytes written before the text and left out */
+  append(key: AttemptKey, text: string, droppedBytes = 0): void {
+    const kept = this.#running.get(key);
+    if (kept === undefined) return; // it has ended
+    if (droppedBytes > 0) {
+      kept.droppedBytes += kept.tail.length + droppedBytes;
+      kept.tail = nothing;
+    }
+    kept.tail = Buffer.concat([kept.tail, Buffer.from(text)]);
+    if (kept.tail.length > 2 * limits.attemptLogBytes) cut(kept);
+  }
+
+  /** The attempt writes nothing more. */
+  end(key: AttemptKey): void {
+    const kept = this.#running.get(key);
+    if (kept === undefined) return;
+    this.#running.delete(key);
+    cut(kept);
+    this.#ended.add(kept);
+  }
+
+  /** What attempts of a task wrote, the one that began last first, as many as fit. @param bytesMax of all, as JSON */
+  read({ project, task, attempt }: LogQuestion, bytesMax: number): AttemptText[] {
+    const isAsked = ({ of }: Kept) =>
+      of.task === task && of.project === project && (attempt === undefined || of.attempt === attempt);
+    const texts: AttemptText[] = [];
+    let bytes = 0;
+    for (const kept of [...this.#ended.all(), ...this.#running.values()].filter(isAsked).reverse()) {
+      cut(kept);
+      const { of, tail, droppedBytes } = kept;
+      const text = { attempt: of.attempt, text: tail.toString(), droppedBytes };
+      bytes += Buffer.byteLength(JSON.stringify(text));
+      if (bytes > bytesMax) break;
+      texts.push(text);
+    }
+    return texts;
+  }
+}
+
+/** A ring: the oldest make room for the newest, in constant time. */
+class EndedLogs {
+  readonly #ring: (Kept | undefined)[] = [];
+  #added = 0;
+  #removed = 0;
+  #bytes = 0;
+
+  add(kept: Kept): void {
+    if (this.#added - this.#removed === limits.endedLogsMax) this.#removeOldest();
+    this.#ring[this.#added % limits.endedLogsMax] = kept;
+    this.#added += 1;
+    this.#bytes += kept.tail.length;
+    while (this.#bytes > limits.endedLogsBytesMax) this.#removeOldest();
+  }
+
+  /** In the order in which they ended. */
+  *all(): Generator<Kept> {
+    for (let at = this.#removed; at < this.#added; at += 1) {
+      const kept = this.#ring[at % limits.endedLogsMax];
+      if (kept !== undefined) yield kept;
+    }
+  }
+
+  #removeOldest(): void {
+    const at = this.#removed % limits.endedLogsMax;
+    this.#bytes -= this.#ring[at]?.tail.length ?? 0;
+    this.#ring[at] = undefined;
+    this.#removed += 1;
+  }
+}
+
+/** Leaves the end that may be kept. */
+function cut(kept: Kept): void {
+  const from = tailStart(kept.tail, limits.attemptLogBytes);
+  if (from === 0) return;
+  kept.droppedBytes += from;
+  kept.tail = Buffer.from(kept.tail.subarray(from));
+}
+
+const LINE_FEED = 0x0a;
+
+/** Where the last `bytesMax` bytes of UTF-8 begin: at a line, where one begins in their first half, else at a
+ *  character. */
+function tailStart(bytes: Buffer, bytesMax: number): number {
+  let from = bytes.length - bytesMax;
+  if (from <= 0) return 0;
+  const lineEnd = bytes.indexOf(LINE_FEED, from - 1);
+  if (lineEnd !== -1 && lineEnd + 1 - from <= bytesMax / 2) return lineEnd + 1;
+  while (isContinuation(bytes[from])) from += 1;
+  return from;
+}
+
+/** Not the first byte of a character. */
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}

@@ -1,0 +1,70 @@
+// Answers `project.<p>.query.log`: asks the agent that ran a task what its attempts wrote. Nothing of it is journaled
+// or kept here. The agent compares the project of the subject with that of each attempt: a project never reads what
+// another's attempts wrote.
+
+import type { SwarmState } from "../../core/state.ts";
+import { limits } from "../../limits.ts";
+import { check, decode, encode, invalid } from "../../protocol/codec.ts";
+import { heldLogsSchema, logQuerySchema } from "../../protocol/log-schemas.ts";
+import { type CodedError, projectIdSchema } from "../../protocol/schemas.ts";
+import type { Subjects } from "../../protocol/subjects.ts";
+import type { Message, Transport } from "../../transport/transport.ts";
+import { codedError } from "../requests/answers.ts";
+
+export interface AgentLogsDeps {
+  readonly subjects: Subjects;
+  readonly transport: Transport;
+}
+
+export class AgentLogs {
+  readonly #deps: AgentLogsDeps;
+  #asking = 0;
+
+  constructor(deps: AgentLogsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads the state now; asks the agent when the answer is called for. */
+  prepare({ subject, data }: Message, state: SwarmState): () => Promise<Uint8Array> {
+    const project = check(subject.split(".").at(-3), projectIdSchema, "project");
+    const query = decode(data, logQuerySchema);
+    if (!project.ok) return async () => encode(project);
+    if (!query.ok) return async () => encode(query);
+    const { task, attempt, agent = runningAgent(state, project.value, task) } = query.value;
+    if (agent === undefined)
+      return async () => encode(invalid(`agent: is missing, and no agent runs task ${task} now`, "agent"));
+    const request = { project: project.value, task, ...(attempt === undefined ? {} : { attempt }) };
+    return async () => encode(await this.#ask(agent, request));
+  }
+
+  async #ask(agent: string, request: object): Promise<object> {
+    if (this.#asking >= limits.agentLogsAskedMax) return tooMany;
+    this.#asking += 1;
+    const { transport, subjects } = this.#deps;
+    const asked = transport.request(subjects.agentLog(agent), encode(request), {
+      timeoutMs: limits.agentLogMs,
+    });
+    const outcome = await asked.finally(() => {
+      this.#asking -= 1;
+    });
+    if (outcome.kind !== "answered") return unheard(agent, outcome.kind === "no-responders");
+    const held = decode(outcome.data, heldLogsSchema);
+    return held.ok ? { ok: true, agent, logs: held.value.logs } : unheard(agent, false);
+  }
+}
+
+function runningAgent(state: SwarmState, project: string, task: string): string | undefined {
+  const row = state.taskById.get(task as never);
+  return row?.spec.project === project ? row.open?.agent : undefined;
+}
+
+function unheard(agent: string, isAway: boolean): CodedError {
+  const why = isAway ? `agent ${agent} is not there, or keeps no logs` : `agent ${agent} does not answer`;
+  return codedError("WAGGLE_GONE", `${why}: what an attempt wrote is kept by its agent alone`);
+}
+
+const tooMany = codedError(
+  "WAGGLE_BACKPRESSURE",
+  `the logs of ${limits.agentLogsAskedMax} tasks are being asked for, as many as may be: try again later`,
+  { retryAfterMs: limits.retryAfterMs },
+);

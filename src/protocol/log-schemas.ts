@@ -1,0 +1,38 @@
+// Messages about what attempts wrote: a client asks a coordinator, and the leader asks the agent.
+
+import { z } from "zod";
+import { limits } from "../limits.ts";
+import { agentIdSchema, codedErrorSchema, projectIdSchema, taskIdSchema, version } from "./schemas.ts";
+
+const attempt = z.int().min(1);
+
+/** On `project.<p>.query.log`. */
+export const logQuerySchema = z.object({
+  v: version,
+  task: taskIdSchema,
+  agent: agentIdSchema.optional().describe("which ran it; without it, the one that runs it now"),
+  attempt: attempt.optional().describe("only this one"),
+});
+
+/** The leader's request on `agent.<a>.log`. */
+export const logRequestSchema = z.object({
+  v: version,
+  project: projectIdSchema.describe("of the asking client; an agent shows no attempt of another"),
+  task: taskIdSchema,
+  attempt: attempt.optional().describe("only this one"),
+});
+
+export const attemptTextSchema = z.object({
+  attempt,
+  text: z.string().max(limits.attemptLogBytes).describe("the end of what it wrote"),
+  droppedBytes: z.int().min(0).describe("written before that and no longer kept"),
+});
+export type AttemptText = z.infer<typeof attemptTextSchema>;
+
+/** An agent's answer: the attempts of the task that it still holds, newest first, as many as fit. */
+export const heldLogsSchema = z.object({ logs: z.array(attemptTextSchema) });
+
+export const logResponseSchema = z.union([
+  z.object({ ok: z.literal(true), agent: agentIdSchema, logs: z.array(attemptTextSchema) }),
+  codedErrorSchema,
+]);
