@@ -261,9 +261,9 @@ export const limits = {
   execKillGraceMs: 2_000,
   /** The end of what a command wrote to stderr, kept for its error. */
   stderrTailBytes: 4 * 1024,
-  /** Of what an attempt writes to its log, the end that its agent keeps: some hundred lines, which say why it failed. */
+  /** Of what an attempt writes to its log, the end that its agent keeps: some hundred lines. */
   attemptLogBytes: 16 * 1024,
-  /** Ended attempts whose logs an agent keeps, those that wrote nothing included: enough to look at what just failed. */
+  /** Ended attempts whose logs an agent keeps, also those that wrote nothing: enough for what just failed. */
   endedLogsMax: 1_000,
   /** …and bytes of them all: of 256 attempts that each wrote more than is kept of one. */
   endedLogsBytesMax: 4 * 1024 ** 2,

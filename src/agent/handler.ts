@@ -34,8 +34,8 @@ export interface HandlerContext {
    *  it lives: `waggle task ID` shows them to whoever may read the task. The line also goes to the agent's logger, at
    *  level `info`. Never throws. */
   readonly log: HandlerLog;
-  /** The agent's logger, with the task's id and attempt in each line. Silent unless the agent was given one. Not shown by
-   *  `waggle task`. */
+  /** The agent's logger, with the task's id and attempt in each line. Silent unless the agent was given one. Not shown
+   *  by `waggle task`. */
   readonly logger: Logger;
   /** Tells waiting clients how far it is, and resets the task's stall limit. Never throws: a value of a wrong type is
    *  a report all the same.
