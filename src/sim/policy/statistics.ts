@@ -3,7 +3,8 @@
 /** The mean over seeds and half the width of its 95 % confidence interval. */
 export interface Estimate {
   readonly mean: number;
-  /** 1.96·s/√n with the sample's deviation s; 0 where chance has no part, null where one seed cannot tell. */
+  /** t·s/√n with the sample's deviation s and Student's t; 0 where chance has no part, null where one seed cannot
+   *  tell. */
   readonly ci95: number | null;
 }
 
@@ -13,7 +14,29 @@ export function estimateOf(values: readonly number[], isDrawn: boolean): Estimat
   if (!isDrawn) return { mean, ci95: 0 };
   if (values.length < 2) return { mean, ci95: null };
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  return { mean, ci95: (1.96 * Math.sqrt(squares / (values.length - 1))) / Math.sqrt(values.length) };
+  const deviation = Math.sqrt(squares / (values.length - 1));
+  return { mean, ci95: (studentT95(values.length - 1) * deviation) / Math.sqrt(values.length) };
+}
+
+/** What the standard normal distribution has instead of t. */
+const normal95 = 1.959963984540054;
+/** The 0.975 quantiles of Student's t with 1, 2, … degrees of freedom (NIST/SEMATECH e-Handbook, 1.3.6.7.2). */
+const quantiles = [
+  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131,
+  2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/**
+ * The 0.975 quantile of Student's t, within 0.001: a table up to 30 degrees of freedom, beyond it the first terms of
+ * the Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5).
+ *
+ * @param degrees of freedom, ≥ 1, whole
+ */
+export function studentT95(degrees: number): number {
+  const known = quantiles[degrees - 1];
+  if (known !== undefined) return known;
+  const z = normal95;
+  return z + (z ** 3 + z) / (4 * degrees) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * degrees ** 2);
 }
 
 /** 0 of nothing. */
