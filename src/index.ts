@@ -36,7 +36,7 @@ export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
 export type { WrapOptions } from "./client/slot-agent.ts";
 export type { SubmitAck, SubmitWarning } from "./client/submission.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
-export type { ProjectOptions, SubmitOptions, Swarm } from "./client/swarm.ts";
+export type { ProjectOptions, StatusOptions, SubmitOptions, Swarm } from "./client/swarm.ts";
 export {
   ResultGoneError,
   TaskCancelledError,

@@ -477,6 +477,12 @@ export const limits = {
   bottleneckWindowMs: 10 * 60_000,
   /** …in so many steps, kept for each agent. */
   bottleneckSteps: 10,
+  /** Rows of each table that `waggle status` lists without --all: some tables fit a screen together. */
+  statusRowsShown: 20,
+  /** Kinds of an agent that it names there. */
+  statusKindsShown: 3,
+  /** Queues of which it says why their tasks wait: the head stays within a screen. */
+  statusReasonsMax: 3,
   /** Bottlenecks that `status` shows, the worst first. */
   bottlenecksShownMax: 5,
 

@@ -1,123 +1,149 @@
-// The state of a swarm for people. Not here: asking for it (status.ts). With --json the answer is printed
-// whole, so nothing is shown here that is not in it.
+// The state of a swarm for people: a summary, then tables of the rows that matter most. Not here: asking for it
+// (status.ts), the summary (status-summary.ts). With --json the answer is printed whole, so nothing is shown here that
+// is not in it.
 
 import { duration } from "../audit/describe.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
-import { counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
-import { isCalledFull } from "./journal-full.ts";
-import { type Output, printable } from "./output.ts";
+import { formatCount, formatShare } from "./format.ts";
+import type { Output } from "./output.ts";
+import { countsText, longestWaitFirst, statusSummary } from "./status-summary.ts";
 import { swarmSection } from "./swarm-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type Agent = StatusResponse["agents"][number];
-type View = Pick<Output, "columns" | "colors">;
+type Project = StatusResponse["projects"][number];
+type User = Project["users"][number];
+type View = Pick<Output, "columns" | "colors" | "asStarted">;
 
 export interface StatusView extends View {
-  /** Whether agents that are offline are listed, or only counted. */
-  readonly showsOffline: boolean;
+  /** Each row, those of offline agents too; else `limits.statusRowsShown` of each table. */
+  readonly showsAll: boolean;
 }
 
 export function renderStatus(status: StatusResponse, view: StatusView): string {
-  const swarm = swarmSection(status, view);
+  const { queues, resources, projects, rates = [], omitted } = status;
+  const shownAgents = agentsToShow(status, view);
+  const users = projects.flatMap(({ project, users: of }) => of.map((user) => ({ project, ...user })));
   const blocks = [
-    summary(status, view),
-    ...(swarm === undefined ? [] : [swarm]),
-    agentSection(status, view),
-    ...(status.resources.length === 0
+    statusSummary(status, view),
+    tableBlock("queues", [...queues].sort(longestWaitFirst), omitted?.queues, view, (rows) =>
+      queueTable(rows, view),
+    ),
+    agentBlock(status, shownAgents, view),
+    ...(resources.length === 0
       ? []
-      : [section("resources", resourceTable(status, view), status.resources.length, view)]),
-    section("queues", queueTable(status, view), status.queues.length, view),
-    section("projects and users", userTable(status, view), status.projects.length, view),
-    ...shown("budgets", budgetTable(status, view), view),
-    ...shown("rates", rateTable(status, view), view),
-    ...shown("left out", omittedText(status), view),
+      : [
+          tableBlock("resources", [...resources].sort(mostWaitedForFirst), omitted?.resources, view, (rows) =>
+            resourceTable(rows, view),
+          ),
+        ]),
+    tableBlock("projects and users", users.sort(longestWaitingUserFirst), omitted?.users, view, (rows) =>
+      userTable(rows, view),
+    ),
+    ...budgetBlock(status, view),
+    ...(rates.length === 0 && !omitted?.rates
+      ? []
+      : [
+          tableBlock(
+            "rates",
+            [...rates].sort(mostUsedFirst),
+            omitted?.rates,
+            view,
+            (rows) => rateTable({ ...status, rates: [...rows] }, view) ?? "",
+          ),
+        ]),
+    ...swarmBlock(status, view),
   ];
   return blocks.join("\n\n");
 }
 
-function section(title: string, table: string, rows: number, { colors }: View): string {
-  return rows === 0 ? `${colors.bold(title)}  none` : `${colors.bold(title)}\n${table}`;
-}
-
-/** A section only where there is something to show. */
-function shown(title: string, table: string | undefined, { colors }: View): string[] {
-  return table === undefined ? [] : [`${colors.bold(title)}\n${table}`];
-}
-
-/** Rows that did not fit the answer. */
-function omittedText({ omitted }: Pick<StatusResponse, "omitted">): string | undefined {
-  if (omitted === undefined) return undefined;
-  const left = Object.entries(omitted).filter(([, count]) => count > 0);
-  const parts = left.map(([table, count]) => `${formatCount(count)} ${table}`);
-  return `${parts.join(" · ")}: there is no room for more in one answer`;
-}
-
-function summary(
-  { swarm, leader, standbys, term, idx, at, stale, paused, projects, tasks, journal }: StatusResponse,
-  { colors }: View,
+/** The rows that matter most, and how many more there are. @param omitted rows that did not fit the answer */
+function tableBlock<Row>(
+  title: string,
+  rows: readonly Row[],
+  omitted: number | undefined,
+  { showsAll, colors }: StatusView,
+  render: (rows: readonly Row[]) => string,
 ): string {
-  const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
-  const alienRecords = recentAliens(journal, at);
-  const leftBehind = journal.deadRecords - (alienRecords?.count ?? 0);
-  const dead = leftBehind === 0 ? "" : `, ${counted(leftBehind, "dead record")}`;
-  const lines = [
-    ["swarm", `${colors.bold(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`],
-    ["leader", `${leader === "" ? colors.yellow("none") : printable(leader)}, term ${term}`],
-    ...(standbys === undefined ? [] : [["standbys", printable(standbys.join(", ")) || "none"]]),
-    ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
-    ["tasks", countsText(tasks)],
+  const shown = showsAll ? rows : rows.slice(0, limits.statusRowsShown);
+  const more = rows.length - shown.length + (omitted ?? 0);
+  const rest =
+    more === 0 ? [] : [colors.dim(`and ${formatCount(more)} more${showsAll ? "" : " (--all lists them)"}`)];
+  if (shown.length === 0 && more === 0) return `${colors.bold(title)}  none`;
+  return [colors.bold(title), render(shown), ...rest].join("\n");
+}
+
+function swarmBlock(status: StatusResponse, view: View): string[] {
+  const swarm = swarmSection(status, view);
+  return swarm === undefined ? [] : [swarm];
+}
+
+function budgetBlock(status: StatusResponse, view: StatusView): string[] {
+  const of = status.projects.filter(({ budget }) => budget !== undefined).sort(mostSpentFirst);
+  if (status.budget === undefined && of.length === 0) return [];
+  return [
+    tableBlock(
+      "budgets",
+      of,
+      undefined,
+      view,
+      (rows) => budgetTable({ ...status, projects: [...rows] }, view) ?? "",
+    ),
   ];
-  if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
-    lines.splice(lines.length - 1, 0, ["", keptText(journal, stale === true)]);
-  const shortage = shortageText(journal);
-  if (shortage !== undefined)
-    lines.push(["", colors.yellow(`${shortage}: \`waggle doctor\` says what to do`)]);
-  if (alienRecords !== undefined) lines.push(["", colors.yellow(alienText(alienRecords))]);
-  if (paused === true) lines.push(["", colors.yellow("paused: nothing is assigned until `waggle resume`")]);
-  const pausedProjects = projects.filter((row) => row.paused === true).map(({ project }) => project);
-  if (pausedProjects.length > 0)
-    lines.push(["", colors.yellow(`paused projects: ${printable(pausedProjects.join(", "))}`)]);
-  if (journal.snapshotFailure !== undefined)
-    lines.push(["", colors.yellow(`snapshots: ${printable(journal.snapshotFailure)}`)]);
-  if (stale === true) lines.push(["", colors.yellow("answered by a standby from what it has read so far")]);
-  return lines.map(([name = "", text = ""]) => `${colors.dim(name.padEnd(8))} ${text}`).join("\n");
 }
 
-/** Since when the journal is kept, and from where a restart would begin, which a standby does not know. */
-function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStale: boolean): string {
-  const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
-  if (snapshot === undefined) return isStale ? `kept ${from}` : `kept ${from}; no snapshot yet`;
-  const { idx, at, bytes } = snapshot;
-  return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTimeOfDay(at)}, ${formatBytes(bytes)}`;
+// --- what matters most comes first (docs/operations.md, "What status lists") --------------------------
+
+function inTrouble(agent: Agent): boolean {
+  const isSuspended = agent.kinds.some(({ suspendedUntil }) => suspendedUntil !== undefined);
+  return agent.unresponsive || agent.outlivedMs !== undefined || isSuspended;
 }
 
-/** Those of somebody who may well write more. */
-function recentAliens({ alienRecords }: StatusResponse["journal"], at: number) {
-  const isRecent = at - (alienRecords?.lastAt ?? 0) <= limits.alienRecordShownMs;
-  return isRecent ? alienRecords : undefined;
+function mostLoadedFirst(one: Agent, other: Agent): number {
+  const rank = (agent: Agent) => (agent.status === "offline" ? 0 : 2) + (inTrouble(agent) ? 1 : 0);
+  return rank(other) - rank(one) || other.load - one.load || byId(one.id, other.id);
 }
 
-function alienText({ count, lastAt }: NonNullable<StatusResponse["journal"]["alienRecords"]>): string {
-  const records = `${counted(count, "record")} of somebody else`;
-  return `${records} in the journal, the last at ${formatTimeOfDay(lastAt)}: \`waggle doctor\` says what to do`;
+function byId(one: string, other: string): number {
+  return one.localeCompare(other, "en", { numeric: true });
 }
 
-/** What a journal that has little room left means for who asks. */
-function shortageText({ bytes, bytesMax }: StatusResponse["journal"]): string | undefined {
-  if (bytesMax === undefined || bytes <= bytesMax * limits.journalFullShare) return undefined;
-  return isCalledFull({ bytes, bytesMax })
-    ? "the journal is full: tasks are refused, and nothing is answered that it has no room for"
-    : `tasks are refused: the journal is ${formatShare(bytes / bytesMax)} full`;
+function mostWaitedForFirst(
+  one: StatusResponse["resources"][number],
+  other: StatusResponse["resources"][number],
+): number {
+  return (
+    other.waiting - one.waiting || other.utilisation - one.utilisation || byId(one.resource, other.resource)
+  );
 }
 
-function countsText(counts: Readonly<Record<string, number>>): string {
-  const parts = Object.entries(counts).filter(([, count]) => count > 0);
-  return parts.length === 0
-    ? "none"
-    : parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(" · ");
+function longestWaitingUserFirst(one: User, other: User): number {
+  const rank = ({ tasks }: User) => {
+    if ((tasks["queued"] ?? 0) > 0) return 2;
+    return (tasks["running"] ?? 0) + (tasks["assigned"] ?? 0) + (tasks["delayed"] ?? 0) > 0 ? 1 : 0;
+  };
+  const failures = ({ tasks }: User) =>
+    (tasks["failed"] ?? 0) + (tasks["dead-lettered"] ?? 0) + (tasks["expired"] ?? 0);
+  const byRank = rank(other) - rank(one);
+  if (byRank !== 0) return byRank;
+  return rank(one) === 2 ? other.waitMsMax - one.waitMsMax : failures(other) - failures(one);
 }
+
+function mostSpentFirst(one: Project, other: Project): number {
+  const share = ({ budget }: Project) =>
+    budget === undefined ? 0 : (budget.spent + budget.reserved) / budget.tokens;
+  return share(other) - share(one);
+}
+
+type Rate = NonNullable<StatusResponse["rates"]>[number];
+
+function mostUsedFirst(one: Rate, other: Rate): number {
+  return other.used / other.tokensMax - one.used / one.tokensMax;
+}
+
+// --- agents -----------------------------------------------------------------------------------------
 
 const agentColumns: readonly Column[] = [
   { head: "agent" },
@@ -128,17 +154,23 @@ const agentColumns: readonly Column[] = [
 ];
 
 /** Offline ones without kinds are processes that acquired a slot and ended: nobody misses them. */
-function agentSection({ agents, at }: StatusResponse, view: StatusView): string {
-  const shown = view.showsOffline ? agents : agents.filter(({ status }) => status !== "offline");
-  const missed = agents.filter(({ status, kinds }) => status === "offline" && kinds.length > 0);
-  const left = view.showsOffline ? 0 : missed.length;
-  const hidden = left === 0 ? "" : `${counted(left, "agent")} offline (--all lists them)`;
-  const table = [agentTable({ agents: shown, at }, view), ...startedTwice(agents, view)].join("\n");
-  const listed = section("agents", table, shown.length, view);
-  if (hidden === "") return listed;
-  return shown.length === 0
-    ? `${view.colors.bold("agents")}  ${hidden}`
-    : `${listed}\n${view.colors.dim(hidden)}`;
+function agentsToShow({ agents }: StatusResponse, { showsAll }: StatusView): Agent[] {
+  const shown = showsAll ? agents : agents.filter(({ status }) => status !== "offline");
+  return [...shown].sort(mostLoadedFirst);
+}
+
+function agentBlock(status: StatusResponse, agents: readonly Agent[], view: StatusView): string {
+  const { colors, showsAll } = view;
+  const offline = status.agents.filter(({ status: state, kinds }) => state === "offline" && kinds.length > 0);
+  const hidden =
+    showsAll || offline.length === 0 ? "" : `${formatCount(offline.length)} offline (--all lists them)`;
+  const twice = startedTwice(agents, view);
+  const title = agents.length === 0 && hidden !== "" ? `${colors.bold("agents")}  ${hidden}` : undefined;
+  if (title !== undefined) return title;
+  const table = tableBlock("agents", agents, status.omitted?.agents, view, (rows) =>
+    agentTable(rows, status.at, view),
+  );
+  return [table, ...(hidden === "" ? [] : [colors.dim(hidden)]), ...twice].join("\n");
 }
 
 /** What to do about ids that two processes use. */
@@ -152,22 +184,26 @@ function startedTwice(agents: readonly Agent[], { colors }: View): string[] {
   });
 }
 
-function agentTable({ agents, at }: Pick<StatusResponse, "agents" | "at">, view: View): string {
-  const rows = [...agents]
-    .sort(onlineFirst)
-    .map((agent): Cell[] => [
-      agent.id,
-      agentState(agent),
-      `${agent.inFlight}/${agent.maxConcurrent}${agent.prefetch > 0 ? `+${agent.prefetch}` : ""}`,
-      formatCount(agent.completed),
-      agent.kinds.map((kind) => kindText(kind, at)).join(", "),
-    ]);
+function agentTable(agents: readonly Agent[], at: number, view: StatusView): string {
+  const rows = agents.map((agent): Cell[] => [
+    agent.id,
+    agentState(agent),
+    `${agent.inFlight}/${agent.maxConcurrent}${agent.prefetch > 0 ? `+${agent.prefetch}` : ""}`,
+    formatCount(agent.completed),
+    kindsText(agent, at, view),
+  ]);
   return renderTable(view, agentColumns, rows);
 }
 
-function onlineFirst(one: Agent, other: Agent): number {
-  const isOffline = (agent: Agent) => Number(agent.status === "offline");
-  return isOffline(one) - isOffline(other) || one.id.localeCompare(other.id, "en", { numeric: true });
+/** The kinds it did most of; suspended ones first. */
+function kindsText({ kinds }: Agent, at: number, { showsAll }: StatusView): string {
+  const rank = ({ suspendedUntil }: Agent["kinds"][number]) => Number(suspendedUntil !== undefined);
+  const sorted = [...kinds].sort((one, other) => rank(other) - rank(one) || other.attempts - one.attempts);
+  const shown = showsAll ? sorted : sorted.slice(0, limits.statusKindsShown);
+  const more = sorted.length - shown.length;
+  return [...shown.map((kind) => kindText(kind, at)), ...(more === 0 ? [] : [`+${formatCount(more)}`])].join(
+    ", ",
+  );
 }
 
 function agentState(agent: Agent): string {
@@ -180,10 +216,11 @@ function agentState(agent: Agent): string {
 }
 
 function kindText(
-  { kind, attempts, successRate, latencyMs, suspendedUntil }: Agent["kinds"][number],
+  { kind, completed, attempts, successRate, latencyMs, suspendedUntil }: Agent["kinds"][number],
   at: number,
 ): string {
-  const learnt = attempts === 0 ? "" : ` (${formatShare(successRate)}, ${duration(latencyMs)})`;
+  const ratio = `${formatShare(successRate)}, ${formatCount(completed)} of ${formatCount(attempts)}`;
+  const learnt = attempts === 0 ? "" : ` (${ratio}${completed === 0 ? "" : `, ${duration(latencyMs)}`})`;
   const suspended =
     suspendedUntil === undefined ? "" : ` suspended for ${duration(Math.max(0, suspendedUntil - at))}`;
   return `${kind}${learnt}${suspended}`;
@@ -198,7 +235,7 @@ const resourceColumns: readonly Column[] = [
   { head: "held by" },
 ];
 
-function resourceTable({ resources }: StatusResponse, view: View): string {
+function resourceTable(resources: readonly StatusResponse["resources"][number][], view: View): string {
   const rows = resources.map((row): Cell[] => [
     row.resource,
     `${formatCount(row.inUse)}/${formatCount(row.slots)}`,
@@ -231,7 +268,7 @@ const queueColumns: readonly Column[] = [
   { head: "agents", align: "right" },
 ];
 
-function queueTable({ queues }: StatusResponse, view: View): string {
+function queueTable(queues: readonly StatusResponse["queues"][number][], view: View): string {
   const rows = queues.map((queue): Cell[] => [
     queue.kind,
     queue.role ?? "any",
@@ -250,15 +287,13 @@ const userColumns: readonly Column[] = [
   { head: "worst wait", align: "right" },
 ];
 
-function userTable({ projects }: StatusResponse, view: View): string {
-  const rows = projects.flatMap(({ project, users }) =>
-    users.map((user): Cell[] => [
-      project,
-      user.user,
-      countsText(user.tasks),
-      user.started === 0 ? "–" : duration(user.waitMsMean),
-      duration(user.waitMsMax),
-    ]),
-  );
+function userTable(users: readonly ({ readonly project: string } & User)[], view: View): string {
+  const rows = users.map((user): Cell[] => [
+    user.project,
+    user.user,
+    countsText(user.tasks),
+    user.started === 0 ? "–" : duration(user.waitMsMean),
+    duration(user.waitMsMax),
+  ]);
   return renderTable(view, userColumns, rows);
 }

@@ -1,9 +1,9 @@
 // `waggle status`: the swarm at this moment, or with --watch each second.
 
 import { Command } from "commander";
-import type { Swarm } from "../client/swarm.ts";
+import type { StatusOptions, Swarm } from "../client/swarm.ts";
 import { limits } from "../limits.ts";
-import type { StatusResponse } from "../protocol/schemas.ts";
+import type { StatusResponse, StatusTable } from "../protocol/schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -27,7 +27,7 @@ export function statusCommand(program: Program): Command {
     )
     .option("--watch", "show it again and again, until Ctrl-C")
     .option("--interval <duration>", "how often; implies --watch; default 1s", parseDuration)
-    .option("--all", "each offline agent, not only how many there are")
+    .option("--all", "every row of every table, offline agents included; default 20 rows of each")
     .addHelpText("after", examples)
     .action((flags: StatusFlags, command: Command) =>
       runVerb(program, command, (context) => status(context, flags)),
@@ -46,21 +46,74 @@ Examples:
 async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     if (flags.watch === true || flags.interval !== undefined) return await watch(swarm, context, flags);
-    const answer = await askStatus(swarm, context);
+    const answer = await askStatus(swarm, context, flags);
     context.output.datum(answer, () =>
-      context.output.asStarted(renderStatus(answer, viewOf(context, flags))),
+      renderStatus(answer, viewOf(context, flags)),
     );
     return exitCodes.ok;
   });
 }
 
-async function askStatus(swarm: Swarm, context: VerbContext): Promise<StatusResponse> {
-  return await tellingTrouble(context, () => ask(context, (options) => swarm.status(options)));
+async function askStatus(swarm: Swarm, context: VerbContext, { all }: StatusFlags): Promise<StatusResponse> {
+  const asked = async (rows?: StatusOptions["rows"]) =>
+    await ask(context, (options) => swarm.status({ ...options, ...(rows === undefined ? {} : { rows }) }));
+  return await tellingTrouble(context, async () => {
+    const answer = await asked();
+    return all === true && answer.omitted !== undefined ? await wholeStatus(answer, asked) : answer;
+  });
+}
+
+/** Puts whole tables in the place of those that did not fit one answer. */
+async function wholeStatus(
+  answer: StatusResponse,
+  ask: (rows: NonNullable<StatusOptions["rows"]>) => Promise<StatusResponse>,
+): Promise<StatusResponse> {
+  const { omitted = {}, ...whole } = answer;
+  const isCut = (table: string) =>
+    Object.entries<number>(omitted).some(([name, count]) => name === table && count > 0);
+  const pagesOf = async (table: StatusTable, countOf: (page: StatusResponse) => number) => {
+    const pages: StatusResponse[] = [];
+    for (let from = 0; ; ) {
+      const page = await ask({ table, from });
+      pages.push(page);
+      from += countOf(page);
+      if (page.omitted === undefined || countOf(page) === 0) return pages;
+    }
+  };
+  if (isCut("agents"))
+    whole.agents = (await pagesOf("agents", ({ agents }) => agents.length)).flatMap(({ agents }) => agents);
+  if (isCut("queues"))
+    whole.queues = (await pagesOf("queues", ({ queues }) => queues.length)).flatMap(({ queues }) => queues);
+  if (isCut("resources"))
+    whole.resources = (await pagesOf("resources", ({ resources }) => resources.length)).flatMap(
+      ({ resources }) => resources,
+    );
+  if (isCut("rates"))
+    whole.rates = (await pagesOf("rates", ({ rates = [] }) => rates.length)).flatMap(
+      ({ rates = [] }) => rates,
+    );
+  if (isCut("projects") || isCut("users")) {
+    const projects = await pagesOf("projects", (page) => page.projects.length);
+    const users = await pagesOf("users", (page) => page.projects.flatMap((project) => project.users).length);
+    whole.projects = withUsers(projects, users);
+  }
+  return whole;
+}
+
+function withUsers(
+  projects: readonly StatusResponse[],
+  users: readonly StatusResponse[],
+): StatusResponse["projects"] {
+  const byName = new Map(
+    projects.flatMap((page) => page.projects.map((row) => [row.project, { ...row, users: [...row.users] }])),
+  );
+  for (const row of users.flatMap((page) => page.projects)) byName.get(row.project)?.users.push(...row.users);
+  return [...byName.values()];
 }
 
 function viewOf({ output }: VerbContext, { all }: StatusFlags): StatusView {
-  const { columns, colors } = output;
-  return { columns, colors, showsOffline: all === true };
+  const { columns, colors, asStarted } = output;
+  return { columns, colors, asStarted, showsAll: all === true };
 }
 
 /** Ends when the reader of the output is gone, or by the signal. */
@@ -70,8 +123,8 @@ async function watch(swarm: Swarm, context: VerbContext, flags: StatusFlags): Pr
   const view = viewOf(context, flags);
   const ended = AbortSignal.any([signal, output.closed]);
   while (!output.closed.aborted) {
-    const answer = await askStatus(swarm, context);
-    const text = () => output.asStarted(renderStatus(answer, view));
+    const answer = await askStatus(swarm, context, flags);
+    const text = () => renderStatus(answer, view);
     if (output.json || output.columns === undefined) output.datum(answer, () => `${text()}\n`);
     else output.page(text());
     await wait(intervalMs, ended);

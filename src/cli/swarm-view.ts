@@ -32,7 +32,7 @@ export function swarmSection({ metrics, observed }: StatusResponse, view: View):
     ofSome(metrics.avgLoad),
   ];
   return [
-    view.colors.bold("swarm"),
+    view.colors.bold("metrics of all agents, offline ones included (VAPORA)"),
     renderTable(view, columns, [row]),
     ...(observed === undefined ? [] : [...bottleneckLines(observed), ...alertLines(observed, view)]),
   ].join("\n");

@@ -20,6 +20,7 @@ import {
   cancelResponseSchema,
   coordinatorBeatSchema,
   type StatusResponse,
+  type StatusTable,
   statusResponseSchema,
 } from "../protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
@@ -145,8 +146,9 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   /** The record of everything that happened: an Observable and an async iterable. */
   events(options?: EventsOptions): EventStream;
 
-  /** Agents, queues, projects, journal. @throws NoLeaderError, UnreachableError */
-  status(options?: AskOptions): Promise<StatusResponse>;
+  /** Agents, queues, projects, journal. Rows that do not fit one answer are counted in `omitted`; with `rows` they are
+   *  asked for, a table at a time. @throws NoLeaderError, UnreachableError */
+  status(options?: StatusOptions): Promise<StatusResponse>;
 
   /** A task's life from the journal, with the receipt of every assignment.
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; UnreachableError */
@@ -174,6 +176,11 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  elsewhere. After that, waits under way end with UnreachableError, streams without an error; the tasks go on.
    *  Idempotent. */
   close(): Promise<void>;
+}
+
+export interface StatusOptions extends AskOptions {
+  /** Of all tables only this one, without its first `from` rows, which are in no particular order. */
+  readonly rows?: { readonly table: StatusTable; readonly from: number };
 }
 
 export interface ProjectOptions {
@@ -362,12 +369,10 @@ export class SwarmClient implements Swarm {
     return openEventStream(this.#reading, options);
   }
 
-  async status(options: AskOptions = {}): Promise<StatusResponse> {
+  async status({ rows, ...options }: StatusOptions = {}): Promise<StatusResponse> {
     const subject = this.#subjects.query(NO_PROJECT, "status");
-    return await this.#asker.ask(
-      { kind: "query", subject, message: { v: 1 }, schema: statusResponseSchema },
-      options,
-    );
+    const message = { v: 1, ...(rows === undefined ? {} : { rows }) };
+    return await this.#asker.ask({ kind: "query", subject, message, schema: statusResponseSchema }, options);
   }
 
   async story(id: string, options?: AskOptions): Promise<TaskStory> {

@@ -110,6 +110,8 @@ export interface OpenAttempt {
 export interface SuccessRecord {
   successes: number;
   failures: number;
+  /** Attempts ever completed here, without forgetting. */
+  completed: number;
   /** Attempts ever counted here, without forgetting. */
   attempts: number;
   /** Mean latency of completed attempts, exponentially weighted, ms; 0 before the first. */

@@ -264,7 +264,16 @@ export const transferRequestSchema = z.object({
 
 // --- queries: anyone → any coordinator --------------------------------------------------------------
 
-export const statusQuerySchema = z.object({ v: version });
+/** What `status` may be asked for page by page. */
+export const statusTables = ["agents", "queues", "projects", "users", "resources", "rates"] as const;
+export type StatusTable = (typeof statusTables)[number];
+
+/** With `rows`, of all tables only that one, without its first `from` rows, in no particular order: for what the
+ *  answer to the whole question left out. */
+export const statusQuerySchema = z.object({
+  v: version,
+  rows: z.object({ table: z.enum(statusTables), from: z.int().min(0) }).optional(),
+});
 export const taskQuerySchema = z.object({ v: version, task: taskIdSchema });
 /** A page of raw batches from `from` on, an idx, or from the first batch at or after `since`; without either, from
  *  the first that is kept, and so with `since: 0`. One before that is refused: `WAGGLE_AUDIT_TRIMMED`, with
@@ -478,7 +487,8 @@ export const agentStatusSchema = z.object({
   kinds: z.array(
     z.object({
       kind: z.string(),
-      successRate: z.number(),
+      successRate: z.number().describe("as scores count it: recent attempts weigh more, few say little"),
+      completed: z.int().describe("of the attempts, ever"),
       attempts: z.int(),
       latencyMs: z.number(),
       suspendedUntil: z.number().optional(),
@@ -610,7 +620,8 @@ export const statusResponseSchema = z.object({
     .optional(),
   /** Older coordinators have none. */
   resources: z.array(resourceStatusSchema).default([]),
-  /** Rows left out because the answer would not fit a message; absent when it is whole. */
+  /** Rows left out because the answer would not fit a message: those that matter least (docs/operations.md). Absent
+   *  when it is whole. */
   omitted: z
     .object({
       agents: z.int(),

@@ -29,6 +29,7 @@ export function emptyRecord(at: Instant): SuccessRecord {
   return {
     successes: 0,
     failures: 0,
+    completed: 0,
     attempts: 0,
     latencyMs: 0,
     updatedAt: at,
@@ -176,5 +177,6 @@ function count(record: SuccessRecord, outcome: Outcome, latencyMs: number | unde
     return;
   }
   record.successes += 1;
+  record.completed += 1;
   if (latencyMs !== undefined) record.latencyMs += (latencyMs - record.latencyMs) / record.successes;
 }

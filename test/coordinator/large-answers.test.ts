@@ -68,6 +68,39 @@ describe("what is asked for comes, though it is more than one message holds", ()
     expect(projects[0].users.length + omitted.users).toBe(8_000);
   });
 
+  it("those users of too many that wait longest, and the others page by page", async () => {
+    const users = Array.from({ length: 8_000 }, (_, n) => ({
+      kind: "count",
+      user: `user-${n}`,
+      project: `p${n % 3}`,
+    }));
+    for (const project of ["p0", "p1", "p2"])
+      for (let from = 0; from < users.length; from += 1_000) {
+        clock.advance(10);
+        const tasks = users.slice(from, from + 1_000).filter((task) => task.project === project);
+        await swarm.client.ask(subjects.project(project, "submit"), {
+          tasks: tasks.map(({ project: _, ...task }) => task),
+        });
+      }
+    const { projects, omitted } = await swarm.client.status();
+    expect(omitted.users).toBeGreaterThan(0);
+    const namesOf = (rows: { users: { user: string }[] }[]) =>
+      rows.flatMap((row) => row.users.map(({ user }) => user));
+    expect(namesOf(projects)).toContain("user-0");
+    expect(namesOf(projects)).not.toContain("user-7999");
+
+    const paged = new Set<string>();
+    for (let isLast = false; !isLast; ) {
+      const page = await swarm.client.ask(subjects.query("_", "status"), {
+        rows: { table: "users", from: paged.size },
+      });
+      for (const user of namesOf(page.projects)) paged.add(user);
+      isLast = page.omitted === undefined;
+      expect(page.agents).toEqual([]);
+    }
+    expect(paged.size).toBe(8_000);
+  });
+
   it("the status of agents that serve many kinds, and of many queues", async () => {
     const kinds = Array.from({ length: limits.kindsPerAgentMax }, (_, n) => longName(n));
     for (let n = 0; n < 6; n += 1) await swarm.agent(`a${n}`, { kinds });

@@ -156,6 +156,7 @@ export class Queries {
         swarm: this.#deps.swarm,
         now: this.#now(),
         bytesMax: this.#deps.transport.maxPayloadBytes,
+        ...(query.value.rows === undefined ? {} : { page: query.value.rows }),
         mirrors: leader?.mirrors ?? mirrorsOf(view.state),
         ...(leader === undefined ? {} : this.#seenBy(leader)),
         journal: this.#journalStatus(leader),

@@ -4,13 +4,18 @@
 import { assert } from "../../assert.ts";
 import type { AgentRow, Lane, ProjectRow, SwarmState, UserRow } from "../../core/state.ts";
 import { type Instant, instant, type TaskId } from "../../ids.ts";
-import type { StatusResponse, TaskStatus } from "../../protocol/schemas.ts";
+import {
+  type StatusResponse,
+  type StatusTable,
+  statusTables,
+  type TaskStatus,
+} from "../../protocol/schemas.ts";
 import { expectationOf, scoredRate } from "../../scheduling/success-rate.ts";
 import type { AgentMirrors } from "../leader/agent-mirror.ts";
 import type { Monitor } from "../leader/monitor.ts";
 import type { Presences } from "../leader/presence.ts";
 import { notYetRead, unknownTask } from "../requests/answers.ts";
-import { rowsWithin } from "../requests/fitting.ts";
+import { mostWithin, rowsWithin } from "../requests/fitting.ts";
 import { budgetStatusOf, rateStatusesOf } from "./budget-status.ts";
 import { resourceStatuses } from "./resource-status.ts";
 import { observedBy, swarmMetricsOf } from "./swarm-status.ts";
@@ -23,6 +28,8 @@ export interface StatusSources {
   readonly now: Instant;
   /** Of the whole answer. */
   readonly bytesMax: number;
+  /** Of all tables only this, without its first rows. */
+  readonly page?: { readonly table: StatusTable; readonly from: number };
   readonly mirrors: AgentMirrors;
   /** Ids of those that stand by. Absent on a standby, as are the next two. */
   readonly standbys?: readonly string[];
@@ -44,28 +51,53 @@ const shares = {
 } as const;
 /** Of the whole answer too, within the share of the projects. */
 const usersShare = 1 / 4;
+/** Of an answer that holds one table. */
+const pageShare = 3 / 4;
 assert(
   Object.values(shares).reduce<number>((sum, share) => sum + share, 0) <= 1,
   "tables that are full fit the answer together",
 );
 assert(usersShare < shares.projects, "users leave room for the projects they are of");
 
-/** The whole of it where that fits a message; else as many rows as do, and how many are left out. */
+/** The whole of it where that fits a message; else as many rows as do, those first that matter most, and how many are
+ *  left out. */
 export function statusOf(state: SwarmState, sources: StatusSources): StatusResponse {
-  const { bytesMax } = sources;
-  const agents = rowsWithin(
-    mapped(state.agentById.values(), (row) => agentStatusOf(state, row, sources)),
-    bytesMax * shares.agents,
-  ).rows;
-  const queues = rowsWithin(
-    mapped(state.laneByKey.values(), (lane) => queueStatusOf(state, lane)),
-    bytesMax * shares.queues,
-  ).rows;
+  const { bytesMax, page } = sources;
   const now = instant(Math.max(state.at, sources.now));
-  const projects = projectsWithin(state, now, bytesMax);
-  const rates = rowsWithin(rateStatusesOf(state, now), bytesMax * shares.rates).rows;
+  const part = <Row>(table: StatusTable, rows: Iterable<Row>): Iterable<Row> =>
+    page === undefined ? rows : page.table === table ? skipped(rows, page.from) : [];
+  const room = (table: keyof typeof shares) => bytesMax * (page === undefined ? shares[table] : pageShare);
+
+  const agents = rowsOf(
+    mostWithin(part("agents", state.agentById.values()), {
+      bytesMax: room("agents"),
+      rowOf: (row) => agentStatusOf(state, row, sources),
+      rankOf: agentRank,
+    }),
+  );
+  const queues = rowsOf(
+    mostWithin(part("queues", state.laneByKey.values()), {
+      bytesMax: room("queues"),
+      rowOf: (lane) => queueStatusOf(state, lane),
+      rankOf: (lane) => queueRank(state, lane),
+    }),
+  );
+  const projects =
+    page?.table === "users"
+      ? usersFrom(state, now, { from: page.from, bytesMax: bytesMax * pageShare })
+      : projectsWithin(part("projects", state.projectById.values()), state, now, {
+          usersBytesMax: page === undefined ? bytesMax * usersShare : 0,
+          bytesMax: room("projects"),
+        });
+  const rates = rowsWithin(part("rates", rateStatusesOf(state, now)), room("rates")).rows;
   const { budget } = state.policy;
-  const resources = rowsWithin(resourceStatuses(state, now), bytesMax * shares.resources).rows;
+  const resources = rowsOf(
+    mostWithin(part("resources", resourceStatuses(state, now)), {
+      bytesMax: room("resources"),
+      rowOf: (row) => row,
+      rankOf: ({ waiting, utilisation }) => waiting + utilisation,
+    }),
+  );
   const shownUsers = projects.reduce((sum, { users }) => sum + users.length, 0);
   const omitted = {
     agents: state.agentById.size - agents.length,
@@ -78,6 +110,9 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     resources: state.resourceByName.size - resources.length,
     rates: state.rateByType.size - rates.length,
   };
+  if (page !== undefined)
+    for (const table of statusTables)
+      omitted[table] = table === page.table ? Math.max(0, omitted[table] - page.from) : 0;
   const isWhole = Object.values(omitted).every((count) => count === 0);
   return {
     term: state.term,
@@ -150,6 +185,7 @@ function agentStatusOf(state: SwarmState, row: AgentRow, { mirrors, presences }:
       return {
         kind: kind as string,
         successRate: scoredRate(record, expectationOf(state.recordByKind.get(kind), state.at), state.at),
+        completed: record?.completed ?? 0,
         attempts: record?.attempts ?? 0,
         latencyMs: record?.latencyMs ?? 0,
         ...(suspension === undefined ? {} : { suspendedUntil: suspension.until }),
@@ -200,32 +236,120 @@ function oldestIn(lane: Lane): number {
   return oldestAt;
 }
 
-/** Users take what their project and those before it leave. @param bytesMax of the whole answer */
-function projectsWithin(state: SwarmState, at: Instant, bytesMax: number): StatusResponse["projects"] {
-  let left = bytesMax * usersShare;
-  const waitingSince = waitingSinceByUser(state);
-  const users = (row: ProjectRow) => {
-    const statusOf = (user: UserRow) => userStatusOf(user, state.at - (waitingSince.get(user) ?? state.at));
-    const fitting = rowsWithin(mapped(row.userByName.values(), statusOf), left);
-    left -= fitting.bytes;
-    return fitting.rows;
-  };
-  const heads = mapped(state.projectById.values(), (row) => {
-    const { project, counts, settings, ledger, isPaused } = row;
-    const budget = settings?.budget;
-    return {
-      project,
-      ...(isPaused ? { paused: true as const } : {}),
-      tasks: { ...counts },
-      ...(budget === undefined ? {} : { budget: budgetStatusOf(ledger, budget, at) }),
-      users: users(row),
-    };
-  });
-  return rowsWithin(heads, bytesMax * shares.projects).rows;
+interface Room {
+  readonly bytesMax: number;
+  /** Of the users among it. */
+  readonly usersBytesMax: number;
 }
 
-function* mapped<Item, Row>(items: Iterable<Item>, rowOf: (item: Item) => Row): Generator<Row> {
-  for (const item of items) yield rowOf(item);
+/** All users where they fit, else those that matter most; their projects first, then what is set for others. */
+function projectsWithin(
+  rows: Iterable<ProjectRow>,
+  state: SwarmState,
+  at: Instant,
+  { bytesMax, usersBytesMax }: Room,
+): StatusResponse["projects"] {
+  const waitingSince = waitingSinceByUser(state);
+  const projects = [...rows];
+  const users = mostWithin(usersOf(projects), {
+    bytesMax: usersBytesMax,
+    rowOf: ({ user }) => userStatusOf(user, waitingMsOf(user, waitingSince, state)),
+    rankOf: ({ user }) => userRank(user, waitingMsOf(user, waitingSince, state)),
+  });
+  const shown = groupedByProject(users);
+  return rowsOf(
+    mostWithin(projects, {
+      bytesMax,
+      rowOf: (row) => projectStatusOf(row, shown.get(row) ?? [], at),
+      rankOf: (row) =>
+        (shown.has(row) ? 4 : 0) + (row.isPaused ? 2 : 0) + (row.settings?.budget === undefined ? 0 : 1),
+    }),
+  );
+}
+
+/** Users alone, without the first `from`, below the names of their projects. */
+function usersFrom(
+  state: SwarmState,
+  at: Instant,
+  { from, bytesMax }: { readonly from: number; readonly bytesMax: number },
+): StatusResponse["projects"] {
+  const waitingSince = waitingSinceByUser(state);
+  const users = mostWithin(skipped(usersOf(state.projectById.values()), from), {
+    bytesMax: bytesMax / 2,
+    rowOf: ({ user }) => userStatusOf(user, waitingMsOf(user, waitingSince, state)),
+    rankOf: () => 0,
+  });
+  return [...groupedByProject(users)].map(([row, shown]) => projectStatusOf(row, shown, at));
+}
+
+interface UserOfProject {
+  readonly user: UserRow;
+  readonly project: ProjectRow;
+}
+
+function* usersOf(projects: Iterable<ProjectRow>): Generator<UserOfProject> {
+  for (const project of projects) for (const user of project.userByName.values()) yield { user, project };
+}
+
+function groupedByProject(
+  users: readonly { readonly item: UserOfProject; readonly row: UserStatus }[],
+): Map<ProjectRow, UserStatus[]> {
+  const byProject = new Map<ProjectRow, UserStatus[]>();
+  for (const { item, row } of users) {
+    const shown = byProject.get(item.project);
+    if (shown === undefined) byProject.set(item.project, [row]);
+    else shown.push(row);
+  }
+  return byProject;
+}
+
+type UserStatus = StatusResponse["projects"][number]["users"][number];
+
+function projectStatusOf(
+  { project, counts, settings, ledger, isPaused }: ProjectRow,
+  users: readonly UserStatus[],
+  at: Instant,
+): StatusResponse["projects"][number] {
+  const budget = settings?.budget;
+  return {
+    project,
+    ...(isPaused ? { paused: true as const } : {}),
+    tasks: { ...counts },
+    ...(budget === undefined ? {} : { budget: budgetStatusOf(ledger, budget, at) }),
+    users: [...users],
+  };
+}
+function* skipped<Row>(rows: Iterable<Row>, count: number): Generator<Row> {
+  let at = 0;
+  for (const row of rows) {
+    if (at >= count) yield row;
+    at += 1;
+  }
+}
+
+function rowsOf<Row>(entries: readonly { readonly row: Row }[]): Row[] {
+  return entries.map(({ row }) => row);
+}
+
+// --- what matters most: the higher, the earlier (docs/operations.md, "What status lists") --------------
+
+/** Online and in trouble, then the most loaded; the offline ones last. */
+function agentRank({ online, unresponsive, suspensionByKind, open, maxConcurrent }: AgentRow): number {
+  const isInTrouble = unresponsive || suspensionByKind.size > 0;
+  return (online ? 4 : 0) + (isInTrouble ? 2 : 0) + Math.min(1, open.size / maxConcurrent);
+}
+
+/** Kinds that nobody serves, then those whose oldest task waits longest. */
+function queueRank(state: SwarmState, lane: Lane): number {
+  const isServed = (state.onlineByKind.get(lane.kind)?.size ?? 0) > 0;
+  return state.at - oldestIn(lane) + (isServed ? 0 : Number.MAX_SAFE_INTEGER / 2);
+}
+
+/** Users whose oldest task waits longest, then those with tasks under way, then those whose tasks failed. */
+function userRank({ counts }: UserRow, waitingMs: number): number {
+  if (counts.queued > 0) return 2 + waitingMs;
+  const failures = counts.failed + counts["dead-lettered"] + counts.expired;
+  return counts.running + counts.assigned + counts.delayed > 0 ? 1 : failures / (failures + 1);
 }
 
 /** @param waitingMs of the task of theirs that waits longest; 0 where none does */
@@ -237,6 +361,10 @@ function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow, 
     waitMsMean: started === 0 ? 0 : waitMsSum / started,
     waitMsMax: Math.max(waitMsMax, waitingMs),
   };
+}
+
+function waitingMsOf(user: UserRow, waitingSince: ReadonlyMap<UserRow, number>, { at }: SwarmState): number {
+  return at - (waitingSince.get(user) ?? at);
 }
 
 /** When the task that waits longest was queued, of each user with one that waits. */

@@ -20,6 +20,54 @@ export function rowsWithin<Row>(
   return { rows: fitting, bytes };
 }
 
+/** Items with their rows: all where those fit so many bytes of JSON; else those of the highest rank, highest first. */
+export function mostWithin<Item, Row>(
+  items: Iterable<Item>,
+  {
+    bytesMax,
+    rowOf,
+    rankOf,
+  }: {
+    readonly bytesMax: number;
+    readonly rowOf: (item: Item) => Row;
+    readonly rankOf: (item: Item) => number;
+  },
+): { readonly item: Item; readonly row: Row }[] {
+  const all = [...items];
+  const within = (some: readonly Item[]) => {
+    const { rows } = rowsWithin(made(some, rowOf), bytesMax);
+    return rows.map((row, at) => ({ item: some[at] as Item, row }));
+  };
+  const fitting = within(all);
+  if (fitting.length === all.length) return fitting;
+  return within(highest(all, rankOf, RANKED_PER_ROW * fitting.length + 1));
+}
+
+/** Ranked for each row that fitted: rows differ in size. */
+const RANKED_PER_ROW = 4;
+
+function* made<Item, Row>(items: readonly Item[], rowOf: (item: Item) => Row): Generator<Row> {
+  for (const item of items) yield rowOf(item);
+}
+
+/** The items of the highest rank, highest first, equal ones in their order. One pass, however many there are. */
+function highest<Item>(items: readonly Item[], rankOf: (item: Item) => number, count: number): Item[] {
+  const kept: { readonly item: Item; readonly rank: number }[] = [];
+  let floor = Number.NEGATIVE_INFINITY;
+  const cut = () => {
+    kept.sort((one, other) => other.rank - one.rank);
+    kept.length = Math.min(kept.length, count);
+    if (kept.length === count) floor = kept[count - 1]?.rank ?? floor;
+  };
+  for (const item of items) {
+    const rank = rankOf(item);
+    if (rank > floor) kept.push({ item, rank });
+    if (kept.length >= 2 * count) cut();
+  }
+  cut();
+  return kept.map(({ item }) => item);
+}
+
 /** Sends an answer, or, where it would be too large, one that says so. */
 export function sendFitting(
   transport: Pick<Transport, "publish" | "maxPayloadBytes">,

@@ -38,6 +38,7 @@ export function readRecord(fields: Fields): SuccessRecord {
   return {
     successes: fields.amount("successes"),
     failures: fields.amount("failures"),
+    completed: fields.whole("completed"),
     attempts: fields.whole("attempts"),
     latencyMs: fields.amount("latencyMs"),
     updatedAt: fields.whole("updatedAt"),

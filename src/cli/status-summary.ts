@@ -1,0 +1,193 @@
+// The head of `waggle status`: whether anybody is there, how much waits, and why tasks do not run. Then leader and
+// journal. Not here: the tables (status-view.ts).
+
+import { duration } from "../audit/describe.ts";
+import { limits } from "../limits.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
+import { brokenAt, counted, formatBytes, formatCount, formatShare, formatTimeOfDay } from "./format.ts";
+import { isCalledFull } from "./journal-full.ts";
+import { type Output, printable } from "./output.ts";
+
+type View = Pick<Output, "columns" | "colors" | "asStarted">;
+type Agent = StatusResponse["agents"][number];
+
+const LABEL_WIDTH = 9;
+
+export function statusSummary(status: StatusResponse, view: View): string {
+  const { swarm, leader, standbys, term, idx, at, tasks, journal } = status;
+  const { bold, dim, yellow } = view.colors;
+  const size = journal.bytesMax === undefined ? "" : ` of ${formatBytes(journal.bytesMax)}`;
+  const alienRecords = recentAliens(journal, at);
+  const leftBehind = journal.deadRecords - (alienRecords?.count ?? 0);
+  const dead = leftBehind === 0 ? "" : `, ${counted(leftBehind, "dead record")}`;
+  const lines: (readonly [label: string, text: string, tone?: ((text: string) => string) | undefined])[] = [
+    ["swarm", `${printable(swarm)}, batch ${formatCount(idx)} at ${formatTimeOfDay(at)}`, bold],
+    ["agents", onlineText(status), agentsOnline(status) === 0 ? yellow : undefined],
+    ["tasks", countsText(tasks)],
+    ...waitingLines(status).map((text) => ["", text, yellow] as const),
+    [
+      "leader",
+      leader === "" ? "none" : `${printable(leader)}, term ${term}`,
+      leader === "" ? yellow : undefined,
+    ],
+    ...(standbys === undefined ? [] : [["standbys", printable(standbys.join(", ")) || "none"] as const]),
+    ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}${dead}`],
+  ];
+  if (journal.auditFirstIdx > 1 || journal.snapshot !== undefined)
+    lines.push(["", keptText(journal, status.stale === true)]);
+  const shortage = shortageText(journal);
+  if (shortage !== undefined) lines.push(["", `${shortage}: \`waggle doctor\` says what to do`, yellow]);
+  if (alienRecords !== undefined) lines.push(["", alienText(alienRecords), yellow]);
+  if (journal.snapshotFailure !== undefined)
+    lines.push(["", `snapshots: ${printable(journal.snapshotFailure)}`, yellow]);
+  if (status.stale === true) lines.push(["", "answered by a standby from what it has read so far", yellow]);
+  return lines
+    .map(([label, text, tone]) => paragraph(dim(label.padEnd(LABEL_WIDTH)), text, view, tone))
+    .join("\n");
+}
+
+function paragraph(
+  label: string,
+  words: string,
+  { columns, asStarted }: View,
+  tone = (part: string) => part,
+) {
+  const text = asStarted(words);
+  const parts = columns === undefined ? [text] : brokenAt(text, columns - LABEL_WIDTH);
+  return parts.map((part, at) => `${at === 0 ? label : " ".repeat(LABEL_WIDTH)}${tone(part)}`).join("\n");
+}
+
+/** Of agents that run tasks: processes that only acquire slots are not missed by anybody. */
+function workersOf({ agents }: StatusResponse): readonly Agent[] {
+  return agents.filter(({ kinds }) => kinds.length > 0);
+}
+
+function agentsOnline(status: StatusResponse): number {
+  const { metrics } = status;
+  if (metrics !== undefined) return metrics.totalAgents - metrics.offlineAgents;
+  return workersOf(status).filter((agent) => agent.status !== "offline").length;
+}
+
+/** `3 agents online: 2 ready, 1 busy; 1 offline`. */
+export function onlineText(status: StatusResponse): string {
+  const online = agentsOnline(status);
+  const workers = workersOf(status);
+  const offline = status.metrics?.offlineAgents ?? workers.length - online;
+  const ready =
+    status.metrics === undefined ? countOf(workers, "ready") : status.metrics.idleAgents - offline;
+  const states =
+    online === 0 ? "" : `: ${countsText({ ready: Math.max(0, ready), busy: online - ready }, ", ")}`;
+  return `${counted(online, "agent")} online${states}${offline === 0 ? "" : `; ${formatCount(offline)} offline`}`;
+}
+
+function countOf(agents: readonly Agent[], state: Agent["status"]): number {
+  return agents.filter(({ status }) => status === state).length;
+}
+
+export function countsText(counts: Readonly<Record<string, number>>, between = " · "): string {
+  const parts = Object.entries(counts).filter(([, count]) => count > 0);
+  return parts.length === 0
+    ? "none"
+    : parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(between);
+}
+
+// --- why tasks wait ---------------------------------------------------------------------------------
+
+/** A line for each reason that can be told without asking about one task. */
+function waitingLines(status: StatusResponse): string[] {
+  const queued = status.tasks["queued"] ?? 0;
+  const paused = status.projects.filter((row) => row.paused === true).map(({ project }) => project);
+  const lines = [
+    status.paused === true ? "paused: nothing is assigned until `waggle resume`" : "",
+    paused.length === 0
+      ? ""
+      : `paused projects: ${printable(paused.join(", "))}; see \`waggle resume --help\``,
+    ...budgetLines(status),
+    ...queueLines(status),
+  ].filter((line) => line !== "");
+  if (queued > 0) lines.push("why one task waits: `waggle explain ID`");
+  return lines;
+}
+
+function budgetLines({ projects }: StatusResponse): string[] {
+  const used = projects.filter(
+    ({ budget, tasks }) =>
+      (budget?.mode === "wait" || budget?.mode === "reject") &&
+      (tasks["queued"] ?? 0) > 0 &&
+      budget.spent + budget.reserved >= budget.tokens,
+  );
+  if (used.length === 0) return [];
+  return [
+    `budget used up: ${printable(used.map(({ project }) => project).join(", "))}; their tasks may wait`,
+  ];
+}
+
+/** Of the queues that wait longest; the others are in the table. */
+function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
+  const waiting = queues.filter((queue) => queue.waiting > 0).sort(longestWaitFirst);
+  const lines = waiting.slice(0, limits.statusReasonsMax).map((queue) => {
+    const kind = `${printable(queue.kind)}: ${formatCount(queue.waiting)} waiting for up to ${duration(queue.oldestMs)}`;
+    const serving = agents.filter(
+      (agent) => agent.status !== "offline" && agent.kinds.some((each) => each.kind === queue.kind),
+    );
+    return `${kind}, ${queue.agents === 0 ? "no agent online serves it" : obstacleText(serving, queue.kind, omitted !== undefined)}`;
+  });
+  const more = waiting.length - lines.length;
+  return more > 0 ? [...lines, `and ${counted(more, "queue")} more in which tasks wait`] : lines;
+}
+
+/** What keeps every agent of a kind from taking its tasks. */
+function obstacleText(serving: readonly Agent[], kind: string, isCut: boolean): string {
+  const isFull = (agent: Agent) => agent.inFlight >= agent.maxConcurrent + agent.prefetch;
+  const isSuspended = (agent: Agent) =>
+    agent.kinds.some((each) => each.kind === kind && each.suspendedUntil !== undefined);
+  const counts = countsText(
+    {
+      full: serving.filter(isFull).length,
+      draining: serving.filter((agent) => agent.draining).length,
+      unresponsive: serving.filter((agent) => agent.unresponsive).length,
+      suspended: serving.filter(isSuspended).length,
+    },
+    ", ",
+  );
+  const listed = isCut ? "of those listed " : "";
+  return `${counted(serving.length, "agent")} ${serving.length === 1 ? "serves" : "serve"} it: ${listed}${counts === "none" ? "none full" : counts}`;
+}
+
+/** Kinds that nobody serves, then the longest wait. */
+export function longestWaitFirst(
+  one: StatusResponse["queues"][number],
+  other: StatusResponse["queues"][number],
+): number {
+  const isUnserved = ({ agents, waiting }: typeof one) => Number(agents === 0 && waiting > 0);
+  return isUnserved(other) - isUnserved(one) || other.oldestMs - one.oldestMs;
+}
+
+// --- the journal ------------------------------------------------------------------------------------
+
+/** Since when the journal is kept, and from where a restart would begin, which a standby does not know. */
+function keptText({ auditFirstIdx, snapshot }: StatusResponse["journal"], isStale: boolean): string {
+  const from = auditFirstIdx === 1 ? "from its start" : `from batch ${formatCount(auditFirstIdx)}`;
+  if (snapshot === undefined) return isStale ? `kept ${from}` : `kept ${from}; no snapshot yet`;
+  const { idx, at, bytes } = snapshot;
+  return `kept ${from}; snapshot of batch ${formatCount(idx)} at ${formatTimeOfDay(at)}, ${formatBytes(bytes)}`;
+}
+
+/** Records of another writer, which may write more. */
+function recentAliens({ alienRecords }: StatusResponse["journal"], at: number) {
+  const isRecent = at - (alienRecords?.lastAt ?? 0) <= limits.alienRecordShownMs;
+  return isRecent ? alienRecords : undefined;
+}
+
+function alienText({ count, lastAt }: NonNullable<StatusResponse["journal"]["alienRecords"]>): string {
+  const records = `${counted(count, "record")} of somebody else`;
+  return `${records} in the journal, the last at ${formatTimeOfDay(lastAt)}: \`waggle doctor\` says what to do`;
+}
+
+/** What little room left in the journal means for a caller. */
+function shortageText({ bytes, bytesMax }: StatusResponse["journal"]): string | undefined {
+  if (bytesMax === undefined || bytes <= bytesMax * limits.journalFullShare) return undefined;
+  return isCalledFull({ bytes, bytesMax })
+    ? "the journal is full: tasks are refused, and nothing is answered that it has no room for"
+    : `tasks are refused: the journal is ${formatShare(bytes / bytesMax)} full`;
+}
