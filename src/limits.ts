@@ -477,6 +477,9 @@ export const limits = {
   bottleneckWindowMs: 10 * 60_000,
   /** …in so many steps, kept for each agent. */
   bottleneckSteps: 10,
+  /** Events that `waggle events` prints without flags, and the most that --tail holds in memory. */
+  eventsTailDefault: 50,
+  eventsTailMax: 100_000,
   /** Rows of each table that `waggle status` lists without --all: some tables fit a screen together. */
   statusRowsShown: 20,
   /** Kinds of an agent that it names there. */

@@ -2,21 +2,24 @@
 
 import { Command } from "commander";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
+import type { Swarm } from "../client/swarm.ts";
 import { nearMisses } from "../core/near-miss.ts";
 import { kind } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { tellEvent } from "./event-text.ts";
 import { eventTypes } from "./event-types.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { formatCount } from "./format.ts";
-import { printable } from "./output.ts";
+import { counted, formatCount } from "./format.ts";
+import { type Output, printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
-import { nameList, parseFrom } from "./values.ts";
+import { nameList, parseFrom, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface EventsFlags {
   readonly follow?: boolean;
+  readonly tail?: number;
   readonly from?: number | Date | "start";
   readonly task?: string;
   readonly agent?: string;
@@ -29,11 +32,16 @@ export function eventsCommand(program: Program): Command {
   return new Command("events")
     .summary("replay or follow what happened")
     .description(
-      "Prints the journal: every decision, in order, from its start. With --follow it goes on with what happens " +
-        "from now on, or from --from.",
+      "Prints the journal: every decision, in order. Without flags: the last 50 events. With --json, or with a flag that chooses " +
+        "events: all from the start. With --follow: what happens from now on, or from --from or --tail.",
     )
     .option("-f, --follow", "go on with what happens from now on, until Ctrl-C")
     .option("--from <where>", "a batch index, a time (2026-11-20T18:00:00Z, -10m), or start", parseFrom)
+    .option(
+      "--tail <n>",
+      `only the last n events, from 1 to ${limits.eventsTailMax}`,
+      wholeNumber(1, limits.eventsTailMax),
+    )
     .option("--task <id>", "only events of this task")
     .option("--agent <id>", "only events of this agent")
     .option("--project <name>", "only events of this project's tasks")
@@ -56,7 +64,9 @@ const examples = `
 Types: ${eventTypes.join(", ")}
 
 Examples:
-  $ waggle events --follow
+  $ waggle events                        the last 50
+  $ waggle events --from start           all
+  $ waggle events --tail 200 --follow
   $ waggle events --from -10m --type TaskDeadLettered,AgentLeft
   $ waggle events --from 120 --agent a1
   $ waggle events --task t1 --json
@@ -65,20 +75,43 @@ Examples:
 async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCode> {
   const { output, signal } = context;
   checkTypes(flags.type);
+  if (flags.tail !== undefined && flags.from !== undefined)
+    throw new UsageError("--tail and --from each say where to begin: keep one of them");
   return await withSwarm(context, async (swarm) => {
     const { idx, journal } = await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
-    if (beginsAtStart(flags) && journal.auditFirstIdx > 1)
+    if (beginsAtStart(flags) && tailOf(flags, output) === undefined && journal.auditFirstIdx > 1)
       output.note(
         `the record begins at batch ${formatCount(journal.auditFirstIdx)}: what was before is no longer kept`,
       );
+    const tail = tailOf(flags, output);
+    const ended = AbortSignal.any([signal, output.closed]);
+    if (tail !== undefined) {
+      const last = await lastEvents(swarm, flags, {
+        tail,
+        idx,
+        firstIdx: journal.auditFirstIdx,
+        signal: ended,
+      });
+      for (const event of last) tellEvent(event, output);
+      signal.throwIfAborted();
+      if (flags.follow !== true) {
+        if (last.length === 0)
+          output.note(`no event${wantedText(flags)}; the journal ends at batch ${formatCount(idx)}`);
+        else if (flags.tail === undefined)
+          output.note(
+            output.noteColors.dim(
+              `the last ${counted(last.length, "event")}; all: \`waggle events --from start\`; as they come: \`waggle events --follow\``,
+            ),
+          );
+        return exitCodes.ok;
+      }
+    }
     const stream = swarm.events({
       follow: flags.follow === true,
-      signal: AbortSignal.any([signal, output.closed]),
+      signal: ended,
+      ...filtersOf(flags),
       ...(flags.from === undefined ? {} : { from: flags.from }),
-      ...(flags.task === undefined ? {} : { task: flags.task }),
-      ...(flags.agent === undefined ? {} : { agent: flags.agent }),
-      ...(flags.project === undefined ? {} : { project: flags.project }),
-      ...(flags.type === undefined ? {} : { types: flags.type }),
+      ...(tail === undefined ? {} : { from: idx + 1 }),
     });
     let told = 0;
     for await (const event of stream) {
@@ -91,6 +124,45 @@ async function events(context: VerbContext, flags: EventsFlags): Promise<ExitCod
       output.note(`no event${wantedText(flags)}; the journal ends at batch ${formatCount(idx)}`);
     return exitCodes.ok;
   });
+}
+
+/** Undefined where all are wanted. People who give no flag get the last ones. */
+function tailOf({ tail, ...flags }: EventsFlags, { json }: Output): number | undefined {
+  const hasNoFlag = Object.keys(flags).every((flag) => flag === "all");
+  return tail ?? (hasNoFlag && !json ? limits.eventsTailDefault : undefined);
+}
+
+function filtersOf({ task, agent, project, type }: EventsFlags) {
+  return {
+    ...(task === undefined ? {} : { task }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(project === undefined ? {} : { project }),
+    ...(type === undefined ? {} : { types: type }),
+  };
+}
+
+/** The last wanted events up to a batch: each reading begins further back, until enough are found. */
+async function lastEvents(
+  swarm: Swarm,
+  flags: EventsFlags,
+  {
+    tail,
+    idx,
+    firstIdx,
+    signal,
+  }: { readonly tail: number; readonly idx: number; readonly firstIdx: number; readonly signal: AbortSignal },
+): Promise<JournaledEvent[]> {
+  for (let span = 2 * tail; ; span *= 8) {
+    const from = Math.max(firstIdx, idx - span + 1);
+    const last: JournaledEvent[] = [];
+    for await (const event of swarm.events({ from, signal, ...filtersOf(flags) })) {
+      if (event.idx > idx) break;
+      if (!isWanted(event, flags)) continue;
+      last.push(event);
+      if (last.length > 2 * tail) last.splice(0, last.length - tail);
+    }
+    if (last.length >= tail || from === firstIdx || signal.aborted) return last.slice(-tail);
+  }
 }
 
 function beginsAtStart({ from, follow }: EventsFlags): boolean {

@@ -41,6 +41,22 @@ export class InterruptedError extends Error {
   }
 }
 
+/** Worst first: what could not be asked, what is wrong, what was turned down, what did not succeed. */
+const worstFirst: readonly ExitCode[] = [
+  exitCodes.unexpected,
+  exitCodes.journalDamaged,
+  exitCodes.unreachable,
+  exitCodes.usage,
+  exitCodes.rejected,
+  exitCodes.taskFailed,
+  exitCodes.waitTimedOut,
+];
+
+/** Of many tasks. 0 where none went wrong. */
+export function worstOf(codes: ReadonlySet<ExitCode>): ExitCode {
+  return worstFirst.find((code) => codes.has(code)) ?? exitCodes.ok;
+}
+
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof InterruptedError) return exitCodes.interrupted;
   if (error instanceof InvalidArgumentError) return exitCodes.usage;

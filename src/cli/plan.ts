@@ -102,10 +102,10 @@ async function planLines(context: VerbContext, source: string, rules: RulesName)
   for await (const text of linesOf(source, context.shell, signal)) {
     if (output.closed.aborted) break;
     line += 1;
-    if (text.trim() === "") continue;
+    if (text.toString().trim() === "") continue;
     const place = `${nameOf(source)}:${line}`;
     try {
-      const actions = actionsFor(parseSnapshot(Buffer.from(text), place), rules, place);
+      const actions = actionsFor(parseSnapshot(text, place), rules, place);
       output.datum(actions, () => JSON.stringify(actions));
     } catch (error) {
       const record = { line, ...errorRecord(error) };

@@ -31,6 +31,7 @@ import { tortureCommand } from "./torture.ts";
 import { upCommand } from "./up.ts";
 import type { Program } from "./verb.ts";
 import { packageVersion } from "./version.ts";
+import { waitCommand } from "./wait-tasks.ts";
 
 /** Every verb, with its flags and its action, ready to parse. It throws instead of ending the process. */
 export function buildProgram(program: Program): Command {
@@ -58,7 +59,7 @@ export function buildProgram(program: Program): Command {
 /** In the order in which help lists them. */
 const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => Command)[]])[] = [
   ["Run", [demoCommand, upCommand, agentCommand, downCommand]],
-  ["Tasks", [submitCommand, taskCommand, explainCommand, cancelCommand]],
+  ["Tasks", [submitCommand, waitCommand, taskCommand, explainCommand, cancelCommand]],
   ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand]],
   ["Look", [statusCommand, eventsCommand, planCommand, simulateCommand, tortureCommand]],
   ["Operate", [doctorCommand, drainCommand, undrainCommand, pauseCommand, resumeCommand, leaderCommand]],

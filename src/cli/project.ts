@@ -49,12 +49,8 @@ const noun: SettingNoun<"projects"> = {
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
   whenNoneIsSet:
     "nothing is set for any project: each has credit weight 1, no budget and no limit but on its queue",
-  whenUnset: (project, { defaults }) => ({
-    project,
-    paused: false,
-    declared: false,
-    settings: defaults.project,
-  }),
+  whenUnset: (project, { policy }) =>
+    `project ${project} does not exist: it has no task and no setting. ${policy.projects === "declared" ? `\`waggle project set ${project}\` declares it` : "It begins with its first task"}`,
 };
 
 const removal: Removal = {

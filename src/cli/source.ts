@@ -1,11 +1,12 @@
 // What a command line names as @FILE, or - for standard input: whether it can be read, its bytes, its lines.
 // Not here: what is in it (task-source.ts, plan-snapshot.ts).
 
+import { isUtf8 } from "node:buffer";
 import { constants, createReadStream } from "node:fs";
 import { access, readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline";
 import { addAbortSignal, type Readable } from "node:stream";
+import { lineNotUtf8 } from "../config/utf8.ts";
 import type { Shell } from "./shell.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -49,21 +50,45 @@ async function readAll(stream: Readable): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Its lines, without their ends; no more of them once `signal` aborts. @throws UsageError when it cannot be read */
+/** Its text. @throws UsageError `FILE:LINE: not UTF-8` */
+export function textIn(bytes: Buffer, name: string): string {
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  throw new UsageError(`${name}:${lineNotUtf8(bytes)}: not UTF-8`);
+}
+
+/** Its lines, without their ends; no more of them once `signal` aborts. Bytes: whether they are text is for the caller
+ *  to say. @throws UsageError when it cannot be read */
 export async function* linesOf(
   source: string,
   shell: Pick<Shell, "stdin" | "cwd">,
   signal?: AbortSignal,
-): AsyncGenerator<string> {
+): AsyncGenerator<Buffer> {
   const file = nameOf(source);
   const input = source === "-" ? shell.stdin : createReadStream(resolve(shell.cwd, file));
+  if (signal !== undefined) addAbortSignal(signal, input);
+  let parts: Buffer[] = [];
+  const line = () => {
+    const whole = Buffer.concat(parts);
+    parts = [];
+    return whole.at(-1) === CARRIAGE_RETURN ? whole.subarray(0, -1) : whole;
+  };
   try {
-    yield* createInterface({
-      input,
-      crlfDelay: Number.POSITIVE_INFINITY,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    for await (const chunk of input) {
+      let rest = Buffer.from(chunk as Uint8Array);
+      for (let end = rest.indexOf(LINE_FEED); end >= 0; end = rest.indexOf(LINE_FEED)) {
+        parts.push(rest.subarray(0, end));
+        yield line();
+        rest = rest.subarray(end + 1);
+      }
+      parts.push(rest);
+    }
   } catch (cause) {
+    if (signal?.aborted) return;
     throw new UsageError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
   }
+  const last = line();
+  if (last.length > 0) yield last;
 }
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;

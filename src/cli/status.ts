@@ -47,9 +47,7 @@ async function status(context: VerbContext, flags: StatusFlags): Promise<ExitCod
   return await withSwarm(context, async (swarm) => {
     if (flags.watch === true || flags.interval !== undefined) return await watch(swarm, context, flags);
     const answer = await askStatus(swarm, context, flags);
-    context.output.datum(answer, () =>
-      renderStatus(answer, viewOf(context, flags)),
-    );
+    context.output.datum(answer, () => renderStatus(answer, viewOf(context, flags)));
     return exitCodes.ok;
   });
 }

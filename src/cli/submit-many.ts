@@ -8,13 +8,14 @@ import { WaitTimedOutError } from "../client/task-errors.ts";
 import type { TaskHandle } from "../client/task-handle.ts";
 import type { TaskRequest } from "../client/task-request.ts";
 import type { Outcome } from "../protocol/schemas.ts";
-import { type ExitCode, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { type ExitCode, exitCodeOf, worstOf } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import { printable } from "./output.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { errorRecord } from "./report-error.ts";
 import {
   errorOfOutcome,
+  outcomeLine,
   outcomeRecord,
   type SubmitFlags,
   staysUntilTheEnd,
@@ -22,17 +23,7 @@ import {
 } from "./submitted-text.ts";
 import type { TaskSource } from "./task-source.ts";
 import type { VerbContext } from "./verb.ts";
-
-/** Worst first: what could not be asked, what is wrong, what was turned down, what did not succeed. */
-const worstFirst: readonly ExitCode[] = [
-  exitCodes.unexpected,
-  exitCodes.journalDamaged,
-  exitCodes.unreachable,
-  exitCodes.usage,
-  exitCodes.rejected,
-  exitCodes.taskFailed,
-  exitCodes.waitTimedOut,
-];
+import { tellGoingOn } from "./wait-again.ts";
 
 export async function submitMany(
   swarm: Swarm,
@@ -51,6 +42,11 @@ class ManyTasks {
   readonly #warnedKinds = new Set<string>();
   readonly #waits: Promise<void>[] = [];
   readonly #waitUntilMs: number;
+  /** Of the tasks that were read and have no answer yet, oldest first: the file each came from, if it is one. */
+  readonly #files: (string | undefined)[] = [];
+  /** Accepted, waited for, and not ended. */
+  readonly #open = new Set<string>();
+  #timedOut: WaitTimedOutError | undefined;
   #accepted = 0;
   #refused = 0;
   #completed = 0;
@@ -72,8 +68,9 @@ class ManyTasks {
       this.#context.signal.throwIfAborted();
     } finally {
       progress.stop();
+      tellGoingOn(this.#timedOut, this.#open, this.#context);
     }
-    return worstFirst.find((code) => this.#codes.has(code)) ?? exitCodes.ok;
+    return worstOf(this.#codes);
   }
 
   async #submitAll(swarm: Swarm, source: TaskSource): Promise<void> {
@@ -87,40 +84,52 @@ class ManyTasks {
       },
     };
     for await (const one of swarm.submitMany(this.#wellFormed(source), options)) {
-      if (one.ok) this.#accept(one.handle, one.task.kind);
-      else this.#refuse(one.error);
+      const file = this.#files.shift();
+      if (one.ok) this.#accept(one.handle, one.task.kind, file);
+      else this.#refuse(one.error, file);
     }
   }
 
   async *#wellFormed(source: TaskSource): AsyncGenerator<TaskRequest> {
     for await (const sourced of source.tasks) {
-      if (sourced.ok) yield sourced.task;
-      else this.#refuse(sourced.error);
+      if (!sourced.ok) {
+        this.#refuse(sourced.error, sourced.file);
+        continue;
+      }
+      this.#files.push(sourced.file);
+      yield sourced.task;
     }
   }
 
-  #accept(handle: TaskHandle, kind: string): void {
+  #accept(handle: TaskHandle, kind: string, file: string | undefined): void {
     const { output } = this.#context;
     this.#accepted += 1;
     for (const warning of handle.ack?.warnings ?? []) {
       if (!this.#warnedKinds.has(kind)) output.note(warningText(kind, warning, output));
       this.#warnedKinds.add(kind);
     }
-    if (output.json || !this.#isWaiting) output.datum({ type: "accepted", ...handle.ack }, () => handle.id);
-    if (this.#isWaiting) this.#waits.push(this.#wait(handle));
+    if (output.json || !this.#isWaiting)
+      output.datum({ type: "accepted", ...handle.ack, ...named(file) }, () => handle.id);
+    if (this.#isWaiting) this.#waits.push(this.#wait(handle, file));
   }
 
-  #refuse(error: unknown): void {
+  #refuse(error: unknown, file: string | undefined): void {
     const { output } = this.#context;
     this.#refused += 1;
     const record = errorRecord(error);
     this.#codes.add(record.error.exitCode);
-    if (output.json) output.datum({ type: "rejected", ...record }, () => "");
-    else output.note(`${output.noteColors.red(`rejected ${record.error.code}:`)} ${record.error.message}`);
+    if (output.json) output.datum({ type: "rejected", ...record, ...named(file) }, () => "");
+    else {
+      const place = file === undefined || record.error.message.startsWith(file) ? "" : `${printable(file)}: `;
+      output.note(
+        `${output.noteColors.red(`rejected ${record.error.code}:`)} ${place}${record.error.message}`,
+      );
+    }
   }
 
   /** Never rejects: what becomes of one task does not end the wait for the others. */
-  async #wait(handle: TaskHandle): Promise<void> {
+  async #wait(handle: TaskHandle, file: string | undefined): Promise<void> {
+    this.#open.add(handle.id);
     const { signal } = this.#context;
     const leftMs = this.#waitUntilMs - performance.now();
     try {
@@ -129,22 +138,27 @@ class ManyTasks {
           signal,
           ...(Number.isFinite(leftMs) ? { timeoutMs: Math.max(1, leftMs) } : {}),
         }),
+        file,
       );
     } catch (error) {
       if (signal.aborted) return;
       this.#codes.add(exitCodeOf(error));
-      if (!(error instanceof WaitTimedOutError)) this.#context.output.note(errorRecord(error).error.message);
+      if (error instanceof WaitTimedOutError) this.#timedOut = error;
+      else this.#context.output.note(errorRecord(error).error.message);
     }
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: Outcome, file: string | undefined): void {
+    this.#open.delete(outcome.task);
     const error = errorOfOutcome(outcome);
     if (error === undefined) this.#completed += 1;
     else {
       this.#notCompleted += 1;
       this.#codes.add(exitCodeOf(error));
     }
-    this.#context.output.datum(outcomeRecord(outcome), () => outcomeLine(outcome));
+    this.#context.output.datum({ ...outcomeRecord(outcome), ...named(file) }, () =>
+      outcomeLine(outcome, file),
+    );
   }
 
   #progressText(): string {
@@ -166,9 +180,6 @@ function heldBackText({ tasks, since, retryAfterMs, reason }: Backpressure): str
   return `${formatCount(tasks)} held back for ${heldFor}, next try in about ${retryIn}: ${printable(reason)}`;
 }
 
-/** `t1 completed 12`, `t2 dead-lettered exit 1`. */
-function outcomeLine({ task, state, result, error, reason }: Outcome): string {
-  return [task, state, printable((result ?? error ?? reason ?? "").trimEnd())]
-    .filter((part) => part !== "")
-    .join(" ");
+function named(file: string | undefined): { readonly file?: string } {
+  return file === undefined ? {} : { file };
 }

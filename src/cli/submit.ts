@@ -20,6 +20,7 @@ import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
 import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { tellGoingOn } from "./wait-again.ts";
 import { tellWhyItWaits } from "./wait-reason.ts";
 
 export function submitCommand(program: Program): Command {
@@ -138,6 +139,9 @@ async function submitOne(
     await watching?.ended;
     tellOutcome(outcome, output);
     return exitCodes.ok;
+  } catch (error) {
+    tellGoingOn(error, [handle.id], context);
+    throw error;
   } finally {
     ended.abort();
     watching?.stop();

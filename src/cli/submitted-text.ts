@@ -65,6 +65,14 @@ export function outcomeRecord(outcome: Outcome): Record<string, unknown> {
   return { type: "outcome", taskId: task, ...rest };
 }
 
+/** `t1 completed 12`, `t2 dead-lettered exit 1`; behind the file whose payload it is, where several were given. */
+export function outcomeLine({ task, state, result, error, reason }: Outcome, file?: string): string {
+  const place = file === undefined ? [] : [`${printable(file)}:`];
+  return [...place, task, state, printable((result ?? error ?? reason ?? "").trimEnd())]
+    .filter((part) => part !== "")
+    .join(" ");
+}
+
 /** Why there is no result, if there is none. */
 export function errorOfOutcome(outcome: Outcome): WaggleError | undefined {
   switch (outcome.state) {

@@ -2,6 +2,7 @@
 // NDJSON. Not here: sending them (submit.ts). A line that is wrong is handed on as an error with its number,
 // so that one bad line does not lose its neighbours.
 
+import { isUtf8 } from "node:buffer";
 import type { TaskRequest } from "../client/task-request.ts";
 import { nearMisses } from "../core/near-miss.ts";
 import { InvalidMessageError, type WaggleError } from "../errors.ts";
@@ -10,14 +11,14 @@ import { check, parseJson } from "../protocol/codec.ts";
 import { taskInputSchema } from "../protocol/schemas.ts";
 import { weightOf } from "../scheduling/weight.ts";
 import type { Shell } from "./shell.ts";
-import { linesOf, nameOf, readSource } from "./source.ts";
+import { linesOf, nameOf, readSource, textIn } from "./source.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseTime } from "./values.ts";
 
 /** A task to submit, or why this line is none. */
 export type SourcedTask =
-  | { readonly ok: true; readonly task: TaskRequest }
-  | { readonly ok: false; readonly error: WaggleError };
+  | { readonly ok: true; readonly task: TaskRequest; readonly file?: string }
+  | { readonly ok: false; readonly error: WaggleError; readonly file?: string };
 
 /** What flags say of every task. */
 export interface TaskFlags {
@@ -107,7 +108,10 @@ async function* payloadTasks(
 ): AsyncGenerator<SourcedTask> {
   const base = { ...fieldsOf(flags), kind: flags.kind };
   if (sources.length === 0) yield checked({ ...base, ...(await flagPayload(flags, shell)) });
-  for (const source of sources) yield checked({ ...base, ...asPayload(await readSource(source, shell)) });
+  for (const source of sources) {
+    const sourced = checked({ ...base, ...asPayload(await readSource(source, shell)) });
+    yield sources.length > 1 ? { ...sourced, file: nameOf(source) } : sourced;
+  }
 }
 
 async function flagPayload(
@@ -117,7 +121,7 @@ async function flagPayload(
   if (text !== undefined) return { payload: text };
   if (payload === undefined) return {};
   const isElsewhere = payload === "-" || payload.startsWith("@");
-  const json = isElsewhere ? (await readSource(payload, shell)).toString("utf8") : payload;
+  const json = isElsewhere ? textIn(await readSource(payload, shell), nameOf(payload)) : payload;
   try {
     JSON.parse(json);
     return { payload: json };
@@ -163,14 +167,16 @@ async function* lineTasks(
     let number = 0;
     for await (const line of linesOf(source, shell)) {
       number += 1;
-      if (line.trim() !== "") yield taskOfLine(line, base, `${nameOf(source)}:${number}`);
+      const place = `${nameOf(source)}:${number}`;
+      if (!isUtf8(line)) yield refused(place, "not UTF-8");
+      else if (line.toString().trim() !== "") yield taskOfLine(line, base, place);
     }
   }
 }
 
 /** Fields of the line go before flags. */
-function taskOfLine(line: string, base: Fields, place: string): SourcedTask {
-  const parsed = parseJson(Buffer.from(line));
+function taskOfLine(line: Buffer, base: Fields, place: string): SourcedTask {
+  const parsed = parseJson(line);
   if (!parsed.ok) return refused(place, parsed.message);
   const { value } = parsed;
   if (typeof value !== "object" || value === null || Array.isArray(value))

@@ -136,8 +136,8 @@ function encodePayload(payload: unknown): Pick<TaskInput, "payload" | "encoding"
 function checkPayloadSize(bytes: number): void {
   if (bytes <= limits.payloadBytesMax) return;
   throw new InvalidMessageError(
-    `payload: must be at most ${limits.payloadBytesMax} bytes (bytes as base64) and has ${bytes}; ` +
-      "put it somewhere and send its address",
+    `payload: must be at most ${limits.payloadBytesMax / 1024} KiB (bytes as base64) and has ` +
+      `${Math.ceil(bytes / 1024)} KiB; store it elsewhere and submit a reference`,
     { field: "payload" },
   );
 }

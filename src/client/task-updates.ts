@@ -62,16 +62,28 @@ export function taskUpdates(id: string, deps: TaskUpdatesDeps): Observable<TaskU
   return new Observable((subscriber) => {
     const ended = new AbortController();
     const awaited = deps.watch();
+    // Progress comes past the journal: of an attempt that the journal has not shown yet, the newest report waits.
+    let shownAttempt = 0;
+    let early: (TaskUpdate & OfAttempt & { readonly type: "progress" }) | undefined;
     const stopProgress = deps.progress.watch(id, ({ task: _, ...progress }) => {
-      subscriber.next({ type: "progress", ...progress } as TaskUpdate);
+      const update = { type: "progress", ...progress } as NonNullable<typeof early>;
+      if (update.attempt > shownAttempt) early = update;
+      else if (update.attempt === shownAttempt) subscriber.next(update);
     });
+    const show = (update: TaskUpdate) => {
+      subscriber.next(update);
+      if (update.type !== "assigned") return;
+      shownAttempt = update.attempt;
+      if (early?.attempt === shownAttempt) subscriber.next(early);
+      if (early !== undefined && early.attempt <= shownAttempt) early = undefined;
+    };
     const stopAwaiting = awaited.onEnd((end) => {
       if (end.kind === "failed" && deps.closed.aborted) subscriber.complete();
       else if (end.kind === "failed") subscriber.error(end.error);
     });
     let stopFinishing = (): void => undefined;
     const pump = async () => {
-      for await (const update of readUpdates(id, deps, ended.signal)) subscriber.next(update);
+      for await (const update of readUpdates(id, deps, ended.signal)) show(update);
       if (!ended.signal.aborted) stopFinishing = awaited.onEnd((end) => finish(subscriber, end));
     };
     pump().catch((error: unknown) => subscriber.error(error));

@@ -12,6 +12,7 @@ import { NAME_PATTERN } from "../ids.ts";
 import { durationIn } from "./duration.ts";
 import { defaultRetention, type Retention, retentionIn } from "./retention.ts";
 import { type Config, configSchema, credentialsSchema, type LogLevel, tlsSchema } from "./schema.ts";
+import { lineNotUtf8 } from "./utf8.ts";
 
 export const CONFIG_FILE = "waggle.config.json";
 
@@ -250,14 +251,18 @@ function readConfig(file: string, mustExist: boolean): Omit<Config, "$schema"> {
 }
 
 function readSource(file: string, mustExist: boolean): string | undefined {
+  let bytes: Buffer;
   try {
-    return readFileSync(file, "utf8");
+    bytes = readFileSync(file);
   } catch (cause) {
     const isAbsent = (cause as NodeJS.ErrnoException).code === "ENOENT";
     if (isAbsent && !mustExist) return undefined;
     const why = isAbsent ? "there is no such file" : String((cause as Error).message);
     throw new InvalidConfigError(`cannot read ${file}: ${why}`, { cause });
   }
+  const line = lineNotUtf8(bytes);
+  if (line !== undefined) throw new InvalidConfigError(`${file}:${line}: not UTF-8`);
+  return bytes.toString("utf8");
 }
 
 function parseSource(file: string, source: string): unknown {

@@ -51,7 +51,11 @@ const EVENT_OVERHEAD_BYTES = 16 * 1024;
 /** A string within `limits.payloadBytesMax` bytes of UTF-8 that, escaped as JSON, still fits a batch. */
 const text = z
   .string()
-  .refine(fitsBatch, `must be at most ${limits.payloadBytesMax} bytes, and ${limits.batchBytesMax} as JSON`);
+  .refine(
+    fitsBatch,
+    `must be at most ${limits.payloadBytesMax / 1024} KiB, and ${limits.batchBytesMax / 1024} KiB as JSON; store it ` +
+      "elsewhere and submit a reference",
+  );
 
 function fitsBatch(value: string): boolean {
   const escapedCharacterBytesMax = 6;

@@ -68,12 +68,8 @@ project acme set
   budget          none
   queue           250,000 tasks
 $ waggle project show other
-project other
-  state           open, by default
-  credit weight   1
-  max concurrent  no limit
-  budget          none
-  queue           250,000 tasks
+project other does not exist: it has no task and no setting. It begins with its first task
+exit 5
 `);
 });
 
@@ -237,7 +233,10 @@ describe("where projects are declared", () => {
     const refused = "error WAGGLE_UNKNOWN_PROJECT: project typo does not exist";
     expect(await transcript("submit --kind k --project typo")).toMatch(new RegExp(`${refused}.*\nexit 5\n$`));
     expect(await transcript("pause typo")).toContain(refused);
-    expect((await waggle("project show typo")).stdout).toContain("not declared: its tasks are refused");
+    expect(await waggle("project show typo")).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("project typo does not exist: it has no task and no setting."),
+    });
     await waggle("project set typo");
     expect(await waggle("submit --kind k --project typo --id t1")).toMatchObject({ code: 0, stdout: "t1\n" });
     await waggle("project set typo --budget 50 --budget-window 15m");
@@ -254,7 +253,8 @@ t1 cancelled
 $ waggle project remove typo
 project typo removed
 `);
-    expect((await waggle("project show typo")).stdout).toContain("not declared: its tasks are refused");
+    const { stdout, stderr } = await waggle("project show typo");
+    expect(`${stdout}${stderr}`).toMatch(/not declared: its tasks are refused|does not exist/);
     await waggle("policy set --projects open");
   });
 });

@@ -48,7 +48,12 @@ const aStatus = (more: Partial<StatusResponse> = {}): StatusResponse => ({
   ...more,
 });
 const shown = (more: Partial<StatusResponse>, options: { showsAll?: boolean; columns?: number } = {}) =>
-  renderStatus(aStatus(more), { colors, asStarted, columns: options.columns, showsAll: options.showsAll === true });
+  renderStatus(aStatus(more), {
+    colors,
+    asStarted,
+    columns: options.columns,
+    showsAll: options.showsAll === true,
+  });
 
 describe("the first screen", () => {
   it("counts the agents that are online before all else", () => {

@@ -133,14 +133,80 @@ describe("a swarm on the development broker", () => {
     expect(outcome).toMatchObject({ code: 4, stderr: expect.stringContaining("WAGGLE_TASK_CANCELLED") });
   });
 
-  it("Ctrl-C ends a wait with 130", async () => {
-    const waiting = workplace.start("submit", "--kind", "later", "--not-before", "+1h", "--wait");
+  it("Ctrl-C ends a wait with 130, and says that the task goes on and how to wait again", async () => {
+    const waiting = workplace.start(
+      "submit",
+      "--kind",
+      "later",
+      "--id",
+      "later",
+      "--not-before",
+      "+1h",
+      "--wait",
+    );
     await waiting.says("accepted");
-    expect(await waiting.kill("SIGINT")).toMatchObject({
-      code: 130,
-      stdout: "",
-      stderr: expect.stringMatching(/interrupted\n$/),
+    const ended = { code: 130, stdout: "" };
+    const again = /task later goes on\. To wait again: node \S*waggle\.js wait later.*\ninterrupted\n$/;
+    expect(await waiting.kill("SIGINT")).toMatchObject({ ...ended, stderr: expect.stringMatching(again) });
+    const two = workplace.start("wait", "later", "misspelt");
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await two.kill("SIGINT")).toMatchObject({
+      ...ended,
+      stderr: expect.stringMatching(/2 tasks go on\. To wait again: node \S*waggle\.js wait later misspelt/),
     });
+  });
+
+  it("wait prints the result of one task, and a line for each of several as they end", async () => {
+    await workplace.run("submit", "--kind", "count", "--id", "w1", "--text", "a b c");
+    await workplace.run("submit", "--kind", "fail", "--id", "w2", "--max-attempts", "1");
+    expect(await workplace.run("wait", "w1")).toMatchObject({ code: 0, stdout: "3\n", stderr: "" });
+    expect(await workplace.run("wait", "w2")).toMatchObject({ code: 4, stdout: "" });
+    const both = await workplace.run("wait", "w1", "w2", "w1");
+    expect(both.code).toBe(4);
+    expect(both.stdout.split("\n").sort()).toEqual([
+      "",
+      "w1 completed 3",
+      expect.stringMatching(/^w2 dead-lettered /),
+    ]);
+    const json = await workplace.run("wait", "w1", "nosuch", "--json");
+    expect(json.code).toBe(5);
+    expect(records(json)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: "outcome", taskId: "w1", state: "completed" }),
+        expect.objectContaining({ type: "error", taskId: "nosuch" }),
+      ]),
+    );
+    const late = await workplace.run("wait", "misspelt", "--timeout", "300ms");
+    expect(late).toMatchObject({ code: 6, stdout: "" });
+    expect(late.stderr).toMatch(/task misspelt goes on\. To wait again: /);
+  });
+
+  it("results of several files name their files", async () => {
+    await writeFile(join(workplace.folder, "one.txt"), "one");
+    await writeFile(join(workplace.folder, "two.txt"), "one two");
+    const many = await workplace.run("submit", "--kind", "count", "@one.txt", "@two.txt", "--wait");
+    expect(many.code).toBe(0);
+    expect(many.stdout).toMatch(/^one\.txt: \S+ completed 1$/m);
+    expect(many.stdout).toMatch(/^two\.txt: \S+ completed 2$/m);
+  });
+
+  it("events prints the last 50 without flags, the last n with --tail, and goes on with --follow", async () => {
+    const all = (await workplace.run("events", "--from", "start")).stdout.trimEnd().split("\n");
+    const last = await workplace.run("events");
+    const lines = last.stdout.trimEnd().split("\n");
+    expect(lines).toEqual(all.slice(-50));
+    expect(last.stderr).toMatch(
+      /all: `node \S*waggle\.js events --from start`; as they come: `.*events --follow`/,
+    );
+    const three = await workplace.run("events", "--tail", "3", "--type", "TaskCompleted");
+    expect(three.stdout.trimEnd().split("\n")).toHaveLength(3);
+    const following = workplace.start("events", "--tail", "1", "--follow", "--type", "TaskCompleted");
+    await following.says("completed");
+    await workplace.run("submit", "--kind", "count", "--id", "seen-live", "--wait");
+    await following.says("seen-live");
+    await following.kill("SIGINT");
+    const both = await workplace.run("events", "--tail", "3", "--from", "start");
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("--tail and --from") });
   });
 
   it("status for people holds nothing that --json does not", async () => {

@@ -183,3 +183,49 @@ describe("NDJSON", () => {
     ]);
   });
 });
+
+describe("bytes that are not UTF-8", () => {
+  const latin1 = (text: string) => Buffer.from(text, "latin1");
+
+  it("are refused by file and line, and the lines beside them are taken", async () => {
+    const line = (payload: string) => JSON.stringify({ kind: "k", payload });
+    const content = latin1([line("a"), line("b"), line("José"), line("d")].join("\r\n"));
+    const shell = aShell({ cwd: aFolder({ "names.ndjson": content }) });
+    const tasks = await tasksOf({}, ["@names.ndjson"], shell);
+    expect(tasks.map(({ ok }) => ok)).toEqual([true, true, false, true]);
+    expect(tasks[2]).toMatchObject({ error: { message: "names.ndjson:3: not UTF-8" } });
+    const piped = await tasksOf({}, ["-"], aShell({ stdin: content }));
+    expect(piped[2]).toMatchObject({ error: { message: "standard input:3: not UTF-8" } });
+  });
+
+  it("are refused in the JSON of --payload", async () => {
+    const shell = aShell({ cwd: aFolder({ "p.json": latin1('{\n"name": "José"}') }) });
+    await expect(tasksOf({ kind: "k", payload: "@p.json" }, [], shell)).rejects.toThrow(
+      "p.json:2: not UTF-8",
+    );
+  });
+
+  it("are sent as they are where they are the payload", async () => {
+    const shell = aShell({ cwd: aFolder({ "p.txt": latin1("José") }) });
+    expect(await tasksOf({ kind: "k" }, ["@p.txt"], shell)).toMatchObject([
+      { ok: true, task: { payload: latin1("José") } },
+    ]);
+  });
+});
+
+it("the payloads of several files are told apart by their names", async () => {
+  const shell = aShell({ cwd: aFolder({ a: "1", b: "2" }) });
+  const tasks = await tasksOf({ kind: "k" }, ["@a", "@b"], shell);
+  expect(tasks.map(({ file }) => file)).toEqual(["a", "b"]);
+});
+
+it("a payload over the limit is refused in KiB, with what to do", async () => {
+  const [task] = await tasksOf({ kind: "k", text: "x".repeat(limits.payloadBytesMax + 1) });
+  expect(task).toMatchObject({
+    error: {
+      message: expect.stringMatching(
+        /^payload: must be at most 256 KiB.*store it elsewhere and submit a reference$/,
+      ),
+    },
+  });
+});

@@ -38,12 +38,24 @@ describe("times", () => {
     ["2026-11-20T18:00:00Z", Date.parse("2026-11-20T18:00:00Z")],
     ["2026-11-20T18:00:00.5+02:00", Date.parse("2026-11-20T16:00:00.500Z")],
     ["2026-11-20", Date.parse("2026-11-20")],
+    ["2028-02-29", Date.parse("2028-02-29")],
   ])("%s", (text, at) => expect(parseTime(text, now).getTime()).toBe(at));
 
-  it.each(["tomorrow", "2026-13-01", "2026-11-20T25:00:00Z", "1700000000000", "+5", ""])(
-    "%j is none",
-    (text) => expect(() => parseTime(text, now)).toThrow(InvalidArgumentError),
-  );
+  it.each([
+    "tomorrow",
+    "2026-13-01",
+    "2026-11-20T25:00:00Z",
+    "2027-02-30T10:00:00Z",
+    "2027-02-29",
+    "2026-04-31",
+    "2026-01-00",
+    "2026-11-20T24:00:00Z",
+    "2026-12-31T23:59:60Z",
+    "2026-11-20T10:60:00Z",
+    "1700000000000",
+    "+5",
+    "",
+  ])("%j is none", (text) => expect(() => parseTime(text, now)).toThrow(InvalidArgumentError));
 });
 
 describe("places in the journal", () => {
@@ -54,7 +66,7 @@ describe("places in the journal", () => {
     ["2026-11-20T18:00:00Z", new Date("2026-11-20T18:00:00Z")],
   ])("%s", (text, place) => expect(parseFrom(text)).toEqual(place));
 
-  it.each(["0", "-1", "1.5", "end", "99999999999999999999"])("%j is none", (text) =>
+  it.each(["0", "-1", "1.5", "end", "2027-02-30", "99999999999999999999"])("%j is none", (text) =>
     expect(() => parseFrom(text)).toThrow(InvalidArgumentError),
   );
 });

@@ -76,7 +76,7 @@ describe("what is asked for comes, though it is more than one message holds", ()
     }));
     for (const project of ["p0", "p1", "p2"])
       for (let from = 0; from < users.length; from += 1_000) {
-        clock.advance(10);
+        await clock.advance(10);
         const tasks = users.slice(from, from + 1_000).filter((task) => task.project === project);
         await swarm.client.ask(subjects.project(project, "submit"), {
           tasks: tasks.map(({ project: _, ...task }) => task),

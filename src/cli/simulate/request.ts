@@ -12,6 +12,7 @@ import { scenarioNamed, scenarios } from "../../sim/policy/scenarios.ts";
 import { readsAlpha } from "../../sim/policy/simulate.ts";
 import { parseTrace } from "../../sim/policy/trace-file.ts";
 import type { TraceRequest } from "../../sim/policy/trace-rows.ts";
+import { textIn } from "../source.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VerbContext } from "../verb.ts";
 
@@ -85,7 +86,7 @@ export async function readTrace(file: string | undefined, { shell }: VerbContext
     if (size > limits.simulationTraceBytes) {
       throw new UsageError(`${file} is larger than ${limits.simulationTraceBytes} bytes`, { field: "file" });
     }
-    return parseTrace(await readFile(path, "utf8"));
+    return parseTrace(textIn(await readFile(path), file));
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
     throw new UsageError(`cannot read ${file}: ${error.message}`, { field: "file", cause: error });

@@ -7,6 +7,7 @@ import { BUSY, type Fault, faultKinds, isFaultKind, LEADER, STANDBY } from "../.
 import { planOf, type SeedRequest } from "../../sim/fault/run-seed.ts";
 import { type Deed, partiesOf } from "../../sim/fault/workload.ts";
 import { fileError } from "../file-error.ts";
+import { textIn } from "../source.ts";
 
 const ms = z.number().min(0);
 
@@ -66,7 +67,7 @@ export interface ScheduledSeed {
 /** @throws UsageError when it cannot be read or is not what `--shrink` writes */
 export function readSchedule(path: string, file: string): ScheduledSeed {
   try {
-    const parsed = fileSchema.safeParse(JSON.parse(readFileSync(path, "utf8")));
+    const parsed = fileSchema.safeParse(JSON.parse(textIn(readFileSync(path), file)));
     if (!parsed.success)
       throw new Error(`it is not what \`waggle torture --shrink\` writes: ${why(parsed.error)}`);
     const { version, ...request } = parsed.data as unknown as SeedRequest & { readonly version: string };

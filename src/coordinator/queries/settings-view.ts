@@ -22,7 +22,10 @@ export interface SettingsSources {
 export function settingsOf(state: SwarmState, sources: SettingsSources): SettingsResponse {
   const { name, isStale } = sources;
   const bytesMax = sources.bytesMax / 5;
-  const projects = fitting(settingRows(state.projectById, name, projectView), bytesMax);
+  const projects = fitting(
+    settingRows(state.projectById, name, (row) => projectView(row, name !== undefined)),
+    bytesMax,
+  );
   const kinds = fitting(settingRows(state.kindByName, name, kindView), bytesMax);
   const resources = fitting(settingRows(state.resourceByName, name, same), bytesMax);
   const rates = fitting(
@@ -54,8 +57,9 @@ export function settingsOf(state: SwarmState, sources: SettingsSources): Setting
 type ProjectView = SettingsResponse["projects"][number];
 type KindView = SettingsResponse["kinds"][number];
 
-function projectView({ project, settings, isPaused }: ProjectRow): ProjectView | undefined {
-  if (settings === undefined && !isPaused) return undefined;
+/** Asked for by name, a project of which nothing is set is shown too: it exists. */
+function projectView({ project, settings, isPaused }: ProjectRow, isNamed: boolean): ProjectView | undefined {
+  if (settings === undefined && !isPaused && !isNamed) return undefined;
   return {
     project,
     paused: isPaused,

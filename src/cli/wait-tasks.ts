@@ -1,0 +1,120 @@
+// `waggle wait`: waits for tasks that were submitted before, and prints how they ended.
+
+import { Command } from "commander";
+import type { Swarm } from "../client/swarm.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodeOf, exitCodes, worstOf } from "./exit-code.ts";
+import { errorRecord } from "./report-error.ts";
+import { errorOfOutcome, outcomeLine, outcomeRecord, tellOutcome } from "./submitted-text.ts";
+import { parseDuration, plainNames } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { tellGoingOn } from "./wait-again.ts";
+import { tellWhyItWaits } from "./wait-reason.ts";
+
+interface WaitFlags {
+  readonly timeout?: number;
+}
+
+export function waitCommand(program: Program): Command {
+  return new Command("wait")
+    .summary("wait for tasks and print their results")
+    .description(
+      "Waits until each task has ended. Of one task it prints the result alone, as `submit --wait` does; of several it prints " +
+        "one line per task with id, state and result, in the order in which they end. A task that ended before is printed at once.",
+    )
+    .argument("<ids...>", "ids of tasks", plainNames)
+    .option(
+      "--timeout <duration>",
+      "longest wait: 30s, 5m; then exit code 6. The tasks go on. Default: none",
+      parseDuration,
+    )
+    .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
+    .addHelpText("after", examples)
+    .action((ids: string[], flags: WaitFlags, command: Command) =>
+      runVerb(program, command, (context) => waitForTasks(context, [...new Set(ids)], flags)),
+    );
+}
+
+const examples = `
+Exit codes: 0 all completed, 4 a task failed, expired or was cancelled, 5 an id is unknown, 6 the time was up. Of several
+the worst: 5 before 4 before 6.
+
+Examples:
+  $ waggle wait t1
+  $ waggle wait t1 --timeout 30s
+  $ waggle wait t1 t2 t3 --json | jq -r 'select(.state == "completed") | .taskId'`;
+
+async function waitForTasks(
+  context: VerbContext,
+  ids: readonly string[],
+  flags: WaitFlags,
+): Promise<ExitCode> {
+  return await withSwarm(context, async (swarm) => {
+    await ask(context, (options) => swarm.status(options)); // nobody there: that is said soon
+    const open = new Set(ids);
+    try {
+      const [only] = ids;
+      if (ids.length === 1 && only !== undefined) return await waitForOne(context, swarm, only, flags);
+      return await waitForMany(context, swarm, open, flags);
+    } catch (error) {
+      tellGoingOn(error, open, context);
+      throw error;
+    }
+  });
+}
+
+async function waitForOne(
+  context: VerbContext,
+  swarm: Swarm,
+  id: string,
+  { timeout }: WaitFlags,
+): Promise<ExitCode> {
+  const { output, signal } = context;
+  const ended = new AbortController();
+  void tellWhyItWaits({ explain: (options) => swarm.explain(id, options), output, signal: ended.signal });
+  try {
+    const timeoutMs = timeout === undefined ? {} : { timeoutMs: timeout };
+    tellOutcome(await swarm.task(id).outcome({ signal, ...timeoutMs }), output);
+    return exitCodes.ok;
+  } finally {
+    ended.abort();
+  }
+}
+
+/** @param open ids of tasks that have not ended; those that end are taken out */
+async function waitForMany(
+  context: VerbContext,
+  swarm: Swarm,
+  open: Set<string>,
+  { timeout }: WaitFlags,
+): Promise<ExitCode> {
+  const { output, signal } = context;
+  const codes = new Set<ExitCode>();
+  let timedOut: unknown;
+  const waitFor = async (id: string) => {
+    try {
+      const timeoutMs = timeout === undefined ? {} : { timeoutMs: timeout };
+      const outcome = await swarm.task(id).outcome({ signal, ...timeoutMs });
+      const error = errorOfOutcome(outcome);
+      if (error !== undefined) codes.add(exitCodeOf(error));
+      output.datum(outcomeRecord(outcome), () => outcomeLine(outcome));
+      open.delete(id);
+    } catch (error) {
+      if (signal.aborted) return;
+      const code = exitCodeOf(error);
+      codes.add(code);
+      if (code === exitCodes.waitTimedOut) timedOut = error;
+      else {
+        open.delete(id);
+        const record = errorRecord(error);
+        if (output.json) output.datum({ type: "error", taskId: id, ...record }, () => "");
+        else output.note(`${output.noteColors.red(`error ${record.error.code}:`)} ${record.error.message}`);
+      }
+    }
+  };
+  await Promise.all([...open].map(waitFor));
+  signal.throwIfAborted();
+  if (timedOut !== undefined) tellGoingOn(timedOut, open, context);
+  return worstOf(codes);
+}
