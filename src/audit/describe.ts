@@ -80,7 +80,7 @@ function sentence(event: Event): string {
     case "RateConfigured":
       return `rate of agents of type ${event.agentType} set: ${pairs(event.settings)}`;
     case "RateRemoved":
-      return `agents of type ${event.agentType} are no longer limited by rate`;
+      return `agents of type ${event.agentType} are no longer limited ${event.window}`;
     case "ProjectPaused":
       return `project ${event.project} paused: nothing of it is assigned`;
     case "ProjectResumed":

@@ -1,6 +1,7 @@
 // `waggle rate set|remove|list|show`: how many tokens agents of one type may use in a window.
 
 import { Argument, Command, Option } from "commander";
+import { rateWindows } from "../core/settings.ts";
 import type { RatePatch } from "../core/settings-patch.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
@@ -27,21 +28,33 @@ const noun: SettingNoun<"rates"> = {
   example: "claude",
   listed: "list the rates that are set",
   aspects: [
-    { name: "tokens", align: "right", text: ({ tokensMax }) => formatCount(tokensMax) },
     { name: "window", text: ({ window, sliding }) => `${window}${sliding ? ", sliding" : ""}` },
+    { name: "tokens", align: "right", text: ({ tokensMax }) => formatCount(tokensMax) },
   ],
-  whenNoneIsSet: "no rate is set: agents of all types use as many tokens as they do",
-  whenUnset: (type) => `no rate is set for agents of type ${type}: they use as many tokens as they do`,
+  whenNoneIsSet: "no rate is set: no type of agents is limited",
+  whenUnset: (type) => `no rate is set for agents of type ${type}: they are not limited`,
 };
 
-const removal: Removal = {
+interface RemoveFlags {
+  readonly window?: RatePatch["window"];
+}
+
+const removal: Removal<RemoveFlags> = {
   description:
-    "Agents of the type are limited no longer. What they have used counts on where a rate is set again soon.",
-  remove: (swarm, type, options) => swarm.removeRate(type, options),
+    "Agents of the type are no longer limited in the window given, or in any. The use so far is remembered while it " +
+    "counts: a rate that is set again goes on from it.",
+  options: [windowOption("remove only the rate of this window. Default all")],
+  titleOf: (type, { window }) => `rate of type ${type}${window === undefined ? "" : ` ${window}`}`,
+  remove: (swarm, type, options, { window }) =>
+    swarm.removeRate(type, { ...options, ...(window === undefined ? {} : { window }) }),
 };
+
+function windowOption(description: string): Option {
+  return new Option("--window <window>", description).choices(rateWindows);
+}
 
 interface RateFlags {
-  readonly window?: RatePatch["window"];
+  readonly window: RatePatch["window"];
   readonly tokens?: number;
   readonly sliding?: boolean;
 }
@@ -50,7 +63,8 @@ export function rateCommand(program: Program): Command {
   return new Command("rate")
     .summary("limit the tokens of agents of one type")
     .description(
-      "Rate limits by the type that agents declare (`waggle agent --type claude`). It is journaled.",
+      "Rate limits by the type that agents declare (`waggle agent --type claude`). A type may have one for each window: " +
+        "per_minute, per_hour, per_day. All of them hold. Journaled.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
@@ -62,22 +76,21 @@ export function rateCommand(program: Program): Command {
 const examples = `
 Examples:
   $ waggle rate set claude --window per_minute --tokens 10000
-  $ waggle rate list
-  $ waggle rate remove claude`;
+  $ waggle rate set claude --window per_day --tokens 2000000
+  $ waggle rate show claude
+  $ waggle rate remove claude --window per_day`;
 
 function setCommand(program: Program): Command {
   return new Command("set")
-    .summary("set the rate of agents of one type")
+    .summary("set the rate of agents of one type in one window")
     .description(
-      "Changes what is said, and leaves the rest. While it is used up, nothing is assigned to them.",
+      "Other windows of the type stay as they are. While any of its rates is used up, agents of the type are assigned nothing.",
     )
     .addArgument(typeArgument())
-    .addOption(
-      new Option("--window <window>", "said at first").choices(["per_minute", "per_hour", "per_day"]),
-    )
-    .option("--tokens <n>", "tokens in a window; said at first", tokenCount)
-    .option("--sliding", "the window truly slides")
-    .option("--no-sliding", "it starts anew with the first use after it; so at first")
+    .addOption(windowOption("which rate of the type to set. Required").makeOptionMandatory())
+    .option("--tokens <n>", "tokens in a window. Required when the window has no rate yet", tokenCount)
+    .option("--sliding", "window that truly slides")
+    .option("--no-sliding", "fixed window that restarts with the first use after it ended (default)")
     .addHelpText("after", setExamples)
     .action((type: string, flags: RateFlags, command: Command) =>
       runVerb(program, command, (context) => set(context, type, flags)),
@@ -87,7 +100,7 @@ function setCommand(program: Program): Command {
 const setExamples = `
 Examples:
   $ waggle rate set claude --window per_minute --tokens 10000
-  $ waggle rate set claude --sliding`;
+  $ waggle rate set claude --window per_minute --sliding`;
 
 async function set(
   context: VerbContext,
@@ -95,6 +108,6 @@ async function set(
   { window, tokens, sliding }: RateFlags,
 ): Promise<ExitCode> {
   const patch: RatePatch = { window, tokensMax: tokens, sliding };
-  requireSome(patch, "rate set");
+  requireSome({ tokens, sliding }, "rate set");
   return await setNamed(context, noun, type, (swarm, options) => swarm.setRate(type, patch, options));
 }

@@ -2,7 +2,7 @@
 // kinds, resources and rates. Each of them says in a `SettingNoun` what it is called and how it reads.
 // Not here: the flags of `set` (project.ts and its like), the words themselves (setting-text.ts).
 
-import { type Argument, Command } from "commander";
+import { type Argument, Command, type Option } from "commander";
 import type { AskOptions } from "../client/asker.ts";
 import type { Setting } from "../client/operations.ts";
 import type { Swarm } from "../client/swarm.ts";
@@ -93,50 +93,63 @@ async function show<Of extends Table>(
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const found = await ask(context, (options) => swarm.settings({ name, ...options }));
-    const row: RowOf<Of> | string = found[noun.table][0] ?? noun.whenUnset(name, found);
-    if (typeof row === "string") {
-      context.output.note(row);
+    const set: readonly RowOf<Of>[] = found[noun.table];
+    const unset = set.length > 0 ? undefined : noun.whenUnset(name, found);
+    if (typeof unset === "string") {
+      context.output.note(unset);
       return exitCodes.rejected;
     }
-    const state: SettingLine[] = noun.stateOf === undefined ? [] : [["state", noun.stateOf(row, found)]];
-    context.output.datum(row, () =>
-      settingLines(context, noun.titleOf(name), [...state, ...linesOf(noun.aspects, row.settings)]),
-    );
+    for (const row of unset === undefined ? set : [unset]) {
+      const state: SettingLine[] = noun.stateOf === undefined ? [] : [["state", noun.stateOf(row, found)]];
+      context.output.datum(row, () =>
+        settingLines(context, noun.titleOf(name), [...state, ...linesOf(noun.aspects, row.settings)]),
+      );
+    }
     return exitCodes.ok;
   });
 }
 
-export interface Removal {
+export interface Removal<Flags = object> {
   /** What it does, and when it is refused, for `remove --help`. */
   readonly description: string;
-  readonly remove: (swarm: Swarm, name: string, options: AskOptions) => Promise<Setting<null>>;
+  /** Flags that say what of it is removed. */
+  readonly options?: readonly Option[];
+  /** What is removed, in a sentence. Default: the noun's title. */
+  readonly titleOf?: (name: string, flags: Flags) => string;
+  readonly remove: (swarm: Swarm, name: string, options: AskOptions, flags: Flags) => Promise<Setting<null>>;
 }
 
-export function removeCommand<Of extends Table>(
+export function removeCommand<Of extends Table, Flags extends object>(
   program: Program,
   noun: SettingNoun<Of>,
-  { description, remove }: Removal,
+  removal: Removal<Flags>,
 ): Command {
-  return new Command("remove")
+  const command = new Command("remove")
     .summary(`remove a ${noun.word}`)
-    .description(description)
+    .description(removal.description)
     .addArgument(noun.argument())
     .addHelpText("after", examplesOf(`${noun.word} remove ${noun.example}`))
-    .action((name: string, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => removeNamed(context, noun, name, remove)),
+    .action((name: string, flags: Flags, given: Command) =>
+      runVerb(program, given, (context) => removeNamed(context, noun, removal, name, flags)),
     );
+  for (const option of removal.options ?? []) command.addOption(option);
+  return command;
 }
 
-async function removeNamed<Of extends Table>(
+async function removeNamed<Of extends Table, Flags extends object>(
   context: VerbContext,
   { key, titleOf }: SettingNoun<Of>,
+  removal: Removal<Flags>,
   name: string,
-  remove: Removal["remove"],
+  flags: Flags,
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
-    const { changed, term, idx } = await ask(context, (options) => remove(swarm, name, options));
-    const sentence = `${titleOf(name)} ${changed ? "removed" : "was not set"}`;
-    context.output.datum({ [key]: name, changed, term, idx }, () => sentence);
+    const { changed, term, idx } = await ask(context, (options) =>
+      removal.remove(swarm, name, options, flags),
+    );
+    const title = removal.titleOf?.(name, flags) ?? titleOf(name);
+    const sentence = `${title} ${changed ? "removed" : "was not set"}`;
+    context.output.datum({ [key]: name, ...flags, changed, term, idx }, () => sentence);
     return exitCodes.ok;
   });
 }

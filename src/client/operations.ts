@@ -100,10 +100,11 @@ export interface SwarmOperations {
   /** `changed` is false when there was none. @throws WaggleError `WAGGLE_CONFLICT` while slots of it are held or
    *  waited for: nothing is taken from anybody */
   removeResource(resource: string, options?: AskOptions): Promise<Setting<null>>;
-  /** Limits the tokens of agents of one type; `window` and `tokensMax` must be said at first. */
+  /** Limits the tokens of agents of one type in one window. A type may have a rate for each window, and all of them
+   *  hold. `tokensMax` is required with the first patch of a window. */
   setRate(agentType: string, patch: RatePatch, options?: AskOptions): Promise<Setting<RateSettings>>;
-  /** `changed` is false when there was none. */
-  removeRate(agentType: string, options?: AskOptions): Promise<Setting<null>>;
+  /** Removes the rate of one window, or all rates of the type. `changed` is false when there was none. */
+  removeRate(agentType: string, options?: RemoveRateOptions): Promise<Setting<null>>;
 
   /** Assigns nothing, of one project or at all; what runs goes on, and tasks are accepted as before.
    *  @throws WaggleError `WAGGLE_UNKNOWN_PROJECT` where projects must be declared */
@@ -120,6 +121,11 @@ export interface SwarmOperations {
    *  @throws NoLeaderError when none began to in time
    *  @throws WaggleError `WAGGLE_NO_STANDBY` when nobody could, or not the one named: nothing was changed */
   transferLead(options?: TransferOptions): Promise<Lead>;
+}
+
+export interface RemoveRateOptions extends AskOptions {
+  /** Default: every window of the type. */
+  readonly window?: RatePatch["window"];
 }
 
 export interface TransferOptions extends AskOptions {
@@ -202,8 +208,8 @@ export class Operations implements SwarmOperations {
     return await this.#set("rate", message, rateSetAnswerSchema, options);
   }
 
-  async removeRate(type: string, options?: AskOptions): Promise<Setting<null>> {
-    const message = checked({ v: 1, type, remove: true }, rateRequestSchema);
+  async removeRate(type: string, { window, ...options }: RemoveRateOptions = {}): Promise<Setting<null>> {
+    const message = checked({ v: 1, type, window, remove: true }, rateRequestSchema);
     return await this.#set("rate", message, removedAnswerSchema, options);
   }
 

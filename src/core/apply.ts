@@ -27,17 +27,16 @@ import { awaitCharge, chargeLate, noteExceeded, reserve, settle, usedTokens } fr
 import type { Event, EventOf, FailureClass } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { leaveLane, takeTurn } from "./lanes.ts";
+import { configureRate, removeRate } from "./rate-rows.ts";
 import type { TurnBases } from "./receipt.ts";
 import { isHard } from "./settings.ts";
 import {
   changePolicy,
   configureKind,
   configureProject,
-  configureRate,
   configureResource,
   pauseProject,
   removeProject,
-  removeRate,
   removeResource,
 } from "./settings-rows.ts";
 import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "./slot-rows.ts";

@@ -14,6 +14,7 @@ import { limits } from "../limits.ts";
 import { recordUse } from "../scheduling/rate.ts";
 import { addTokens, type RollingWindow, rescaled, roll } from "../scheduling/rolling-window.ts";
 import type { EventOf, FailureClass } from "./event.ts";
+import { recordRates } from "./rate-rows.ts";
 import type { BudgetSettings } from "./settings.ts";
 import type { OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "./state.ts";
 import { noteKept } from "./task-rows.ts";
@@ -148,6 +149,7 @@ function spend(
   at: Instant,
 ): void {
   for (const owner of projectRow === undefined ? [state] : [state, projectRow]) {
+    addUse(owner.ledger.history, tokens, at);
     addTokens(owner.ledger.usage, tokens, at);
     if (owner.ledger.spent !== undefined) addTokens(owner.ledger.spent, tokens, at);
   }

@@ -28,7 +28,7 @@ import type {
   TaskSpec,
   TrimReason,
 } from "./event.ts";
-import type { BudgetSettings } from "./settings.ts";
+import type { BudgetSettings, RateWindow } from "./settings.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
 import type { TaskState } from "./state.ts";
 
@@ -182,7 +182,8 @@ export type SettingsCommand =
   | { readonly type: "SetResource"; readonly resource: ResourceName; readonly patch: ResourcePatch }
   | { readonly type: "RemoveResource"; readonly resource: ResourceName }
   | { readonly type: "SetRate"; readonly agentType: string; readonly patch: RatePatch }
-  | { readonly type: "RemoveRate"; readonly agentType: string }
+  /** Of one window; absent: of all that are set. */
+  | { readonly type: "RemoveRate"; readonly agentType: string; readonly window?: RateWindow }
   /** Nothing is assigned, of one project or at all; what runs goes on. */
   | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId };
 

@@ -11,6 +11,7 @@ import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import type { Event } from "./event.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
+import { rateOf } from "./rate-rows.ts";
 import {
   kindWarnings,
   policyWarnings,
@@ -72,9 +73,13 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
     case "SetRate":
       return setRate(state, command);
     case "RemoveRate": {
-      const { agentType } = command;
-      const event: Event = { type: "RateRemoved", agentType };
-      return changed(null, state.rateByType.has(agentType) ? [event] : []);
+      const { agentType, window: wanted } = command;
+      const windows = (state.ratesByType.get(agentType) ?? []).map(({ settings }) => settings.window);
+      const removed = windows.filter((window) => wanted === undefined || window === wanted);
+      return changed(
+        null,
+        removed.map((window): Event => ({ type: "RateRemoved", agentType, window })),
+      );
     }
     case "Pause":
     case "Resume":
@@ -139,9 +144,10 @@ function removeResource(state: SwarmState, { resource }: CommandOf<"RemoveResour
 }
 
 function setRate(state: SwarmState, { agentType, patch }: CommandOf<"SetRate">): Decision {
-  const now = state.rateByType.get(agentType)?.settings;
+  const now = rateOf(state, agentType, patch.window)?.settings;
   const settings = nextRate(now, patch);
-  if (now === undefined) requireRoom(state.rateByType.size, limits.ratesMax, "type", "rates");
+  if (!state.ratesByType.has(agentType))
+    requireRoom(state.ratesByType.size, limits.ratesMax, "type", "types with rates");
   return set(settings, now, { type: "RateConfigured", agentType, settings });
 }
 

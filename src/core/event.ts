@@ -26,6 +26,7 @@ import type {
   KindSettings,
   ProjectSettings,
   RateSettings,
+  RateWindow,
   ResourceSettings,
 } from "./settings.ts";
 
@@ -277,9 +278,10 @@ export type Event =
     }
   /** Nobody held a slot of it, or waited for one. */
   | { readonly type: "ResourceRemoved"; readonly resource: ResourceName }
+  /** For one pair of type and window: other windows of the type stay. */
   | { readonly type: "RateConfigured"; readonly agentType: string; readonly settings: RateSettings }
-  /** Agents of this type are limited no longer. */
-  | { readonly type: "RateRemoved"; readonly agentType: string }
+  /** Agents of this type are no longer limited in this window. */
+  | { readonly type: "RateRemoved"; readonly agentType: string; readonly window: RateWindow }
   /** Nothing of the project is assigned until it is resumed; what runs goes on. */
   | { readonly type: "ProjectPaused"; readonly project: ProjectId }
   | { readonly type: "ProjectResumed"; readonly project: ProjectId }

@@ -3,11 +3,13 @@
 
 import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
+import { rateWindowMs } from "../scheduling/rate.ts";
 import type { RollingWindow } from "../scheduling/rolling-window.ts";
 import { unchargedKey } from "./budget-rows.ts";
 import type { Invariant, Violation } from "./invariant.ts";
-import { type BudgetSettings, isHard } from "./settings.ts";
-import type { OpenAttempt, SwarmState, TokenLedger } from "./state.ts";
+import { rateOf } from "./rate-rows.ts";
+import { type BudgetSettings, isHard, rateWindows } from "./settings.ts";
+import type { OpenAttempt, RateRow, SwarmState, TokenLedger } from "./state.ts";
 
 export const ledgerInvariants: readonly Invariant[] = [
   { number: 33, name: "reservations-equal-a-recount", find: reservationsEqualARecount },
@@ -93,20 +95,22 @@ function* windowsEqualTheirBuckets(state: SwarmState): Generator<string> {
     if (ledger.spent !== undefined && budget !== undefined)
       yield* windowAmiss(`the budget of ${name}`, ledger.spent, budget.windowMs, state.at);
   }
-  for (const { agentType, use, settings } of state.rateByType.values()) {
-    if ((use.kind === "sliding") !== settings.sliding)
-      yield `the rate of ${agentType} is kept as ${use.kind}`;
-    if (use.kind === "sliding")
-      yield* windowAmiss(`the rate of ${agentType}`, use.window, use.window.windowMs, state.at);
-    else if (use.window.tokens < 0 || use.window.startedAt > state.at)
-      yield `the window of ${agentType} began at ${use.window.startedAt} with ${use.window.tokens} tokens`;
-  }
+  for (const rates of [state.ratesByType, state.removedRatesByType])
+    for (const [type, rows] of rates) for (const row of rows) yield* rateAmiss(type, row, state.at);
   yield* tablesOfBudgets(state);
 }
 
 function* windowAmiss(name: string, window: RollingWindow, windowMs: number, at: number): Generator<string> {
   const { held, buckets } = window;
   let sum = 0;
+function* rateAmiss(type: string, { agentType, use, settings }: RateRow, at: number): Generator<string> {
+  const name = `the rate of ${type} ${settings.window}`;
+  if (agentType !== type) yield `${name} is one of ${agentType}`;
+  yield* windowAmiss(name, use.sliding, rateWindowMs[settings.window], at);
+  const { tokens, startedAt } = use.restarting;
+  if (tokens < 0 || startedAt > at) yield `the window of ${name} began at ${startedAt} with ${tokens} tokens`;
+}
+
   for (const { tokens } of buckets) sum += tokens;
   const stepMs = Math.ceil(window.windowMs / limits.windowBuckets);
   if (window.windowMs !== windowMs) yield `${name} rolls over ${window.windowMs} ms, not ${windowMs}`;
@@ -126,10 +130,19 @@ function* tablesOfBudgets(state: SwarmState): Generator<string> {
     if (state.budgetedProjects.has(project) !== (settings?.budget !== undefined))
       yield `project ${project} is listed wrongly among those with a budget`;
   }
-  if (state.removedRateByType.size > limits.ratesMax)
-    yield `${state.removedRateByType.size} rates that were removed are remembered`;
-  for (const type of state.removedRateByType.keys())
-    if (state.rateByType.has(type)) yield `the rate of ${type} is set and removed at once`;
+  if (state.removedRatesByType.size > limits.ratesMax)
+    yield `removed rates of ${state.removedRatesByType.size} types are remembered`;
+  for (const [type, rows] of [...state.ratesByType, ...state.removedRatesByType]) {
+    const windows = rows.map(({ settings }) => settings.window);
+    const isInOrder = windows.every(
+      (window, n) => n === 0 || rateWindows.indexOf(window) > rateWindows.indexOf(windows[n - 1] ?? window),
+    );
+    if (rows.length === 0 || !isInOrder) yield `the rates of ${type} are those of ${windows.join(", ")}`;
+  }
+  for (const [type, rows] of state.removedRatesByType)
+    for (const { settings } of rows)
+      if (rateOf(state, type, settings.window) !== undefined)
+        yield `the rate of ${type} ${settings.window} is set and removed at once`;
   if (state.uncharged.size > limits.unchargedAttemptsMax)
     yield `${state.uncharged.size} lost attempts wait for their report`;
   for (const attempt of openAttempts(state)) {

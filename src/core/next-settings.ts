@@ -13,8 +13,8 @@ import {
   type KindSettings,
   type ProjectSettings,
   type RateSettings,
-  type RateWindow,
   type ResourceSettings,
+  rateWindows,
 } from "./settings.ts";
 import type {
   BudgetPatch,
@@ -25,7 +25,6 @@ import type {
   ResourcePatch,
 } from "./settings-patch.ts";
 
-const rateWindows: readonly RateWindow[] = ["per_minute", "per_hour", "per_day"];
 const speedExponents: readonly unknown[] = [0, 0.5, 1, 2];
 
 /** @throws InvalidValueError naming the field of the patch */
@@ -152,9 +151,9 @@ export function nextResource(now: ResourceSettings | undefined, patch: ResourceP
   return { slots, maxWaiters };
 }
 
-/** @throws InvalidValueError naming the field of the patch */
+/** @param now of the same window, if it is set · @throws InvalidValueError naming the field of the patch */
 export function nextRate(now: RateSettings | undefined, patch: RatePatch): RateSettings {
-  const window = said(patch.window ?? now?.window, "window", rateWindows.join(", "));
+  const { window } = patch;
   const tokensMax = said(patch.tokensMax ?? now?.tokensMax, "tokensMax", "how many a window holds");
   const sliding = patch.sliding ?? now?.sliding ?? false;
   among(window, rateWindows, "window");

@@ -67,7 +67,7 @@ export function unknownTypeWarnings(state: SwarmState, agentType: string): reado
 
 /** None of a type that is known. */
 function nearTypes(state: SwarmState, agentType: string): readonly string[] {
-  const known = new Set(state.rateByType.keys());
+  const known = new Set(state.ratesByType.keys());
   for (const agent of state.agentById.values()) if (agent.agentType !== undefined) known.add(agent.agentType);
   return known.has(agentType) ? [] : nearMisses(agentType, known);
 }

@@ -43,11 +43,11 @@ export interface ResourcePatch {
 }
 
 export interface RatePatch {
-  /** Said at first. */
-  readonly window?: RateWindow | undefined;
-  /** Tokens in a window, ≥ 1. Said at first. */
+  /** Which rate of the type: a type has at most one for each window, and all of them hold. Required. */
+  readonly window: RateWindow;
+  /** Tokens in a window, ≥ 1. Required with the first patch of this window. */
   readonly tokensMax?: number | undefined;
-  /** Default false: as in the budget document. */
+  /** Whether the window truly slides. Default false: it restarts with the first use after it ended. */
   readonly sliding?: boolean | undefined;
 }
 

@@ -1,10 +1,8 @@
-// How what operators set changes the state: policy, projects, kinds, resources, rates, pauses.
+// How what operators set changes the state: policy, projects, kinds, resources, pauses. Rates: rate-rows.ts.
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
-import { limits } from "../limits.ts";
 import { defaultPolicy } from "../scheduling/policy.ts";
-import { emptyUse, usedOf, useUnder } from "../scheduling/rate.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
@@ -85,31 +83,4 @@ export function removeResource(state: SwarmState, { resource }: EventOf<"Resourc
     `${resource} is removed while nobody holds a slot of it or waits for one`,
   );
   state.resourceByName.delete(resource);
-}
-
-export function configureRate(state: SwarmState, event: EventOf<"RateConfigured">, at: Instant): void {
-  const { agentType, settings } = event;
-  const known = state.rateByType.get(agentType) ?? state.removedRateByType.get(agentType);
-  state.removedRateByType.delete(agentType);
-  if (known === undefined) {
-    state.rateByType.set(agentType, { agentType, settings, use: emptyUse(settings, at) });
-    return;
-  }
-  known.use = useUnder(known.use, { before: known.settings, after: settings }, at);
-  known.settings = settings;
-  state.rateByType.set(agentType, known);
-}
-
-/** Limits a type no longer, and remembers what it used for as long as that would count. */
-export function removeRate(state: SwarmState, { agentType }: EventOf<"RateRemoved">, at: Instant): void {
-  const row = state.rateByType.get(agentType);
-  assert(row !== undefined, `the rate of ${agentType} is removed while it is set`);
-  state.rateByType.delete(agentType);
-  const removed = state.removedRateByType;
-  for (const [type, { use, settings }] of removed) if (usedOf(use, settings, at) === 0) removed.delete(type);
-  for (const type of removed.keys()) {
-    if (removed.size < limits.ratesMax) break;
-    removed.delete(type);
-  }
-  removed.set(agentType, row);
 }

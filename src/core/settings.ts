@@ -48,12 +48,13 @@ export interface ResourceSettings {
 }
 
 /** As in the budget document: a minute, an hour, a day. */
-export type RateWindow = "per_minute" | "per_hour" | "per_day";
+export const rateWindows = ["per_minute", "per_hour", "per_day"] as const;
+export type RateWindow = (typeof rateWindows)[number];
 
-/** Tokens that agents of one type may use in a window. */
+/** Tokens that agents of one type may use in one window. A type may have a rate for each window: all of them hold. */
 export interface RateSettings {
   readonly window: RateWindow;
   readonly tokensMax: number;
-  /** Whether the window truly slides, or starts anew with the first use after it expired (the document's). */
+  /** Whether the window truly slides; else it restarts with the first use after it ended, as the document's does. */
   readonly sliding: boolean;
 }

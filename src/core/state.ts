@@ -333,14 +333,17 @@ export interface AcquisitionRow {
 /** What remains of an acquisition that ended: how. */
 export type SlotEnding = SlotReleaseReason | SlotWaitEndReason;
 
-/** Tokens used by agents of one type. */
+/** Tokens used by agents of one type in one window. */
 export interface RateRow {
   readonly agentType: string;
   settings: RateSettings;
-  use: RateUse;
+  readonly use: RateUse;
 }
 
 /** Tokens of a project, or of the swarm (core/budget-rows.ts keeps it). */
+/** None of the lists empty; at most one row for each window, the shortest window first. */
+export type RatesByType = Map<string, readonly RateRow[]>;
+
 export interface TokenLedger {
   /** Held back for open attempts, revoked ones included: the sum of what each reserved. */
   reserved: number;
@@ -456,11 +459,11 @@ export interface SwarmState {
   readonly endedSlotByKey: AgedMap<string, SlotEnding>;
   /** Acquisitions ever begun; the last one's `order`. */
   acquisitions: number;
-  readonly rateByType: Map<string, RateRow>;
+  readonly ratesByType: RatesByType;
   /** What open attempts reserved by the type of their agents, of types with one; limited or not. */
   readonly reservedByType: Map<string, number>;
   /** Rates that were removed, longest ago first, while something of their use counts: set anew, they go on from it. */
-  readonly removedRateByType: Map<string, RateRow>;
+  readonly removedRatesByType: RatesByType;
 }
 
 export function emptyCounts(): TaskCounts {
@@ -522,9 +525,9 @@ export function emptyState(): SwarmState {
     slotsByAgent: new Map(),
     endedSlotByKey: new AgedMap(),
     acquisitions: 0,
-    rateByType: new Map(),
+    ratesByType: new Map(),
     reservedByType: new Map(),
-    removedRateByType: new Map(),
+    removedRatesByType: new Map(),
   };
 }
 

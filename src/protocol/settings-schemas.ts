@@ -3,7 +3,7 @@
 // those of core/next-settings.ts, which has the last word: what depends on other settings is refused there.
 
 import { z } from "zod";
-import { budgetModes } from "../core/settings.ts";
+import { budgetModes, rateWindows } from "../core/settings.ts";
 import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { branded, codedErrorSchema, kindSchema, name, projectIdSchema, version } from "./schemas.ts";
@@ -18,7 +18,7 @@ const tokens = z.int().min(1).max(limits.tokensMax);
 const openAttempts = z.int().min(1).max(limits.openAttemptsMax);
 const windowMs = z.int().min(limits.budgetWindowMsMin).max(limits.budgetWindowMsMax);
 const budgetMode = z.enum(budgetModes);
-const rateWindow = z.enum(["per_minute", "per_hour", "per_day"]);
+const rateWindow = z.enum(rateWindows);
 
 export const budgetSchema = z.object({ tokens, windowMs, mode: budgetMode });
 const budgetPatch = budgetSchema
@@ -56,9 +56,14 @@ export const resourcePatchSchema = z.object({
   maxWaiters: z.int().min(0).max(limits.maxWaitersMax).optional().describe("requests that may wait"),
 });
 export const ratePatchSchema = z.object({
-  window: rateWindow.optional().describe("required at first"),
-  tokensMax: tokens.optional().describe("tokens in a window; required at first"),
-  sliding: z.boolean().optional().describe("truly slides; else it starts anew with the first use after it"),
+  window: rateWindow
+    .optional()
+    .describe("which rate of the type: it may have one for each window, and all hold. Required to set one"),
+  tokensMax: tokens.optional().describe("tokens in a window; required with the first request of this window"),
+  sliding: z
+    .boolean()
+    .optional()
+    .describe("the window truly slides; else it restarts with the first use after it ended (default)"),
 });
 export const policyPatchSchema = z.object({
   rules: z
@@ -125,7 +130,10 @@ export const rateRequestSchema = z.object({
   v: version,
   type: name.describe("of agents"),
   ...ratePatchSchema.shape,
-  remove: z.literal(true).optional().describe("agents of this type are limited no longer"),
+  remove: z
+    .literal(true)
+    .optional()
+    .describe("agents of this type are no longer limited in this window; without `window` in none"),
 });
 export const pauseRequestSchema = z.object({
   v: version,

@@ -55,7 +55,7 @@ export class AgentIndex {
   begin(at: Instant): void {
     this.#at = at;
     if (this.#policy !== this.#state.policy) this.#beginAnew();
-    if (this.#state.rateByType.size > 0 || this.#limitedTypes.size > 0) this.#lookAtRates();
+    if (this.#state.ratesByType.size > 0 || this.#limitedTypes.size > 0) this.#lookAtRates();
     for (const pool of this.#poolByKey.values()) pool.begin(at);
     if (this.#backlogged.size > 0 && this.#policy.lambda !== 0) this.#compareBacklogs();
     for (const pool of this.#poolByKey.values()) pool.settle();
@@ -195,7 +195,7 @@ export class AgentIndex {
   /** Types whose window closed or opened since: all their agents are looked at again. */
   #lookAtRates(): void {
     const limited = new Set<string>();
-    for (const type of this.#state.rateByType.keys())
+    for (const type of this.#state.ratesByType.keys())
       if (rateGate(this.#state, type, this.#at)) limited.add(type);
     const isSame = limited.size === this.#limitedTypes.size && [...limited].every(this.#isLimited);
     if (isSame) return;

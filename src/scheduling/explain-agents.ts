@@ -8,7 +8,7 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
 import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
-import { rateOpensAt } from "./gates.ts";
+import { closedRate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import { type Expectation, expectationOf, scoredRate, speedFactor } from "./success-rate.ts";
 
@@ -22,7 +22,7 @@ export interface AgentVerdict {
   /** Places in all, those for prefetched tasks included, and how many of them are free. */
   readonly places: number;
   readonly free: number;
-  /** When, by time alone, it passes the filter that it fails: after a suspension, or when its type has rate again. */
+  /** When, by time alone, it passes the filter that it fails: after a suspension, or when its type has room in all of its rates. */
   readonly until?: Instant;
   /** What the planner would compare now; absent for whoever is offline or does not serve the kind. */
   readonly terms?: CandidateTerms;
@@ -131,8 +131,7 @@ class VerdictTable {
       return until !== undefined && until > this.#at ? until : undefined;
     }
     if (standing !== "rate-limited") return undefined;
-    const row = this.#state.rateByType.get(agent.agentType ?? "");
-    return row === undefined ? undefined : rateOpensAt(this.#state, row, this.#at);
+    return closedRate(this.#state, agent.agentType ?? "", this.#at)?.opensAt;
   }
 
   #compare(a: Row, b: Row, probesFirst: boolean): number {

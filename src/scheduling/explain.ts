@@ -13,7 +13,14 @@ import { limits } from "../limits.ts";
 import { goesByCeiling, lateTasks } from "./ceiling.ts";
 import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
-import { type BudgetVerdict, budgetOpensAt, budgetVerdict, projectGate, rateReserved } from "./gates.ts";
+import {
+  type BudgetVerdict,
+  budgetOpensAt,
+  budgetVerdict,
+  closedRate,
+  projectGate,
+  rateReserved,
+} from "./gates.ts";
 import { usedOf } from "./rate.ts";
 import { totalAt } from "./rolling-window.ts";
 import { RoundSizes } from "./round-sizes.ts";
@@ -89,8 +96,8 @@ export type Obstacle =
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
   | Simple<"all-full", { agents: number; taken: number; places: number }>
-  /** Of the type whose rate opens first, by time alone at `opensAt`; `agents` of that type could have it but for
-   *  that. */
+  /** Of the type that opens first, by time alone at `opensAt`; of its rates that are used up the one that opens last.
+   *  `agents` of that type could have the task but for that. */
   | Simple<
       "rate-limited",
       {
@@ -344,8 +351,9 @@ class WaitingTask {
   #usedUpRate(able: readonly AgentVerdict[]): Obstacle[] {
     const limited = able.filter(({ standing }) => standing === "rate-limited");
     const [first] = limited.toSorted((a, b) => (a.until ?? 0) - (b.until ?? 0));
-    const row = first && this.#state.rateByType.get(this.#typeOf(first));
-    if (row === undefined) return [];
+    const closed = first && closedRate(this.#state, this.#typeOf(first), this.#at);
+    if (closed === undefined) return [];
+    const { row } = closed;
     const { agentType: type, use, settings } = row;
     const { tokensMax, window } = settings;
     const agents = limited.filter((agent) => this.#typeOf(agent) === type).length;

@@ -144,19 +144,38 @@ function rejection(
   };
 }
 
-/** Whether agents of a type have used up their rate, what their open attempts reserved included: else as many as
+/** Whether agents of a type have used up one of their rates, what their open attempts reserved included: else as many as
  *  there are places would start before the first reports. Types without one have none to use up. */
 export function rateGate(state: SwarmState, agentType: string | undefined, at: Instant): boolean {
-  const row = agentType === undefined ? undefined : state.rateByType.get(agentType);
-  return (
-    row !== undefined &&
-    usedOf(row.use, row.settings, at) + rateReserved(state, row) >= row.settings.tokensMax
-  );
+  const rows = agentType === undefined ? undefined : state.ratesByType.get(agentType);
+  return rows?.some((row) => isRateClosed(state, row, at)) ?? false;
 }
 
-/** When, by time alone, a type's rate is no longer used up; `at` when so now, undefined when time alone never does. */
+function isRateClosed(state: SwarmState, row: RateRow, at: Instant): boolean {
+  return usedOf(row.use, row.settings, at) + rateReserved(state, row) >= row.settings.tokensMax;
+}
+
+/** When, by time alone, a rate is no longer used up; `at` when so now, undefined when time alone never does. */
 export function rateOpensAt(state: SwarmState, row: RateRow, at: Instant): Instant | undefined {
   return opensAt(row.use, row.settings, at, rateReserved(state, row));
+}
+
+/** The rate that keeps a type's agents from tasks, with when time alone opens it: of those that are used up the one
+ *  that opens last, for all of them hold. Undefined while none is used up. */
+export function closedRate(
+  state: SwarmState,
+  agentType: string,
+  at: Instant,
+): { readonly row: RateRow; readonly opensAt: Instant | undefined } | undefined {
+  let last: { readonly row: RateRow; readonly opensAt: Instant | undefined } | undefined;
+  for (const row of state.ratesByType.get(agentType) ?? []) {
+    if (!isRateClosed(state, row, at)) continue;
+    const opens = rateOpensAt(state, row, at);
+    if (last === undefined || opens === undefined || (last.opensAt !== undefined && opens > last.opensAt))
+      last = { row, opensAt: opens };
+    if (opens === undefined) return last;
+  }
+  return last;
 }
 
 /** What open attempts of a type's agents are expected to use. */
@@ -166,7 +185,7 @@ export function rateReserved(state: SwarmState, { agentType }: RateRow): number 
 
 /**
  * The earliest instant after `at` at which a gate that is closed may open by time alone: something leaves a
- * budget's window whose project waits, or the rate of a type is no longer used up. Undefined when time alone
+ * budget's window whose project waits, or no rate of a type is used up any more. Undefined when time alone
  * opens none.
  */
 export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefined {
@@ -182,7 +201,7 @@ export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefin
     if (row !== undefined && row.counts.queued > 0 && holdsBack(row.settings?.budget))
       note(nextLeaving(row.ledger, at));
   }
-  for (const row of state.rateByType.values()) note(rateOpensAt(state, row, at));
+  for (const type of state.ratesByType.keys()) note(closedRate(state, type, at)?.opensAt);
   return earliest;
 }
 

@@ -135,7 +135,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     agentType: "claude",
     settings: { window: "per_minute", tokensMax: 1_000, sliding: true },
   },
-  RateRemoved: { type: "RateRemoved", agentType: "claude" },
+  RateRemoved: { type: "RateRemoved", agentType: "claude", window: "per_minute" },
   ProjectPaused: { type: "ProjectPaused", project: projectId("acme") },
   ProjectResumed: { type: "ProjectResumed", project: projectId("acme") },
   SwarmPaused: { type: "SwarmPaused" },

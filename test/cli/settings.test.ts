@@ -86,9 +86,11 @@ it("kinds, resources and rates", async () => {
       "resource list",
       "resource show gpt-4",
       "rate set claude --window per_minute --tokens 10000",
-      "rate set claude --sliding",
+      "rate set claude --window per_minute --sliding",
+      "rate set claude --window per_day --tokens 500000",
       "rate list",
       "rate show claude",
+      "rate remove claude --window per_day",
       "rate remove claude",
       "rate remove claude",
       "rate show claude",
@@ -132,25 +134,35 @@ there is no resource gpt-4; waggle resource set gpt-4 --slots N makes it
 exit 5
 $ waggle rate set claude --window per_minute --tokens 10000
 rate of type claude set
-  tokens  10,000
   window  per_minute
-$ waggle rate set claude --sliding
-rate of type claude set
   tokens  10,000
+$ waggle rate set claude --window per_minute --sliding
+rate of type claude set
   window  per_minute, sliding
+  tokens  10,000
+$ waggle rate set claude --window per_day --tokens 500000
+rate of type claude set
+  window  per_day
+  tokens  500,000
 $ waggle rate list
-type    tokens  window
-claude  10,000  per_minute, sliding
+type    window                tokens
+claude  per_minute, sliding   10,000
+claude  per_day              500,000
 $ waggle rate show claude
 rate of type claude
-  tokens  10,000
   window  per_minute, sliding
+  tokens  10,000
+rate of type claude
+  window  per_day
+  tokens  500,000
+$ waggle rate remove claude --window per_day
+rate of type claude per_day removed
 $ waggle rate remove claude
 rate of type claude removed
 $ waggle rate remove claude
 rate of type claude was not set
 $ waggle rate show claude
-no rate is set for agents of type claude: they use as many tokens as they do
+no rate is set for agents of type claude: they are not limited
 exit 5
 $ waggle resource remove gpt-4o
 resource gpt-4o removed

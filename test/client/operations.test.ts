@@ -3,6 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
+import type { RatePatch } from "../../src/core/settings-patch.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { defaultProjectSettings } from "../../src/core/state.ts";
 import {
@@ -115,7 +116,7 @@ describe("against a coordinator", () => {
       [swarm.setPolicy({ autoTune: true }), "alpha"],
       [swarm.setPolicy({ alpha: 0.25, optimizeFor: "balanced" }), "alpha"],
       [swarm.setKind("k", { cheaper: "k" }), "cheaper"],
-      [swarm.setRate("t", { tokensMax: 5 }), "window"],
+      [swarm.setRate("t", { tokensMax: 5 } as RatePatch), "window"],
       [swarm.setResource("r", { maxWaiters: 3 }), "slots"],
     ];
     for (const [asked, field] of wrong) {
@@ -163,7 +164,7 @@ describe("what is not sent at all", () => {
     leader.start();
     const none = patch as unknown as object;
     const sets = [swarm.setPolicy(none), swarm.setProject("p", none), swarm.setKind("k", none)];
-    for (const set of [...sets, swarm.setResource("r", none), swarm.setRate("t", none)])
+    for (const set of [...sets, swarm.setResource("r", none), swarm.setRate("t", none as RatePatch)])
       await expect(set).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE" });
     expect(leader.asked).toEqual([]);
   });
@@ -192,7 +193,7 @@ describe("what is not sent at all", () => {
     ],
     [
       "a rate's",
-      (to, patch) => to.setRate("t", patch),
+      (to, patch) => to.setRate("t", patch as RatePatch),
       { window: "per_day", tokens: 5 },
       "tokens",
       "tokens: is unknown; did you mean tokensMax?",
@@ -219,7 +220,7 @@ describe("what is not sent at all", () => {
       swarm.setPolicy({ topN: undefined }),
       swarm.setKind("k", {}),
       swarm.setResource("r", {}),
-      swarm.setRate("t", {}),
+      swarm.setRate("t", {} as RatePatch),
     ];
     for (const set of sets)
       await expect(set).rejects.toMatchObject({
@@ -281,7 +282,7 @@ describe("an answer about a removal that cannot be is no answer", () => {
   const settings = { window: "per_day", tokensMax: 5, sliding: false };
 
   it.each<[string, object, (swarm: Swarm) => Promise<unknown>]>([
-    ["set, and without settings", { ...answered, settings: null }, (to) => to.setRate("t", { tokensMax: 5 })],
+    ["set, and without settings", { ...answered, settings: null }, (to) => to.setRate("t", { window: "per_day", tokensMax: 5 })],
     ["removed, and with settings", { ...answered, settings }, (to) => to.removeRate("t")],
     [
       "a resource removed, and with settings, as of a coordinator that cannot",

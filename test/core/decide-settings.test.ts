@@ -107,7 +107,7 @@ describe("a patch", () => {
       ofKind({ importance: 3 }),
       ofKind({}, "untouched"),
       resource({ maxWaiters: limits.waitersPerResourceMax }),
-      rate({ sliding: false }),
+      rate({ window: "per_hour", sliding: false }),
       policy({}),
       policy({ rules: "waggle", topN: 3, optimizeFor: "balanced" }),
       pause(),
@@ -148,13 +148,35 @@ describe("a patch", () => {
     turns.turn(ofKind({ cheaperType: "haiku" }));
     const both = { importance: 1, cheaper: "l", cheaperType: "haiku" };
     expect(turns.last("KindConfigured").settings).toEqual(both);
-    turns.turn(rate({ sliding: true }), ofKind({ importance: 2, cheaper: null, cheaperType: null }));
+    turns.turn(rate({ window: "per_minute", sliding: true }), ofKind({ importance: 2, cheaper: null, cheaperType: null }));
     expect(turns.last("RateConfigured").settings).toMatchObject({ tokensMax: 10, sliding: true });
     expect(turns.last("KindConfigured").settings).toEqual({ importance: 2 });
     expect(turns.turn({ type: "RemoveRate", agentType: "claude" })).toEqual([
       { kind: "set", settings: null, changed: true },
     ]);
-    expect(turns.state.rateByType.size).toBe(0);
+    expect(turns.state.ratesByType.size).toBe(0);
+  });
+
+  it("of a rate sets one window of a type, and others stay; one is removed, or all", () => {
+    const turns = new Turns();
+    const windows = () => turns.state.ratesByType.get("claude")?.map(({ settings }) => settings.window);
+    turns.turn(
+      rate({ window: "per_day", tokensMax: 100 }),
+      rate({ window: "per_minute", tokensMax: 10 }),
+      rate({ window: "per_hour", tokensMax: 50 }),
+    );
+    expect(windows()).toEqual(["per_minute", "per_hour", "per_day"]);
+    turns.turn(rate({ window: "per_hour", tokensMax: 60 }));
+    expect(turns.state.ratesByType.get("claude")?.map(({ settings }) => settings.tokensMax)).toEqual([10, 60, 100]);
+    const remove = (window?: "per_hour"): Command => ({
+      type: "RemoveRate",
+      agentType: "claude",
+      ...(window === undefined ? {} : { window }),
+    });
+    expect(journaled(turns, remove("per_hour"), remove("per_hour"))).toBe(1);
+    expect(windows()).toEqual(["per_minute", "per_day"]);
+    expect(journaled(turns, remove(), remove())).toBe(2);
+    expect(windows()).toBeUndefined();
   });
 });
 
@@ -295,7 +317,7 @@ describe("what cannot be", () => {
     ["slots that are none", resource({ slots: nan }), "slots"],
     ["fewer waiters than none", resource({ slots: 1, maxWaiters: -1 }), "maxWaiters"],
     ["a rate window of an unknown type", rate({ window: "per_year" as "per_day", tokensMax: 1 }), "window"],
-    ["a rate without a window", rate({ tokensMax: 1 }), "window"],
+    ["a rate without a window", rate({ tokensMax: 1 } as RatePatch), "window"],
     ["a rate without tokens", rate({ window: "per_day" }), "tokensMax"],
     ["a rate of 0", rate({ window: "per_day", tokensMax: 0 }), "tokensMax"],
     ["a rule set unknown", policy({ rules: "constructor" as "loco" }), "rules"],

@@ -103,21 +103,21 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     35,
     "a rate's window holds more than its buckets",
     (state) => {
-      (state.rateByType.get("claude") as Mutable).use.window.held += 1;
+      (state.ratesByType.get("claude")?.[0] as Mutable).use.sliding.held += 1;
     },
   ],
   [
     35,
     "a rate's window begins in the future",
     (state) => {
-      (state.rateByType.get("codex") as Mutable).use.window.startedAt = instant(9e15);
+      (state.ratesByType.get("codex")?.[0] as Mutable).use.restarting.startedAt = instant(9e15);
     },
   ],
   [
     35,
-    "a rate is kept as another sort",
+    "a rate is kept for another window",
     (state) => {
-      (state.rateByType.get("codex") as Mutable).settings.sliding = true;
+      (state.ratesByType.get("codex")?.[0] as Mutable).settings = { window: "per_day", tokensMax: 1, sliding: true };
     },
   ],
   [35, "a project with a budget is not listed", (state) => state.budgetedProjects.clear()],

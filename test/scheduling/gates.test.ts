@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { agentId, incarnation, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { budgetVerdict, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
+import { budgetVerdict, closedRate, nextOpeningAt, rateGate, swarmGate } from "../../src/scheduling/gates.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { totalAt } from "../../src/scheduling/rolling-window.ts";
 import { LedgerSwarm } from "../core/ledger-fixture.ts";
@@ -211,24 +211,56 @@ describe("the rate's gate", () => {
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
     expect(rateGate(swarm.state, "other", swarm.at)).toBe(false);
     expect(rateGate(swarm.state, undefined, swarm.at)).toBe(false);
-    swarm.record({ type: "RateRemoved", agentType: "claude" });
+    swarm.record({ type: "RateRemoved", agentType: "claude", window: "per_minute" });
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
   });
 
-  it("keeps what was used when the limit, the window's length or its sort changes", () => {
-    swarm.setRate("claude", { tokensMax: 1_000 });
+  it("keeps what was used when the limit or the sort of the window changes, and no longer than the window", () => {
+    swarm.setRate("claude", { tokensMax: 1_000, sliding: false });
     attempt("t1", 0);
     complete(800);
-    swarm.setRate("claude", { tokensMax: 500 });
-    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
-    swarm.setRate("claude", { tokensMax: 500, window: "per_hour" });
+    swarm.pass(50_000);
+    swarm.setRate("claude", { tokensMax: 500, sliding: true });
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
     swarm.setRate("claude", { tokensMax: 500, sliding: false });
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
-    swarm.setRate("claude", { tokensMax: 500, sliding: false, window: "per_hour" });
-    swarm.pass(3_600_000);
-    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
-    swarm.pass(1);
+    swarm.pass(11_000);
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+    swarm.setRate("claude", { tokensMax: 500, sliding: true });
+    expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+  });
+
+  it("holds for every window of a type, and opens when all have room", () => {
+    swarm.setRate("claude", { tokensMax: 100, window: "per_minute" });
+    swarm.setRate("claude", { tokensMax: 250, window: "per_hour" });
+    for (const id of ["t1", "t2"]) {
+      attempt(id, 0);
+      complete(100);
+      expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
+      expect(closedRate(swarm.state, "claude", swarm.at)?.row.settings.window).toBe("per_minute");
+      swarm.pass(62_000);
+      expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
+    }
+    attempt("t3", 0);
+    complete(100);
+    const closed = closedRate(swarm.state, "claude", swarm.at);
+    expect(closed?.row.settings.window).toBe("per_hour");
+    swarm.submit("t4");
+    const opening = nextOpeningAt(swarm.state, swarm.at) ?? swarm.at;
+    expect(opening).toBe(closed?.opensAt);
+    expect(opening - swarm.at).toBeGreaterThan(3_400_000);
+    expect(rateGate(swarm.state, "claude", instant(opening - 1))).toBe(true);
+    expect(rateGate(swarm.state, "claude", opening)).toBe(false);
+    swarm.record({ type: "RateRemoved", agentType: "claude", window: "per_hour" });
+    expect(closedRate(swarm.state, "claude", swarm.at)?.row.settings.window).toBe("per_minute");
+  });
+
+  it("begins a window that is new for its type with no use", () => {
+    swarm.setRate("claude", { tokensMax: 1_000, window: "per_day" });
+    attempt("t1", 0);
+    complete(800);
+    swarm.pass(7_200_000);
+    swarm.setRate("claude", { tokensMax: 500, window: "per_minute" });
     expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
   });
 
@@ -237,12 +269,12 @@ describe("the rate's gate", () => {
     (sliding) => {
       swarm.setRate("claude", { tokensMax: 100, sliding });
       attempt("t1", 0);
-      swarm.record({ type: "RateRemoved", agentType: "claude" });
+      swarm.record({ type: "RateRemoved", agentType: "claude", window: "per_minute" });
       complete(150);
       expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
       swarm.setRate("claude", { tokensMax: 120 });
       expect(rateGate(swarm.state, "claude", swarm.at)).toBe(true);
-      swarm.record({ type: "RateRemoved", agentType: "claude" });
+      swarm.record({ type: "RateRemoved", agentType: "claude", window: "per_minute" });
       swarm.pass(62_000);
       swarm.setRate("claude", { tokensMax: 120 });
       expect(rateGate(swarm.state, "claude", swarm.at)).toBe(false);
@@ -252,9 +284,9 @@ describe("the rate's gate", () => {
   it("remembers removed rates only while something of them counts, and no more than may be set", () => {
     for (let index = 0; index <= limits.ratesMax; index += 1) {
       swarm.setRate(`type-${index}`, { tokensMax: 100 });
-      swarm.record({ type: "RateRemoved", agentType: `type-${index}` });
+      swarm.record({ type: "RateRemoved", agentType: `type-${index}`, window: "per_minute" });
     }
-    expect(swarm.state.removedRateByType.size).toBe(1);
+    expect(swarm.state.removedRatesByType.size).toBe(1);
   });
 });
 

@@ -16,8 +16,8 @@ const aRate = (overrides: Partial<RateSettings> = {}): RateSettings => ({
 
 /** What is used, each at so many ms. */
 function useOf(rate: RateSettings, ...uses: readonly (readonly [afterMs: number, tokens: number])[]) {
-  const use = emptyUse(rate, at(0));
-  for (const [afterMs, tokens] of uses) recordUse(use, rate, tokens, at(afterMs));
+  const use = emptyUse(rate.window, at(0));
+  for (const [afterMs, tokens] of uses) recordUse(use, tokens, at(afterMs));
   return use;
 }
 

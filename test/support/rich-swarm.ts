@@ -60,6 +60,11 @@ function setUp(turns: SlotTurns): void {
         patch: { window: "per_hour", tokensMax: 5_000, sliding: true },
       }),
     ),
+    {
+      type: "SetRate",
+      agentType: "claude",
+      patch: { window: "per_minute", tokensMax: 4_000 },
+    },
     ...["gpt", "older"].map(
       (agentType): Command => ({
         type: "SetRate",

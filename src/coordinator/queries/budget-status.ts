@@ -18,7 +18,7 @@ export function budgetStatusOf(ledger: TokenLedger, budget: BudgetSettings, at: 
 }
 
 export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateStatus> {
-  for (const row of state.rateByType.values()) {
+  for (const row of [...state.ratesByType.values()].flat()) {
     const { agentType, settings, use } = row;
     const opens = rateOpensAt(state, row, at);
     yield {

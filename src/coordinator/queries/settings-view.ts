@@ -29,7 +29,9 @@ export function settingsOf(state: SwarmState, sources: SettingsSources): Setting
   const kinds = fitting(settingRows(state.kindByName, name, kindView), bytesMax);
   const resources = fitting(settingRows(state.resourceByName, name, same), bytesMax);
   const rates = fitting(
-    settingRows(state.rateByType, name, ({ agentType, settings }) => ({ type: agentType, settings })),
+    settingRows(state.ratesByType, name, (rows) =>
+      rows.map(({ agentType, settings }) => ({ type: agentType, settings })),
+    ).flat(),
     bytesMax,
   );
   const omitted = {

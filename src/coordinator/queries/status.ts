@@ -108,7 +108,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
       -shownUsers,
     ),
     resources: state.resourceByName.size - resources.length,
-    rates: state.rateByType.size - rates.length,
+    rates: [...state.ratesByType.values()].flat().length - rates.length,
   };
   if (page !== undefined)
     for (const table of statusTables)

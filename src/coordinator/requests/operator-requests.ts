@@ -3,6 +3,7 @@
 
 import type { z } from "zod";
 import type { Command, Reply } from "../../core/command.ts";
+import type { RatePatch } from "../../core/settings-patch.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { agentRequestSchema, transferRequestSchema } from "../../protocol/schemas.ts";
 import {
@@ -53,9 +54,12 @@ const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8
     resource: reading(resourceRequestSchema, ({ v: _, resource, remove, ...patch }) =>
       remove === true ? { type: "RemoveResource", resource } : { type: "SetResource", resource, patch },
     ),
-    rate: reading(rateRequestSchema, ({ v: _, type, remove, ...patch }) =>
-      remove === true ? { type: "RemoveRate", agentType: type } : { type: "SetRate", agentType: type, patch },
-    ),
+    rate: reading(rateRequestSchema, ({ v: _, type: agentType, remove, window, ...rest }) => {
+      if (remove === true)
+        return { type: "RemoveRate", agentType, ...(window === undefined ? {} : { window }) };
+      const patch = { window, ...rest } as RatePatch; // without a window it is refused by name (next-settings.ts)
+      return { type: "SetRate", agentType, patch };
+    }),
     pause: reading(pauseRequestSchema, ({ project }) => ({
       type: "Pause",
       ...(project === undefined ? {} : { project }),

@@ -1,16 +1,21 @@
-// Rates of agent types in a snapshot, those that were removed while something of their use counts, and the order of
-// the types that hold tokens back. How many they hold back is counted anew with the open attempts.
+// Rates of agent types in a snapshot, one line for each pair of type and window, those that were removed while some of
+// their use counts, and the order of the types that hold tokens back. How many those hold back is counted again with
+// the open attempts.
 
-import type { RateUse } from "../../scheduling/rate.ts";
-import type { RateRow, SwarmState } from "../state.ts";
+import type { Instant } from "../../ids.ts";
+import { type RateUse, rateWindowMs } from "../../scheduling/rate.ts";
+import { put } from "../rate-rows.ts";
+import type { RateSettings } from "../settings.ts";
+import type { RateRow, RatesByType, SwarmState } from "../state.ts";
 import { addNew, type Fields, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { readRateSettings } from "./settings.ts";
 import { readWindow, windowFields } from "./values.ts";
 
-export function* rateRows({ rateByType, removedRateByType }: SwarmState): Generator<Row> {
-  for (const row of rateByType.values()) yield ["rate", rateFields(row)];
-  for (const row of removedRateByType.values()) yield ["removed-rate", rateFields(row)];
+export function* rateRows({ ratesByType, removedRatesByType }: SwarmState): Generator<Row> {
+  for (const rows of ratesByType.values()) for (const row of rows) yield ["rate", rateFields(row)];
+  for (const rows of removedRatesByType.values())
+    for (const row of rows) yield ["removed-rate", rateFields(row)];
 }
 
 export function* reservedTypeRows({ reservedByType }: SwarmState): Generator<Row> {
@@ -18,9 +23,8 @@ export function* reservedTypeRows({ reservedByType }: SwarmState): Generator<Row
 }
 
 function rateFields({ agentType, settings, use }: RateRow): object {
-  const used =
-    use.kind === "sliding" ? { sliding: windowFields(use.window) } : { restarting: { ...use.window } };
-  return { agentType, settings, ...used };
+  const { sliding, restarting } = use;
+  return { agentType, settings, sliding: windowFields(sliding), restarting: { ...restarting } };
 }
 
 export class RateReader {
@@ -31,22 +35,25 @@ export class RateReader {
   }
 
   readRate(fields: Fields): void {
-    this.#read(fields, this.#state.rateByType);
+    this.#read(fields, this.#state.ratesByType);
   }
 
   readRemoved(fields: Fields): void {
-    this.#read(fields, this.#state.removedRateByType);
+    this.#read(fields, this.#state.removedRatesByType);
   }
 
   readReservedType(fields: Fields): void {
     addNew(this.#state.reservedByType, fields.text("agentType"), 0, "type that holds tokens back");
   }
 
-  #read(fields: Fields, rateByType: Map<string, RateRow>): void {
+  #read(fields: Fields, rates: RatesByType): void {
     const agentType = fields.text("agentType");
     const settings = readRateSettings(fields);
-    if (this.#state.rateByType.has(agentType)) refuse(`type ${agentType} has two rates`);
-    addNew(rateByType, agentType, { agentType, settings, use: readUse(fields, settings.sliding) }, "rate of");
+    const { ratesByType, removedRatesByType } = this.#state;
+    for (const known of [ratesByType, removedRatesByType])
+      if (known.get(agentType)?.some((row) => row.settings.window === settings.window))
+        refuse(`type ${agentType} has two rates ${settings.window}`);
+    put(rates, { agentType, settings, use: readUse(fields, settings) });
   }
 
   /** After the open attempts were read. */
@@ -56,13 +63,13 @@ export class RateReader {
   }
 }
 
-function readUse(fields: Fields, isSliding: boolean): RateUse {
-  if (isSliding) return { kind: "sliding", window: fields.within("sliding", readWindow) };
-  const window = fields.within("restarting", (restarting) => ({
-    tokens: restarting.whole("tokens"),
-    startedAt: restarting.whole<RestartedAt>("startedAt"),
+function readUse(fields: Fields, settings: RateSettings): RateUse {
+  const sliding = fields.within("sliding", readWindow);
+  if (sliding.windowMs !== rateWindowMs[settings.window])
+    refuse(`the window of a rate ${settings.window} is one of ${sliding.windowMs} ms`);
+  const restarting = fields.within("restarting", (read) => ({
+    tokens: read.whole("tokens"),
+    startedAt: read.whole<Instant>("startedAt"),
   }));
-  return { kind: "restarting", window };
+  return { sliding, restarting };
 }
-
-type RestartedAt = Extract<RateUse, { kind: "restarting" }>["window"]["startedAt"];

@@ -3,7 +3,6 @@
 
 import type { Policy } from "../../scheduling/policy.ts";
 import { projectTurnRules, ruleSets, userTurnRules } from "../../scheduling/policy.ts";
-import { rateWindowMs } from "../../scheduling/rate.ts";
 import {
   type BudgetSettings,
   budgetModes,
@@ -11,6 +10,7 @@ import {
   type ProjectSettings,
   type RateSettings,
   type ResourceSettings,
+  rateWindows,
 } from "../settings.ts";
 import { allOf, type Fields } from "./checked-fields.ts";
 
@@ -64,7 +64,7 @@ export function readResourceSettings(fields: Fields): ResourceSettings {
 
 export function readRateSettings(fields: Fields): RateSettings {
   return fields.checked<RateSettings>("settings", (settings) => {
-    settings.oneOf("window", Object.keys(rateWindowMs));
+    settings.oneOf("window", rateWindows);
     settings.whole("tokensMax");
     settings.flag("sliding");
   });
