@@ -380,6 +380,13 @@ export const limits = {
   tokensPerAttemptMax: 400_000_000,
   /** Steps in which a budget's window rolls: its error is one of them at most. */
   windowBuckets: 60,
+  /** Of what is remembered of use, so that a window of any length can begin from it (scheduling/use-history.ts): the
+   *  finest step is within a bucket of the shortest window… */
+  historyStepMs: 16,
+  /** …so many steps before they double in length keep each within 1/60 of its age… */
+  historyStepsPerLevel: 128,
+  /** …and so many levels reach further back than the longest window. */
+  historyLevelsMax: 24,
   /** Weight of the newest report in a kind's mean of tokens. */
   tokensLearningShare: 0.3,
   /** A task's estimate is multiplied by no more than this, however far off those of its kind were. */
@@ -773,6 +780,16 @@ assert(
     limits.agentsMax * limits.maxConcurrentMax * 2 * limits.tokensPerAttemptMax + limits.tokensMax,
   ),
   "what every place holds back at once, beside a whole budget, is counted exactly",
+);
+assert(
+  limits.historyStepMs * limits.windowBuckets <= limits.budgetWindowMsMin &&
+    limits.historyStepsPerLevel > 2 * limits.windowBuckets,
+  "a remembered step is no longer than a bucket of a window that it may stand at the beginning of",
+);
+assert(
+  limits.historyStepMs * limits.historyStepsPerLevel * (2 ** limits.historyLevelsMax - 1) >=
+    limits.budgetWindowMsMax,
+  "use is remembered for as long as the longest window",
 );
 assert(
   limits.tokensPerAttemptDefault <= limits.tokensPerAttemptMax &&

@@ -11,8 +11,8 @@
 import { assert } from "../assert.ts";
 import type { AgentId, Incarnation, Instant, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { recordUse } from "../scheduling/rate.ts";
-import { addTokens, type RollingWindow, rescaled, roll } from "../scheduling/rolling-window.ts";
+import { addTokens, type RollingWindow, roll } from "../scheduling/rolling-window.ts";
+import { addUse, windowFrom } from "../scheduling/use-history.ts";
 import type { EventOf, FailureClass } from "./event.ts";
 import { recordRates } from "./rate-rows.ts";
 import type { BudgetSettings } from "./settings.ts";
@@ -95,7 +95,8 @@ export function unchargedKey({
   return `${agent} ${incarnation} ${token}`;
 }
 
-/** Follows a change of an owner's budget. Of a new one the window begins with what is known to be spent. */
+/** Follows a change of an owner's budget. A window that is new, or of another length, begins with
+ *  what was spent within that length, with or without a budget then. */
 export function adoptBudget(
   ledger: TokenLedger,
   {
@@ -118,7 +119,7 @@ export function noteExceeded(state: SwarmState, event: EventOf<"BudgetExceeded">
 /** Follows a change of what shares are compared by. @param windowMs `policy.guaranteeMs` as it is now */
 export function adoptGuarantee(state: SwarmState, windowMs: number, at: Instant): void {
   for (const { ledger } of [state, ...state.projectById.values()])
-    ledger.usage = rescaled(ledger.usage, windowMs, at);
+    ledger.usage = windowFrom(ledger.history, windowMs, at);
 }
 
 /** By value: a replay reads anew what life handed on. */
@@ -126,9 +127,8 @@ function isSameBudget(a: BudgetSettings | undefined, b: BudgetSettings | undefin
   return a?.tokens === b?.tokens && a?.windowMs === b?.windowMs && a?.mode === b?.mode;
 }
 
-function windowOf({ spent, usage }: TokenLedger, windowMs: number, at: Instant): RollingWindow {
-  if (spent?.windowMs === windowMs) return spent;
-  return rescaled(spent ?? usage, windowMs, at);
+function windowOf({ spent, history }: TokenLedger, windowMs: number, at: Instant): RollingWindow {
+  return spent?.windowMs === windowMs ? spent : windowFrom(history, windowMs, at);
 }
 
 /** Counts what a type's agents hold back. The map holds no zeros: it grows with what is open, not with names. */
@@ -153,7 +153,5 @@ function spend(
     addTokens(owner.ledger.usage, tokens, at);
     if (owner.ledger.spent !== undefined) addTokens(owner.ledger.spent, tokens, at);
   }
-  if (agentType === undefined) return;
-  const rate = state.rateByType.get(agentType) ?? state.removedRateByType.get(agentType);
-  if (rate !== undefined) recordUse(rate.use, rate.settings, tokens, at);
+  if (agentType !== undefined) recordRates(state, agentType, tokens, at);
 }

@@ -5,6 +5,7 @@ import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import { rateWindowMs } from "../scheduling/rate.ts";
 import type { RollingWindow } from "../scheduling/rolling-window.ts";
+import { historyAmiss } from "../scheduling/use-history.ts";
 import { unchargedKey } from "./budget-rows.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import { rateOf } from "./rate-rows.ts";
@@ -90,6 +91,8 @@ function* openAttemptsEqualARecount(state: SwarmState): Generator<string> {
 function* windowsEqualTheirBuckets(state: SwarmState): Generator<string> {
   for (const { name, ledger, budget } of owners(state)) {
     yield* windowAmiss(`the usage of ${name}`, ledger.usage, state.policy.guaranteeMs, state.at);
+    const amiss = historyAmiss(ledger.history, state.at);
+    if (amiss !== undefined) yield `the history of ${name} holds ${amiss}`;
     if ((ledger.spent === undefined) !== (budget === undefined))
       yield `${name} keeps a budget's window and has none, or the other way round`;
     if (ledger.spent !== undefined && budget !== undefined)
@@ -100,9 +103,6 @@ function* windowsEqualTheirBuckets(state: SwarmState): Generator<string> {
   yield* tablesOfBudgets(state);
 }
 
-function* windowAmiss(name: string, window: RollingWindow, windowMs: number, at: number): Generator<string> {
-  const { held, buckets } = window;
-  let sum = 0;
 function* rateAmiss(type: string, { agentType, use, settings }: RateRow, at: number): Generator<string> {
   const name = `the rate of ${type} ${settings.window}`;
   if (agentType !== type) yield `${name} is one of ${agentType}`;
@@ -111,6 +111,9 @@ function* rateAmiss(type: string, { agentType, use, settings }: RateRow, at: num
   if (tokens < 0 || startedAt > at) yield `the window of ${name} began at ${startedAt} with ${tokens} tokens`;
 }
 
+function* windowAmiss(name: string, window: RollingWindow, windowMs: number, at: number): Generator<string> {
+  const { held, buckets } = window;
+  let sum = 0;
   for (const { tokens } of buckets) sum += tokens;
   const stepMs = Math.ceil(window.windowMs / limits.windowBuckets);
   if (window.windowMs !== windowMs) yield `${name} rolls over ${window.windowMs} ms, not ${windowMs}`;

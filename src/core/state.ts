@@ -26,6 +26,7 @@ import type { ClockQueue, Member } from "../scheduling/clock-queue.ts";
 import { defaultPolicy, type Policy } from "../scheduling/policy.ts";
 import type { RateUse } from "../scheduling/rate.ts";
 import { emptyWindow, type RollingWindow } from "../scheduling/rolling-window.ts";
+import type { UseHistory } from "../scheduling/use-history.ts";
 import { AgedMap } from "./aged-map.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
@@ -340,10 +341,10 @@ export interface RateRow {
   readonly use: RateUse;
 }
 
-/** Tokens of a project, or of the swarm (core/budget-rows.ts keeps it). */
 /** None of the lists empty; at most one row for each window, the shortest window first. */
 export type RatesByType = Map<string, readonly RateRow[]>;
 
+/** Tokens of a project, or of the swarm (core/budget-rows.ts keeps it). */
 export interface TokenLedger {
   /** Held back for open attempts, revoked ones included: the sum of what each reserved. */
   reserved: number;
@@ -351,6 +352,8 @@ export interface TokenLedger {
   usage: RollingWindow;
   /** Spent in the budget's own window; absent without a budget. */
   spent: RollingWindow | undefined;
+  /** Spent so far: where a window that is new, or of another length, begins. */
+  readonly history: UseHistory;
   /** When it was last put on record that the budget is exceeded. */
   exceededAt: Instant | undefined;
 }
@@ -482,7 +485,7 @@ export function emptyCounts(): TaskCounts {
 
 /** @param usageMs `policy.guaranteeMs` */
 export function emptyLedger(usageMs: number): TokenLedger {
-  return { reserved: 0, usage: emptyWindow(usageMs), spent: undefined, exceededAt: undefined };
+  return { reserved: 0, usage: emptyWindow(usageMs), spent: undefined, history: [], exceededAt: undefined };
 }
 
 /** The state before the first batch. */

@@ -80,19 +80,6 @@ export function fallsTo(window: RollingWindow, tokensMax: number, at: Instant): 
   return at; // unreachable while tokensMax ≥ 0: an empty window holds nothing
 }
 
-/** The same tokens in a window of another length, each as if used at the end of its step: what is not known any
- *  more does not come back, and what is known leaves no earlier than it should. */
-export function rescaled(window: RollingWindow, windowMs: number, at: Instant): RollingWindow {
-  const changed = emptyWindow(windowMs);
-  const stepMs = stepMsOf(window.windowMs);
-  for (const { step, tokens } of window.buckets) {
-    const usedBy = instant(Math.min(at, (step + 1) * stepMs - 1));
-    addTokens(changed, tokens, usedBy);
-  }
-  roll(changed, at);
-  return changed;
-}
-
 function leavesAt(windowMs: number, { step }: WindowBucket): Instant {
   const stepMs = stepMsOf(windowMs);
   const steps = Math.ceil(windowMs / stepMs);

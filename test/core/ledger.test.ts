@@ -13,7 +13,7 @@ import {
   learnEstimate,
   tokensEstimate,
 } from "../../src/scheduling/estimate.ts";
-import { totalAt } from "../../src/scheduling/rolling-window.ts";
+import { emptyWindow, totalAt } from "../../src/scheduling/rolling-window.ts";
 import { aTask, join } from "../support/turns.ts";
 import { LedgerSwarm } from "./ledger-fixture.ts";
 
@@ -240,6 +240,33 @@ describe("a change of settings", () => {
     expect(levels()).toEqual([300, 500]);
     swarm.setBudget({ tokens: 1_000, windowMs: 3_600_000 });
     expect(levels()).toEqual([300, 500]);
+  });
+
+  it.each([
+    ["without a budget", undefined],
+    ["with one of an hour", 3_600_000],
+    ["with one of a day", 86_400_000],
+  ] as const)("counts no use that is older than a new window and one of its buckets: %s", (_, windowMs) => {
+    if (windowMs === undefined) swarm.setProject({});
+    else swarm.setBudget({ windowMs });
+    assign("t1", 0);
+    report({ kind: "completed", result: "", tokens: 2_000 });
+    const total = () => totalAt(swarm.project().ledger.spent ?? emptyWindow(1), swarm.at);
+    swarm.pass(59_000);
+    swarm.setBudget({ windowMs: 60_000 });
+    expect(total()).toBe(2_000);
+    swarm.setBudget({ windowMs: 3_600_000 });
+    swarm.pass(16_000);
+    swarm.setBudget({ windowMs: 60_000 });
+    expect(total()).toBe(0);
+    swarm.setBudget({ windowMs: 86_400_000 });
+    expect(total()).toBe(2_000);
+    swarm.pass(7_200_000);
+    swarm.setPolicy({ guaranteeMs: 60_000 });
+    expect(totalAt(swarm.project().ledger.usage, swarm.at)).toBe(0);
+    swarm.setPolicy({ guaranteeMs: 3 * 3_600_000, budget: { tokens: 9, windowMs: 60_000, mode: "wait" } });
+    expect(totalAt(swarm.project().ledger.usage, swarm.at)).toBe(2_000);
+    expect(totalAt(swarm.state.ledger.spent ?? emptyWindow(1), swarm.at)).toBe(0);
   });
 
   it("moves all usage when the window of shares changes", () => {

@@ -11,7 +11,6 @@ import {
   fallsTo,
   nextChangeAt,
   type RollingWindow,
-  rescaled,
   roll,
   totalAt,
 } from "../../src/scheduling/rolling-window.ts";
@@ -108,19 +107,6 @@ describe("a rolling window", () => {
         roll(window, at);
         expect([totalAt(window, at), nextChangeAt(window, at)]).toEqual(before);
         expect(window.held).toBe(before[0]);
-      }),
-    );
-  });
-
-  it("loses nothing that still counts when it is given another length", () => {
-    fc.assert(
-      fc.property(uses, windowMs, windowMs, (told, length, other) => {
-        const at = instant(told.at(-1)?.at ?? 0);
-        const changed = rescaled(windowWith(length, told), other, at);
-        const shorter = Math.min(length, other);
-        expect(totalAt(changed, at)).toBeGreaterThanOrEqual(usedSince(told, at - shorter));
-        expect(totalAt(changed, at)).toBeLessThanOrEqual(usedSince(told, Number.NEGATIVE_INFINITY));
-        expect(changed.windowMs).toBe(other);
       }),
     );
   });

@@ -4,6 +4,7 @@ import type { Instant } from "../../ids.ts";
 import type { Account } from "../../scheduling/account.ts";
 import type { RollingWindow, WindowBucket } from "../../scheduling/rolling-window.ts";
 import { emptyWindow } from "../../scheduling/rolling-window.ts";
+import { historyAmiss } from "../../scheduling/use-history.ts";
 import type { EndedTaskState, SuccessRecord, TaskCounts, Timer, TokenLedger } from "../state.ts";
 import { allOf, type Fields, refuse } from "./checked-fields.ts";
 
@@ -71,8 +72,8 @@ function bucketOf(item: unknown): WindowBucket {
 }
 
 /** Without what is reserved: open attempts say that as they are read. */
-export function ledgerFields({ usage, spent, exceededAt }: TokenLedger): object {
-  return { usage: windowFields(usage), spent: spent && windowFields(spent), exceededAt };
+export function ledgerFields({ usage, spent, history, exceededAt }: TokenLedger): object {
+  return { usage: windowFields(usage), spent: spent && windowFields(spent), history, exceededAt };
 }
 
 export interface LedgerTerms {
@@ -85,6 +86,10 @@ export interface LedgerTerms {
 export function readLedger(fields: Fields, ledger: TokenLedger, { usageMs, budgetMs }: LedgerTerms): void {
   ledger.usage = fields.within("usage", readWindow);
   ledger.spent = fields.optionalWithin("spent", readWindow);
+  for (const level of fields.list("history"))
+    ledger.history.push(Array.isArray(level) ? (level as number[]) : [-1]);
+  const amiss = historyAmiss(ledger.history, Number.POSITIVE_INFINITY);
+  if (amiss !== undefined) refuse(`what is remembered of use holds ${amiss}`);
   ledger.exceededAt = fields.optionalWhole("exceededAt");
   if (ledger.usage.windowMs !== usageMs) refuse(`the window of shares is not one of ${usageMs} ms`);
   if (ledger.spent?.windowMs !== budgetMs) refuse(`the window of a budget is not one of ${budgetMs} ms`);
