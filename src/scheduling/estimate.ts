@@ -16,11 +16,12 @@ export function tokensEstimate(state: SwarmState, spec: TaskSpec, runsAs: Kind =
   return learnt === undefined ? state.policy.tokensDefault : Math.round(learnt);
 }
 
-/** Where an estimate comes from: its submitter, the attempts of its kind so far, or the policy's `tokensDefault`. */
-export type EstimateSource = "said" | "learnt" | "default";
+/** Where an estimate comes from: its submitter (`raised` by what the kind used more than its estimates), the attempts of
+ *  its kind so far, or the policy's `tokensDefault`. */
+export type EstimateSource = "said" | "raised" | "learnt" | "default";
 
 export function estimateSource(state: SwarmState, spec: TaskSpec): EstimateSource {
-  if (spec.tokens !== undefined) return "said";
+  if (spec.tokens !== undefined) return tokensEstimate(state, spec) === spec.tokens ? "said" : "raised";
   return state.kindByName.get(spec.kind)?.tokensMean === undefined ? "default" : "learnt";
 }
 

@@ -133,6 +133,7 @@ function budgetExceeded(refusal: BudgetRefusal): CodedError {
 function estimateText({ tokens, source }: Pick<BudgetRefusal, "tokens" | "source">): string {
   const sources: Readonly<Record<EstimateSource, string>> = {
     said: "",
+    raised: ", raised from what the task says as attempts of its kind used more than they said",
     learnt: ", the mean of its kind so far, as the task gives none (`tokens`)",
     default: ", the default of a task that gives none (`tokens`)",
   };
