@@ -3,8 +3,8 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/connect.ts";
-import type { RatePatch } from "../../src/core/settings-patch.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
+import type { RatePatch } from "../../src/core/settings-patch.ts";
 import { defaultProjectSettings } from "../../src/core/state.ts";
 import {
   InvalidMessageError,
@@ -282,7 +282,11 @@ describe("an answer about a removal that cannot be is no answer", () => {
   const settings = { window: "per_day", tokensMax: 5, sliding: false };
 
   it.each<[string, object, (swarm: Swarm) => Promise<unknown>]>([
-    ["set, and without settings", { ...answered, settings: null }, (to) => to.setRate("t", { window: "per_day", tokensMax: 5 })],
+    [
+      "set, and without settings",
+      { ...answered, settings: null },
+      (to) => to.setRate("t", { window: "per_day", tokensMax: 5 }),
+    ],
     ["removed, and with settings", { ...answered, settings }, (to) => to.removeRate("t")],
     [
       "a resource removed, and with settings, as of a coordinator that cannot",

@@ -148,7 +148,10 @@ describe("a patch", () => {
     turns.turn(ofKind({ cheaperType: "haiku" }));
     const both = { importance: 1, cheaper: "l", cheaperType: "haiku" };
     expect(turns.last("KindConfigured").settings).toEqual(both);
-    turns.turn(rate({ window: "per_minute", sliding: true }), ofKind({ importance: 2, cheaper: null, cheaperType: null }));
+    turns.turn(
+      rate({ window: "per_minute", sliding: true }),
+      ofKind({ importance: 2, cheaper: null, cheaperType: null }),
+    );
     expect(turns.last("RateConfigured").settings).toMatchObject({ tokensMax: 10, sliding: true });
     expect(turns.last("KindConfigured").settings).toEqual({ importance: 2 });
     expect(turns.turn({ type: "RemoveRate", agentType: "claude" })).toEqual([
@@ -167,7 +170,9 @@ describe("a patch", () => {
     );
     expect(windows()).toEqual(["per_minute", "per_hour", "per_day"]);
     turns.turn(rate({ window: "per_hour", tokensMax: 60 }));
-    expect(turns.state.ratesByType.get("claude")?.map(({ settings }) => settings.tokensMax)).toEqual([10, 60, 100]);
+    expect(turns.state.ratesByType.get("claude")?.map(({ settings }) => settings.tokensMax)).toEqual([
+      10, 60, 100,
+    ]);
     const remove = (window?: "per_hour"): Command => ({
       type: "RemoveRate",
       agentType: "claude",

@@ -12,6 +12,8 @@ import { LedgerSwarm } from "./ledger-fixture.ts";
 // biome-ignore lint/suspicious/noExplicitAny: what is broken here is what the types forbid
 type Mutable = any;
 
+const rateRow = ({ ratesByType }: SwarmState, type: string): Mutable => ratesByType.get(type)?.[0];
+
 /** A budget with something spent and something reserved, rates of both sorts, and a lost attempt. */
 function aSpendingSwarm(): LedgerSwarm {
   const swarm = new LedgerSwarm();
@@ -103,21 +105,25 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     35,
     "a rate's window holds more than its buckets",
     (state) => {
-      (state.ratesByType.get("claude")?.[0] as Mutable).use.sliding.held += 1;
+      rateRow(state, "claude").use.sliding.held += 1;
     },
   ],
   [
     35,
     "a rate's window begins in the future",
     (state) => {
-      (state.ratesByType.get("codex")?.[0] as Mutable).use.restarting.startedAt = instant(9e15);
+      rateRow(state, "codex").use.restarting.startedAt = instant(9e15);
     },
   ],
   [
     35,
     "a rate is kept for another window",
     (state) => {
-      (state.ratesByType.get("codex")?.[0] as Mutable).settings = { window: "per_day", tokensMax: 1, sliding: true };
+      rateRow(state, "codex").settings = {
+        window: "per_day",
+        tokensMax: 1,
+        sliding: true,
+      };
     },
   ],
   [35, "a project with a budget is not listed", (state) => state.budgetedProjects.clear()],
