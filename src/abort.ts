@@ -1,15 +1,18 @@
-// Many listeners to few abort signals. A signal of the caller's gets one listener of ours, however many waits
-// share it: more than ten make Node warn of a leak, removing one takes as long as there are others, and on
-// Node 20 `AbortSignal.any` keeps what it makes for as long as its sources live.
+// Many listeners to few abort signals. A signal of the caller's gets one listener of ours while any wait shares it, and
+// none afterwards: more than ten make Node warn of a leak, removing one takes as long as there are others, and on Node 20
+// `AbortSignal.any` keeps what it makes for as long as its sources live.
 
 export class Aborts {
-  readonly #listenersBySignal = new WeakMap<AbortSignal, Set<() => void>>();
+  readonly #waitsBySignal = new WeakMap<AbortSignal, Waits>();
 
   /** Calls `run` once when `signal` aborts. Returns a function that stops it. */
   on(signal: AbortSignal, run: () => void): () => void {
-    const listeners = this.#listenersBySignal.get(signal) ?? this.#listen(signal);
-    listeners.add(run);
-    return () => listeners.delete(run);
+    const waits = this.#waitsBySignal.get(signal) ?? this.#listen(signal);
+    waits.runs.add(run);
+    return () => {
+      const wasLast = waits.runs.delete(run) && waits.runs.size === 0;
+      if (wasLast) this.#letGo(signal, waits);
+    };
   }
 
   /** A controller that aborts with any of `signals`, and lets go of them when aborted itself. Abort it when
@@ -25,16 +28,28 @@ export class Aborts {
     return own;
   }
 
-  #listen(signal: AbortSignal): Set<() => void> {
-    const listeners = new Set<() => void>();
-    this.#listenersBySignal.set(signal, listeners);
-    signal.addEventListener("abort", () => runAll(listeners), { once: true });
-    return listeners;
+  #listen(signal: AbortSignal): Waits {
+    const runs = new Set<() => void>();
+    const runAll = () => {
+      const all = [...runs];
+      runs.clear();
+      for (const run of all) run();
+    };
+    const waits = { runs, runAll };
+    this.#waitsBySignal.set(signal, waits);
+    signal.addEventListener("abort", runAll, { once: true });
+    return waits;
+  }
+
+  #letGo(signal: AbortSignal, waits: Waits): void {
+    signal.removeEventListener("abort", waits.runAll);
+    this.#waitsBySignal.delete(signal);
   }
 }
 
-function runAll(listeners: Set<() => void>): void {
-  const all = [...listeners];
-  listeners.clear();
-  for (const run of all) run();
+/** All that end with one signal. */
+interface Waits {
+  readonly runs: Set<() => void>;
+  /** Listens to the signal. */
+  readonly runAll: () => void;
 }

@@ -37,6 +37,22 @@ describe("a signal shared by many", () => {
   });
 });
 
+describe("a signal that lives long", () => {
+  it("keeps no listener of those that wait no more, however many made use of it", async () => {
+    const { signal } = new AbortController();
+    for (let user = 0; user < 20; user += 1) {
+      const own = new Aborts();
+      const [one, another] = [own.linkedTo(signal), own.linkedTo(signal)];
+      expect(getEventListeners(signal, "abort")).toHaveLength(1);
+      one.abort();
+      another.abort();
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+      own.linkedTo(signal).abort(); // and once more
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
 describe("what failed", () => {
   it("leaves nothing behind at what outlives it: a question too large, a reading that nobody answers", async () => {
     const aborts = new CountedAborts();
