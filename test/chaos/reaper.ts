@@ -27,6 +27,7 @@ export class Reaper {
     const child = fork(file, {
       execArgv: ["--import", "tsx"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
+      detached: true, // neither Ctrl-C nor the end of the terminal ends it before its work is done
     });
     await within(START_MS, "the reaper listens", once(child, "message"));
     child.unref();

@@ -53,6 +53,7 @@ export async function startServers(
         jetstream: room === undefined,
         port,
         storeDir,
+        ownGroup: true,
         extraConfig: room === undefined ? extraConfig : boundedConfig(storeDir, room.storeBytesMax),
       });
       reaper?.minds(server.pid);

@@ -47,7 +47,7 @@ export class Member {
     return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** It does not outlive this process. */
+  /** It does not outlive this process. It leads a process group of its own: Ctrl-C is for this process alone. */
   start(): ChildProcess {
     const child = this.#spawn();
     this.child = child;
@@ -189,6 +189,7 @@ export class SwarmProcesses {
           cwd: this.#plan.folder,
           env: this.#env(name),
           stdio: ["ignore", "pipe", "pipe"],
+          detached: true,
         });
       },
       (line) => this.#noteCoordinator(member, line),
@@ -224,7 +225,8 @@ export class SwarmProcesses {
       };
       const file = fileURLToPath(new URL(`./processes/${main}.ts`, import.meta.url));
       const execArgv = [...this.#probe, "--import", "tsx"];
-      const child = fork(file, [JSON.stringify(start)], { execArgv, env: this.#env(name), silent: true });
+      const options = { execArgv, env: this.#env(name), silent: true, detached: true };
+      const child = fork(file, [JSON.stringify(start)], options);
       child.on("message", (report: ClientReport) => this.#heard(name, report));
       return child;
     });

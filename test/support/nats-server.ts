@@ -32,6 +32,8 @@ export interface NatsServerOptions {
   readonly port?: number;
   /** Lines of nats-server configuration, appended: `authorization { token: "x" }`, `max_payload: 1024`. */
   readonly extraConfig?: string;
+  /** Leads a process group of its own, which Ctrl-C in this terminal does not reach. Default false: it ends with us. */
+  readonly ownGroup?: boolean;
 }
 
 export interface RunningNatsServer {
@@ -81,7 +83,8 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Runni
 
   const start = async (port: number) => {
     writeFileSync(configFile, configuration({ ...options, storeDir, port }));
-    return await launch({ binary: options.binary, configFile, log });
+    const { binary, ownGroup = false } = options;
+    return await launch({ binary, configFile, log, ownGroup });
   };
   let life = options.port === undefined ? await startAnywhere(start) : await start(options.port);
 
@@ -147,8 +150,16 @@ async function startAnywhere(start: (port: number) => Promise<Life>): Promise<Li
 }
 
 /** Readiness is read from the log: no polling. */
-async function launch(from: { binary: string; configFile: string; log: string[] }): Promise<Life> {
-  const child = spawn(from.binary, ["-c", from.configFile], { stdio: ["ignore", "ignore", "pipe"] });
+async function launch(from: {
+  binary: string;
+  configFile: string;
+  log: string[];
+  ownGroup: boolean;
+}): Promise<Life> {
+  const child = spawn(from.binary, ["-c", from.configFile], {
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: from.ownGroup,
+  });
   const killWithUs = () => child.kill("SIGKILL");
   process.once("exit", killWithUs);
   child.once("exit", () => process.off("exit", killWithUs));
