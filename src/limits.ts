@@ -570,6 +570,39 @@ export const limits = {
   fullLeaderMsMax: 240_000,
   /** Batches read from a journal in one page of a query, in bytes. */
   queryPageBytesMax: 256 * 1024,
+  /** Pages read from a journal at the same time, each by a reading of its own: enough to hide the way to a server, and
+   *  too few to hold up appends. A reading is a consumer on a NATS server, which keeps some for other readers. */
+  pageReadsAtOnce: 4,
+  /** …and pages that wait for that: at some milliseconds a page, whoever comes last is served within a second. */
+  pageReadsWaitingMax: 64,
+  /** A reading of pages asks for so much ahead: two pages, so that a reader that goes on finds the next one there. */
+  pageAheadBytes: 512 * 1024,
+  /** A reading that no page was taken from for so long is closed: a reader that goes on asks sooner. */
+  journalReadingIdleMs: 2_000,
+  /** A page answers the same question for so long: a flood of one question costs one read a second… */
+  pageSharedMs: 1_000,
+  /** …of so many pages, 8 MiB. */
+  pagesSharedMax: 32,
+  /** What is read from the journal for clients of one project, and of all, in a second: as fast as one reader goes by
+   *  itself, and a fifth of what two cores could read. */
+  pageBytesPerSecond: 8 * 1024 ** 2,
+  pageBytesPerSecondOfAll: 16 * 1024 ** 2,
+  /** …and so much of that may be taken at once, after a quiet time. */
+  pageBurstMs: 2_000,
+  /** What a page costs at least, in bytes: the way of a question and of its answer. */
+  pageCostMin: 4 * 1024,
+  /** What a record costs beside its bytes: some 10 µs of the server's time and as many of the coordinator's. */
+  recordCost: 512,
+  /** Projects of which it is known how much was read lately: as many as state knows, and all together. */
+  readBudgetsMax: 10_001,
+  /** A reader that is refused asks again no sooner. */
+  pageRetryMsMin: 50,
+  /** Single records read at the same time, for those who await how tasks ended… */
+  outcomeReadsAtOnce: 16,
+  /** …and reads that wait for that, each for as long as `awaitReadMs` lets it. */
+  outcomeReadsWaitingMax: 1_024,
+  /** Refused reads are told of in the log so often, with how many there were. */
+  readsRefusedQuietMs: 60_000,
   /** Agents told of in the answer why a task waits, in bytes: some two thousand, those that serve its kind first. */
   explainedAgentsBytesMax: 256 * 1024,
   /** Users among whom that answer looks for one for whom room is kept in a budget, and different demands about which

@@ -70,7 +70,7 @@ class Reading {
 
   async *batches(): AsyncGenerator<JournalBatch> {
     const { follow, signal } = this.#options;
-    let page = await this.#deps.reader.page(this.#start, signal);
+    let page = await this.#nextPage({ mayOutlive: false });
     const presentIdx = page.last;
     for (;;) {
       requireAsked(page, this.#start);
@@ -84,7 +84,7 @@ class Reading {
       if (!follow && next > presentIdx) return;
       await this.#waitForMore(page, next, follow ? this.#deps.news.lastIdx : presentIdx);
       if (signal.aborted) return;
-      page = await this.#nextPage();
+      page = await this.#nextPage({ mayOutlive: follow });
     }
   }
 
@@ -132,15 +132,17 @@ class Reading {
     this.#idlePages = 0;
   }
 
-  /** A follower outlives its coordinators; one that reads to the present does not wait for the next. */
-  async #nextPage(): Promise<JournalPage> {
+  /** Every reader waits while others have too much read; it was told how long before each further try (asker.ts). A
+   *  follower also outlives its coordinators; one that reads to the present does not wait for the next. */
+  async #nextPage({ mayOutlive }: { readonly mayOutlive: boolean }): Promise<JournalPage> {
     const { reader, transport } = this.#deps;
-    const { follow, signal } = this.#options;
     for (;;) {
       try {
-        return await reader.page(this.#start, signal);
+        return await reader.page(this.#start, this.#options.signal);
       } catch (error) {
-        if (!follow || !mayPass(error) || transport.status() === "closed") throw error;
+        const isHeldBack = error instanceof BackpressureError;
+        if (!isHeldBack && !(mayOutlive && mayPass(error))) throw error;
+        if (transport.status() === "closed") throw error;
       }
     }
   }
@@ -161,5 +163,5 @@ function requireAsked({ next, last, batches }: JournalPage, start: PageStart): v
 /** Whether a follower outlives it: whoever answers wrongly goes on doing so. */
 function mayPass(error: unknown): boolean {
   if (error instanceof UnreadableAnswerError) return false;
-  return [NoLeaderError, UnreachableError, BackpressureError].some((type) => error instanceof type);
+  return error instanceof NoLeaderError || error instanceof UnreachableError;
 }

@@ -35,6 +35,7 @@ import { Leader, type LeaderEnd } from "./leader/leader.ts";
 import { Queries } from "./queries/queries.ts";
 import { DeadRecordLog } from "./repair/dead-records.ts";
 import { JournalWatch } from "./repair/journal-watch.ts";
+import { JournalReads } from "./requests/journal-reads.ts";
 import { Candidacy } from "./standby/candidacy.ts";
 import { Follower } from "./standby/follower.ts";
 import { requireItsJournal } from "./standby/lost-journal.ts";
@@ -98,6 +99,7 @@ class RunningCoordinator implements Coordinator {
   readonly #leadership = createActor(leadershipMachine).start();
   readonly #role = new BehaviorSubject<Role>("standing-by");
   readonly #queries: Queries;
+  readonly #reads: JournalReads;
   readonly #room: JournalRoom;
   /** Of the terms that it leads. */
   readonly #timing: Timing;
@@ -161,12 +163,14 @@ class RunningCoordinator implements Coordinator {
         onDamaged: (error) => this.#halt(error),
       },
     );
+    this.#reads = new JournalReads({ ...options, isLeading: () => this.#leader !== undefined });
     this.#queries = new Queries({
       ...options,
+      reads: this.#reads,
       room: this.#room,
       subjects: this.#subjects,
       leader: () => this.#leader,
-      replay: () => this.#follower.copy.replay,
+      copy: () => this.#follower.copy,
       standbys: () => this.#standbys,
     });
   }
@@ -290,6 +294,7 @@ class RunningCoordinator implements Coordinator {
       ...this.#options,
       subjects: this.#subjects,
       room: this.#room,
+      reads: this.#reads,
       recent,
       foundSnapshots,
       readable: this.#readable,
@@ -384,6 +389,7 @@ class RunningCoordinator implements Coordinator {
     this.#follower.end();
     this.#candidacy?.abandon();
     this.#watch.stop();
+    this.#reads.stop();
     this.#deadLog.stop();
     this.#cancelBeat?.();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();

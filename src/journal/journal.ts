@@ -48,6 +48,14 @@ export interface JournalUsage {
   readonly remedy?: string;
 }
 
+/** How a reading goes about it. A journal that has it in reach takes no notice. */
+export interface ReplayOptions {
+  /** Bytes that are asked for ahead, about. Default: as many as a fast reading needs. */
+  readonly aheadBytes?: number;
+  /** Time without progress after which it throws why, ms. Default `limits.journalSilenceMsMax`. */
+  readonly patienceMs?: number;
+}
+
 /** What is needed to read a journal up to some record. */
 export type JournalReader = Pick<Journal, "position" | "read" | "replay" | "close">;
 
@@ -70,7 +78,7 @@ export interface Journal {
 
   /** Every record from `fromSeq` to the last one when the reading begins, in order.
    *  @throws UnreachableError; JournalDamagedError, also when `fromSeq` was purged, or at a hole */
-  replay(fromSeq: number): AsyncIterable<JournalRecord>;
+  replay(fromSeq: number, options?: ReplayOptions): AsyncIterable<JournalRecord>;
 
   /** Every record from `fromSeq` on, and then each new one as it is stored, in order, without gaps, until
    *  `signal` aborts or the journal is closed (then it returns). Reconnects by itself, and waits for a journal

@@ -2,8 +2,10 @@
 // have ended, where the journal does not show how.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/clock.ts";
 import { AuditReader } from "../../src/coordinator/requests/audit-reader.ts";
 import { Awaiting } from "../../src/coordinator/requests/awaiting.ts";
+import { JournalReads } from "../../src/coordinator/requests/journal-reads.ts";
 import type { EndedTask } from "../../src/core/state.ts";
 import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../src/errors.ts";
 import { batchIndex, instant, taskId, term } from "../../src/ids.ts";
@@ -11,10 +13,11 @@ import { encodeBatch } from "../../src/journal/batch.ts";
 import { BatchPlaces } from "../../src/journal/batch-places.ts";
 import type { Journal, JournalRecord } from "../../src/journal/journal.ts";
 import { type MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
+import { RecentRecords } from "../../src/journal/recent-records.ts";
 import { limits } from "../../src/limits.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const [t1, t2] = [taskId("t1"), taskId("t2")];
 
@@ -69,7 +72,9 @@ describe("reading how a task ended", () => {
     found = undefined;
     const places = new BatchPlaces([[1, 1, 10]]);
     const journal = { read: async () => found } as unknown as Journal;
-    reader = new AuditReader(journal, places, { monotonicMs: () => nowMs });
+    const clock = { ...systemClock, monotonicMs: () => nowMs };
+    const reads = new JournalReads({ journal, clock, logger: silentLogger, isLeading: () => true });
+    reader = new AuditReader({ reads, places, recent: new RecentRecords(), clock });
   });
 
   it("takes a batch for lost only when it is not found for long: a server that takes over may not know it yet", async () => {

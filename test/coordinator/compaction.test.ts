@@ -1,7 +1,7 @@
 // Snapshots and purges while a swarm works: made when they are due, never at the leader's cost, and whoever starts,
 // stands by or was deposed goes on from them.
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { SwarmClient } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { batchIndex, swarmId, taskId } from "../../src/ids.ts";
@@ -39,6 +39,9 @@ describe("a leader's journal", () => {
   });
 
   it("that is purged while a page of it is read is said to be trimmed, not damaged", async () => {
+    const { recentRecordsBytes } = limits;
+    onTestFinished(() => void Object.assign(limits, { recentRecordsBytes }));
+    Object.assign(limits, { recentRecordsBytes: 1 }); // pages are read from the journal
     compacted = new CompactedSwarm();
     const journal = compacted.journal.open();
     const replay = journal.replay.bind(journal);

@@ -25,6 +25,12 @@ afterEach(() => swarm.stop());
 
 const page = (query: object) => swarm.client.ask(subjects.query("_", "journal"), query);
 
+/** What was written before is read from the journal from now on, and not from memory. */
+async function letGo(): Promise<void> {
+  await clock.advance(limits.recentRecordsMs + 1);
+  await swarm.client.submit([{ kind: "k" }]);
+}
+
 describe("the live stream", () => {
   it("has one message a batch and subject, each naming the one before, so that gaps show", async () => {
     const submitted = swarm.client.listen<EventPush>(subjects.event("p", "task", "submitted"));
@@ -114,6 +120,7 @@ describe("the journal", () => {
       await clock.advance(100);
       await swarm.client.submit([{ id: `t${n}`, kind: "k" }]);
     }
+    await letGo();
     swarm.watched.settled(); // before they are lost
     swarm.store.loseMiddle(6, 2);
     const damaged = {
@@ -123,8 +130,7 @@ describe("the journal", () => {
     };
     expect(await page({ from: 4 })).toMatchObject(damaged);
     expect(await page({ since: 0 })).toMatchObject(damaged);
-    expect(await page({ since: clock.now() })).toMatchObject(damaged);
-    expect((await page({ from: 8 })).batches).toHaveLength(6);
+    expect((await page({ from: 8 })).batches[0]).toMatchObject({ idx: 8 });
   });
 
   it("with a dead record in it is read without it", async () => {

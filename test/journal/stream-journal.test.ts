@@ -1,6 +1,7 @@
 // Reading a stream whose server loses, withholds and forgets. Every case ends with all records once and in
 // order, or with an error that names what is missing.
 
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { JournalDamagedError, UnreachableError } from "../../src/errors.ts";
 import { StreamJournal } from "../../src/journal/stream/stream-journal.ts";
@@ -55,6 +56,25 @@ describe("reading a stream", () => {
     await Promise.allSettled(readings);
     process.off("warning", note);
     expect(warnings).toEqual([]);
+  });
+
+  it("leaves no listener at a signal that outlives it, as of a follower that opens the journal again and again", async () => {
+    const { signal } = new AbortController();
+    for (const _ of range(1, 12)) {
+      const { journal } = aStream(3);
+      for await (const { seq } of journal.follow(1, signal)) if (seq === 3) break;
+      await journal.close();
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  it("asks for more at once where a record does not fit what it asks for ahead", async () => {
+    const { stream, journal } = aStream(0);
+    for (const bytes of [100, 5_000, 100]) stream.put(new Uint8Array(bytes));
+    const seqs: number[] = [];
+    for await (const { seq } of journal.replay(1, { aheadBytes: 1_000 })) seqs.push(seq);
+    expect(seqs).toEqual([1, 2, 3]);
+    expect(stream.begun).toEqual([1]);
   });
 
   it("begins anew at the record read last when one is lost on the way", async () => {

@@ -37,6 +37,7 @@ import type { DeadRecordLog } from "../repair/dead-records.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
 import { Awaiting } from "../requests/awaiting.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { JournalReads } from "../requests/journal-reads.ts";
 import { Reception } from "../requests/reception.ts";
 import type { Timing } from "../timing.ts";
 import { AgentDesk } from "./agent-desk.ts";
@@ -66,6 +67,7 @@ export interface LeaderDeps {
   readonly transport: Transport;
   readonly journal: Journal;
   readonly recent: RecentRecords;
+  readonly reads: JournalReads;
   readonly room: JournalRoom;
   /** What this coordinator found when it read the journal. */
   readonly foundSnapshots: FoundSnapshots;
@@ -114,7 +116,7 @@ export class Leader {
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
   constructor(deps: LeaderDeps, replay: Replay, victory: Victory, onEnd: (end: LeaderEnd) => void) {
-    const { clock, journal, room, logger } = deps;
+    const { clock, room, logger } = deps;
     this.#deps = deps;
     this.#replay = replay;
     this.#victory = victory;
@@ -122,7 +124,7 @@ export class Leader {
     this.term = replay.position.term;
     this.presences = new Presences(clock);
     this.monitor = new Monitor(replay.state, logger);
-    this.reader = new AuditReader(journal, replay.places, clock);
+    this.reader = new AuditReader({ ...deps, places: replay.places });
     this.#turns = this.#startTurns();
     const awaiting = new Awaiting();
     const refusals = new RefusalTally(clock.monotonicMs());

@@ -6,10 +6,9 @@ import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
 import type { SwarmState } from "../../core/state.ts";
 import { headOf } from "../../cut-text.ts";
-import { JournalDamagedError } from "../../errors.ts";
+import { BackpressureError, JournalDamagedError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, instant, type SwarmId } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema } from "../../protocol/explain-schemas.ts";
@@ -29,6 +28,8 @@ import type { Leader } from "../leader/leader.ts";
 import { backpressure, codedError } from "../requests/answers.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
 import { sendFitting } from "../requests/fitting.ts";
+import type { JournalReads } from "../requests/journal-reads.ts";
+import type { JournalCopy } from "../standby/journal-copy.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { explanationOf } from "./explanation.ts";
 import { settingsOf } from "./settings-view.ts";
@@ -40,11 +41,12 @@ export interface QueriesDeps {
   readonly transport: Transport;
   readonly journal: Journal;
   readonly room: JournalRoom;
+  readonly reads: JournalReads;
   readonly clock: Clock;
   readonly logger: Logger;
   /** While it leads. */
   readonly leader: () => Leader | undefined;
-  readonly replay: () => Replay;
+  readonly copy: () => JournalCopy;
   /** Ids of the coordinators that stand by, as far as they were heard lately. */
   readonly standbys: () => readonly string[];
 }
@@ -84,7 +86,7 @@ export class Queries {
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
       this.#waiting -= 1;
       if (this.#deps.leader() === undefined)
-        this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.replay().position.idx));
+        this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.copy().replay.position.idx));
     });
   }
 
@@ -177,7 +179,7 @@ export class Queries {
   #journalStatus(leader: Leader | undefined): StatusResponse["journal"] {
     const { durability } = this.#deps.journal;
     const { usage } = this.#deps.room;
-    const replay = this.#deps.replay();
+    const { replay } = this.#deps.copy();
     const { newest, failure } = leader?.compaction ?? {};
     return {
       id: leader?.journalId ?? replay.position.journal,
@@ -218,12 +220,15 @@ export class Queries {
     const query = decode(message.data, journalQuerySchema);
     if (!query.ok) return encode(query);
     const { from, since } = query.value;
+    const project = projectOf(message);
     const first = firstIdx();
     if (from !== undefined && from < first) return encode(trimmed(first));
     try {
-      const start = since === undefined ? (from ?? first) : await reader.firstSince(since, { first, last });
-      return await reader.page(batchIndex(start), last);
+      const start =
+        since === undefined ? (from ?? first) : await reader.firstSince(since, { project, first, last });
+      return await reader.page({ project, from: batchIndex(start), last });
     } catch (cause) {
+      if (cause instanceof BackpressureError) this.#deps.reads.refused(project);
       // Purged while it was read: nothing is damaged.
       const firstNow = firstIdx();
       if (cause instanceof JournalDamagedError && firstNow > first) return encode(trimmed(firstNow));
@@ -237,9 +242,17 @@ export class Queries {
   }
 
   #staleView(): View {
-    const replay = this.#deps.replay();
-    const reader = new AuditReader(this.#deps.journal, replay.places, this.#deps.clock);
+    const { replay, recent } = this.#deps.copy();
+    const reader = new AuditReader({ ...this.#deps, places: replay.places, recent });
     return { state: replay.state, isStale: true, reader, firstIdx: () => replay.state.auditFirstIdx };
+  }
+
+  /** A standby leaves the question to the leader, which may have read more than this for it. */
+  #refuse(reply: string, { message, retryAfterMs }: BackpressureError): void {
+    const leader = this.#deps.leader();
+    if (leader === undefined) return;
+    leader.desk.count("refused");
+    this.#deps.transport.publish(reply, encode(codedError("WAGGLE_BACKPRESSURE", message, { retryAfterMs })));
   }
 
   #send(reply: string, answer: Answer): void {
@@ -247,11 +260,17 @@ export class Queries {
     Promise.resolve(answer).then(
       (bytes) => sendFitting(transport, reply, bytes),
       (cause: unknown) => {
+        if (cause instanceof BackpressureError) return this.#refuse(reply, cause);
         logger.warn({ err: cause }, "a query could not be answered");
         transport.publish(reply, encode(unreadable(cause)));
       },
     );
   }
+}
+
+/** Whose budget pays: the project of `project.<p>.query.<what>`. */
+function projectOf({ subject }: Message): string {
+  return subject.split(".").at(-3) ?? "";
 }
 
 function unreadable(cause: unknown): CodedError {

@@ -1,5 +1,6 @@
-// Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. Asynchronous and bounded
-// by a page; nothing is parsed for a page, its batches pass through as bytes. A server that takes over may not know yet
+// Reading back what was committed: pages for followers of the audit, outcomes of ended tasks. The newest batches come
+// from memory, the others from the journal, within bounds (journal-reads.ts). Nothing is parsed for a page, its batches
+// pass through as bytes. A server that takes over may not know yet
 // what it holds, and a leader that finds a hole may not have come to say where the audit begins: only what is not found
 // for `limits.outcomeMissMs` is taken to be lost.
 
@@ -10,10 +11,13 @@ import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant } from "../../ids.ts";
 import { type Batch, decodeBatch } from "../../journal/batch.ts";
 import type { BatchPlaces } from "../../journal/batch-places.ts";
-import type { Journal } from "../../journal/journal.ts";
+import type { JournalRecord } from "../../journal/journal.ts";
+import type { RecentRecords } from "../../journal/recent-records.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
+import type { JournalReads } from "./journal-reads.ts";
 import { outcomeOf, placeOf } from "./outcome.ts";
+import { costOf } from "./read-budget.ts";
 
 /** A batch that was asked for and not found, time after time. */
 interface Miss {
@@ -21,24 +25,43 @@ interface Miss {
   readonly lastMs: number;
 }
 
+export interface AuditReaderDeps {
+  readonly reads: JournalReads;
+  /** Of what is committed. */
+  readonly places: BatchPlaces;
+  /** As they stand in the journal. */
+  readonly recent: RecentRecords;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** Part of the journal that is asked for. */
+export interface PageRange {
+  /** Whose budget pays for it. */
+  readonly project: string;
+  readonly from: BatchIndex;
+  /** Up to where the journal is committed. */
+  readonly last: BatchIndex;
+}
+
 export class AuditReader {
-  readonly #journal: Journal;
+  readonly #reads: JournalReads;
   readonly #places: BatchPlaces;
+  readonly #recent: RecentRecords;
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** Oldest first. */
   readonly #missByIdx = new Map<BatchIndex, Miss>();
   /** A few decoded batches: outcomes are asked for in the order in which they arose. */
   readonly #recentByIdx = new Map<BatchIndex, Batch>();
 
-  /** @param places of what is committed */
-  constructor(journal: Journal, places: BatchPlaces, clock: Pick<Clock, "monotonicMs">) {
-    this.#journal = journal;
+  constructor({ reads, places, recent, clock }: AuditReaderDeps) {
+    this.#reads = reads;
     this.#places = places;
+    this.#recent = recent;
     this.#clock = clock;
   }
 
   /** How an ended task ended; `gone` when its batch is no longer kept. @param firstIdx the first batch that is kept
-   *  @throws UnreachableError
+   *  @throws UnreachableError, BackpressureError
    *  @throws MissingRecordsError when the journal should hold it and does not find it just now
    *  @throws JournalDamagedError when it has not found it for long, or something else stands there */
   async outcome(ended: EndedTask, firstIdx: BatchIndex): Promise<Outcome> {
@@ -73,42 +96,76 @@ export class AuditReader {
     return batch;
   }
 
-  /** A page of committed batches from `from` to `last`, as the JSON of `journalPageSchema`.
+  /** A page of committed batches, as the JSON of `journalPageSchema`.
+   *  @throws BackpressureError when its project, or everybody, has had as much as is read in a second
    *  @throws UnreachableError, JournalDamagedError */
-  async page(from: BatchIndex, last: BatchIndex): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
-    let next = from;
-    let bytes = 0;
-    const fromSeq = this.#places.seqOf(from);
-    if (from <= last && fromSeq !== undefined) {
-      for await (const record of this.#journal.replay(fromSeq)) {
-        if (this.#places.idxAt(record.seq) === undefined) continue;
-        if (bytes > 0 && bytes + record.bytes.length > limits.queryPageBytesMax) break;
-        parts.push(record.bytes);
-        bytes += record.bytes.length;
-        next = batchIndex(next + 1);
-        if (next > last) break;
-      }
+  async page(range: PageRange): Promise<Uint8Array> {
+    const { project, from } = range;
+    const { budget } = this.#reads;
+    const held = this.#heldFrom(range);
+    const fromSeq = from > range.last || held.length > 0 ? undefined : this.#places.seqOf(from);
+    if (fromSeq === undefined) {
+      budget.take(project, costOf(held));
+      return joinPage(range, held);
     }
-    return joinPage({ next, last }, parts);
+    const taken = limits.queryPageBytesMax;
+    budget.take(project, taken);
+    const records = await this.#reads.page(fromSeq);
+    const batches = this.#batchesOf(records, range);
+    budget.settle(project, { taken, cost: costOf(batches) });
+    return joinPage(range, batches);
   }
 
-  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none.
-   *  @throws UnreachableError; JournalDamagedError when a batch on the way is not held */
+  /** The first batch at or after an instant, by bisection from `first` on; one past `last` when there is none. Costs as
+   *  much as a page.
+   *  @throws BackpressureError, UnreachableError; JournalDamagedError when a batch on the way is not held */
   async firstSince(
     since: Instant,
-    { first, last }: { readonly first: BatchIndex; readonly last: BatchIndex },
+    {
+      project,
+      first,
+      last,
+    }: { readonly project: string; readonly first: BatchIndex; readonly last: BatchIndex },
   ): Promise<BatchIndex> {
-    let low: number = first;
-    let high = last + 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const batch = await this.#batch(batchIndex(middle));
-      if (batch === undefined) throw notFound(middle);
-      if (batch.at < since) low = middle + 1;
-      else high = middle;
+    this.#reads.budget.take(project, limits.queryPageBytesMax);
+    return await this.#reads.slot(async () => {
+      let low: number = first;
+      let high = last + 1;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        const batch = await this.#batch(batchIndex(middle));
+        if (batch === undefined) throw notFound(middle);
+        if (batch.at < since) low = middle + 1;
+        else high = middle;
+      }
+      return batchIndex(low);
+    });
+  }
+
+  /** As many batches as fit a page, while they are in memory. */
+  #heldFrom({ from, last }: PageRange): Uint8Array[] {
+    const held: Uint8Array[] = [];
+    for (let idx = from, bytes = 0; idx <= last; idx = batchIndex(idx + 1)) {
+      const seq = this.#places.seqOf(idx);
+      const record = seq === undefined ? undefined : this.#recent.at(seq);
+      if (record === undefined) break;
+      bytes += record.bytes.length;
+      if (held.length > 0 && bytes > limits.queryPageBytesMax) break;
+      held.push(record.bytes);
     }
-    return batchIndex(low);
+    return held;
+  }
+
+  /** Without dead records, as far as one batch follows the other. */
+  #batchesOf(records: readonly JournalRecord[], { from, last }: PageRange): Uint8Array[] {
+    const batches: Uint8Array[] = [];
+    for (const { seq, bytes } of records) {
+      const idx = this.#places.idxAt(seq);
+      if (idx === undefined) continue;
+      if (idx !== from + batches.length || idx > last) break;
+      batches.push(bytes);
+    }
+    return batches;
   }
 
   /** Takes note that a batch was not found. @returns whether it is to be taken for lost */
@@ -129,7 +186,7 @@ export class AuditReader {
     const known = this.#recentByIdx.get(idx);
     if (known !== undefined) return known;
     const seq = this.#places.seqOf(idx);
-    const record = seq === undefined ? undefined : await this.#journal.read(seq);
+    const record = seq === undefined ? undefined : await this.#reads.record(seq);
     const batch = record === undefined ? undefined : decodeBatch(record.bytes);
     if (batch === undefined) return undefined;
     this.#recentByIdx.set(idx, batch);
@@ -148,11 +205,8 @@ function notFoundYet(idx: number): MissingRecordsError {
   return new MissingRecordsError(`batch ${idx} is not found just now`);
 }
 
-function joinPage(
-  { next, last }: { readonly next: number; readonly last: number },
-  batches: readonly Uint8Array[],
-): Uint8Array {
-  const parts: Uint8Array[] = [Buffer.from(`{"next":${next},"last":${last},"batches":[`)];
+function joinPage({ from, last }: PageRange, batches: readonly Uint8Array[]): Uint8Array {
+  const parts: Uint8Array[] = [Buffer.from(`{"next":${from + batches.length},"last":${last},"batches":[`)];
   for (const [at, batch] of batches.entries()) {
     if (at > 0) parts.push(Buffer.from(","));
     parts.push(batch);

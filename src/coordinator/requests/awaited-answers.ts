@@ -9,7 +9,12 @@
 import { unreachable } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
 import type { EndedTask } from "../../core/state.ts";
-import { JournalDamagedError, MissingRecordsError, UnreachableError } from "../../errors.ts";
+import {
+  BackpressureError,
+  JournalDamagedError,
+  MissingRecordsError,
+  UnreachableError,
+} from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { AwaitAnswer, CodedError, Outcome } from "../../protocol/schemas.ts";
 import { codedError } from "./answers.ts";
@@ -22,7 +27,7 @@ export type Look =
 
 export interface AwaitedAnswersDeps {
   readonly clock: Clock;
-  /** @throws UnreachableError; MissingRecordsError for what may be found yet; JournalDamagedError */
+  /** @throws UnreachableError, BackpressureError; MissingRecordsError for what may be found yet; JournalDamagedError */
   readonly read: (ended: EndedTask) => Promise<Outcome>;
   /** Of the outcomes in the answer. */
   readonly bytesMax: number;
@@ -35,7 +40,7 @@ export interface AwaitedAnswersDeps {
 type Reading =
   | { readonly kind: "read"; readonly outcome: Outcome }
   | { readonly kind: "damaged"; readonly cause: JournalDamagedError }
-  /** The journal does not know of it yet, as far as is known now. */
+  /** The journal does not know of it yet, as far as is known now, or too many read at once. */
   | { readonly kind: "missing" }
   | { readonly kind: "unreachable"; readonly cause: Error };
 
@@ -95,7 +100,8 @@ async function readingOf(ended: EndedTask, { read }: AwaitedAnswersDeps): Promis
   try {
     return { kind: "read", outcome: await read(ended) };
   } catch (cause) {
-    if (cause instanceof MissingRecordsError) return { kind: "missing" };
+    if (cause instanceof MissingRecordsError || cause instanceof BackpressureError)
+      return { kind: "missing" };
     if (cause instanceof JournalDamagedError) return { kind: "damaged", cause };
     return {
       kind: "unreachable",

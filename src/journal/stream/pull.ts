@@ -27,6 +27,8 @@ export interface PullPlace {
   readonly fromSeq: number;
   /** The first record that was not read before; `fromSeq` or behind it. */
   readonly nextSeq: number;
+  /** As of `ReplayOptions`. */
+  readonly aheadBytes?: number | undefined;
 }
 
 export class StreamPull {
@@ -46,14 +48,17 @@ export class StreamPull {
   #nextSeq: number;
   #isAsking = false;
   #awaited = 0;
+  #askedBytes: number;
+  /** Whether the last question brought a record. */
+  #hasBrought = false;
   #silentBeats = 0;
   #isOver = false;
 
   /** @throws UnreachableError, StreamApiError */
-  static async begin(access: StreamAccess, { fromSeq, nextSeq }: PullPlace): Promise<StreamPull> {
-    const pull = new StreamPull(access, nextSeq);
+  static async begin(access: StreamAccess, place: PullPlace): Promise<StreamPull> {
+    const pull = new StreamPull(access, place);
     try {
-      await access.api.createConsumer(pull.#name, fromSeq);
+      await access.api.createConsumer(pull.#name, place.fromSeq);
     } catch (error) {
       pull.end();
       throw error;
@@ -62,8 +67,10 @@ export class StreamPull {
     return pull;
   }
 
-  private constructor({ wire, api, subject, clock, random }: StreamAccess, nextSeq: number) {
+  private constructor(access: StreamAccess, { nextSeq, aheadBytes }: PullPlace) {
+    const { wire, api, subject, clock, random } = access;
     this.#nextSeq = nextSeq;
+    this.#askedBytes = aheadBytes ?? largestPull(wire);
     this.#clock = clock;
     this.#name = `waggle-${random.id(16)}`;
     this.#wire = wire;
@@ -98,9 +105,10 @@ export class StreamPull {
 
   /** One question at a time, and only while what came is being taken. */
   #ask(): void {
-    const bytes = Math.max(limits.journalPullBytes, 2 * this.#wire.maxPayloadBytes);
+    const bytes = this.#askedBytes;
     if (this.#isOver || this.#isAsking || this.#heldBytes > bytes / 2) return;
     this.#isAsking = true;
+    this.#hasBrought = false;
     this.#silentBeats = 0;
     this.#awaited = limits.journalPullRecords;
     this.#api.pull(this.#name, this.#listening.inbox, { records: this.#awaited, bytes });
@@ -118,6 +126,7 @@ export class StreamPull {
     const numbers = parseDelivery(reply);
     if (numbers?.consumerSeq !== this.#consumerSeq + 1) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
+    this.#hasBrought = true;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
     const bytes = new Uint8Array(data); // a Buffer's slice is a view, and holds all that arrived along with it
     this.#records.push({ seq: numbers.seq, bytes });
@@ -129,8 +138,9 @@ export class StreamPull {
   #receiveStatus({ code, description, lastConsumerSeq = 0, lastStreamSeq = 0 }: StreamStatus): void {
     const isHeartbeat = code === 100;
     if (isHeartbeat && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) return;
-    const isAnswered = code === 404 || code === 408 || /MaxBytes|Batch Completed/i.test(description);
-    if (isAnswered) this.#askAgain();
+    const isTooLarge = /MaxBytes/i.test(description);
+    if (isTooLarge && !this.#hasBrought) this.#askedBytes = largestPull(this.#wire);
+    if (code === 404 || code === 408 || isTooLarge || /Batch Completed/i.test(description)) this.#askAgain();
     else this.#finish();
   }
 
@@ -156,6 +166,11 @@ export class StreamPull {
     this.#stopStatus();
     this.#arrivals.ring();
   }
+}
+
+/** Any record fits. */
+function largestPull(wire: StreamWire): number {
+  return Math.max(limits.journalPullBytes, 2 * wire.maxPayloadBytes);
 }
 
 /** `$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`; from a later form on with

@@ -28,6 +28,8 @@ export interface StreamReading {
   readonly signal: AbortSignal;
   /** How long it may be without progress before it throws why. Undefined: for ever. */
   readonly patienceMs?: number;
+  /** As of `ReplayOptions`. */
+  readonly aheadBytes?: number;
 }
 
 /** @throws JournalDamagedError; UnreachableError when patience ends */
@@ -35,7 +37,7 @@ export async function* readStream(
   access: StreamAccess,
   reading: StreamReading,
 ): AsyncGenerator<JournalRecord> {
-  const { untilSeq = Number.POSITIVE_INFINITY, signal } = reading;
+  const { untilSeq = Number.POSITIVE_INFINITY, signal, aheadBytes } = reading;
   const { clock } = access;
   const hole = new Endurance(clock, limits.journalHoleMs);
   const retry = new Retry({ ...reading, clock }, (listener) => access.wire.onStatus(listener));
@@ -43,7 +45,12 @@ export async function* readStream(
   let previous = reading.before;
 
   while (nextSeq <= untilSeq && !signal.aborted) {
-    const beginning = await beginPull(access, { nextSeq, untilSeq, hasRead: previous !== undefined });
+    const beginning = await beginPull(access, {
+      nextSeq,
+      untilSeq,
+      hasRead: previous !== undefined,
+      aheadBytes,
+    });
     if (beginning.kind === "hole") {
       if (hole.isBelieved()) throw beginning.reason;
     } else hole.renew();
@@ -75,6 +82,7 @@ interface Place {
   readonly untilSeq: number;
   /** Whether the record before `nextSeq` was read and is to be compared. */
   readonly hasRead: boolean;
+  readonly aheadBytes: number | undefined;
 }
 
 type Beginning =
@@ -84,7 +92,8 @@ type Beginning =
   | { readonly kind: "hole"; readonly reason: WaggleError };
 
 /** @throws JournalDamagedError */
-async function beginPull(access: StreamAccess, { nextSeq, untilSeq, hasRead }: Place): Promise<Beginning> {
+async function beginPull(access: StreamAccess, place: Place): Promise<Beginning> {
+  const { nextSeq, untilSeq, hasRead, aheadBytes } = place;
   try {
     const { firstSeq, lastSeq } = await access.api.info();
     if (nextSeq <= lastSeq) {
@@ -96,7 +105,7 @@ async function beginPull(access: StreamAccess, { nextSeq, untilSeq, hasRead }: P
       return { kind: "not-yet", reason: shrunkError(lastSeq, untilSeq) };
     }
     const fromSeq = hasRead ? nextSeq - 1 : nextSeq;
-    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq }) };
+    return { kind: "begun", pull: await StreamPull.begin(access, { fromSeq, nextSeq, aheadBytes }) };
   } catch (error) {
     if (error instanceof UnreachableError) return { kind: "not-yet", reason: error };
     throw error;

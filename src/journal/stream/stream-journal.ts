@@ -11,6 +11,7 @@ import type {
   JournalPosition,
   JournalRecord,
   JournalUsage,
+  ReplayOptions,
 } from "../journal.ts";
 import { closedError } from "../journal-errors.ts";
 import { StreamApi, unansweredError } from "./api.ts";
@@ -95,12 +96,13 @@ export class StreamJournal implements Journal {
     return record === undefined ? undefined : { seq, bytes: record.bytes };
   }
 
-  async *replay(fromSeq: number): AsyncGenerator<JournalRecord> {
+  async *replay(fromSeq: number, options: ReplayOptions = {}): AsyncGenerator<JournalRecord> {
     const { lastSeq } = await this.position();
-    const patienceMs = limits.journalSilenceMsMax;
     const ending = this.#aborts.linkedTo(this.#closed.signal);
+    const { patienceMs = limits.journalSilenceMsMax } = options;
+    const reading = { ...options, fromSeq, untilSeq: lastSeq, signal: ending.signal, patienceMs };
     try {
-      yield* readStream(this.#access, { fromSeq, untilSeq: lastSeq, signal: ending.signal, patienceMs });
+      yield* readStream(this.#access, reading);
     } finally {
       ending.abort();
     }
