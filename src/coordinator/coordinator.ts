@@ -385,6 +385,8 @@ class RunningCoordinator implements Coordinator {
   #end(error: WaggleError | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#leader?.abandon();
+    this.#queries.stop();
     this.#announcer.announce({ leaves: true });
     this.#follower.end();
     this.#candidacy?.abandon();

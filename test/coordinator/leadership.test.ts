@@ -6,12 +6,14 @@ import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { Turns } from "../../src/coordinator/leader/turns.ts";
 import { Upkeep } from "../../src/coordinator/leader/upkeep.ts";
 import type { Event } from "../../src/core/event.ts";
+import { JournalDamagedError } from "../../src/errors.ts";
 import { batchIndex, instant, term } from "../../src/ids.ts";
 import { encodeBatch } from "../../src/journal/batch.ts";
 import type { JournalRecord } from "../../src/journal/journal.ts";
 import { MemoryJournal, MemoryJournalStore } from "../../src/journal/memory.ts";
 import { limits } from "../../src/limits.ts";
 import type { CoordinatorBeat, DonePush } from "../../src/protocol/schemas.ts";
+import { Gate } from "../support/gate.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -527,6 +529,45 @@ describe("a leader that meets a bug", () => {
     const { lastSeq } = store;
     await clock.advance(2 * silenceMs);
     expect(store.lastSeq).toBe(lastSeq);
+  });
+
+  it("halts, says nothing more, and lets a standby lead", async () => {
+    const { coordinator } = await aStandby();
+    const agent = await swarm.agent("a1");
+    await submit("ended");
+    await agent.complete(await agent.assignment());
+    const { journal } = first;
+    const read = journal.read.bind(journal);
+    const gate = new Gate();
+    journal.read = async (seq) => {
+      await gate.opened;
+      return await read(seq);
+    };
+    const said: string[] = [];
+    const transport = swarm.transportById.get("c1") ?? expect.fail("it has a connection");
+    const publish = transport.publish.bind(transport);
+    transport.publish = (subject, data, reply) => {
+      said.push(subject);
+      publish(subject, data, reply);
+    };
+    const answers = [
+      swarm.client.ask(subjects.project("default", "await"), { tasks: ["ended"], notify: "me" }),
+      swarm.client.ask(subjects.query("_", "journal"), { since: 0 }),
+    ];
+    for (const answer of answers) answer.catch(() => undefined); // which this leader owes
+    await clock.settle();
+
+    journal.position = () => Promise.reject(new JournalDamagedError("the journal is gone"));
+    await clock.advance(limits.journalLookMs + limits.leaderTimeoutMs / limits.leaderBeatsPerTimeout);
+    expect(await swarm.coordinator.closed).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    expect(said.at(-1)).toBe(subjects.coordinator);
+    said.length = 0; // that it leaves was the last
+    gate.open();
+    submit("t1").catch(() => undefined); // nobody may lead yet
+    await clock.advance(2 * silenceMs);
+    expect(said).toEqual([]);
+    expect(roleOf(coordinator)).toBe("leading");
+    expect(await submit("t2")).toMatchObject({ term: 2, answers: [{ ok: true }] });
   });
 
   it("as it begins halts, and announces no term", async () => {

@@ -28,6 +28,8 @@ export interface AwaitDeskDeps {
   readonly reader: AuditReader;
   /** Puts an entry before the next turn. @returns false when there is no room */
   readonly enqueue: (entry: InboxEntry) => boolean;
+  /** Whether the term ended at once: nothing more is sent. */
+  readonly isCut: () => boolean;
   /** The first batch that is kept to be read. */
   readonly auditFirstIdx: () => BatchIndex;
 }
@@ -80,10 +82,12 @@ export class AwaitDesk implements AwaitTarget {
       clock,
       read: (ended) => reader.outcome(ended, firstIdx),
       bytesMax: transport.maxPayloadBytes / 4, // the rest is for what is not an outcome
-      overflow: (outcome) => outbox.announce(notify, [outcome], commit),
+      overflow: (outcome) => {
+        if (!this.#deps.isCut()) outbox.announce(notify, [outcome], commit);
+      },
       onUnread: ({ id: task, endedIdx: idx }, cause) =>
         logger.warn({ err: cause, task, idx }, "how a task ended could not be read"),
     });
-    sendFitting(transport, reply, encode({ ...commit, answers }));
+    if (!this.#deps.isCut()) sendFitting(transport, reply, encode({ ...commit, answers }));
   }
 }

@@ -112,6 +112,8 @@ export class Leader {
   readonly #commits: Commits;
   readonly #pulse: Pulse;
   #phase: "leading" | "ending" | "over" = "leading";
+  /** Whether it ended at once: nothing more leaves, not even what is committed. */
+  #isCut = false;
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
@@ -236,8 +238,9 @@ export class Leader {
     this.#compactor?.purgedBelow(firstSeq);
   }
 
-  /** Ends at once, leaving what is in flight as it is. */
+  /** Ends at once: leaves what is in flight as it is, and sends nothing more to anybody. */
   abandon(): void {
+    this.#isCut = true;
     this.#finish({ kind: "ended" });
   }
 
@@ -266,6 +269,7 @@ export class Leader {
       reader: this.reader,
       enqueue: (entry: InboxEntry) => this.enqueue(entry),
       isTrusted: () => this.#commits.isTrusted,
+      isCut: () => this.#isCut,
       auditFirstIdx: () => this.auditFirstIdx,
     };
     return new RequestDesk({
@@ -302,7 +306,9 @@ export class Leader {
       },
       onSaved: (manifest, reason) =>
         this.#compactor?.saved(manifest, { trims: reason === "hole" || reason === "tail-lost" }),
-      tell: (held, commit) => this.#telling.tell(held, commit),
+      tell: (held, commit) => {
+        if (!this.#isCut) this.#telling.tell(held, commit);
+      },
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: (held) => this.#committed(held),
       onFull: (full) => {
@@ -381,6 +387,7 @@ export class Leader {
       cause instanceof WaggleError
         ? cause
         : new InvariantError(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause));
+    this.#isCut = true;
     this.#finish({ kind: "halted", error });
   }
 

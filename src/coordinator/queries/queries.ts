@@ -68,10 +68,16 @@ export class Queries {
   readonly #logs: AgentLogs;
   /** Queries that a standby holds until the leader has had its time, or a leader until standbys have. */
   #waiting = 0;
+  #isOver = false;
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
     this.#logs = new AgentLogs(deps);
+  }
+
+  /** Nothing more is answered. Idempotent. */
+  stop(): void {
+    this.#isOver = true;
   }
 
   take(message: Message): void {
@@ -258,8 +264,11 @@ export class Queries {
   #send(reply: string, answer: Answer): void {
     const { transport, logger } = this.#deps;
     Promise.resolve(answer).then(
-      (bytes) => sendFitting(transport, reply, bytes),
+      (bytes) => {
+        if (!this.#isOver) sendFitting(transport, reply, bytes);
+      },
       (cause: unknown) => {
+        if (this.#isOver) return;
         if (cause instanceof BackpressureError) return this.#refuse(reply, cause);
         logger.warn({ err: cause }, "a query could not be answered");
         transport.publish(reply, encode(unreadable(cause)));
