@@ -28,8 +28,6 @@ export interface AwaitDeskDeps {
   readonly reader: AuditReader;
   /** Puts an entry before the next turn. @returns false when there is no room */
   readonly enqueue: (entry: InboxEntry) => boolean;
-  /** Whether the term ended at once: nothing more is sent. */
-  readonly isCut: () => boolean;
   /** The first batch that is kept to be read. */
   readonly auditFirstIdx: () => BatchIndex;
 }
@@ -82,12 +80,10 @@ export class AwaitDesk implements AwaitTarget {
       clock,
       read: (ended) => reader.outcome(ended, firstIdx),
       bytesMax: transport.maxPayloadBytes / 4, // the rest is for what is not an outcome
-      overflow: (outcome) => {
-        if (!this.#deps.isCut()) outbox.announce(notify, [outcome], commit);
-      },
+      overflow: (outcome) => outbox.announce(notify, [outcome], commit),
       onUnread: ({ id: task, endedIdx: idx }, cause) =>
         logger.warn({ err: cause, task, idx }, "how a task ended could not be read"),
     });
-    if (!this.#deps.isCut()) sendFitting(transport, reply, encode({ ...commit, answers }));
+    sendFitting(transport, reply, encode({ ...commit, answers }));
   }
 }

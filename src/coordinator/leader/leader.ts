@@ -26,6 +26,7 @@ import type { RecentRecords } from "../../journal/recent-records.ts";
 import type { Folded, Replay } from "../../journal/replay.ts";
 import type { FoundSnapshots } from "../../journal/snapshot/found.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Announcements } from "../announcements.ts";
 import type { PendingBatch } from "../append/sends.ts";
@@ -117,7 +118,8 @@ export class Leader {
 
   /** @param replay up to and with the term's own `TermStarted`; its state becomes this leader's
    *  @param onEnd called once */
-  constructor(deps: LeaderDeps, replay: Replay, victory: Victory, onEnd: (end: LeaderEnd) => void) {
+  constructor(given: LeaderDeps, replay: Replay, victory: Victory, onEnd: (end: LeaderEnd) => void) {
+    const deps = { ...given, transport: publishingUntil(() => this.#isCut, given.transport) };
     const { clock, room, logger } = deps;
     this.#deps = deps;
     this.#replay = replay;
@@ -269,7 +271,6 @@ export class Leader {
       reader: this.reader,
       enqueue: (entry: InboxEntry) => this.enqueue(entry),
       isTrusted: () => this.#commits.isTrusted,
-      isCut: () => this.#isCut,
       auditFirstIdx: () => this.auditFirstIdx,
     };
     return new RequestDesk({
@@ -306,9 +307,7 @@ export class Leader {
       },
       onSaved: (manifest, reason) =>
         this.#compactor?.saved(manifest, { trims: reason === "hole" || reason === "tail-lost" }),
-      tell: (held, commit) => {
-        if (!this.#isCut) this.#telling.tell(held, commit);
-      },
+      tell: (held, commit) => this.#telling.tell(held, commit),
       answer: (entries) => this.#turns.answer(entries, this.committed),
       onCommitted: (held) => this.#committed(held),
       onFull: (full) => {
