@@ -58,23 +58,22 @@ function paragraph(
 }
 
 /** Of agents that run tasks: processes that only acquire slots are not missed by anybody. */
-function workersOf({ agents }: StatusResponse): readonly Agent[] {
+function runningAgents({ agents }: StatusResponse): readonly Agent[] {
   return agents.filter(({ kinds }) => kinds.length > 0);
 }
 
 function agentsOnline(status: StatusResponse): number {
   const { metrics } = status;
   if (metrics !== undefined) return metrics.totalAgents - metrics.offlineAgents;
-  return workersOf(status).filter((agent) => agent.status !== "offline").length;
+  return runningAgents(status).filter((agent) => agent.status !== "offline").length;
 }
 
 /** `3 agents online: 2 ready, 1 busy; 1 offline`. */
 export function onlineText(status: StatusResponse): string {
   const online = agentsOnline(status);
-  const workers = workersOf(status);
-  const offline = status.metrics?.offlineAgents ?? workers.length - online;
-  const ready =
-    status.metrics === undefined ? countOf(workers, "ready") : status.metrics.idleAgents - offline;
+  const agents = runningAgents(status);
+  const offline = status.metrics?.offlineAgents ?? agents.length - online;
+  const ready = status.metrics === undefined ? countOf(agents, "ready") : status.metrics.idleAgents - offline;
   const states =
     online === 0 ? "" : `: ${countsText({ ready: Math.max(0, ready), busy: online - ready }, ", ")}`;
   return `${counted(online, "agent")} online${states}${offline === 0 ? "" : `; ${formatCount(offline)} offline`}`;
