@@ -9,6 +9,7 @@ import * as logs from "../src/protocol/log-schemas.ts";
 import * as schemas from "../src/protocol/schemas.ts";
 import * as settings from "../src/protocol/settings-schemas.ts";
 import * as slots from "../src/protocol/slot-schemas.ts";
+import * as lists from "../src/protocol/task-list-schemas.ts";
 
 /** A message of the wire: where it travels, in which direction, and its shape. */
 interface WireMessage {
@@ -69,6 +70,14 @@ const messages: readonly WireMessage[] = [
     summary: "Where one task stands.",
     schema: schemas.taskQuerySchema,
     answer: schemas.taskStatusSchema,
+  },
+  {
+    name: "query-tasks",
+    subject: "project.{project}.query.tasks",
+    direction: "receive",
+    summary: "A page of the tasks that a filter takes.",
+    schema: lists.tasksQuerySchema,
+    answer: lists.tasksResponseSchema,
   },
   {
     name: "query-explain",
@@ -284,6 +293,7 @@ const parts: Readonly<Record<string, z.ZodType>> = {
   "resource-status": slots.resourceStatusSchema,
   "listed-slots": slots.listedSlotsSchema,
   "attempt-text": logs.attemptTextSchema,
+  "listed-task": lists.listedTaskSchema,
   assignment: schemas.assignmentSchema,
   outcome: schemas.outcomeSchema,
   obstacle: explain.obstacleSchema,

@@ -46,6 +46,7 @@ export {
   WaitTimedOutError,
 } from "./client/task-errors.ts";
 export type { CancelOutcome, TaskHandle, WaitOptions } from "./client/task-handle.ts";
+export type { TaskFilterOptions, TaskListOptions, TaskPage, TaskStateName } from "./client/task-lists.ts";
 export type { TaskRequest } from "./client/task-request.ts";
 export type { TaskResult } from "./client/task-result.ts";
 export type { ReplayOptions, TaskExplanation, TaskStory } from "./client/task-stories.ts";
@@ -83,6 +84,7 @@ export type { AgentStanding, TaskObstacle, TaskWait } from "./protocol/explain-s
 export { LossError } from "./protocol/loss-error.ts";
 export type { Outcome, StatusResponse, TaskStatus } from "./protocol/schemas.ts";
 export type { PolicySettings, SettingsResponse } from "./protocol/settings-schemas.ts";
+export type { ListedTask, TaskSort } from "./protocol/task-list-schemas.ts";
 export {
   type AlphaChange,
   type AlphaChoice,

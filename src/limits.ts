@@ -609,6 +609,16 @@ export const limits = {
    *  it asks all agents: without them one answer holds up the leader as long as users times agents take. */
   explainedUsersMax: 10_000,
   explainedDemandsMax: 16,
+  /** Names of one sort in a filter of tasks. */
+  filterNamesMax: 64,
+  /** Tasks in one page of a list, unless it is asked for otherwise, and at most. */
+  tasksPageDefault: 50,
+  tasksPageMax: 1_024,
+  cursorCharactersMax: 128,
+  /** Lists of tasks that are made or wait to be made; each looks at every task. */
+  taskScansMax: 16,
+  /** A scan of tasks holds the loop so long at a time, and leaves it as long: turns are taken in between. */
+  taskScanSliceMs: 2,
   /** Requests to retry tasks that wait while the journal is read for another. */
   retriesWaitingMax: 64,
   /** Tasks of whose retry a client remembers, so that an older ending is not taken for the newest. */

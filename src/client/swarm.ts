@@ -24,6 +24,7 @@ import {
   statusResponseSchema,
 } from "../protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import type { Transport } from "../transport/transport.ts";
 import { Asker, type AskOptions } from "./asker.ts";
 import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
@@ -43,6 +44,7 @@ import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { Submitter } from "./submitter.ts";
 import { type CancelOutcome, SwarmTask, type TaskHandle, type TaskHandleDeps } from "./task-handle.ts";
+import { type TaskListOptions, TaskLists, type TaskPage } from "./task-lists.ts";
 import { TaskProjects } from "./task-projects.ts";
 import { checkProject, type PreparedTask, prepareTask, type TaskRequest } from "./task-request.ts";
 import {
@@ -100,6 +102,13 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
 
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
   cancel(id: string, options?: ProjectOptions & AskOptions): Promise<CancelOutcome>;
+
+  /** Tasks that a filter takes, page by page, as an async iterable: live ones, and ended ones within the horizon.
+   *  @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError; BackpressureError */
+  tasks(options?: TaskListOptions): AsyncIterable<ListedTask>;
+
+  /** One page of them, with how many there are and where the next page begins. @throws as `tasks` */
+  taskPage(options?: TaskListOptions): Promise<TaskPage>;
 
   /** Opens the next round of a task that failed, expired, was cancelled or was dead-lettered: under the same id, with
    *  the same payload, which is read from the journal. Its failures count from 0, its attempts are numbered on.
@@ -228,6 +237,7 @@ export class SwarmClient implements Swarm {
   readonly #agents: OwnAgents;
   readonly #operations: Operations;
   readonly #retries: Retries;
+  readonly #lists: TaskLists;
   readonly #slots: SlotAgent;
   readonly #heldBack: HeldBack;
   #idsMade = 0;
@@ -270,6 +280,7 @@ export class SwarmClient implements Swarm {
     };
     this.#logs = new AttemptLogs(asker, subjects);
     this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
+    this.#lists = new TaskLists(asker, subjects);
     const stories = this.#stories;
     this.#retries = new Retries({
       ...shared,
@@ -336,6 +347,14 @@ export class SwarmClient implements Swarm {
     if (answer !== undefined && answer.code !== "WAGGLE_CONFLICT") throw errorFrom(answer);
     const { state } = await this.#stories.status(id, options);
     return { taskId: id, cancelled: state === "cancelled", state };
+  }
+
+  tasks(options: TaskListOptions = {}): AsyncIterable<ListedTask> {
+    return this.#lists.all(options);
+  }
+
+  async taskPage(options: TaskListOptions = {}): Promise<TaskPage> {
+    return await this.#lists.page(options);
   }
 
   async retry(id: string, options: RetryOptions = {}): Promise<RetryOutcome> {

@@ -9,7 +9,7 @@ export function swarmPrefix(swarm: SwarmId): string {
 }
 
 export type ProjectVerb = "submit" | "cancel" | "retry" | "await";
-export type QueryName = "status" | "task" | "explain" | "log" | "journal" | "settings";
+export type QueryName = "status" | "task" | "tasks" | "explain" | "log" | "journal" | "settings";
 export type AgentVerb = "join" | "leave" | "heartbeat" | "progress" | "result" | "acquire" | "release";
 
 const operatorVerbs = [

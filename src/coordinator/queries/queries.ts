@@ -7,10 +7,10 @@ import type { Clock } from "../../clock.ts";
 import type { SwarmState } from "../../core/state.ts";
 import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
-import { type BatchIndex, batchIndex, type Instant, instant, type SwarmId } from "../../ids.ts";
+import { type BatchIndex, batchIndex, type Instant, instant, NO_PROJECT, type SwarmId } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { limits } from "../../limits.ts";
-import { decode, encode, invalid } from "../../protocol/codec.ts";
+import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema } from "../../protocol/explain-schemas.ts";
 import {
   type CodedError,
@@ -21,6 +21,7 @@ import {
 } from "../../protocol/schemas.ts";
 import { settingsQuerySchema } from "../../protocol/settings-schemas.ts";
 import { isInbox, type Subjects } from "../../protocol/subjects.ts";
+import { tasksQuerySchema } from "../../protocol/task-list-schemas.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import { AgentMirrors } from "../leader/agent-mirror.ts";
@@ -34,6 +35,8 @@ import { AgentLogs } from "./agent-logs.ts";
 import { explanationOf } from "./explanation.ts";
 import { settingsOf } from "./settings-view.ts";
 import { statusOf, taskStatusOf } from "./status.ts";
+import { placeIn, type TaskPage, type TaskQuery } from "./task-scan.ts";
+import { TaskScans } from "./task-scans.ts";
 
 export interface QueriesDeps {
   readonly swarm: SwarmId;
@@ -69,10 +72,12 @@ export class Queries {
   /** Queries that a standby holds until the leader has had its time, or a leader until standbys have. */
   #waiting = 0;
   #isOver = false;
+  readonly #scans: TaskScans;
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
     this.#logs = new AgentLogs(deps);
+    this.#scans = new TaskScans(deps.clock);
   }
 
   /** Nothing more is answered. Idempotent. */
@@ -85,15 +90,58 @@ export class Queries {
     if (reply === undefined || !isInbox(reply))
       return this.#deps.leader()?.desk.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
     const leader = this.#deps.leader();
+    if (leader !== undefined && whatOf(message) === "tasks" && leader.stuckReason === undefined)
+      return this.#listTasks(message, reply, leader);
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
     if (this.#waiting >= limits.standbyQueriesMax) return; // left to the leader
     this.#waiting += 1;
     this.#deps.room.look(); // as a rule it is known when the answer is due
     this.#deps.clock.after(limits.standbyAnswerMs, () => {
       this.#waiting -= 1;
-      if (this.#deps.leader() === undefined)
-        this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.copy().replay.position.idx));
+      if (this.#deps.leader() !== undefined) return;
+      if (whatOf(message) === "tasks") this.#listTasks(message, reply, undefined);
+      else this.#send(reply, this.#answer(message, this.#staleView(), this.#deps.copy().replay.position.idx));
     });
+  }
+
+  /** The list is made from slices of several moments, so it leaves with the commit of what the last of them saw. */
+  #listTasks(message: Message, reply: string, leader: Leader | undefined): void {
+    const query = this.#taskQuery(message);
+    if (!query.ok) return this.#send(reply, encode(query));
+    const stateOf = () => leader?.state ?? this.#deps.copy().replay.state;
+    const listing = this.#scans.run(stateOf, query.value);
+    if (listing === undefined) {
+      if (leader?.desk.mayRefuse() !== false)
+        this.#send(reply, encode(backpressure("too-many-lists", limits.retryAfterMs)));
+      return;
+    }
+    const send = (
+      page: TaskPage,
+      position: { readonly term: number; readonly idx: number },
+      stale: object,
+    ) => {
+      const { term, idx } = position;
+      this.#send(reply, encode({ term, idx, at: stateOf().at, ...stale, ...page }));
+    };
+    listing.then(
+      (page) => {
+        if (leader === undefined) return send(page, stateOf(), { stale: true });
+        leader.enqueue({ commands: [], replies: [], finish: (commit) => send(page, commit, {}) });
+      },
+      (cause: unknown) => this.#deps.logger.error({ err: cause }, "a list of tasks could not be made"),
+    );
+  }
+
+  #taskQuery(message: Message): Decoded<TaskQuery> {
+    const query = decode(message.data, tasksQuerySchema);
+    if (!query.ok) return query;
+    const { v: _, sort = "newest", limit = limits.tasksPageDefault, after, ...filter } = query.value;
+    if (after !== undefined && placeIn(after, sort) === undefined)
+      return invalid(`after: is no place in the order ${sort}; give \`next\` of the page before`, "after");
+    const of = projectOf(message);
+    const project = of === NO_PROJECT ? undefined : of;
+    const bytesMax = this.#deps.transport.maxPayloadBytes / 2;
+    return { ok: true, value: { filter, project, sort, limit, after, now: this.#now(), bytesMax } };
   }
 
   /** A leader that can answer nothing says why, and lets a standby that can come first. */
@@ -280,6 +328,10 @@ export class Queries {
 /** Whose budget pays: the project of `project.<p>.query.<what>`. */
 function projectOf({ subject }: Message): string {
   return subject.split(".").at(-3) ?? "";
+}
+
+function whatOf({ subject }: Message): string {
+  return subject.slice(subject.lastIndexOf(".") + 1);
 }
 
 function unreadable(cause: unknown): CodedError {

@@ -257,7 +257,13 @@ export function unknownProject(project: string): CodedError {
 
 /** A refusal at the edge, where nothing is known of what was asked. */
 export function backpressure(
-  reason: "inbox-full" | "journal-full" | "too-many-messages" | "too-many-waiting" | "too-many-retries",
+  reason:
+    | "inbox-full"
+    | "journal-full"
+    | "too-many-messages"
+    | "too-many-waiting"
+    | "too-many-retries"
+    | "too-many-lists",
   retryAfterMs: number,
 ): CodedError {
   const sentences: Readonly<Record<typeof reason, string>> = {
@@ -267,6 +273,7 @@ export function backpressure(
       "give it more (`waggle status` says how much it has)",
     "too-many-messages":
       "the agent sends more messages of this sort a second than a leader listens to: send what waits in one, and try again later",
+    "too-many-lists": `${limits.taskScansMax} lists of tasks are being made, as many as may: try again later`,
     "too-many-retries": `${limits.retriesWaitingMax} requests to retry tasks wait, as many as may: try again later`,
     "too-many-waiting": `the ends of ${count(limits.awaitedTasksMax)} tasks are waited for, as many as may be: try again later`,
   };

@@ -1,0 +1,215 @@
+// One page of the tasks that a filter takes, live ones and ended ones within the horizon, in order, and how many there
+// are in all. Every task is looked at: a million rows in some 100 ms, in slices, so that turns are taken in between.
+//
+// The one thing to know: the state goes on between two slices. A page shows each task as it was when it was looked at;
+// one that ends meanwhile may be seen twice by the scan, and is told once, or be missed. A walk of live tasks is one of
+// a `Map`, which allows changes; the walk of ended ones goes from the newest to the oldest (core/aged-map.ts).
+
+import type { EndedTask, SwarmState, TaskRow, TaskState } from "../../core/state.ts";
+import type { Instant } from "../../ids.ts";
+import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-schemas.ts";
+import { rowsWithin } from "../requests/fitting.ts";
+
+/** Where a task stands in an order: by rank, then by key, then by sequence, which no other task has. */
+interface Place {
+  readonly rank: number;
+  readonly key: number;
+  readonly sequence: number;
+}
+
+interface Match extends Place {
+  readonly task: TaskRow | EndedTask;
+}
+
+export interface TaskQuery {
+  readonly filter: TaskFilter;
+  readonly project: string | undefined;
+  readonly sort: TaskSort;
+  readonly limit: number;
+  /** The cursor of the page before. */
+  readonly after: string | undefined;
+  /** Journal time, by which ages are told. */
+  readonly now: Instant;
+  /** Of the rows of a page, as JSON. */
+  readonly bytesMax: number;
+}
+
+export interface TaskPage {
+  readonly tasks: ListedTask[];
+  /** Tasks that the filter takes, in all. */
+  readonly total: number;
+  /** Those of them behind this page. */
+  readonly more: number;
+  /** Present while there are more. */
+  readonly next?: string;
+}
+
+/** Rows that are looked at between two looks at the clock. */
+const ROWS_PER_LOOK = 256;
+
+/** @yields now and then, for the caller to look at the clock: it goes on in the same turn or in a later one */
+export function* scanTasks(state: SwarmState, query: TaskQuery): Generator<undefined, TaskPage> {
+  const page = new Page(query);
+  let looked = 0;
+  for (const row of state.taskById.values()) {
+    page.take(row);
+    looked += 1;
+    if (looked % ROWS_PER_LOOK === 0) yield;
+  }
+  for (const ended of state.endedById.fromNewest()) {
+    page.take(ended);
+    looked += 1;
+    if (looked % ROWS_PER_LOOK === 0) yield;
+  }
+  return page.end();
+}
+
+/** The best rows so far: as many as the page may hold, and up to as many again until they are sorted out. */
+class Page {
+  readonly #query: TaskQuery;
+  readonly #takes: (task: TaskRow | EndedTask) => boolean;
+  readonly #placeOf: (task: TaskRow | EndedTask) => Place;
+  readonly #after: Place | undefined;
+  #matches: Match[] = [];
+  /** Nothing behind it can be in the page. */
+  #worst: Place | undefined;
+  #total = 0;
+  #behind = 0;
+
+  constructor(query: TaskQuery) {
+    this.#query = query;
+    this.#takes = taking(query);
+    this.#placeOf = orders[query.sort];
+    this.#after = query.after === undefined ? undefined : placeIn(query.after, query.sort);
+  }
+
+  take(task: TaskRow | EndedTask): void {
+    if (!this.#takes(task)) return;
+    this.#total += 1;
+    const place = this.#placeOf(task);
+    if (this.#after !== undefined && compare(place, this.#after) <= 0) return;
+    this.#behind += 1;
+    if (this.#worst !== undefined && compare(place, this.#worst) > 0) return;
+    this.#matches.push({ ...place, task });
+    if (this.#matches.length >= 2 * this.#query.limit) this.#sortOut();
+  }
+
+  end(): TaskPage {
+    this.#sortOut();
+    const { now, bytesMax } = this.#query;
+    const rows = this.#matches.map(({ task }) => listed(task, now));
+    const { rows: tasks } = rowsWithin(rows, bytesMax);
+    const last = this.#matches[tasks.length - 1];
+    const more = this.#behind - tasks.length;
+    return {
+      tasks,
+      total: this.#total,
+      more,
+      ...(last === undefined || more === 0 ? {} : { next: cursorOf(last, this.#query.sort) }),
+    };
+  }
+
+  #sortOut(): void {
+    this.#matches.sort(compare);
+    const seen = new Set<number>();
+    const distinct = this.#matches.filter(({ sequence }) => seen.size < seen.add(sequence).size);
+    this.#behind -= this.#matches.length - distinct.length;
+    this.#total -= this.#matches.length - distinct.length;
+    this.#matches = distinct.slice(0, this.#query.limit);
+    if (this.#matches.length === this.#query.limit) this.#worst = this.#matches.at(-1);
+  }
+}
+
+function compare(a: Place, b: Place): number {
+  return a.rank - b.rank || a.key - b.key || a.sequence - b.sequence;
+}
+
+/** Since when it is as old as it is: its end, or, while it lives, the beginning of its round. */
+function sinceOf(task: TaskRow | EndedTask): Instant {
+  return "endedAt" in task ? task.endedAt : task.roundAt;
+}
+
+const orders: Readonly<Record<TaskSort, (task: TaskRow | EndedTask) => Place>> = {
+  // Live ones first; of those, what runs before what waits.
+  newest: (task) => ({ rank: rankOf(task), key: -sinceOf(task), sequence: -task.sequence }),
+  oldest: (task) => ({ rank: 0, key: sinceOf(task), sequence: task.sequence }),
+  submitted: (task) => ({ rank: 0, key: 0, sequence: task.sequence }),
+  attempts: (task) => ({ rank: 0, key: -attemptsOf(task), sequence: task.sequence }),
+};
+
+const ranks: Readonly<Partial<Record<TaskState, number>>> = {
+  running: 0,
+  assigned: 1,
+  queued: 2,
+  delayed: 2,
+};
+
+function rankOf({ state }: TaskRow | EndedTask): number {
+  return ranks[state] ?? 3;
+}
+
+function attemptsOf(task: TaskRow | EndedTask): number {
+  return "endedAt" in task ? task.attempts : task.attempt;
+}
+
+function cursorOf({ rank, key, sequence }: Place, sort: TaskSort): string {
+  return [sort, rank, key, sequence].join(".");
+}
+
+/** Undefined for what no page of this order has given. */
+export function placeIn(cursor: string, sort: TaskSort): Place | undefined {
+  const [of, ...numbers] = cursor.split(".");
+  const [rank, key, sequence] = numbers.map((text) =>
+    /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN,
+  );
+  if (of !== sort || numbers.length !== 3) return undefined;
+  if (rank === undefined || key === undefined || sequence === undefined) return undefined;
+  return [rank, key, sequence].every(Number.isSafeInteger) ? { rank, key, sequence } : undefined;
+}
+
+/** The filter as one function: what is not asked for costs nothing. */
+function taking({ filter, project, now }: TaskQuery): (task: TaskRow | EndedTask) => boolean {
+  const states = setOf(filter.states);
+  const kinds = setOf(filter.kinds);
+  const users = setOf(filter.users);
+  const agents = setOf(filter.agents);
+  const before = filter.olderThanMs === undefined ? undefined : now - filter.olderThanMs;
+  return (task) => {
+    if (states !== undefined && !states.has(task.state)) return false;
+    if (before !== undefined && sinceOf(task) > before) return false;
+    const of = "endedAt" in task ? task : task.spec;
+    if (project !== undefined && of.project !== project) return false;
+    if (kinds !== undefined && !kinds.has(of.kind)) return false;
+    if (users !== undefined && !users.has(of.user)) return false;
+    return agents === undefined || agents.has(agentOf(task) ?? "");
+  };
+}
+
+function setOf(names: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  return names === undefined ? undefined : new Set(names);
+}
+
+/** The agent of its last attempt. */
+function agentOf(task: TaskRow | EndedTask): string | undefined {
+  return "endedAt" in task ? task.agent : task.lastAgent;
+}
+
+function listed(task: TaskRow | EndedTask, now: Instant): ListedTask {
+  const { id, project, user, kind } = "endedAt" in task ? task : task.spec;
+  const agent = agentOf(task);
+  const since = sinceOf(task);
+  return {
+    task: id,
+    project,
+    user,
+    kind,
+    state: task.state,
+    round: task.round,
+    attempts: attemptsOf(task),
+    ...(agent === undefined ? {} : { agent }),
+    since,
+    ageMs: Math.max(0, now - since),
+    submittedIdx: task.submittedIdx,
+    ...("endedAt" in task ? { endedIdx: task.endedIdx } : {}),
+  };
+}

@@ -1,0 +1,83 @@
+// The list of tasks on the wire: what is asked for, and a page of it.
+
+import { z } from "zod";
+import { limits } from "../limits.ts";
+import { agentIdSchema, instantSchema, kindSchema, userIdSchema, version } from "./schemas.ts";
+
+export const taskStates = [
+  "queued",
+  "delayed",
+  "assigned",
+  "running",
+  "completed",
+  "failed",
+  "cancelled",
+  "expired",
+  "dead-lettered",
+] as const;
+export const taskSorts = ["newest", "oldest", "submitted", "attempts"] as const;
+export type TaskSort = (typeof taskSorts)[number];
+
+const some = <Item extends z.ZodType>(item: Item) =>
+  z.array(item).min(1).max(limits.filterNamesMax).optional();
+
+/** Every condition that is given must hold; of a list, one. */
+export const taskFilterShape = {
+  states: some(z.enum(taskStates)),
+  kinds: some(kindSchema),
+  users: some(userIdSchema),
+  agents: some(agentIdSchema).describe("of the last attempt"),
+  olderThanMs: z
+    .int()
+    .min(0)
+    .max(limits.rememberMsMax)
+    .optional()
+    .describe("since the task ended, or, while it lives, since its round began"),
+};
+const taskFilterSchema = z.object(taskFilterShape);
+export type TaskFilter = z.infer<typeof taskFilterSchema>;
+
+export const tasksQuerySchema = z.object({
+  v: version,
+  ...taskFilterShape,
+  sort: z
+    .enum(taskSorts)
+    .optional()
+    .describe(
+      "`newest` (default): live ones first, running before waiting; `submitted`: in order of submission",
+    ),
+  limit: z.int().min(1).max(limits.tasksPageMax).optional().describe(`default ${limits.tasksPageDefault}`),
+  after: z
+    .string()
+    .max(limits.cursorCharactersMax)
+    .optional()
+    .describe("`next` of the page before, of the same sort"),
+});
+
+export const listedTaskSchema = z.object({
+  task: z.string(),
+  project: z.string(),
+  user: z.string(),
+  kind: z.string(),
+  state: z.enum(taskStates),
+  round: z.int(),
+  attempts: z.int().describe("of all rounds"),
+  agent: z.string().optional().describe("of the last attempt; absent when there was none"),
+  since: instantSchema.describe("when it ended, or, while it lives, when its round began"),
+  ageMs: z.number().describe("from then to the present, in journal time"),
+  submittedIdx: z.int(),
+  endedIdx: z.int().optional(),
+});
+export type ListedTask = z.infer<typeof listedTaskSchema>;
+
+export const tasksResponseSchema = z.object({
+  term: z.int(),
+  idx: z.int(),
+  at: z.number(),
+  stale: z.literal(true).optional(),
+  tasks: z.array(listedTaskSchema),
+  total: z.int().describe("tasks that the filter takes"),
+  more: z.int().describe("those of them behind this page"),
+  next: z.string().optional().describe("`after` of the next page; absent when there is none"),
+});
+export type TasksResponse = z.infer<typeof tasksResponseSchema>;

@@ -1,0 +1,97 @@
+// Lists of tasks, against a real leader: filters, orders, pages, and what is refused.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { limits } from "../../src/limits.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let test: TestSwarm;
+let swarm: Swarm;
+beforeEach(async () => {
+  test = await startTestSwarm();
+  swarm = await connect({ swarm: "test", transport: test.hub.connect(), user: "ann" });
+  const agent = await test.agent("a1");
+  await swarm.submit({ id: "done", kind: "count" });
+  await agent.report(await agent.assignment(), "completed", { result: "" });
+  await swarm.submit({ id: "bad", kind: "count", user: "bob" });
+  await agent.report(await agent.assignment(), "invalid", { error: "bad" });
+  await swarm.submit({ id: "gone", kind: "nobody", project: "other" });
+  await swarm.cancel("gone", { project: "other" });
+  await swarm.submit({ id: "waits", kind: "nobody" });
+  await swarm.submit({ id: "runs", kind: "count" });
+  await agent.assignment();
+});
+afterEach(async () => {
+  await swarm.close();
+  await test.stop();
+});
+
+async function idsOf(options: Parameters<Swarm["tasks"]>[0]): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { task } of swarm.tasks(options)) ids.push(task);
+  return ids;
+}
+
+describe("a list of tasks", () => {
+  it("has the live ones first, what runs before what waits, then the newest that ended", async () => {
+    const ids = await idsOf({});
+    expect([ids.slice(0, 2), ids.slice(2).sort()]).toEqual([
+      ["runs", "waits"],
+      ["bad", "done", "gone"],
+    ]);
+    expect(await idsOf({ sort: "submitted" })).toEqual(["done", "bad", "gone", "waits", "runs"]);
+  });
+
+  it("takes what every condition takes, and of each list one", async () => {
+    expect(await idsOf({ state: ["failed", "cancelled"], sort: "submitted" })).toEqual(["bad", "gone"]);
+    expect(await idsOf({ project: "other" })).toEqual(["gone"]);
+    expect(await idsOf({ kind: "nobody", state: "queued" })).toEqual(["waits"]);
+    expect(await idsOf({ user: "bob" })).toEqual(["bad"]);
+    expect(await idsOf({ agent: "a1", sort: "submitted" })).toEqual(["done", "bad", "runs"]);
+    expect(await idsOf({ olderThanMs: 3_600_000 })).toEqual([]);
+  });
+
+  it("goes on page by page, says how many more there are, and knows rounds", async () => {
+    const first = await swarm.taskPage({ sort: "submitted", limit: 2 });
+    expect(first).toMatchObject({
+      total: 5,
+      more: 3,
+      tasks: [{ task: "done" }, { task: "bad", agent: "a1", round: 1 }],
+    });
+    const { next = "" } = first;
+    const second = await swarm.taskPage({ sort: "submitted", limit: 9, after: next });
+    expect(second).toMatchObject({ total: 5, more: 0 });
+    expect(second.tasks.map(({ task }) => task)).toEqual(["gone", "waits", "runs"]);
+    expect(second.next).toBeUndefined();
+    await swarm.retry("gone", { project: "other" });
+    expect(await swarm.taskPage({ project: "other" })).toMatchObject({
+      tasks: [{ state: "queued", round: 2 }],
+    });
+    expect(await idsOf({ limit: 1, sort: "submitted" })).toEqual(["done", "bad", "gone", "waits", "runs"]);
+  });
+
+  it("refuses what there is not, by name", async () => {
+    const refused = (options: object) => expect(swarm.taskPage(options)).rejects;
+    for (const [options, message] of [
+      [{ states: "failed" }, "tasks: states: is unknown; did you mean state?"],
+      [{ state: "faild" }, "state"],
+      [{ limit: Number.NaN }, "limit: must be a number, not NaN"],
+      [{ limit: limits.tasksPageMax + 1 }, "limit"],
+      [{ after: "nonsense" }, "after: is no place in the order newest"],
+    ] as const)
+      await refused(options).toMatchObject({
+        code: "WAGGLE_INVALID_MESSAGE",
+        message: expect.stringContaining(message),
+      });
+  });
+
+  it("is made for no more at once than may wait", async () => {
+    const asked = Array.from({ length: 3 * limits.taskScansMax }, () =>
+      test.client.ask(subjects.query("_", "tasks"), {}),
+    );
+    const codes = (await Promise.all(asked)).map((answer) => answer.code ?? "listed");
+    expect(codes).toContain("listed");
+    expect(new Set(codes).size).toBeLessThanOrEqual(2);
+  });
+});
