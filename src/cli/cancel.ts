@@ -2,21 +2,29 @@
 
 import { Command } from "commander";
 import { ask } from "./ask.ts";
+import { type BulkFlags, checkTargets, touchFiltered, touchNamed } from "./bulk.ts";
 import { withSwarm } from "./connect.ts";
-import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { errorRecord } from "./report-error.ts";
+import type { ExitCode } from "./exit-code.ts";
+import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
 import { plainNames } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
+type CancelFlags = FilterFlags & BulkFlags;
+
 export function cancelCommand(program: Program): Command {
-  return new Command("cancel")
+  const command = new Command("cancel")
     .summary("cancel tasks")
-    .description("Cancels tasks. One that runs is told to stop; one that has ended stays as it ended.")
-    .argument("<ids...>", "ids of tasks", plainNames)
-    .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
+    .description(
+      "Cancels tasks. One that runs is told to stop; one that has ended stays as it ended. Names tasks, or takes all " +
+        "that match the filters; those are confirmed first.",
+    )
+    .argument("[ids...]", "ids of tasks", plainNames);
+  return addFilterFlags(command)
+    .option("--dry-run", "show what the filters take, and how many; change nothing")
+    .option("--yes", "do not ask for the count")
     .addHelpText("after", examples)
-    .action((ids: string[], _: unknown, command: Command) =>
-      runVerb(program, command, (context) => cancel(context, ids)),
+    .action((ids: string[], flags: CancelFlags, command: Command) =>
+      runVerb(program, command, (context) => cancel(context, { ids, flags, command })),
     );
 }
 
@@ -25,24 +33,32 @@ Prints each task with the state it is in then: cancelled, or how it had ended be
 
 Examples:
   $ waggle cancel t1
-  $ waggle cancel t1 t2 t3 --project acme`;
+  $ waggle cancel t1 t2 t3 --project acme
+  $ waggle cancel --state queued --kind summarize --dry-run`;
 
-async function cancel(context: VerbContext, ids: readonly string[]): Promise<ExitCode> {
-  const { output, signal } = context;
+async function cancel(
+  context: VerbContext,
+  {
+    ids,
+    flags,
+    command,
+  }: { readonly ids: readonly string[]; readonly flags: CancelFlags; readonly command: Command },
+): Promise<ExitCode> {
+  const filter = filterOf(flags, command);
+  checkTargets("cancel", ids, filter, flags);
   return await withSwarm(context, async (swarm) => {
-    let code: ExitCode = exitCodes.ok;
-    for (const id of ids) {
-      try {
-        const { state } = await ask(context, (options) => swarm.cancel(id, options));
-        output.datum({ taskId: id, state }, () => `${id} ${state}`);
-      } catch (error) {
-        if (signal.aborted || ids.length === 1) throw error;
-        const record = errorRecord(error);
-        code = record.error.exitCode;
-        if (output.json) output.datum({ taskId: id, ...record }, () => "");
-        else output.note(`${output.noteColors.red(`error ${record.error.code}:`)} ${record.error.message}`);
-      }
-    }
-    return code;
+    const verb = {
+      name: "cancel",
+      states: ["queued", "delayed", "assigned", "running"] as const,
+      touch: async ({ task, project }: { readonly task: string; readonly project?: string }) => {
+        const { state } = await ask(context, (asked) =>
+          swarm.cancel(task, { ...asked, ...(project === undefined ? {} : { project }) }),
+        );
+        return { text: state, record: { taskId: task, state } };
+      },
+    };
+    return ids.length > 0
+      ? touchNamed(context, ids, verb)
+      : touchFiltered(context, { swarm, filter, flags, verb });
   });
 }

@@ -22,11 +22,13 @@ import { policyCommand } from "./policy.ts";
 import { projectCommand } from "./project.ts";
 import { rateCommand } from "./rate.ts";
 import { resourceCommand } from "./resource.ts";
+import { retryCommand } from "./retry.ts";
 import { knownColumns, type OutputStream } from "./shell.ts";
 import { simulateCommand } from "./simulate.ts";
 import { statusCommand } from "./status.ts";
 import { submitCommand } from "./submit.ts";
 import { taskCommand } from "./task.ts";
+import { tasksCommand } from "./tasks.ts";
 import { tortureCommand } from "./torture.ts";
 import { upCommand } from "./up.ts";
 import type { Program } from "./verb.ts";
@@ -59,7 +61,10 @@ export function buildProgram(program: Program): Command {
 /** In the order in which help lists them. */
 const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => Command)[]])[] = [
   ["Run", [demoCommand, upCommand, agentCommand, downCommand]],
-  ["Tasks", [submitCommand, waitCommand, taskCommand, explainCommand, cancelCommand]],
+  [
+    "Tasks",
+    [submitCommand, waitCommand, tasksCommand, taskCommand, explainCommand, retryCommand, cancelCommand],
+  ],
   ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand]],
   ["Look", [statusCommand, eventsCommand, planCommand, simulateCommand, tortureCommand]],
   ["Operate", [doctorCommand, drainCommand, undrainCommand, pauseCommand, resumeCommand, leaderCommand]],

@@ -1,0 +1,100 @@
+// `waggle tasks`: lists tasks, live ones and those that ended within the horizon.
+
+import { Command, Option } from "commander";
+import { duration } from "../audit/describe.ts";
+import type { TaskListOptions, TaskPage } from "../client/task-lists.ts";
+import { limits } from "../limits.ts";
+import { type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
+import { ask } from "./ask.ts";
+import { withSwarm } from "./connect.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { counted, formatCount } from "./format.ts";
+import type { Output } from "./output.ts";
+import { type Column, renderTable } from "./table.ts";
+import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
+import { wholeNumber } from "./values.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+interface TasksFlags extends FilterFlags {
+  readonly limit: number;
+  readonly sort: TaskSort;
+  readonly after?: string;
+}
+
+const LIMIT_DEFAULT = 20;
+/** On a narrower terminal the columns that matter least are left out. */
+const WIDE_COLUMNS = 90;
+
+export function tasksCommand(program: Program): Command {
+  const command = new Command("tasks")
+    .summary("list tasks")
+    .description(
+      "Lists tasks: live ones first, running before waiting, then the newest that ended. Ended tasks are listed for 24 h " +
+        "by default (policy: remember).",
+    );
+  return addFilterFlags(command)
+    .addOption(
+      new Option(
+        "--sort <order>",
+        "newest: live first; oldest; submitted: in that order; attempts: most first",
+      )
+        .choices(taskSorts)
+        .default("newest"),
+    )
+    .option("--limit <n>", "tasks in a page", wholeNumber(1, limits.tasksPageMax), LIMIT_DEFAULT)
+    .option("--after <cursor>", "go on behind a page, as that page says")
+    .addHelpText("after", examples)
+    .action((flags: TasksFlags, command: Command) =>
+      runVerb(program, command, (context) => tasks(context, flags, command)),
+    );
+}
+
+const examples = `
+Examples:
+  $ waggle tasks
+  $ waggle tasks --state dead-lettered,failed --kind summarize
+  $ waggle tasks --state running --older-than 10m
+  $ waggle tasks --json --limit 1000 | jq -r .task`;
+
+async function tasks(context: VerbContext, flags: TasksFlags, command: Command): Promise<ExitCode> {
+  const { output } = context;
+  const { limit, sort, after } = flags;
+  const options = { ...filterOf(flags, command), limit, sort, ...(after === undefined ? {} : { after }) };
+  return await withSwarm(context, async (swarm) => {
+    const page = await ask(context, (asked) => swarm.taskPage({ ...options, ...asked } as TaskListOptions));
+    if (output.json) for (const row of page.tasks) output.datum(row, () => "");
+    else if (page.tasks.length > 0) output.datum(page, () => tableOf(page, output));
+    if (page.stale === true) output.note("answered by a standby from what it has read so far");
+    if (page.total === 0) output.note("no task is like that");
+    else if (page.next !== undefined)
+      output.note(
+        `${formatCount(page.more)} more, of ${counted(page.total, "task")}; the next page: add --after ${page.next}`,
+      );
+    return exitCodes.ok;
+  });
+}
+
+function tableOf({ tasks: rows }: TaskPage, output: Pick<Output, "columns" | "colors">): string {
+  const isWide = output.columns === undefined || output.columns >= WIDE_COLUMNS;
+  const columns: Column[] = [
+    { head: "task" },
+    { head: "state" },
+    { head: "kind" },
+    ...(isWide ? [{ head: "project" }, { head: "user" }] : []),
+    { head: "agent" },
+    { head: "tries", align: "right" },
+    ...(isWide ? [{ head: "round", align: "right" } as const] : []),
+    { head: "age", align: "right" },
+  ];
+  const cells = rows.map((row) => [
+    row.task,
+    row.state,
+    row.kind,
+    ...(isWide ? [row.project, row.user] : []),
+    row.agent ?? "",
+    row.attempts,
+    ...(isWide ? [row.round] : []),
+    duration(row.ageMs),
+  ]);
+  return renderTable(output, columns, cells);
+}
