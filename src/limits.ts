@@ -468,16 +468,21 @@ export const limits = {
   acquireGraceMs: 2_000,
 
   // --- watching the load -----------------------------------------------------------------------
-  /** Assignments of a kind after which it can be said that they go to one agent too often. */
+  /** Assignments of a kind that a concentration alert looks at: recent enough for a repaired agent to end the alert. */
   concentrationAssignments: 1_000,
-  /** …which it does when one agent's share is above 2/n of the agents and this: the better of two may get all. */
+  /** Fewest assignments that an alert is raised on. The share of 200 has a standard error of 0.035 at most: chance
+   *  alone does not carry an even share over the threshold. */
+  concentrationAssignmentsMin: 200,
+  /** The threshold of n agents is 2/n and this: the better of a few agents may get twice its even share. */
   concentrationSlack: 0.2,
+  /** Highest threshold: 2/n + 0.2 is above 1 for two agents, and an alert on their kind could never be raised. */
+  concentrationShareMax: 0.95,
   /** Kinds whose assignments are watched, those assigned last: at most some 60 KB each, where each has a thousand
    *  agents. */
   concentrationKindsMax: 1_000,
   /** An alert that has not held for so long has ended: one that comes and goes is said twice a minute at most. */
   concentrationQuietMs: 60_000,
-  /** Alerts that `status` shows. */
+  /** Alerts that `status` shows, and kinds that one agent serves alone. */
   concentrationAlertsShownMax: 16,
   /** Of this much of the past is said how long agents were at their limit while their kinds waited: long enough to
    *  be no moment's crowd, short enough to see what helped. */
@@ -839,6 +844,11 @@ assert(
     limits.tokensPerAttemptMax <= limits.tokensMax,
   "an attempt is said to take no more than a budget may hold",
 );
+assert(
+  limits.concentrationAssignmentsMin <= limits.concentrationAssignments,
+  "an alert is raised on assignments that are remembered",
+);
+assert(limits.concentrationShareMax < 1, "an agent that gets everything raises an alert");
 assert(
   Number.isInteger(limits.bottleneckWindowMs / limits.bottleneckSteps),
   "the window is whole steps of whole milliseconds",

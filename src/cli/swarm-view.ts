@@ -2,7 +2,6 @@
 // most of a kind. What they mean and what to do about them stands in docs/operations.md.
 
 import { duration } from "../audit/describe.ts";
-import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { formatCount, formatShare } from "./format.ts";
 import { type Output, printable } from "./output.ts";
@@ -34,7 +33,9 @@ export function swarmSection({ metrics, observed }: StatusResponse, view: View):
   return [
     view.colors.bold("metrics of all agents, offline ones included (VAPORA)"),
     renderTable(view, columns, [row]),
-    ...(observed === undefined ? [] : [...bottleneckLines(observed), ...alertLines(observed, view)]),
+    ...(observed === undefined
+      ? []
+      : [...bottleneckLines(observed), ...alertLines(observed, view), ...soleLines(observed)]),
   ].join("\n");
 }
 
@@ -45,10 +46,16 @@ function bottleneckLines({ bottlenecks, windowMs }: Observed): string[] {
 }
 
 function alertLines({ concentration }: Observed, { colors }: View): string[] {
-  const last = formatCount(limits.concentrationAssignments);
-  return concentration.map(({ kind, agent, share, threshold }) =>
+  return concentration.map(({ kind, agent, share, threshold, assignments }) =>
     colors.yellow(
-      `${printable(agent)} got ${formatShare(share)} of the last ${last} ${printable(kind)} tasks, above ${formatShare(threshold)}`,
+      `${printable(agent)} got ${formatShare(share)} of the last ${formatCount(assignments)} ${printable(kind)} tasks, above ${formatShare(threshold)}`,
     ),
   );
+}
+
+/** One agent alone is no fault of the routing, so that the line is no alert. */
+function soleLines({ soleAgents }: Observed): string[] {
+  if (soleAgents.length === 0) return [];
+  const named = soleAgents.map(({ kind, agent }) => `${printable(kind)} (${printable(agent)})`);
+  return [`served by one agent alone: ${named.join(", ")}`];
 }

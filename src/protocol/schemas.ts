@@ -552,10 +552,16 @@ export const observedSchema = z.object({
         agent: z.string(),
         share: z.number(),
         threshold: z.number(),
+        assignments: z.int(),
         since: z.number(),
       }),
     )
-    .describe("kinds of whose last 1,000 assignments one agent got a larger share than the threshold"),
+    .describe(
+      "kinds of whose last assignments, 200 to 1,000 of them, one agent got a larger share than the threshold",
+    ),
+  soleAgents: z
+    .array(z.object({ kind: z.string(), agent: z.string() }))
+    .describe("kinds whose last 200 assignments or more had one agent alone to go to"),
 });
 
 export const statusResponseSchema = z.object({

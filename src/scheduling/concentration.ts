@@ -7,13 +7,24 @@ import { limits } from "../limits.ts";
 
 export interface ConcentrationAlert {
   readonly agent: AgentId;
-  /** Of the last `limits.concentrationAssignments`, (0, 1]. */
+  /** Of `assignments`, (0, 1]. */
   readonly share: number;
-  /** 2/n + `limits.concentrationSlack` */
+  /** Mean of `concentrationThreshold(n)` over `assignments`. */
   readonly threshold: number;
+  /** Assignments with n ≥ 2 that the share is taken of, from `limits.concentrationAssignmentsMin` to
+   *  `limits.concentrationAssignments`. */
+  readonly assignments: number;
 }
 
-/** Remembers the last `limits.concentrationAssignments` assignments of one kind, no more. */
+/** Share of a kind's assignments above which one agent gets too many: min(2/n + 0.2, 0.95).
+ *
+ *  @param n number of agents that could have served the kind, ≥ 2: one agent alone gets everything */
+export function concentrationThreshold(n: number): number {
+  assert(n >= 2, "a threshold needs two agents");
+  return Math.min(2 / n + limits.concentrationSlack, limits.concentrationShareMax);
+}
+
+/** Remembers the last `limits.concentrationAssignments` assignments of one kind that had two agents or more to go to. */
 export class ConcentrationWatch {
   /** Rings, side by side: the oldest is overwritten. */
   readonly #agents: AgentId[] = [];
@@ -21,10 +32,19 @@ export class ConcentrationWatch {
   readonly #countByAgent = new Map<AgentId, number>();
   readonly #countByServing = new Map<number, number>();
   #next = 0;
+  /** Last assignments in a row with n = 1, and the agent of the last one. */
+  #soleRun = 0;
+  #soleAgent: AgentId | undefined;
 
   /** @param serving n, how many agents served the kind at that moment, ≥ 1 */
   assigned(agent: AgentId, serving: number): void {
     assert(serving >= 1, "whoever is assigned a task serves its kind");
+    if (serving === 1) {
+      this.#soleRun += 1;
+      this.#soleAgent = agent;
+      return;
+    }
+    this.#soleRun = 0;
     const at = this.#next;
     const [oldestAgent, oldestServing] = [this.#agents[at], this.#servings[at]];
     if (oldestAgent !== undefined) changeBy(this.#countByAgent, oldestAgent, -1);
@@ -36,24 +56,32 @@ export class ConcentrationWatch {
     this.#next = (at + 1) % limits.concentrationAssignments;
   }
 
-  /** Top share > 2/n + `limits.concentrationSlack`; where n changed meanwhile, 2/n is its mean over these
-   *  assignments, so that agents that join a busy one raise no alarm. With one or two agents that is never: one of
-   *  two may well be the better for everything.
+  /** The top share, if it is above the threshold. Where n changed meanwhile, the threshold is the mean over these
+   *  assignments, so that agents that join a busy one raise no alarm.
    *
-   *  @returns undefined while all is well, or fewer assignments than it takes are known
-   * */
+   *  @returns undefined while all is well, while fewer than `limits.concentrationAssignmentsMin` assignments are known,
+   *    and while one agent serves the kind alone (`soleAgent`)
+   */
   alert(): ConcentrationAlert | undefined {
-    if (this.#agents.length < limits.concentrationAssignments) return undefined;
+    const assignments = this.#agents.length;
+    if (assignments < limits.concentrationAssignmentsMin || this.soleAgent() !== undefined) return undefined;
     const [agent, count] = this.#top();
-    const share = count / this.#agents.length;
+    const share = count / assignments;
     const threshold = this.#threshold();
-    return share > threshold ? { agent, share, threshold } : undefined;
+    return share > threshold ? { agent, share, threshold, assignments } : undefined;
+  }
+
+  /** The agent that serves the kind alone.
+   *
+   *  @returns undefined unless n was 1 for the last `limits.concentrationAssignmentsMin` assignments */
+  soleAgent(): AgentId | undefined {
+    return this.#soleRun >= limits.concentrationAssignmentsMin ? this.#soleAgent : undefined;
   }
 
   #threshold(): number {
-    let fairShare = 0;
-    for (const [serving, count] of this.#countByServing) fairShare += count / this.#agents.length / serving;
-    return 2 * fairShare + limits.concentrationSlack;
+    let total = 0;
+    for (const [serving, count] of this.#countByServing) total += count * concentrationThreshold(serving);
+    return total / this.#agents.length;
   }
 
   /** Most often assigned; of equals, the lower id. */

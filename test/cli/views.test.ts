@@ -259,7 +259,7 @@ describe("the swarm in status", () => {
   });
 
   it("names bottlenecks and alerts, where there are any", () => {
-    const nothing = { windowMs: 600_000, bottlenecks: [], concentration: [] };
+    const nothing = { windowMs: 600_000, bottlenecks: [], concentration: [], soleAgents: [] };
     expect(render({ observed: nothing })).toBe(render({}));
     const text = render({
       observed: {
@@ -268,11 +268,18 @@ describe("the swarm in status", () => {
           { agent: "a1", share: 0.875, observedMs: 600_000 },
           { agent: "a2", share: 0.1, observedMs: 5 },
         ],
-        concentration: [{ kind: "count", agent: "a3", share: 0.712, threshold: 0.4, since: 0 }],
+        concentration: [
+          { kind: "count", agent: "a3", share: 0.712, threshold: 0.4, assignments: 340, since: 0 },
+        ],
+        soleAgents: [
+          { kind: "review", agent: "a4" },
+          { kind: "index", agent: "a5" },
+        ],
       },
     });
     expect(text).toMatch(/^full while tasks waited, of the last 10 min: a1 88 %, a2 10 %$/m);
-    expect(text).toMatch(/^a3 got 71 % of the last 1,000 count tasks, above 40 %$/m);
+    expect(text).toMatch(/^a3 got 71 % of the last 340 count tasks, above 40 %$/m);
+    expect(text).toMatch(/^served by one agent alone: review \(a4\), index \(a5\)$/m);
   });
 });
 

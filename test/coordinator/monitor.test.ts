@@ -15,6 +15,7 @@ import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../suppo
 import { join, submit, Turns } from "../support/turns.ts";
 
 const enough = limits.concentrationAssignments;
+const fewest = limits.concentrationAssignmentsMin;
 const begins = "one agent gets most of what is assigned of a kind";
 const ends = "what is assigned of a kind is spread over its agents again";
 
@@ -59,7 +60,7 @@ describe("alerts", () => {
     assign(enough, ["a1"]);
     pass(5_000);
     expect(monitor.alerts()).toEqual([
-      { kind: "k", agent: "a1", share: 1, threshold: 0.4, since: limits.pulseMs },
+      { kind: "k", agent: "a1", share: 1, threshold: 0.4, assignments: enough, since: limits.pulseMs },
     ]);
     expect(lines).toEqual([{ level: "warn", kind: "k", agent: "a1", share: 1, threshold: 0.4, msg: begins }]);
     assign(enough, spread);
@@ -84,7 +85,7 @@ describe("alerts", () => {
     assign(enough, ["a1", "a1", "a1", "a2"], { of: "one" });
     assign(enough, ["a2"], { of: "other" });
     assign(enough, spread, { of: "even" });
-    assign(enough - 1, ["a1"], { of: "few" });
+    assign(fewest - 1, ["a1"], { of: "few" });
     pass(limits.pulseMs);
     expect(monitor.alerts()).toMatchObject([
       { kind: "other", agent: "a2" },
@@ -96,9 +97,10 @@ describe("alerts", () => {
     const busy = { full: 3, suspended: 2, unresponsive: 2, "rate-limited": 1, "failed-this-task": 1 };
     assign(enough, ["a1"], { of: "served", feasible: 1, ineligible: busy });
     const others = { offline: 9, draining: 9, "wrong-kind": 9, "wrong-role": 9 };
-    assign(enough, ["a1"], { of: "alone", feasible: 2, ineligible: others });
+    assign(enough, ["a1"], { of: "alone", feasible: 1, ineligible: others });
     pass(limits.pulseMs);
     expect(monitor.alerts()).toMatchObject([{ kind: "served", threshold: 0.4 }]);
+    expect(monitor.soleAgents()).toEqual([{ kind: "alone", agent: "a1" }]);
   });
 
   it("watch so many kinds, those assigned last, and let go of the others", () => {
@@ -110,7 +112,7 @@ describe("alerts", () => {
     assign(1, ["a1"], { of: "one-more" });
     pass(limits.pulseMs);
     expect(monitor.alerts()).toEqual([]);
-    assign(enough - 1, ["a1"], { of: "old" });
+    assign(fewest - 1, ["a1"], { of: "old" });
     pass(limits.pulseMs);
     expect(monitor.alerts()).toEqual([]);
   });
@@ -246,7 +248,7 @@ describe("in a swarm", () => {
     await clock.advance(limits.pulseMs); // seen for the first time
     expect(await swarm.client.status()).toMatchObject({
       metrics: { totalAgents: 2, idleAgents: 2, totalInFlight: 0, avgLoad: 0 },
-      observed: { windowMs: limits.bottleneckWindowMs, bottlenecks: [], concentration: [] },
+      observed: { windowMs: limits.bottleneckWindowMs, bottlenecks: [], concentration: [], soleAgents: [] },
     });
     await swarm.client.submit([{ kind: "review" }, { kind: "review" }, { kind: "count" }]);
     const first = await slow.assignment();
@@ -273,7 +275,8 @@ describe("in a swarm", () => {
     const ids = (from: number, count: number) => Array.from({ length: count }, (_, n) => `t${from + n}`);
     await swarm.submit(...ids(0, enough));
     await clock.advance(4 * limits.pulseMs);
-    const alert = { kind: "count", agent: "hog", share: 0.997, threshold: 0.7, since: expect.any(Number) };
+    const found = { share: 0.997, threshold: 0.7, assignments: enough, since: expect.any(Number) };
+    const alert = { kind: "count", agent: "hog", ...found };
     expect((await swarm.client.status()).observed.concentration).toEqual([alert]);
     const said = () => lines.filter(({ msg }) => [begins, ends].includes(msg));
     expect(said()).toEqual([expect.objectContaining({ level: "warn", kind: "count", agent: "hog" })]);
@@ -288,5 +291,14 @@ describe("in a swarm", () => {
       await swarm.client.ask(subjects.project("default", "cancel"), { tasks: ids(from, enough) });
     await clock.advance(limits.concentrationQuietMs);
     expect(said().slice(1)).toEqual([expect.objectContaining({ level: "info", kind: "count", msg: ends })]);
+  });
+
+  it("an agent that serves a kind alone is a note, no alert", async () => {
+    await swarm.agent("lone", { maxConcurrent: limits.maxConcurrentMax });
+    await swarm.submit(...Array.from({ length: fewest }, (_, n) => `t${n}`));
+    await clock.advance(4 * limits.pulseMs);
+    const { observed } = await swarm.client.status();
+    expect(observed).toMatchObject({ concentration: [], soleAgents: [{ kind: "count", agent: "lone" }] });
+    expect(lines.filter(({ msg }) => msg === begins)).toEqual([]);
   });
 });

@@ -3,9 +3,10 @@
 import { describe, expect, it } from "vitest";
 import { agentId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
-import { ConcentrationWatch } from "../../src/scheduling/concentration.ts";
+import { ConcentrationWatch, concentrationThreshold } from "../../src/scheduling/concentration.ts";
 
 const enough = limits.concentrationAssignments;
+const fewest = limits.concentrationAssignmentsMin;
 
 /** The first agent gets so many of the assignments, nine others share the rest. */
 function watched(topCount: number, serving = 10): ConcentrationWatch {
@@ -15,24 +16,65 @@ function watched(topCount: number, serving = 10): ConcentrationWatch {
   return watch;
 }
 
+describe("concentrationThreshold", () => {
+  it("is 2/n + 0.2, at most 0.95", () => {
+    expect(concentrationThreshold(2)).toBe(0.95);
+    expect(concentrationThreshold(3)).toBeCloseTo(0.8667, 4);
+    expect(concentrationThreshold(10)).toBe(0.4);
+    expect(concentrationThreshold(1_000)).toBeCloseTo(0.202, 12);
+    expect(() => concentrationThreshold(1)).toThrow(/two agents/);
+  });
+});
+
 describe("ConcentrationWatch", () => {
   it("alerts above 2/n + 0.2, not at it", () => {
     expect(watched(400).alert()).toBeUndefined();
-    expect(watched(401).alert()).toEqual({ agent: "top", share: 0.401, threshold: 0.4 });
+    expect(watched(401).alert()).toEqual({
+      agent: "top",
+      share: 0.401,
+      threshold: 0.4,
+      assignments: enough,
+    });
   });
 
-  it("is never alarmed by one of one or two agents", () => {
-    expect(watched(enough, 1).alert()).toBeUndefined();
-    expect(watched(enough, 2).alert()).toBeUndefined();
-    expect(watched(enough, 3).alert()).toMatchObject({ share: 1 });
+  it("alerts for one of two agents above 0.95, not at it", () => {
+    expect(watched(950, 2).alert()).toBeUndefined();
+    expect(watched(951, 2).alert()).toMatchObject({ share: 0.951, threshold: 0.95 });
   });
 
-  it("says nothing before it knows a thousand", () => {
+  it("alerts from 200 assignments on", () => {
     const watch = new ConcentrationWatch();
-    for (let n = 1; n < enough; n += 1) watch.assigned(agentId("top"), 10);
+    for (let n = 1; n < fewest; n += 1) watch.assigned(agentId("top"), 10);
     expect(watch.alert()).toBeUndefined();
     watch.assigned(agentId("top"), 10);
-    expect(watch.alert()).toMatchObject({ agent: "top", share: 1 });
+    expect(watch.alert()).toEqual({ agent: "top", share: 1, threshold: 0.4, assignments: fewest });
+  });
+
+  it("names an agent that serves a kind alone from 200 assignments on, without an alert", () => {
+    const watch = new ConcentrationWatch();
+    for (let n = 1; n < fewest; n += 1) watch.assigned(agentId("top"), 1);
+    expect(watch.soleAgent()).toBeUndefined();
+    watch.assigned(agentId("top"), 1);
+    expect(watch.soleAgent()).toBe("top");
+    for (let n = 0; n < enough; n += 1) watch.assigned(agentId("top"), 1);
+    expect(watch.alert()).toBeUndefined();
+    watch.assigned(agentId("top"), 2);
+    expect(watch.soleAgent()).toBeUndefined();
+  });
+
+  it("ends its alert when the other agents have left", () => {
+    const watch = watched(enough);
+    for (let n = 1; n < fewest; n += 1) watch.assigned(agentId("top"), 1);
+    expect(watch.alert()).toMatchObject({ agent: "top" });
+    watch.assigned(agentId("top"), 1);
+    expect(watch.alert()).toBeUndefined();
+    expect(watch.soleAgent()).toBe("top");
+  });
+
+  it("counts no assignment that had one agent alone to go to", () => {
+    const watch = new ConcentrationWatch();
+    for (let n = 0; n < enough; n += 1) watch.assigned(agentId("top"), n % 2 === 0 ? 1 : 10);
+    expect(watch.alert()).toMatchObject({ assignments: enough / 2 });
   });
 
   it("forgets what is older than a thousand", () => {
@@ -60,6 +102,12 @@ describe("ConcentrationWatch", () => {
   it("raises it when they join and get nothing", () => {
     const watch = watched(enough, 1);
     for (let n = 0; n < enough; n += 1) watch.assigned(agentId("top"), 10);
-    expect(watch.alert()).toEqual({ agent: "top", share: 1, threshold: 0.4 });
+    expect(watch.alert()).toMatchObject({ agent: "top", share: 1, threshold: 0.4 });
+  });
+
+  it("takes the mean threshold where the number of agents changed", () => {
+    const watch = watched(enough, 2);
+    for (let n = 0; n < enough / 2; n += 1) watch.assigned(agentId("top"), 10);
+    expect(watch.alert()?.threshold).toBeCloseTo(0.675, 12);
   });
 });

@@ -7,7 +7,7 @@ import type { EventOf } from "../../core/event.ts";
 import type { Receipt } from "../../core/receipt.ts";
 import type { AgentRow, Lane, SwarmState } from "../../core/state.ts";
 import type { RecordedEvent } from "../../core/step.ts";
-import type { Instant, Kind } from "../../ids.ts";
+import type { AgentId, Instant, Kind } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { type AgentPressure, type BottleneckShare, BottleneckWatch } from "../../scheduling/bottleneck.ts";
 import { type ConcentrationAlert, ConcentrationWatch } from "../../scheduling/concentration.ts";
@@ -18,6 +18,12 @@ export interface KindAlert extends ConcentrationAlert {
   readonly kind: Kind;
   /** When it was found. */
   readonly since: Instant;
+}
+
+/** A kind that one agent serves alone. */
+export interface SoleAgent {
+  readonly kind: Kind;
+  readonly agent: AgentId;
 }
 
 /** An alert from its beginning to its end: that it has not held for `limits.concentrationQuietMs`. */
@@ -71,6 +77,16 @@ export class Monitor {
     for (const [kind, { alert, since }] of this.#raisedByKind)
       if (alert !== undefined) alerts.push({ kind, since, ...alert });
     return alerts.sort((a, b) => b.share - a.share || (a.kind < b.kind ? -1 : 1));
+  }
+
+  /** Kinds that one agent serves alone: a note, no alert. Most recently assigned first. */
+  soleAgents(): readonly SoleAgent[] {
+    const sole: SoleAgent[] = [];
+    for (const [kind, watch] of this.#watchByKind) {
+      const agent = watch.soleAgent();
+      if (agent !== undefined) sole.push({ kind, agent });
+    }
+    return sole.reverse();
   }
 
   #assigned({ task, runsAs, agent, receipt }: EventOf<"TaskAssigned">): void {

@@ -48,6 +48,7 @@ export function observedBy(monitor: Monitor): Observed {
     windowMs: limits.bottleneckWindowMs,
     bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(withRoundedShare),
     concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(withRoundedShare),
+    soleAgents: monitor.soleAgents().slice(0, limits.concentrationAlertsShownMax),
   };
 }
 
