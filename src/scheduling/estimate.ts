@@ -16,8 +16,8 @@ export function tokensEstimate(state: SwarmState, spec: TaskSpec, runsAs: Kind =
   return learnt === undefined ? state.policy.tokensDefault : Math.round(learnt);
 }
 
-/** Where an estimate comes from: its submitter (`raised` by what the kind used more than its estimates), the attempts of
- *  its kind so far, or the policy's `tokensDefault`. */
+/** Where an estimate comes from: its submitter (`raised` where the kind used more than its estimates), the attempts
+ *  of its kind so far, or the policy's `tokensDefault`. */
 export type EstimateSource = "said" | "raised" | "learnt" | "default";
 
 export function estimateSource(state: SwarmState, spec: TaskSpec): EstimateSource {

@@ -22,7 +22,8 @@ export interface AgentVerdict {
   /** Places in all, those for prefetched tasks included, and how many of them are free. */
   readonly places: number;
   readonly free: number;
-  /** When, by time alone, it passes the filter that it fails: after a suspension, or when its type has room in all of its rates. */
+  /** When, by time alone, it passes the filter that it fails: after a suspension, or when all rates of its type have
+   *  room. */
   readonly until?: Instant;
   /** What the planner would compare now; absent for whoever is offline or does not serve the kind. */
   readonly terms?: CandidateTerms;

@@ -144,8 +144,8 @@ function rejection(
   };
 }
 
-/** Whether agents of a type have used up one of their rates, what their open attempts reserved included: else as many as
- *  there are places would start before the first reports. Types without one have none to use up. */
+/** Whether agents of a type have used up one of their rates. What their open attempts reserved counts as well: else
+ *  every free place would start a task before the first report. A type without rates is never limited. */
 export function rateGate(state: SwarmState, agentType: string | undefined, at: Instant): boolean {
   const rows = agentType === undefined ? undefined : state.ratesByType.get(agentType);
   return rows?.some((row) => isRateClosed(state, row, at)) ?? false;

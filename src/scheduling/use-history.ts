@@ -19,7 +19,7 @@ export function addUse(history: UseHistory, tokens: number, at: Instant): void {
   if (tokens > 0) push(history, 0, Math.floor(at / stepMsOf(0)), tokens);
 }
 
-/** A window of the use before `at`, each as if at the end of its step: what is known leaves no earlier than it should. */
+/** A window of the use before `at`, each as if at the end of its step: no use leaves earlier than it should. */
 export function windowFrom(history: UseHistory, windowMs: number, at: Instant): RollingWindow {
   const window = emptyWindow(windowMs);
   for (let level = history.length - 1; level >= 0; level -= 1) {
