@@ -733,20 +733,34 @@ export const limits = {
   terminalColumnsDefault: 80,
   /** Clocks further apart make times in tables and logs contradict each other. */
   clockDifferenceMsMax: 2_000,
-  /** Files the demo works on, three tasks each: it shows a swarm, it is no indexer. */
-  demoFilesMax: 5_000,
+  /** Files the demo works on, three tasks each: some 45 tasks a second, which a busy laptop manages. */
+  demoFilesMax: 450,
   /** An agent of the demo reads a whole file into memory. */
   demoFileBytesMax: 16 * 1024 * 1024,
   /** A NUL among the first bytes makes a file binary, as for git and grep. */
   demoProbeBytes: 8 * 1024,
   /** Names that `git ls-files` may print, in bytes. */
   demoListBytesMax: 64 * 1024 * 1024,
-  /** The demo slows its agents down to take about this long, so that routing can be watched. */
-  demoPaceMs: 18_000,
-  /** Each of the demo's users starts so much later than the one before. */
-  demoUserDelayMs: 500,
-  /** No simulated attempt takes longer. */
-  demoAttemptMsMax: 500,
+  /** The demo has ended by then, after the start of its process: who tries something out waits no longer. */
+  demoMs: 42_000,
+  /** Of these, for the last attempts and for stopping. */
+  demoEndMs: 5_000,
+  /** How long it submits tasks, where starting took no longer than usual. */
+  demoSubmitMs: 30_000,
+  /** …and where it took very long. */
+  demoSubmitMsMin: 8_000,
+  /** Tasks that show how shares change. With fewer no agent is broken. */
+  demoTroubleTasksMin: 300,
+  /** Fewer tasks are submitted one each of so many milliseconds. */
+  demoFewTasksEveryMs: 30,
+  /** Between two looks at which tasks are due. */
+  demoStepMs: 100,
+  /** Between two pictures on a terminal. */
+  demoRedrawMs: 250,
+  /** Between two lines where there is no terminal. */
+  demoLineMs: 3_000,
+  /** No attempt of the demo is slowed down to more. */
+  demoAttemptMsMax: 400,
   /** Longest the demo waits for its coordinator and agents to be there. */
   demoStartMs: 20_000,
   /** Longest it waits for them to leave before it kills them. */

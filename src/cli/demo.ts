@@ -1,4 +1,4 @@
-// `waggle demo`: a whole swarm at work on a folder, from nothing, in under a minute. Not here: who takes part
+// `waggle demo`: a whole swarm at work on a folder, from nothing, within 45 s. Not here: which agents take part
 // (demo/scenario.ts), the run itself (demo/run.ts).
 
 import { stat } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { type FoundFiles, findTextFiles } from "./demo/files.ts";
 import { renderSummary } from "./demo/report.ts";
 import { runDemo } from "./demo/run.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted, labelled } from "./format.ts";
+import { counted, formatCount, labelled } from "./format.ts";
 import { UsageError } from "./usage-error.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -16,8 +16,10 @@ export function demoCommand(program: Program): Command {
   return new Command("demo")
     .summary("see a swarm at work on a folder")
     .description(
-      "Starts a coordinator and six agents in processes of their own and has them count, digest and outline every text " +
-        "file of a folder, for three users. Stops again what it started. Results: <data folder>/demo/results.ndjson.",
+      "Starts a coordinator and five agents, each in a process of its own, and has them count, digest and outline the " +
+        "text files of a folder. One agent breaks half-way and is repaired: the picture shows how the work is routed. " +
+        "Ends within 45 s and stops what it started. It uses a swarm and a data folder of its own, " +
+        "<data folder>/demo/swarm. Results: <data folder>/demo/results.ndjson.",
     )
     .argument("[folder]", "folder to work on; default: this one")
     .addHelpText(
@@ -30,32 +32,39 @@ export function demoCommand(program: Program): Command {
 }
 
 async function demo(context: VerbContext, argument: string): Promise<ExitCode> {
-  const { output, shell } = context;
+  const { output, shell, flags, signal } = context;
+  if (flags.nats !== undefined || flags.natsContext !== undefined)
+    throw new UsageError("the demo starts a broker of its own: leave out --nats and --nats-context");
   const folder = resolve(shell.cwd, argument);
-  const found = await filesOf(folder);
-  output.note(labelled("files", foundText(found, folder), output.noteColumns));
-  const { summary, nextCommands } = await runDemo(context, { folder, files: found.files });
+  output.note(labelled("demo", `a swarm at work on ${folder}; Ctrl-C ends it`, output.noteColumns));
+  const found = await filesOf(folder, signal);
+  output.note(labelled("files", foundText(found), output.noteColumns));
+  const { summary, next } = await runDemo(context, { folder, files: found.files });
   output.datum({ type: "summary", ...summary }, () => `\n${renderSummary(summary, output)}`);
-  output.note(
-    `\nTry next, each in a terminal of its own:\n${nextCommands.map((command) => `  ${command}`).join("\n")}`,
-  );
+  output.note(`\nYour own swarm, each command in a terminal of its own:\n${list(next.own)}`);
+  if (next.look.length > 0)
+    output.note(`What the demo decided about one task, likewise:\n${list(next.look)}`);
   return summary.completed === summary.tasks ? exitCodes.ok : exitCodes.taskFailed;
 }
 
+function list(commands: readonly string[]): string {
+  return commands.map((command) => `  ${command}`).join("\n");
+}
+
 /** @throws WaggleError WAGGLE_USAGE when there is nothing to work on */
-async function filesOf(folder: string): Promise<FoundFiles> {
+async function filesOf(folder: string, signal: AbortSignal): Promise<FoundFiles> {
   const isFolder = await stat(folder).then(
     (stats) => stats.isDirectory(),
     () => false,
   );
   if (!isFolder) throw new UsageError(`${folder} is no folder`);
-  const found = await findTextFiles(folder);
+  const found = await findTextFiles(folder, signal);
   if (found.files.length > 0) return found;
   throw new UsageError(`${folder} holds no text files: name another folder`);
 }
 
-function foundText({ files, skipped, listedBy }: FoundFiles, folder: string): string {
-  const left = Object.entries(skipped).map(([reason, count]) => `${count} ${reason}`);
+function foundText({ files, skipped, listedBy }: FoundFiles): string {
+  const left = Object.entries(skipped).map(([reason, count]) => `${formatCount(count)} ${reason}`);
   const how = listedBy === "git" ? ", as git lists them" : "";
-  return `${counted(files.length, "text file")} in ${folder}${how}${left.length === 0 ? "" : ` (left out: ${left.join(", ")})`}`;
+  return `${counted(files.length, "text file")}${how}${left.length === 0 ? "" : ` (left out: ${left.join(", ")})`}`;
 }

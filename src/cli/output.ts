@@ -35,7 +35,7 @@ export class Output {
   readonly asStarted: (text: string) => string;
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
-  #isDrawn = false;
+  #drawnLines = 0;
   #failure: Error | undefined;
 
   constructor(
@@ -96,11 +96,11 @@ export class Output {
     this.#stderr.write(`${this.json ? text : this.asStarted(text)}\n`);
   }
 
-  /** Draws a line of notes that the next one of any kind replaces; only where `isNoteTerminal`. */
+  /** Draws lines of notes that the next text of any kind replaces; only where `isNoteTerminal`. */
   redraw(text: string): void {
     this.#clearDrawn();
     this.#stderr.write(text);
-    this.#isDrawn = true;
+    this.#drawnLines = text.split("\n").length;
   }
 
   /** Clears the terminal and draws a whole page. */
@@ -115,8 +115,9 @@ export class Output {
   }
 
   #clearDrawn(): void {
-    if (this.#isDrawn) this.#stderr.write("\r\u001b[2K");
-    this.#isDrawn = false;
+    if (this.#drawnLines > 0)
+      this.#stderr.write(this.#drawnLines > 1 ? `\r\u001b[${this.#drawnLines - 1}A\u001b[J` : "\r\u001b[2K");
+    this.#drawnLines = 0;
   }
 }
 

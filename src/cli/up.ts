@@ -4,6 +4,7 @@
 import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
+import type { Durability } from "../journal/journal.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { tellLife } from "./life.ts";
@@ -115,11 +116,20 @@ function tellDurability({ id, journal }: RunningCoordinator, { output, settings 
   const { swarm } = settings;
   output.datum({ type: "journal", coordinator: id, swarm, durability, sentence }, () =>
     [
-      labelled("durability", sentence, output.columns),
+      labelled("durability", `${durabilityText[durability]}; details: waggle doctor`, output.columns),
       labelled("coordinator", `${id} of the swarm ${swarm}`, output.columns),
     ].join("\n"),
   );
 }
+
+/** One line for each class; `waggle doctor` prints the journal's own sentence. */
+const durabilityText: Readonly<Record<Durability["class"], string>> = {
+  memory: "in memory, lost with this process",
+  file: "on this disk before it is answered",
+  "page-cache": "survives a crash, not a power loss",
+  fsync: "on the server's disk before it is answered",
+  replicated: "on a majority of servers before it is answered",
+};
 
 function lastWords({ broker }: RunningCoordinator, wasConnected: boolean): string {
   if (broker.local === undefined || !wasConnected) return "the coordinator has ended";

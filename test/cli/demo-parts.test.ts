@@ -1,21 +1,16 @@
-// The parts of the demo: which files, who asks for what, and what the journal adds up to.
+// The parts of the demo: which files, how much work, and what is reported of a journal.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import pc from "picocolors";
 import { describe, expect, it, vi } from "vitest";
 import type { JournaledEvent } from "../../src/audit/journaled-event.ts";
-import { submitFor } from "../../src/cli/demo/asking.ts";
 import { findTextFiles } from "../../src/cli/demo/files.ts";
-import {
-  chanceOf,
-  type DemoTask,
-  demoAgents,
-  demoUsers,
-  paceMs,
-  troubledAgent,
-} from "../../src/cli/demo/scenario.ts";
+import { agentsIn, type DemoMoments, renderSummary, troubledIn } from "../../src/cli/demo/report.ts";
+import { chanceOf, demoTasks, planOf, troubledAgent } from "../../src/cli/demo/scenario.ts";
+import { submitEvenly } from "../../src/cli/demo/submitting.ts";
 import { DemoTally } from "../../src/cli/demo/tally.ts";
 import { demoKinds } from "../../src/cli/demo/work.ts";
 import { limits } from "../../src/limits.ts";
@@ -88,10 +83,10 @@ describe("files", () => {
 });
 
 describe("the scenario", () => {
-  const files = Array.from({ length: 57 }, (_, at) => `f${at}`);
+  const files = Array.from({ length: 200 }, (_, at) => `f${at}`);
 
   it("has every kind of every file done once, each under an id of its own", () => {
-    const tasks = demoUsers(files, "run").flatMap((user) => user.tasks);
+    const tasks = demoTasks(files, "run");
     const pairs = tasks.map(({ file, kind }) => `${file} ${kind}`);
     expect(new Set(pairs)).toEqual(
       new Set(files.flatMap((file) => demoKinds.map((kind) => `${file} ${kind}`))),
@@ -100,118 +95,111 @@ describe("the scenario", () => {
     expect(pairs.length).toBe(files.length * demoKinds.length);
   });
 
-  it("has one user who asks for all at once, and two for a few at a time, later", () => {
-    const [ann, ben, cleo] = demoUsers(files, "run");
-    expect(ann?.atOnce).toBe(ann?.tasks.length);
-    for (const other of [ben, cleo]) {
-      expect(other?.startsAfterMs).toBeGreaterThan(ann?.startsAfterMs ?? 0);
-      expect(other?.atOnce).toBeLessThan((other?.tasks.length ?? 0) / 2);
-    }
+  it("has a chance that is the same each time and even over many", () => {
+    const ids = Array.from({ length: 10_000 }, (_, at) => `outline-${at}-k3f9#1`);
+    const low = ids.filter((id) => chanceOf(id) < 0.3).length;
+    expect(low / ids.length).toBeGreaterThan(0.28);
+    expect(low / ids.length).toBeLessThan(0.32);
+    expect(chanceOf("outline-1-k3f9#1")).toBe(chanceOf("outline-1-k3f9#1"));
   });
 
-  it("has six agents that differ, every kind served by two that do not fail", () => {
-    expect(demoAgents.length).toBe(6);
-    expect(new Set(demoAgents.map(({ kinds }) => kinds.join())).size).toBeGreaterThan(2);
-    expect(new Set(demoAgents.map(({ maxConcurrent }) => maxConcurrent)).size).toBeGreaterThan(2);
-    for (const kind of demoKinds) {
-      const sound = demoAgents.filter(
-        ({ kinds, failShare }) => kinds.includes(kind) && failShare === undefined,
-      );
-      expect(sound.length).toBeGreaterThanOrEqual(2);
-    }
-  });
-
-  it("fails by a chance that is the same each time and fair over many", () => {
-    const ids = Array.from({ length: 10_000 }, (_, at) => `outline-${at}-k3f9#1!`);
-    const failures = ids.filter((id) => chanceOf(id) < 0.3).length;
-    expect(failures / ids.length).toBeGreaterThan(0.28);
-    expect(failures / ids.length).toBeLessThan(0.32);
-    expect(chanceOf("outline-1-k3f9#1!")).toBe(chanceOf("outline-1-k3f9#1!"));
-  });
-
-  it("takes its time with few files, and hurries with many", () => {
-    expect(paceMs(1)).toBe(limits.demoAttemptMsMax);
-    expect(paceMs(300)).toBeLessThan(paceMs(100));
-    expect(paceMs(limits.demoFilesMax)).toBeLessThan(20);
+  it("ends in its time where starting took long, and breaks no agent for too little work", () => {
+    const quick = planOf(2_100, limits.demoMs);
+    expect(quick.submitMs).toBe(limits.demoSubmitMs);
+    const late = planOf(2_100, 25_000);
+    expect(late.submitMs).toBe(25_000 - limits.demoEndMs);
+    expect(late.trouble?.toMs).toBeLessThan(late.submitMs);
+    expect(planOf(2_100, 0).submitMs).toBe(limits.demoSubmitMsMin);
+    expect(planOf(limits.demoTroubleTasksMin - 1, limits.demoMs).trouble).toBeUndefined();
+    expect(planOf(limits.demoTroubleTasksMin, limits.demoMs).trouble).toBeDefined();
   });
 });
 
-describe("the tally", () => {
-  const [, ben] = demoUsers(["a.md", "b.md", "c.md"], "run");
-  const [first, second, third] = ben?.tasks ?? [];
+describe("what is reported", () => {
+  const moments: DemoMoments = { brokenAt: 10_000, repairedAt: 20_000, submittedAt: 30_000 };
+  const output = { columns: undefined, colors: pc.createColors(false) };
 
-  it("adds up attempts, shares, waits and latencies, of its own tasks only", () => {
-    const tally = new DemoTally(ben?.tasks ?? []);
-    let at = 0;
-    const tell = (event: object) => tally.add({ idx: 1, term: 1, at, event } as unknown as JournaledEvent);
-    const failure = { class: "failed", error: "" };
-    for (const task of [first, second, third]) tell({ type: "TaskSubmitted", task: { id: task?.id } });
-    tell({ type: "TaskSubmitted", task: { id: "somebody-else" } });
-    tell({ type: "TaskAssigned", task: "somebody-else", agent: "dune" });
-    at = 100;
-    tell({ type: "TaskAssigned", task: first?.id, agent: troubledAgent });
-    tell({ type: "AttemptFailed", task: first?.id, agent: troubledAgent, latencyMs: 10, failure });
-    at = 300;
-    for (const task of [first, second, third]) tell({ type: "TaskAssigned", task: task?.id, agent: "dune" });
-    for (const task of [first, second])
-      tell({ type: "TaskCompleted", task: task?.id, agent: "dune", latencyMs: 20 });
-    expect(tally.hasAllEnded).toBe(false);
-    tell({ type: "TaskDeadLettered", task: third?.id, agent: "dune", latencyMs: 50, failure });
-    expect(tally.hasAllEnded).toBe(true);
+  interface Journal {
+    /** Of 100 assignments at the end of each part, those of the troubled agent. */
+    readonly shares: readonly [number, number, number];
+    /** Attempts of it that fail while it is broken. */
+    readonly failed: number;
+    readonly moments?: DemoMoments;
+  }
 
-    expect(tally.agents([troubledAgent, "dune", "fern"])).toEqual([
+  /** The report on a journal: nothing else is known of what happened. */
+  function reportOn({ shares, failed, moments: when = moments }: Journal): string {
+    const tally = new DemoTally(["t0", "t1"]);
+    const tell = (at: number, event: object) =>
+      tally.add({ idx: 1, term: 1, at, event } as unknown as JournaledEvent);
+    for (const [part, end] of [10_000, 20_000, 30_000].entries())
+      for (let one = 0; one < 100; one += 1) {
+        const agent = one < (shares[part] ?? 0) ? troubledAgent : "amber";
+        tell(end - 1_000, { type: "TaskAssigned", task: "t0", agent });
+      }
+    for (let one = 0; one < failed; one += 1)
+      tell(15_000, { type: "AttemptFailed", task: "t0", agent: troubledAgent });
+    for (const task of ["t0", "t1"]) tell(31_000, { type: "TaskCompleted", task, agent: "amber" });
+    tell(31_000, { type: "TaskAssigned", task: "of somebody else", agent: "amber" });
+    expect(tally.ended).toBe(2);
+    return renderSummary(
       {
-        agent: troubledAgent,
-        attempts: 1,
-        share: 0.25,
-        byKind: { outline: { attempts: 1, completed: 0 } },
-        latencyMsMean: 10,
+        files: 1,
+        tasks: 2,
+        completed: 2,
+        open: 0,
+        tookMs: 30_000,
+        results: "r",
+        agents: agentsIn(tally, when),
+        troubled: troubledIn(tally, when),
       },
-      {
-        agent: "dune",
-        attempts: 3,
-        share: 0.75,
-        byKind: { outline: { attempts: 3, completed: 2 } },
-        latencyMsMean: 30,
-      },
-      { agent: "fern", attempts: 0, share: 0, byKind: {}, latencyMsMean: 0 },
-    ]);
-    expect(tally.users()).toEqual([
-      { user: "ben", tasks: 3, completed: 2, waitMsMean: (100 + 300 + 300) / 3, waitMsMax: 300 },
-    ]);
-    expect(tally.outlineShares(troubledAgent, 2)).toEqual([0.5, 0]);
+      output,
+    );
+  }
+
+  it("is loss and return where the journal shows both", () => {
+    const report = reportOn({ shares: [20, 2, 18], failed: 7 });
+    expect(report).toContain(
+      "7 attempts of gale failed. Every task that failed once ran again and completed.",
+    );
+    expect(report).toContain(
+      "Broken, it lost share: 20 % before, 2 % after. Repaired, it got work again: 18 %.",
+    );
+    expect(report).toMatch(/^gale +20 % +2 % +18 % +40 +7$/m);
+  });
+
+  it("is neither where the journal shows neither", () => {
+    const report = reportOn({ shares: [20, 19, 19], failed: 7 });
+    expect(report).toContain("gale did not lose share in this run: 20 % before, 19 % after.");
+    expect(report).not.toContain("it lost share");
+    expect(report).not.toContain("got work again");
+  });
+
+  it("is no failure where none was journaled, and no share where the moments are missing", () => {
+    expect(reportOn({ shares: [20, 2, 18], failed: 0 })).toContain("No attempt of gale failed.");
+    const unbroken = { brokenAt: undefined, repairedAt: undefined, submittedAt: 30_000 };
+    const report = reportOn({ shares: [20, 2, 18], failed: 0, moments: unbroken });
+    expect(report).toContain("2 tasks are too few to show how routing reacts");
+    expect(report).not.toMatch(/broken and repaired|lost share/);
   });
 });
 
-describe("what a user asks for", () => {
-  it("is told of before it is sent, for who is stopped then may have it accepted all the same", async () => {
+describe("the submission", () => {
+  it("ends with Ctrl-C while no leader answers", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     leader.script = () => "silence";
-    const [user] = demoUsers(["a.md"], "run");
-    if (user === undefined) throw new Error("nobody asks");
     const stopped = new AbortController();
-    const told: string[] = [];
-    const onSubmit = (tasks: readonly DemoTask[]) => {
-      expect(leader.of("submit")).toEqual([]);
-      told.push(...tasks.map(({ id }) => id));
-    };
-    const asking = submitFor(
-      swarm,
-      { ...user, startsAfterMs: 0 },
-      {
-        signal: stopped.signal,
-        onSubmit,
-        onEnd: () => expect.unreachable("nothing was accepted"),
-      },
-    );
-    asking.catch(() => undefined);
+    const submitting = submitEvenly(swarm, demoTasks(["a.md"], "run"), {
+      submitMs: 1,
+      signal: stopped.signal,
+      timeUp: new AbortController().signal,
+      onSubmitted: () => expect.unreachable("nothing was accepted"),
+    });
+    submitting.catch(() => undefined);
     await vi.waitFor(() => expect(leader.of("submit")).not.toEqual([]));
     await clock.advance(100);
     stopped.abort(new Error("Ctrl-C"));
-    await expect(asking).rejects.toThrow();
-    const [submit] = leader.of("submit") as unknown as { body: { tasks: { id: string }[] } }[];
-    expect(submit?.body.tasks.map(({ id }) => id)).toEqual(told.slice(0, submit?.body.tasks.length));
-    expect(told).toContain(user.tasks[0]?.id);
+    await expect(submitting).rejects.toThrow();
   });
 });

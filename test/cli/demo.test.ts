@@ -46,13 +46,10 @@ function processesWith(text: string): string[] {
 
 it("does real work, tells what it did, and leaves nothing running", async () => {
   const demo = await workplace.run("demo", await aFolder());
-  expect(demo.stderr).toMatch(/^broker +the development broker at /m);
-  expect(demo.stderr).toMatch(/^durability +\S/m);
-  expect(demo.stdout).toMatch(/^gale +4 +\d+ /m);
-  expect(demo.stdout).toMatch(/^ann +\d+ /m);
-  expect(demo.stdout).toMatch(
-    /^gale fails three of ten outlines on purpose: \d+ of its \d+ attempts failed/m,
-  );
+  expect(demo.stderr).toMatch(/^demo +a swarm at work on /);
+  expect(demo.stderr).toMatch(/^swarm +a coordinator and the agents amber, /m);
+  expect(demo.stdout).toMatch(/^gale +\d+ % +\d+ +0$/m);
+  expect(demo.stdout).toContain("9 tasks are too few to show how routing reacts to an agent that breaks");
   expect(demo.stdout).toContain("9 of 9 tasks on 3 files completed");
   expect(demo.code).toBe(0);
 
@@ -80,59 +77,81 @@ it("does real work, tells what it did, and leaves nothing running", async () => 
   expect(processesWith(workplace.folder)).toEqual([]);
 });
 
+it("breaks an agent where there is work enough, and tells what the journal says of it", async () => {
+  const folder = await aFolder();
+  const more = Array.from({ length: 120 }, (_, at) => writeFile(join(folder, `more-${at}.txt`), "x"));
+  await Promise.all(more);
+  const startedAt = performance.now();
+  const demo = await workplace.run("demo", folder, "--json");
+  expect((performance.now() - startedAt) / 1_000).toBeLessThan(45);
+  expect(demo.code).toBe(0);
+  expect(demo.stderr).toMatch(/^ +\d+ s {2}amber \d+ %, .*gale \d+ % \(\d+ of 369 tasks\)$/m);
+  expect(demo.stderr).toMatch(/^ +\d+ s {2}the demo has broken gale$/m);
+  expect(demo.stderr).toMatch(/^ +\d+ s {2}the demo has repaired gale$/m);
+  const { troubled, ...summary } = JSON.parse(demo.stdout);
+  expect(summary).toMatchObject({ type: "summary", files: 123, tasks: 369, completed: 369, open: 0 });
+  expect(troubled.failed).toBeGreaterThan(0);
+  expect(troubled.retried.completed).toBe(troubled.retried.tasks);
+});
+
 it("names what to type next, and it works as typed", async () => {
   const demo = await workplace.run("demo", await aFolder());
   const commands = [...demo.stderr.matchAll(/^ {2}(?:npx waggle|node \S*waggle\.js) (.*)$/gm)].map(
     ([, rest]) => rest ?? "",
   );
-  expect(commands.map((command) => command.split(" ")[0])).toEqual([
-    "up",
-    "agent",
-    "submit",
-    "task",
-    "events",
-    "status",
-  ]);
-  expect(demo.stderr).toContain("it ends with the demo");
-  expect(demo.stderr).not.toContain("waggle down");
-  const [up = "", agent = "", submit = "", task = "", events = ""] = commands;
+  expect(commands.map((command) => command.split(" ")[0])).toEqual(["up", "agent", "submit", "up", "task"]);
+  const [up = "", agent = "", submit = "", upAgain = "", task = ""] = commands;
   await workplace.start(...wordsOf(up)).says("leading");
   await workplace.start(...wordsOf(agent)).says("joined");
   expect(await workplace.run(...wordsOf(submit))).toMatchObject({ code: 0, stdout: "5\n" });
+  await workplace.start(...wordsOf(upAgain)).says("leading");
   expect(await workplace.run(...wordsOf(task))).toMatchObject({
     code: 0,
     stdout: expect.stringContaining("attempt 1 at "),
   });
-  expect(await workplace.run(...wordsOf(events))).toMatchObject({ code: 0 });
-  expect(await workplace.run("down")).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^stopped /),
-  });
+  const demoFolder = join(workplace.dataFolder, "demo", "swarm");
+  for (const folder of [[], ["--data-folder", demoFolder]])
+    expect(await workplace.run("down", ...folder)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^stopped /),
+    });
 });
 
-it("leaves a swarm alone that runs already, and takes a name of its own beside it", async () => {
+it("leaves nothing in the user's swarm", async () => {
   await workplace.start("up").says("leading");
-  const demo = await workplace.run("demo", await aFolder(), "--json");
-  expect(demo.code).toBe(0);
-  expect(demo.stderr).toContain("on the swarm demo");
-  expect(JSON.parse(demo.stdout)).toMatchObject({ type: "summary", files: 3, tasks: 9, completed: 9 });
+  expect(await workplace.run("demo", await aFolder())).toMatchObject({ code: 0 });
   const status = await workplace.run("status", "--json");
-  expect(JSON.parse(status.stdout)).toMatchObject({ swarm: "default", agents: [] });
+  expect(JSON.parse(status.stdout)).toMatchObject({ swarm: "default", agents: [], projects: [] });
 });
 
-it("stops what it started when Ctrl-C ends it, and leaves no work behind", async () => {
+it("refuses a second demo beside it", async () => {
+  const folder = await aFolder();
+  const more = Array.from({ length: 120 }, (_, at) => writeFile(join(folder, `more-${at}.txt`), "x"));
+  await Promise.all(more);
+  const demo = workplace.start("demo", folder);
+  await demo.says(/^swarm /m);
+  const second = await workplace.run("demo", folder);
+  expect(second.code).not.toBe(0);
+  expect(second.stderr).toContain("another demo uses ");
+  expect(await demo.kill("SIGINT")).toMatchObject({ code: 130 });
+});
+
+it.each([
+  ["at once", /^demo /m, "SIGINT"],
+  ["while its processes start", /^files /m, "SIGINT"],
+  ["at work", /^work /m, "SIGINT"],
+  ["when it is killed at work", /^work /m, "SIGKILL"],
+] as const)("leaves no process and no work behind: ended %s", async (_, line, signal) => {
   const folder = await aFolder();
   const more = Array.from({ length: 50 }, (_, at) => writeFile(join(folder, `more-${at}.txt`), "x"));
   await Promise.all(more);
   const demo = workplace.start("demo", folder);
-  await demo.says(/^ann \d/m);
-  expect(await demo.kill("SIGINT")).toMatchObject({ code: 130 });
-  expect(processesWith(workplace.folder)).toEqual([]);
-  await expect(stat(join(workplace.dataFolder, "demo"))).rejects.toThrow();
-
-  await workplace.start("up").says("leading");
-  const { tasks } = JSON.parse((await workplace.run("status", "--json")).stdout);
-  expect(tasks).toMatchObject({ queued: 0, delayed: 0, assigned: 0, running: 0 });
+  await demo.says(line);
+  const { code } = await demo.kill(signal);
+  if (signal === "SIGINT") expect(code).toBe(130);
+  await vi.waitFor(() => expect(processesWith(workplace.folder)).toEqual([]), { timeout: 30_000 });
+  if (signal === "SIGINT") await expect(stat(join(workplace.dataFolder, "demo", "swarm"))).rejects.toThrow();
+  await expect(stat(join(workplace.dataFolder, "demo", "results.ndjson"))).rejects.toThrow();
 });
 
 /** As a shell splits them, for commands with single quotes at most. */

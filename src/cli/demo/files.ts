@@ -24,13 +24,14 @@ export interface FoundFiles {
   readonly listedBy: "git" | "walking";
 }
 
-/** @throws WaggleError WAGGLE_USAGE when the folder cannot be read */
-export async function findTextFiles(folder: string): Promise<FoundFiles> {
-  const fromGit = await listedByGit(folder);
-  const listed = (fromGit ?? (await listedByWalking(folder))).sort();
+/** @throws WaggleError WAGGLE_USAGE when the folder cannot be read; the signal's reason */
+export async function findTextFiles(folder: string, signal?: AbortSignal): Promise<FoundFiles> {
+  const fromGit = await listedByGit(folder, signal);
+  const listed = (fromGit ?? (await listedByWalking(folder, signal))).sort();
   const skipped: Partial<Record<SkipReason, number>> = {};
   const files: string[] = [];
   for (const file of listed) {
+    signal?.throwIfAborted();
     const reason =
       files.length < limits.demoFilesMax ? await whySkip(join(folder, file)) : "beyond the demo's bound";
     if (reason === undefined) files.push(file);
@@ -40,11 +41,12 @@ export async function findTextFiles(folder: string): Promise<FoundFiles> {
 }
 
 /** Undefined where git is absent, or the folder is in no repository, or it is one that git ignores. */
-async function listedByGit(folder: string): Promise<string[] | undefined> {
+async function listedByGit(folder: string, signal: AbortSignal | undefined): Promise<string[] | undefined> {
   try {
     const { stdout } = await promisify(execFile)("git", ["ls-files", "-z"], {
       cwd: folder,
       maxBuffer: limits.demoListBytesMax,
+      ...(signal === undefined ? {} : { signal }),
     });
     const files = stdout.split("\0").filter((file) => file !== "");
     return files.length > 0 ? [...new Set(files)] : undefined;
@@ -53,10 +55,11 @@ async function listedByGit(folder: string): Promise<string[] | undefined> {
   }
 }
 
-async function listedByWalking(folder: string): Promise<string[]> {
+async function listedByWalking(folder: string, signal: AbortSignal | undefined): Promise<string[]> {
   const found: string[] = [];
   const pending = [""];
   for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    signal?.throwIfAborted();
     for (const entry of await entriesOf(folder, at)) {
       const path = at === "" ? entry.name : `${at}/${entry.name}`;
       if (!entry.isDirectory()) found.push(path);

@@ -7,10 +7,11 @@ import { resolve, sep } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import pino, { type Logger } from "pino";
 import { type Handler, InfrastructureError } from "../../agent/handler.ts";
+import { stopBroker } from "../../broker/stop-broker.ts";
 import { WaggleError } from "../../errors.ts";
 import { joinAgent } from "../join-agent.ts";
 import { runCoordinator } from "../run-coordinator.ts";
-import type { MemberNotice, MemberOrder } from "./member-order.ts";
+import type { ConditionOrder, MemberNotice, MemberOrder } from "./member-order.ts";
 import { chanceOf } from "./scenario.ts";
 import { demoKinds, demoWork } from "./work.ts";
 
@@ -46,34 +47,42 @@ async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<vo
   const running = await runCoordinator({ settings, logger, env: process.env, signal: stopped.signal });
   try {
     await Promise.race([running.coordinator.whenLeading(), untilStopped()]);
-    const { class: durability, sentence } = running.journal.durability;
-    await tell({ type: "ready", journal: { durability, sentence } });
+    await tell({ type: "ready" });
     const error = await Promise.race([running.coordinator.closed, untilStopped()]);
     if (error !== undefined) throw error;
   } finally {
     await running.stop();
+    // The demo stops its broker itself, unless it was killed.
+    if (!process.connected) await stopBroker(settings.dataFolder);
   }
 }
 
 async function work(given: MemberOrder & { role: "agent" }, logger: Logger): Promise<void> {
-  const { id, kinds, maxConcurrent } = given.agent;
-  const options = { id, kinds, maxConcurrent, handler: handlerOf(given), signal: stopped.signal };
+  const { id, maxConcurrent } = given.agent;
+  let isBroken = false;
+  process.on("message", (order: ConditionOrder) => {
+    isBroken = order.isBroken;
+    void tell({ type: "condition", isBroken, at: Date.now() });
+  });
+  const handler = handlerOf(given, () => isBroken);
+  const options = { id, kinds: demoKinds, maxConcurrent, handler, signal: stopped.signal };
   const agent = await joinAgent(options, { settings: given.settings, logger, env: process.env });
   await tell({ type: "ready" });
   const error = await agent.closed;
   if (error !== undefined) throw error;
 }
 
-/** Does the work for real; only its speed and the failures of the troubled agent are staged. */
-function handlerOf({ agent, paceMs, folder }: MemberOrder & { role: "agent" }): Handler {
+/** Does the work for real. Only its speed is staged, and that a broken agent fails. */
+function handlerOf(
+  { agent, attemptMs, folder }: MemberOrder & { role: "agent" },
+  isBroken: () => boolean,
+): Handler {
   return async (task, { signal }) => {
     const kind = demoKinds.find((known) => known === task.kind);
     if (kind === undefined) throw new Error(`the demo's agents do ${demoKinds.join(", ")}`);
+    if (isBroken()) throw new Error("on purpose: the demo has broken this agent");
     const chance = chanceOf(`${task.id}#${task.attempt}`);
-    await setTimeout(paceMs * agent.slowness * (0.5 + chance), undefined, { signal });
-    if (kind === "outline" && chanceOf(`${task.id}#${task.attempt}!`) < (agent.failShare ?? 0)) {
-      throw new Error("on purpose: this agent fails three of ten outlines");
-    }
+    await setTimeout(attemptMs * agent.slowness * (0.5 + chance), undefined, { signal });
     const { name, bytes } = await inputOf(task.payload, folder);
     return demoWork[kind](name, bytes);
   };

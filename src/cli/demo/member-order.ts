@@ -1,10 +1,11 @@
-// What the demo tells each of its processes to be, and what they answer: over the channel between parent and
-// child, so that nothing of it (a server's password, say) stands on a command line.
+// What the demo tells each of its processes, and what they answer: over the channel between parent and child, so that
+// nothing of it (a server's password, say) stands on a command line.
 
 import type { LogLevel } from "../../config/schema.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { DemoAgent } from "./scenario.ts";
 
+/** The first message. */
 export type MemberOrder = {
   readonly settings: Settings;
   readonly logLevel: LogLevel;
@@ -14,13 +15,22 @@ export type MemberOrder = {
       readonly role: "agent";
       readonly agent: DemoAgent;
       /** How long an attempt takes on average, ms. */
-      readonly paceMs: number;
+      readonly attemptMs: number;
       /** Where the files are; absolute. */
       readonly folder: string;
     }
 );
 
+/** Later messages, to an agent. */
+export interface ConditionOrder {
+  readonly type: "condition";
+  /** A broken agent fails every attempt at once. */
+  readonly isBroken: boolean;
+}
+
 export type MemberNotice =
-  /** It leads, or it has joined. `journal` of a coordinator: what its durability is worth. */
-  | { readonly type: "ready"; readonly journal?: { readonly durability: string; readonly sentence: string } }
-  | { readonly type: "failed"; readonly code: string; readonly message: string };
+  /** It leads, or it has joined. */
+  | { readonly type: "ready" }
+  | { readonly type: "failed"; readonly code: string; readonly message: string }
+  /** From now on every attempt that it begins goes by the new condition. */
+  | { readonly type: "condition"; readonly isBroken: boolean; readonly at: number };

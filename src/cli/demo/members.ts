@@ -7,42 +7,46 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { WaggleError, type WaggleErrorCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { MemberNotice, MemberOrder } from "./member-order.ts";
+import type { ConditionOrder, MemberNotice, MemberOrder } from "./member-order.ts";
 
 export interface Member {
   readonly name: string;
-  readonly ready: MemberNotice & { readonly type: "ready" };
   /** Resolves when the process has ended, with what it ended by: an exit code or a signal. */
   readonly ended: Promise<string>;
+  /** Breaks an agent, or repairs it. Resolves with the instant from which on it is so; undefined when it has ended. */
+  setBroken(isBroken: boolean): Promise<number | undefined>;
   stop(): Promise<void>;
 }
 
-/** Resolves when it leads, or has joined. @throws WaggleError with the reason it gave, or the signal's reason */
-export async function startMember(name: string, order: MemberOrder, signal: AbortSignal): Promise<Member> {
+/** Starts a process. `ready` resolves when it leads, or has joined.
+ *  `ready` throws WaggleError with the reason that the member gave, or the signal's reason. */
+export function startMember(
+  name: string,
+  order: MemberOrder,
+  signal: AbortSignal,
+): { readonly member: Member; readonly ready: Promise<void> } {
   const child = fork(fileURLToPath(new URL("./member-main.js", import.meta.url)), [], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     detached: true, // Ctrl-C is the demo's: it stops its members in order
     execArgv: [],
   });
   const ended = once(child, "exit").then(([code, signal]) => String(code ?? signal));
-  const stop = () => stopChild(child, ended);
   child.send(order);
-  try {
-    return { name, ready: await readyNotice(name, { child, ended, signal }), ended, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const member: Member = {
+    name,
+    ended,
+    setBroken: (isBroken) => setBroken({ child, ended }, isBroken),
+    stop: () => stopChild(child, ended),
+  };
+  return { member, ready: untilReady(name, { child, ended, signal }) };
 }
 
-async function readyNotice(
-  name: string,
-  {
-    child,
-    ended,
-    signal,
-  }: { readonly child: ChildProcess; readonly ended: Promise<string>; readonly signal: AbortSignal },
-) {
+interface Child {
+  readonly child: ChildProcess;
+  readonly ended: Promise<string>;
+}
+
+async function untilReady(name: string, { child, ended, signal }: Child & { readonly signal: AbortSignal }) {
   const late = AbortSignal.timeout(limits.demoStartMs);
   const failed = (code: string, message: string): MemberNotice => ({ type: "failed", code, message });
   const told = once(child, "message", { signal: AbortSignal.any([signal, late]) });
@@ -54,18 +58,29 @@ async function readyNotice(
     ended.then((how) => failed("WAGGLE_BROKER", `it ended (${how})`)),
   ]);
   signal.throwIfAborted();
-  if (notice.type === "ready") return notice;
+  if (notice.type !== "failed") return;
   throw new WaggleError(
     notice.code as WaggleErrorCode,
     `the demo's ${name} could not start: ${notice.message}`,
   );
 }
 
+async function setBroken({ child, ended }: Child, isBroken: boolean): Promise<number | undefined> {
+  if (!child.connected) return undefined;
+  const order: ConditionOrder = { type: "condition", isBroken };
+  const told = once(child, "message").then(([message]) => message as MemberNotice);
+  child.send(order);
+  const notice = await Promise.race([told, ended.then(() => undefined)]);
+  return notice?.type === "condition" ? notice.at : undefined;
+}
+
 async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
   const late = new AbortController();
-  await Promise.race([ended, setTimeout(limits.demoStopMs, undefined, { signal: late.signal })]);
+  const isLate = setTimeout(limits.demoStopMs, undefined, { signal: late.signal });
+  isLate.catch(() => undefined); // it ended in time
+  await Promise.race([ended, isLate]);
   late.abort();
   if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
   await ended;

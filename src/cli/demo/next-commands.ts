@@ -1,34 +1,33 @@
-// What to type after the demo. Each works as it stands, on the same broker, swarm and journal.
+// What to type after the demo: a swarm of one's own, and a look at what the demo decided.
 
 import { commandName } from "../command-name.ts";
 import type { VerbContext } from "../verb.ts";
-import type { EndedTask } from "./asking.ts";
 
-export interface DemoEnding {
-  readonly ended: readonly EndedTask[];
-  /** Whether a broker of the data folder outlives the demo. */
-  readonly goesOn: boolean;
+export interface NextCommands {
+  /** In the order in which they work. */
+  readonly own: readonly string[];
+  /** On the demo's journal, in the order in which they work. */
+  readonly look: readonly string[];
 }
 
-/** In the order in which they work: a coordinator first, then what needs one. */
+/** @param context as the user gave it, not the demo's own settings · @param task of which there is something to see */
 export function nextCommands(
   { shell, settings, flags }: VerbContext,
-  { ended, goesOn }: DemoEnding,
-): string[] {
+  demo: { readonly dataFolder: string; readonly swarm: string; readonly task: string | undefined },
+): NextCommands {
   const waggle = commandName(shell);
-  const where = [
-    settings.swarm === "default" ? "" : ` --swarm ${settings.swarm}`,
+  const own = [
+    flags.swarm === undefined ? "" : ` --swarm ${settings.swarm}`,
     flags.dataFolder === undefined ? "" : ` --data-folder ${flags.dataFolder}`,
     flags.config === undefined ? "" : ` --config ${flags.config}`,
   ].join("");
-  const retried = ended.find(({ outcome }) => outcome.attempts > 1) ?? ended[0];
-  return [
-    `${waggle} up${where}`,
-    `${waggle} agent${where} --kind count --exec 'wc -w' --max-concurrent 4`,
-    `${waggle} submit${where} --kind count --text 'how many words are these' --wait`,
-    `${waggle} task${where} ${retried?.task.id ?? ""}`,
-    `${waggle} events${where} --type AttemptFailed`,
-    `${waggle} status${where} --watch`,
-    ...(goesOn ? [`${waggle} down${where}`] : []),
-  ];
+  const look = ` --swarm ${demo.swarm} --data-folder ${demo.dataFolder}`;
+  return {
+    own: [
+      `${waggle} up${own}`,
+      `${waggle} agent${own} --kind count --exec 'wc -w'`,
+      `${waggle} submit${own} --kind count --text 'how many words are these' --wait`,
+    ],
+    look: demo.task === undefined ? [] : [`${waggle} up${look}`, `${waggle} task ${demo.task}${look}`],
+  };
 }

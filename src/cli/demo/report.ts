@@ -1,127 +1,182 @@
-// What the demo says at its end: tables by agent and by user, whether the troubled agent lost share, and what
-// to try next. The same figures go into the record that --json prints.
+// What the demo says at its end: each agent's share of the work at the end of each part, and whether the troubled agent
+// failed, lost share and got work again. Each sentence is derived from the journal; the same figures go into the record
+// that --json prints.
 
 import { duration } from "../../audit/describe.ts";
-import { formatCount, formatShare } from "../format.ts";
+import { brokenAt, formatCount, formatShare } from "../format.ts";
 import type { Output } from "../output.ts";
 import { type Cell, type Column, renderTable } from "../table.ts";
 import { demoAgents, troubledAgent } from "./scenario.ts";
-import type { AgentTally, DemoTally, UserTally } from "./tally.ts";
+import type { AgentTally, DemoTally, Span } from "./tally.ts";
+
+/** Instants of what the demo did to the troubled agent, and of the last submission; undefined where it did not. */
+export interface DemoMoments {
+  readonly brokenAt: number | undefined;
+  readonly repairedAt: number | undefined;
+  readonly submittedAt: number;
+}
+
+export const parts = ["healthy", "broken", "repaired"] as const;
+export type Part = (typeof parts)[number];
+export type PartShares = Readonly<Record<Part, number>>;
 
 export interface DemoSummary {
   readonly files: number;
   readonly tasks: number;
   readonly completed: number;
+  /** Those that had not ended when the time was over. */
+  readonly open: number;
   readonly tookMs: number;
   readonly results: string;
-  readonly agents: readonly AgentTally[];
-  readonly users: readonly UserTally[];
-  readonly troubled: Troubled;
+  readonly agents: readonly (AgentTally & { readonly shares: PartShares | null })[];
+  /** Null where the work was too little to break an agent. */
+  readonly troubled: Troubled | null;
 }
 
-/** How the agent fared that fails on purpose, among those that outline. */
 export interface Troubled {
   readonly agent: string;
-  readonly attempts: number;
+  /** Attempts that failed between break and repair. */
   readonly failed: number;
-  /** Of the outline agents' max concurrent: what it would get if nobody looked at success. */
-  readonly shareByCapacity: number;
-  readonly share: number;
-  /** Of each of `shareParts` equal parts of the decisions, in their order. */
-  readonly shareOverTime: readonly number[];
+  /** Tasks with a failed attempt, and how many of them completed. */
+  readonly retried: { readonly tasks: number; readonly completed: number };
+  /** At the end of each part; null where too few tasks were assigned then to say. */
+  readonly shares: PartShares | null;
 }
 
-export function troubledIn(tally: DemoTally): Troubled {
-  const outliners = demoAgents.filter(({ kinds }) => kinds.includes("outline"));
-  const attemptsOf = (agent: AgentTally) => agent.byKind["outline"]?.attempts ?? 0;
-  const agents = tally.agents(outliners.map(({ id }) => id));
-  const own = agents.find(({ agent }) => agent === troubledAgent);
-  const total = agents.reduce((sum, agent) => sum + attemptsOf(agent), 0);
-  const slots = outliners.reduce((sum, { maxConcurrent }) => sum + maxConcurrent, 0);
-  const ownSlots = outliners.find(({ id }) => id === troubledAgent)?.maxConcurrent ?? 0;
-  const attempts = own === undefined ? 0 : attemptsOf(own);
+/** How long the end of a part is. */
+const END_MS = 2_500;
+/** So that it can be seen on the screen. */
+const SETTLE_MS = 1_500;
+/** Assignments of all agents in it; fewer say nothing about shares. */
+const ASSIGNMENTS_MIN = 40;
+
+export function agentsIn(tally: DemoTally, moments: DemoMoments): DemoSummary["agents"] {
+  const spans = spansOf(moments);
+  const areTold =
+    spans !== undefined && parts.every((part) => tally.assignments(spans[part]) >= ASSIGNMENTS_MIN);
+  return tally.agents(demoAgents.map(({ id }) => id)).map((row) => {
+    if (!areTold) return { ...row, shares: null };
+    const share = (part: Part) => tally.share(row.agent, spans[part]) ?? 0;
+    return {
+      ...row,
+      shares: { healthy: share("healthy"), broken: share("broken"), repaired: share("repaired") },
+    };
+  });
+}
+
+export function troubledIn(tally: DemoTally, moments: DemoMoments): Troubled | null {
+  const { brokenAt: from, repairedAt = Number.POSITIVE_INFINITY } = moments;
+  if (from === undefined) return null;
+  const own = agentsIn(tally, moments).find(({ agent }) => agent === troubledAgent);
   return {
     agent: troubledAgent,
-    attempts,
-    failed: attempts - (own?.byKind["outline"]?.completed ?? 0),
-    shareByCapacity: ownSlots / slots,
-    share: total === 0 ? 0 : attempts / total,
-    shareOverTime: tally.outlineShares(troubledAgent, shareParts),
+    failed: tally.failures(troubledAgent, { from, to: repairedAt + END_MS }),
+    retried: tally.retried(),
+    shares: own?.shares ?? null,
   };
+}
+
+/** Whether an agent that broke at an instant has lost most of its share since. */
+export function hasLostShare(tally: DemoTally, agent: string, brokenAt: number): boolean {
+  const now = Date.now();
+  if (now < brokenAt + END_MS + SETTLE_MS) return false;
+  const before = tally.share(agent, { from: brokenAt - END_MS, to: brokenAt }) ?? 0;
+  return (tally.share(agent, { from: now - END_MS, to: now }) ?? 0) < before / 3;
+}
+
+function spansOf({ brokenAt, repairedAt, submittedAt }: DemoMoments): Record<Part, Span> | undefined {
+  if (brokenAt === undefined || repairedAt === undefined) return undefined;
+  const endOf = (to: number) => ({ from: to - END_MS, to });
+  return { healthy: endOf(brokenAt), broken: endOf(repairedAt), repaired: endOf(submittedAt) };
 }
 
 export function renderSummary(summary: DemoSummary, output: Pick<Output, "columns" | "colors">): string {
   const { colors } = output;
-  const tone = summary.completed === summary.tasks ? "green" : "red";
-  return [
-    `${colors.bold("agents")}\n${agentTable(summary, output)}`,
-    `${colors.bold("users")}\n${userTable(summary, output)}`,
-    troubledText(summary.troubled),
-    colors[tone](
-      `${formatCount(summary.completed)} of ${formatCount(summary.tasks)} tasks on ${formatCount(summary.files)} files ` +
-        `completed in ${duration(summary.tookMs)}. Results: ${summary.results}`,
+  const isWhole = summary.completed === summary.tasks;
+  const paragraphs = [
+    agentTable(summary, output),
+    ...sentences(summary).map((text) =>
+      brokenAt(text, output.columns ?? Number.POSITIVE_INFINITY).join("\n"),
     ),
-  ].join("\n\n");
+    colors[isWhole ? "green" : "red"](
+      `${formatCount(summary.completed)} of ${formatCount(summary.tasks)} tasks on ${formatCount(summary.files)} files ` +
+        `completed in ${duration(summary.tookMs)}.`,
+    ),
+    `Results: ${summary.results}`,
+  ];
+  return paragraphs.join("\n");
 }
-
-const agentColumns: readonly Column[] = [
-  { head: "agent" },
-  { head: "max", align: "right" },
-  { head: "attempts", align: "right" },
-  { head: "share", align: "right" },
-  { head: "mean latency", align: "right" },
-  { head: "succeeded, by kind" },
-];
 
 function agentTable({ agents }: DemoSummary, output: Pick<Output, "columns" | "colors">): string {
-  const rows = agents.map(({ agent, attempts, share, byKind, latencyMsMean }): Cell[] => {
-    const spec = demoAgents.find(({ id }) => id === agent);
-    const kinds = (spec?.kinds ?? []).map((kind) => {
-      const tally = byKind[kind];
-      return tally === undefined ? `${kind} –` : `${kind} ${formatShare(tally.completed / tally.attempts)}`;
-    });
-    return [
-      agent,
-      spec?.maxConcurrent ?? "",
-      formatCount(attempts),
-      formatShare(share),
-      duration(latencyMsMean),
-      kinds.join(", "),
-    ];
-  });
-  return renderTable(output, agentColumns, rows);
-}
-
-const userColumns: readonly Column[] = [
-  { head: "user" },
-  { head: "tasks", align: "right" },
-  { head: "mean wait", align: "right" },
-  { head: "worst wait", align: "right" },
-  { head: "submitted" },
-];
-
-function userTable({ users }: DemoSummary, output: Pick<Output, "columns" | "colors">): string {
-  const rows = users.map(({ user, tasks, waitMsMean, waitMsMax }): Cell[] => [
-    user,
-    formatCount(tasks),
-    duration(waitMsMean),
-    duration(waitMsMax),
-    user === "ann" ? "all at once" : "a few at a time, a little later",
-  ]);
-  return renderTable(output, userColumns, rows);
-}
-
-const shareParts = 6;
-/** Of all outline agents together; fewer say nothing about shares. */
-const ATTEMPTS_WORTH_SHARES = 60;
-
-function troubledText({ agent, attempts, failed, share, shareByCapacity, shareOverTime }: Troubled): string {
-  const again = failed === 0 ? "" : ", and ran again elsewhere";
-  const failures = `${agent} fails three of ten outlines on purpose: ${failed} of its ${attempts} attempts failed${again}.`;
-  if (attempts < share * ATTEMPTS_WORTH_SHARES) return failures;
-  const verb = share < shareByCapacity ? "lost" : "did not lose";
-  return (
-    `${failures}\nIt ${verb} share for it: ${formatShare(share)} of the outlines, where its capacity is ` +
-    `${formatShare(shareByCapacity)} of theirs (over time ${shareOverTime.map(formatShare).join(", ")}).`
+  const hasParts = agents.some(({ shares }) => shares !== null);
+  const columns: Column[] = ["agent", ...(hasParts ? parts : ["share"]), "attempts", "failed"].map(
+    (head, at) => ({
+      head,
+      align: at === 0 ? "left" : "right",
+    }),
   );
+  const rows = agents.map(({ agent, attempts, failed, share, shares }): Cell[] => [
+    agent,
+    ...(shares === null ? [formatShare(share)] : parts.map((part) => formatShare(shares[part]))),
+    formatCount(attempts),
+    formatCount(failed),
+  ]);
+  const title = hasParts
+    ? `share of the tasks, in the last ${END_MS / 1_000} s with ${troubledAgent} healthy, broken and repaired`
+    : "share of the tasks";
+  return `${brokenAt(title, output.columns ?? Number.POSITIVE_INFINITY)
+    .map(output.colors.bold)
+    .join("\n")}\n${renderTable(output, columns, rows)}\n`;
+}
+
+function sentences({ tasks, open, troubled }: DemoSummary): string[] {
+  return [...(troubled === null ? tooLittle(tasks) : troubledSentences(troubled)), ...openSentence(open)];
+}
+
+function tooLittle(tasks: number): string[] {
+  return [
+    `${formatCount(tasks)} tasks are too few to show how routing reacts to an agent that breaks: no agent was broken. ` +
+      "Name a folder with more text files.",
+  ];
+}
+
+function openSentence(open: number): string[] {
+  if (open === 0) return [];
+  return [`${formatCount(open)} tasks had not ended when the demo's time was over: this machine is busy.`];
+}
+
+function troubledSentences({ agent, failed, retried, shares }: Troubled): string[] {
+  const again =
+    retried.completed === retried.tasks
+      ? "Every task that failed once ran again and completed."
+      : `Of ${formatCount(retried.tasks)} tasks that failed once, ${formatCount(retried.completed)} completed.`;
+  const failures =
+    failed === 0
+      ? `No attempt of ${agent} failed.`
+      : `${formatCount(failed)} attempts of ${agent} failed. ${again}`;
+  if (failed === 0) return [failures];
+  if (shares === null) return [failures, "Too few tasks were assigned to say how its share changed."];
+  return [failures, `${lossSentence(agent, shares)} ${returnSentence(shares)}`];
+}
+
+/** A share changes when it differs by this factor, and by this much. */
+const FACTOR = 1.5;
+const DIFFERENCE = 0.03;
+
+function lossSentence(agent: string, { healthy, broken }: PartShares): string {
+  const [from, to] = [formatShare(healthy), formatShare(broken)];
+  return isBelow(broken, healthy)
+    ? `Broken, it lost share: ${from} before, ${to} after.`
+    : `${agent} did not lose share in this run: ${from} before, ${to} after.`;
+}
+
+function returnSentence({ broken, repaired }: PartShares): string {
+  const share = formatShare(repaired);
+  return isBelow(broken, repaired)
+    ? `Repaired, it got work again: ${share}.`
+    : `Repaired, it had not got more work when the demo ended: ${share}.`;
+}
+
+function isBelow(less: number, more: number): boolean {
+  return more >= less * FACTOR && more - less >= DIFFERENCE;
 }

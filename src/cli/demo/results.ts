@@ -7,9 +7,9 @@ import type { DemoTask } from "./scenario.ts";
 
 /** One line: the work's own fields, or the error in their place. */
 export function resultLine(task: DemoTask, outcome: Outcome): string {
-  const { file, kind, user, id } = task;
+  const { file, kind, id } = task;
   const head = { file, kind, ...fieldsOf(outcome) };
-  return JSON.stringify({ ...head, task: id, user, agent: outcome.agent, attempts: outcome.attempts });
+  return JSON.stringify({ ...head, task: id, agent: outcome.agent, attempts: outcome.attempts });
 }
 
 function fieldsOf({ state, result, error, reason }: Outcome): object {

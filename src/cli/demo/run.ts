@@ -1,29 +1,29 @@
-// One run of the demo: a broker, the members, three users who submit, the results, and everything that was
-// started stopped again, however it ends.
-// The one thing to know: a swarm that runs already is left alone; then this one has a name of its own.
+// One run of the demo: a broker, a coordinator, the agents, the tasks, the results, and everything that was started
+// stopped again, however it ends. All of it in a swarm and a data folder of the demo's own.
 
 import { setMaxListeners } from "node:events";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { type FoundBroker, findBroker } from "../../broker/find-broker.ts";
+import { findBroker } from "../../broker/find-broker.ts";
 import { stopBroker } from "../../broker/stop-broker.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import { systemRandom } from "../../clock.ts";
 import type { LogLevel } from "../../config/schema.ts";
-import type { Settings } from "../../config/settings.ts";
 import { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { openSwarm } from "../connect.ts";
-import { labelled } from "../format.ts";
+import { counted, labelled } from "../format.ts";
 import type { Output } from "../output.ts";
 import type { VerbContext } from "../verb.ts";
-import { type EndedTask, submitFor } from "./asking.ts";
+import { demoSettings, takeFolder } from "./folder.ts";
+import { LiveView } from "./live-view.ts";
 import { type Member, startMember } from "./members.ts";
-import { nextCommands } from "./next-commands.ts";
-import { showProgress } from "./progress.ts";
-import { type DemoSummary, troubledIn } from "./report.ts";
+import { type NextCommands, nextCommands } from "./next-commands.ts";
+import { agentsIn, type DemoMoments, type DemoSummary, hasLostShare, troubledIn } from "./report.ts";
 import { resultLine, writeResults } from "./results.ts";
-import { type DemoTask, demoAgents, demoUsers, paceMs } from "./scenario.ts";
+import { type DemoPlan, type DemoTask, demoAgents, demoTasks, planOf, troubledAgent } from "./scenario.ts";
+import { type EndedTask, submitEvenly } from "./submitting.ts";
 import { DemoTally } from "./tally.ts";
 
 export interface DemoWork {
@@ -35,159 +35,183 @@ export interface DemoWork {
 
 export interface DemoRun {
   readonly summary: DemoSummary;
-  /** What to type next; works as it stands. */
-  readonly nextCommands: readonly string[];
+  readonly next: NextCommands;
 }
 
 /** @throws WaggleError why it could not be carried through */
-export async function runDemo(context: VerbContext, work: DemoWork): Promise<DemoRun> {
-  const { output, shell } = context;
-  const broker = await findBroker({ mode: "find-or-start", ...context.settings, env: shell.env });
-  output.note(labelled("broker", brokerText(broker), output.noteColumns));
+export async function runDemo(given: VerbContext, work: DemoWork): Promise<DemoRun> {
+  const settings = demoSettings(given.settings);
+  const { dataFolder } = settings;
+  const release = await takeFolder(given.settings.dataFolder, dataFolder);
   const members: Member[] = [];
+  let isComplete = false;
   try {
-    const settings = await ownSwarm(context);
-    const swarm = await startSwarm({ ...context, settings }, work, members);
-    try {
-      return await carryOut({ ...context, settings }, work, { swarm, members, broker });
-    } finally {
-      await swarm.close();
-    }
+    const context = { ...given, settings };
+    await startAll(context, work, members);
+    const { summary, retriedTask } = await carryOut(context, work, members);
+    isComplete = true;
+    const { swarm } = settings;
+    return { summary, next: nextCommands(given, { dataFolder, swarm, task: retriedTask }) };
   } finally {
-    await stopAll(members, broker, context);
+    await stopAll(members, dataFolder);
+    // What a run decided is kept to be looked at, until the next run. An interrupted one is nothing to look at.
+    if (!isComplete) await rm(dataFolder, { recursive: true, force: true, maxRetries: 3 });
+    release();
   }
 }
 
-/** A broker that was started here is stopped here. */
-function brokerText({ sentence, local }: FoundBroker): string {
-  if (local?.wasStarted !== true) return sentence;
-  return sentence.replace(/; `waggle down` stops it$/, "; it ends with the demo");
+/** A broker, then the coordinator and the agents at once. Whatever was started stands in `members` when one fails. */
+async function startAll(context: VerbContext, work: DemoWork, members: Member[]): Promise<void> {
+  const { settings, logger, output, shell, signal } = context;
+  const broker = { ...settings, mode: "find-or-start", kind: "development", env: shell.env } as const;
+  await findBroker(broker);
+  signal.throwIfAborted();
+
+  const logLevel: LogLevel = logger.isLevelEnabled("debug") ? "debug" : "silent";
+  const { attemptMs } = planFor(work);
+  const starting = [
+    startMember("coordinator", { settings, logLevel, role: "coordinator" }, signal),
+    ...demoAgents.map((agent) =>
+      startMember(
+        agent.id,
+        { settings, logLevel, role: "agent", agent, attemptMs, folder: work.folder },
+        signal,
+      ),
+    ),
+  ];
+  members.push(...starting.map(({ member }) => member));
+  await Promise.all(starting.map(({ ready }) => ready));
+  const names = demoAgents.map(({ id }) => id).join(", ");
+  output.note(
+    labelled(
+      "swarm",
+      `a coordinator and the agents ${names}, each in a process of its own`,
+      output.noteColumns,
+    ),
+  );
 }
 
-/** The settings, with a swarm in which nobody leads. */
-async function ownSwarm({ settings, signal }: VerbContext): Promise<Settings> {
-  for (const swarm of [settings.swarm, "demo"]) {
-    if (!(await isLed({ ...settings, swarm }, signal))) return { ...settings, swarm };
-  }
-  return { ...settings, swarm: `demo-${systemRandom.id(4)}` };
+/** What is left of the demo's time decides how long tasks are submitted. */
+function planFor(work: DemoWork): DemoPlan {
+  return planOf(demoTasks(work.files, "").length, limits.demoMs - performance.now());
 }
 
-async function isLed(settings: Settings, signal: AbortSignal): Promise<boolean> {
-  const swarm = await openSwarm({ settings, signal });
+interface CarriedOut {
+  readonly summary: DemoSummary;
+  /** A task of which an attempt failed, or any. */
+  readonly retriedTask: string | undefined;
+}
+
+async function carryOut(
+  context: VerbContext,
+  work: DemoWork,
+  members: readonly Member[],
+): Promise<CarriedOut> {
+  const { output, settings } = context;
+  const tasks = demoTasks(work.files, systemRandom.id(4));
+  const plan = planFor(work);
+  const tally = new DemoTally(tasks.map(({ id }) => id));
+  const ended = new AbortController();
+  const signal = AbortSignal.any([context.signal, ended.signal]);
+  const timeUp = AbortSignal.timeout(
+    Math.max(limits.demoSubmitMsMin, Math.floor(limits.demoMs - performance.now())),
+  );
+  for (const one of [signal, timeUp]) setMaxListeners(0, one); // every task that is waited for listens
+  watchDeaths(members, { output, signal, onCoordinator: (error) => ended.abort(error) });
+
+  const swarm = await openSwarm(context);
+  const { idx } = await swarm.status({ signal });
+  const following = follow(swarm, tally, { from: idx + 1, signal });
+  following.catch(() => undefined); // a reader that fails leaves figures out, and they are told as missing
+  output.note(
+    `${labelled("work", `${counted(tasks.length, "task")}: count, digest and outline of each file, over ${Math.round(plan.submitMs / 1_000)} s`, output.noteColumns)}\n`,
+  );
+  const startedAt = Date.now();
+  const view = new LiveView(output, { tally, tasks: tasks.length, submitMs: plan.submitMs, startedAt });
   try {
-    await swarm.status({ timeoutMs: limits.leaderLookMs, signal });
-    return true;
-  } catch (error) {
-    if (error instanceof WaggleError && error.code === "WAGGLE_NO_LEADER") return false;
-    throw error;
+    let submittedAt = startedAt;
+    const trouble = breakAndRepair(members, plan, { tally, view, signal });
+    trouble.catch(() => undefined); // awaited below
+    const onSubmitted = () => {
+      submittedAt = Date.now();
+    };
+    const outcomes = await submitEvenly(swarm, tasks, { ...plan, signal, timeUp, onSubmitted });
+    const tookMs = Date.now() - startedAt;
+    const isTold = () => tally.ended >= outcomes.length;
+    for (let waited = 0; !isTold() && waited < limits.demoStopMs; waited += limits.demoStepMs)
+      await setTimeout(limits.demoStepMs, undefined, { signal });
+    view.stop();
+    const results = join(dirname(settings.dataFolder), "results.ndjson");
+    await writeResults(results, resultLines(outcomes, tasks));
+    const moments = { ...(await trouble), submittedAt };
+    return {
+      summary: {
+        files: work.files.length,
+        tasks: tasks.length,
+        completed: outcomes.filter(({ outcome }) => outcome.state === "completed").length,
+        open: tasks.length - outcomes.length,
+        tookMs,
+        results,
+        agents: agentsIn(tally, moments),
+        troubled: troubledIn(tally, moments),
+      },
+      retriedTask: (outcomes.find(({ outcome }) => outcome.attempts > 1) ?? outcomes[0])?.task.id,
+    };
   } finally {
+    view.stop();
+    ended.abort();
     await swarm.close();
   }
 }
 
-/** A coordinator, then the agents; whoever is up already stands in `members` when one fails. */
-async function startSwarm(context: VerbContext, work: DemoWork, members: Member[]): Promise<Swarm> {
-  const { settings, logger, output, signal } = context;
-  const logLevel: LogLevel = logger.isLevelEnabled("debug") ? "debug" : "silent";
-  const coordinator = await startMember("coordinator", { settings, logLevel, role: "coordinator" }, signal);
-  members.push(coordinator);
-  output.note(labelled("durability", coordinator.ready.journal?.sentence ?? "", output.noteColumns));
-
-  const pace = paceMs(work.files.length);
-  const starting = demoAgents.map(async (agent) => {
-    const order = { settings, logLevel, role: "agent", agent, paceMs: pace, folder: work.folder } as const;
-    members.push(await startMember(agent.id, order, signal));
-  });
-  await Promise.allSettled(starting);
-  await Promise.all(starting);
-  const names = demoAgents.map(
-    ({ id, kinds, maxConcurrent }) => `${id} (${kinds.join(", ")}; ${maxConcurrent} at once)`,
-  );
-  const where = `${names.join(", ")}, in processes of their own on the swarm ${settings.swarm}`;
-  output.note(`${labelled("agents", where, output.noteColumns)}\n`);
-  return await openSwarm({ settings, logger, signal });
+/** Breaks the troubled agent when the plan says so, and repairs it when it has lost share, or the plan waits no longer.
+ *  @returns when it was done */
+async function breakAndRepair(
+  members: readonly Member[],
+  { trouble }: DemoPlan,
+  {
+    tally,
+    view,
+    signal,
+  }: { readonly tally: DemoTally; readonly view: LiveView; readonly signal: AbortSignal },
+): Promise<Pick<DemoMoments, "brokenAt" | "repairedAt">> {
+  const agent = members.find(({ name }) => name === troubledAgent);
+  if (trouble === undefined || agent === undefined) return { brokenAt: undefined, repairedAt: undefined };
+  await setTimeout(trouble.fromMs, undefined, { signal });
+  const brokenAt = await agent.setBroken(true);
+  if (brokenAt !== undefined) view.note(`the demo has broken ${troubledAgent}`);
+  const until = Date.now() + trouble.toMs - trouble.fromMs;
+  while (Date.now() < until && !hasLostShare(tally, troubledAgent, brokenAt ?? until))
+    await setTimeout(limits.demoStepMs, undefined, { signal });
+  const repairedAt = await agent.setBroken(false);
+  if (repairedAt !== undefined) view.note(`the demo has repaired ${troubledAgent}`);
+  return { brokenAt, repairedAt };
 }
 
-interface Started {
-  readonly swarm: Swarm;
-  readonly members: readonly Member[];
-  readonly broker: FoundBroker;
-}
-
-async function carryOut(context: VerbContext, work: DemoWork, started: Started): Promise<DemoRun> {
-  const { swarm, members, broker } = started;
-  const { output, settings } = context;
-  const users = demoUsers(work.files, systemRandom.id(4)).filter(({ tasks }) => tasks.length > 0);
-  const tally = new DemoTally(users.flatMap(({ tasks }) => tasks));
-  const stopped = new AbortController();
-  const signal = AbortSignal.any([context.signal, stopped.signal]);
-  setMaxListeners(0, signal); // every task that is waited for listens
-  watchDeaths(members, { output, signal, onCoordinator: (error) => stopped.abort(error) });
-  const progress = showProgress(
-    output,
-    users.map(({ user, tasks }) => ({ user, total: tasks.length })),
-  );
-  const open = new Set<string>();
-  const startedAt = performance.now();
-  try {
-    const { idx } = await swarm.status({ signal });
-    const counting = countEvents(swarm, tally, { from: idx + 1, signal });
-    counting.catch(() => undefined); // thrown below, unless something else went wrong before
-    const hooks = {
-      signal,
-      onSubmit: (tasks: readonly DemoTask[]) => {
-        for (const { id } of tasks) open.add(id);
-      },
-      onEnd: ({ id, user }: DemoTask) => {
-        open.delete(id);
-        progress.ended(user);
-      },
-    };
-    const ended = (await Promise.all(users.map((user) => submitFor(swarm, user, hooks)))).flat();
-    const tookMs = performance.now() - startedAt;
-    await Promise.race([counting, setTimeout(limits.demoStopMs, undefined, { signal })]);
-    const results = join(settings.dataFolder, "demo", "results.ndjson");
-    await writeResults(
-      results,
-      ended.sort(byFile(work.files)).map(({ task, outcome }) => resultLine(task, outcome)),
-    );
-    return {
-      summary: summaryOf({ tally, ended, tookMs, results, work }),
-      nextCommands: nextCommands(context, { ended, goesOn: broker.local?.wasStarted === false }),
-    };
-  } finally {
-    stopped.abort();
-    progress.stop();
-    if (context.signal.aborted) await cancelAll(swarm, open);
-  }
-}
-
-/** What Ctrl-C leaves open would otherwise be the next run's work. */
-async function cancelAll(swarm: Swarm, open: ReadonlySet<string>): Promise<void> {
-  await Promise.allSettled([...open].map((id) => swarm.cancel(id, { timeoutMs: limits.demoStopMs })));
-}
-
-/** An agent's death is the swarm's daily bread: its attempts run elsewhere. Without a coordinator nothing does. */
+/** An agent's death ends nothing: its attempts run elsewhere. Without a coordinator nothing does. */
 function watchDeaths(
   members: readonly Member[],
   {
     output,
     signal,
     onCoordinator,
-  }: { output: Output; signal: AbortSignal; onCoordinator: (error: Error) => void },
+  }: {
+    readonly output: Output;
+    readonly signal: AbortSignal;
+    readonly onCoordinator: (error: Error) => void;
+  },
 ): void {
   for (const { name, ended } of members) {
     void ended.then((how) => {
       if (signal.aborted) return;
       if (name === "coordinator")
         onCoordinator(new WaggleError("WAGGLE_NO_LEADER", `the demo's coordinator ended (${how})`));
-      else output.note(`${name} ended (${how}): what it ran goes on elsewhere`);
+      else output.note(`the agent ${name} ended (${how}); its attempts run elsewhere`);
     });
   }
 }
 
 const talliedTypes = [
-  "TaskSubmitted",
   "TaskAssigned",
   "TaskCompleted",
   "AttemptFailed",
@@ -197,54 +221,30 @@ const talliedTypes = [
   "TaskExpired",
 ];
 
-/** Follows the journal from batch `from` on. Resolves when all the tally's tasks have ended there. */
-async function countEvents(
+/** Follows the journal from batch `from` on, until the signal aborts. */
+async function follow(
   swarm: Swarm,
   tally: DemoTally,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
 ): Promise<void> {
-  for await (const event of swarm.events({ from, follow: true, types: talliedTypes, signal })) {
+  for await (const event of swarm.events({ from, follow: true, types: talliedTypes, signal }))
     tally.add(event);
-    if (tally.hasAllEnded) return;
-  }
 }
 
-function byFile(files: readonly string[]): (one: EndedTask, other: EndedTask) => number {
-  const placeByFile = new Map(files.map((file, at) => [file, at]));
-  const place = ({ task }: EndedTask) => placeByFile.get(task.file) ?? 0;
-  return (one, other) => place(one) - place(other) || one.task.kind.localeCompare(other.task.kind);
+/** In the order of the tasks. */
+function resultLines(outcomes: readonly EndedTask[], tasks: readonly DemoTask[]): string[] {
+  const outcomeById = new Map(outcomes.map(({ task, outcome }) => [task.id, outcome]));
+  return tasks.flatMap((task) => {
+    const outcome = outcomeById.get(task.id);
+    return outcome === undefined ? [] : [resultLine(task, outcome)];
+  });
 }
 
-interface Gathered {
-  readonly tally: DemoTally;
-  readonly ended: readonly EndedTask[];
-  readonly tookMs: number;
-  readonly results: string;
-  readonly work: DemoWork;
-}
-
-function summaryOf({ tally, ended, tookMs, results, work }: Gathered): DemoSummary {
-  return {
-    files: work.files.length,
-    tasks: ended.length,
-    completed: ended.filter(({ outcome }) => outcome.state === "completed").length,
-    tookMs: Math.round(tookMs),
-    results,
-    agents: tally.agents(demoAgents.map(({ id }) => id)),
-    users: tally.users(),
-    troubled: troubledIn(tally),
-  };
-}
-
-/** Agents first, so that they can say good-bye; the broker last, if it was started here. */
-async function stopAll(
-  members: readonly Member[],
-  broker: FoundBroker,
-  { settings }: VerbContext,
-): Promise<void> {
-  const coordinators = members.filter(({ name }) => name === "coordinator");
-  const agents = members.filter(({ name }) => name !== "coordinator");
-  await Promise.all(agents.map((member) => member.stop()));
-  await Promise.all(coordinators.map((member) => member.stop()));
-  if (broker.local?.wasStarted === true) await stopBroker(settings.dataFolder);
+/** Agents first, so that they can say good-bye; the broker last. */
+async function stopAll(members: readonly Member[], dataFolder: string): Promise<void> {
+  const [coordinators, agents] = [true, false].map((isCoordinator) =>
+    members.filter(({ name }) => (name === "coordinator") === isCoordinator),
+  );
+  for (const group of [agents, coordinators]) await Promise.all((group ?? []).map((member) => member.stop()));
+  await stopBroker(dataFolder);
 }

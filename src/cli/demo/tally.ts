@@ -1,92 +1,73 @@
-// What the demo's journal adds up to: attempts by agent and kind, waits by user. Folded from the same events
-// that anybody may follow; nothing is asked of the agents.
+// What the demo's journal adds up to: who got which share of the assignments when, and how the attempts ended. Folded
+// from the events that everybody may follow. Nothing is asked of the agents, and nothing is known of the script.
 
 import { taskOf } from "../../audit/filter.ts";
 import type { JournaledEvent } from "../../audit/journaled-event.ts";
-import type { DemoTask } from "./scenario.ts";
-
-export interface KindTally {
-  readonly attempts: number;
-  readonly completed: number;
-}
 
 export interface AgentTally {
   readonly agent: string;
   readonly attempts: number;
+  readonly failed: number;
   /** Of all attempts, [0, 1]. */
   readonly share: number;
-  readonly byKind: Readonly<Record<string, KindTally>>;
-  readonly latencyMsMean: number;
 }
 
-export interface UserTally {
-  readonly user: string;
-  readonly tasks: number;
-  readonly completed: number;
-  /** From a task's submission to its first assignment. */
-  readonly waitMsMean: number;
-  readonly waitMsMax: number;
+/** From `from` to before `to`, journal time. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Assigned {
+  readonly at: number;
+  readonly agent: string;
 }
 
 interface TaskRow {
-  readonly task: DemoTask;
-  submittedAt: number | undefined;
-  assignedAt: number | undefined;
+  hasFailedOnce: boolean;
   ended: "completed" | "otherwise" | undefined;
-}
-
-interface AgentRow {
-  attempts: number;
-  closed: number;
-  latencyMsSum: number;
-  readonly byKind: Map<string, { attempts: number; completed: number }>;
 }
 
 export class DemoTally {
   readonly #rowById = new Map<string, TaskRow>();
-  readonly #agentById = new Map<string, AgentRow>();
-  /** Who got the outlines, in the order of the decisions. */
-  readonly #outlinesTo: string[] = [];
+  /** In journal order. */
+  readonly #assigned: Assigned[] = [];
+  readonly #failed: Assigned[] = [];
   #endedCount = 0;
 
-  constructor(tasks: Iterable<DemoTask>) {
-    for (const task of tasks) {
-      this.#rowById.set(task.id, { task, submittedAt: undefined, assignedAt: undefined, ended: undefined });
-    }
+  constructor(ids: Iterable<string>) {
+    for (const id of ids) this.#rowById.set(id, { hasFailedOnce: false, ended: undefined });
   }
 
-  get hasAllEnded(): boolean {
-    return this.#endedCount === this.#rowById.size;
+  get ended(): number {
+    return this.#endedCount;
   }
 
-  /** Takes the next event of the journal; those of other tasks are passed over. */
+  /** Takes the next event of the journal. Those of other tasks are passed over. */
   add({ event, at }: JournaledEvent): void {
     const id = taskOf(event);
     const row = id === undefined ? undefined : this.#rowById.get(id);
     if (row === undefined) return;
     switch (event.type) {
-      case "TaskSubmitted":
-        row.submittedAt = at;
-        break;
       case "TaskAssigned":
-        row.assignedAt ??= at;
-        this.#assigned(event.agent, row.task.kind);
-        break;
-      case "TaskCompleted":
-        this.#closed(event.agent, event.latencyMs, row.task.kind);
-        this.#ended(row, "completed");
+        this.#assigned.push({ at, agent: event.agent });
         break;
       case "AttemptFailed":
-        this.#closed(event.agent, event.latencyMs);
+        this.#failed.push({ at, agent: event.agent });
+        row.hasFailedOnce = true;
         break;
       case "TaskFailed":
       case "TaskDeadLettered":
-        this.#closed(event.agent, event.latencyMs);
-        this.#ended(row, "otherwise");
+        this.#failed.push({ at, agent: event.agent });
+        row.hasFailedOnce = true;
+        this.#end(row, "otherwise");
+        break;
+      case "TaskCompleted":
+        this.#end(row, "completed");
         break;
       case "TaskCancelled":
       case "TaskExpired":
-        this.#ended(row, "otherwise");
+        this.#end(row, "otherwise");
         break;
       default:
         break; // says nothing that is shown
@@ -94,82 +75,45 @@ export class DemoTally {
   }
 
   agents(ids: readonly string[]): readonly AgentTally[] {
-    const total = [...this.#agentById.values()].reduce((sum, row) => sum + row.attempts, 0);
     return ids.map((agent) => {
-      const row = this.#agent(agent);
-      return {
-        agent,
-        attempts: row.attempts,
-        share: total === 0 ? 0 : row.attempts / total,
-        byKind: Object.fromEntries(row.byKind),
-        latencyMsMean: row.closed === 0 ? 0 : row.latencyMsSum / row.closed,
-      };
+      const attempts = this.#assigned.filter((one) => one.agent === agent).length;
+      const failed = this.failures(agent);
+      return { agent, attempts, failed, share: attempts / Math.max(1, this.#assigned.length) };
     });
   }
 
-  users(): readonly UserTally[] {
-    const all = [...this.#rowById.values()];
-    return [...new Set(all.map(({ task }) => task.user))].map((user) => {
-      const rows = all.filter(({ task }) => task.user === user);
-      const waits = rows.flatMap(({ submittedAt, assignedAt }) =>
-        submittedAt === undefined || assignedAt === undefined ? [] : [assignedAt - submittedAt],
-      );
-      return {
-        user,
-        tasks: rows.length,
-        completed: rows.filter((row) => row.ended === "completed").length,
-        waitMsMean: waits.length === 0 ? 0 : waits.reduce((sum, wait) => sum + wait, 0) / waits.length,
-        waitMsMax: waits.reduce((longest, wait) => Math.max(longest, wait), 0),
-      };
-    });
+  /** Failed attempts of an agent, in a span or in all. */
+  failures(agent: string, span: Span = ALWAYS): number {
+    return this.#failed.filter((one) => one.agent === agent && isIn(one, span)).length;
   }
 
-  /** An agent's share of the outlines over time: of each of so many equal parts of the decisions. */
-  outlineShares(agent: string, parts: number): readonly number[] {
-    const decisions = this.#outlinesTo;
-    return Array.from({ length: parts }, (_, part) => {
-      const from = Math.floor((part * decisions.length) / parts);
-      return shareOf(agent, decisions.slice(from, Math.floor(((part + 1) * decisions.length) / parts)));
-    });
+  /** Assignments of all agents in a span. */
+  assignments(span: Span): number {
+    return this.#assigned.filter((one) => isIn(one, span)).length;
   }
 
-  #assigned(agent: string, kind: string): void {
-    const row = this.#agent(agent);
-    row.attempts += 1;
-    kindRow(row, kind).attempts += 1;
-    if (kind === "outline") this.#outlinesTo.push(agent);
+  /** An agent's share of the assignments in a span, [0, 1]; undefined where there were none. */
+  share(agent: string, span: Span): number | undefined {
+    const inSpan = this.#assigned.filter((one) => isIn(one, span));
+    return inSpan.length === 0
+      ? undefined
+      : inSpan.filter((one) => one.agent === agent).length / inSpan.length;
   }
 
-  /** @param completedKind the kind of an attempt that completed */
-  #closed(agent: string, latencyMs: number, completedKind?: string): void {
-    const row = this.#agent(agent);
-    row.closed += 1;
-    row.latencyMsSum += latencyMs;
-    if (completedKind !== undefined) kindRow(row, completedKind).completed += 1;
+  /** Tasks with a failed attempt, and how many of them completed. */
+  retried(): { readonly tasks: number; readonly completed: number } {
+    const rows = [...this.#rowById.values()].filter((row) => row.hasFailedOnce);
+    return { tasks: rows.length, completed: rows.filter((row) => row.ended === "completed").length };
   }
 
-  #ended(row: TaskRow, how: "completed" | "otherwise"): void {
+  #end(row: TaskRow, how: "completed" | "otherwise"): void {
     if (row.ended === undefined) this.#endedCount += 1;
     row.ended = how;
   }
-
-  #agent(id: string): AgentRow {
-    const known = this.#agentById.get(id);
-    if (known !== undefined) return known;
-    const row: AgentRow = { attempts: 0, closed: 0, latencyMsSum: 0, byKind: new Map() };
-    this.#agentById.set(id, row);
-    return row;
-  }
 }
 
-function kindRow(row: AgentRow, kind: string): { attempts: number; completed: number } {
-  const known = row.byKind.get(kind);
-  if (known !== undefined) return known;
-  const fresh = { attempts: 0, completed: 0 };
-  row.byKind.set(kind, fresh);
-  return fresh;
-}
+const ALWAYS: Span = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-function shareOf(agent: string, decisions: readonly string[]): number {
-  return decisions.length === 0 ? 0 : decisions.filter((other) => other === agent).length / decisions.length;
+function isIn({ at }: Assigned, { from, to }: Span): boolean {
+  return at >= from && at < to;
 }

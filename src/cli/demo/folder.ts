@@ -1,0 +1,56 @@
+// The demo's own data folder, `.waggle/demo/swarm`: empty at the start of each run, for one run at a time. What a run
+// that was killed left there is removed, its broker too.
+
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { makeDataFolder } from "../../broker/data-folder.ts";
+import { isProcessWith } from "../../broker/process-identity.ts";
+import { stopBroker } from "../../broker/stop-broker.ts";
+import type { Settings } from "../../config/settings.ts";
+import { BrokerError } from "../../errors.ts";
+
+/** The settings with a swarm, a server and a data folder of the demo's own. */
+export function demoSettings(settings: Settings): Settings {
+  return {
+    ...settings,
+    nats: undefined,
+    natsContext: undefined,
+    credentials: undefined,
+    replicas: undefined,
+    swarm: "demo",
+    dataFolder: join(settings.dataFolder, "demo", "swarm"),
+  };
+}
+
+/** @param dataFolder the demo's @returns a function that lets the next run have it
+ *  @throws BrokerError when another demo runs there */
+export async function takeFolder(userFolder: string, dataFolder: string): Promise<() => void> {
+  makeDataFolder(userFolder);
+  mkdirSync(dirname(dataFolder), { recursive: true });
+  const lock = join(dirname(dataFolder), "running");
+  await lockOrThrow(lock, dataFolder);
+  try {
+    await stopBroker(dataFolder);
+    rmSync(dataFolder, { recursive: true, force: true, maxRetries: 3 });
+  } catch (error) {
+    rmSync(lock, { force: true });
+    throw error;
+  }
+  return () => rmSync(lock, { force: true });
+}
+
+async function lockOrThrow(lock: string, dataFolder: string): Promise<void> {
+  for (let tries = 0; tries < 2; tries += 1) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: "wx" });
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const pid = Number(readFileSync(lock, "utf8"));
+    // A process id is used again: only one whose command line says `demo` is a demo.
+    if (pid !== process.pid && (await isProcessWith(pid, "demo"))) break;
+    rmSync(lock, { force: true });
+  }
+  throw new BrokerError(`another demo uses ${dataFolder}: wait for its end, or name another --data-folder`);
+}
