@@ -1,6 +1,6 @@
-// Many listeners to few abort signals. A signal of the caller's gets one listener of ours while any wait shares it, and
-// none afterwards: more than ten make Node warn of a leak, removing one takes as long as there are others, and on Node 20
-// `AbortSignal.any` keeps what it makes for as long as its sources live.
+// Many listeners to few abort signals. A signal of the caller's gets one listener of ours while any wait shares it,
+// and none afterwards: more than ten make Node warn of a leak, removing one takes as long as there are others, and on
+// Node 20 `AbortSignal.any` keeps what it makes for as long as its sources live.
 
 export class Aborts {
   readonly #waitsBySignal = new WeakMap<AbortSignal, Waits>();

@@ -9,6 +9,8 @@ import { headOf } from "../../cut-text.ts";
 import { BackpressureError, JournalDamagedError } from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, instant, NO_PROJECT, type SwarmId } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
+import type { RecentRecords } from "../../journal/recent-records.ts";
+import type { Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema } from "../../protocol/explain-schemas.ts";
@@ -30,7 +32,6 @@ import { backpressure, codedError } from "../requests/answers.ts";
 import { AuditReader } from "../requests/audit-reader.ts";
 import { sendFitting } from "../requests/fitting.ts";
 import type { JournalReads } from "../requests/journal-reads.ts";
-import type { JournalCopy } from "../standby/journal-copy.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { explanationOf } from "./explanation.ts";
 import { settingsOf } from "./settings-view.ts";
@@ -49,7 +50,8 @@ export interface QueriesDeps {
   readonly logger: Logger;
   /** While it leads. */
   readonly leader: () => Leader | undefined;
-  readonly copy: () => JournalCopy;
+  /** Of the journal, as this coordinator keeps it. */
+  readonly copy: () => { readonly replay: Replay; readonly recent: RecentRecords };
   /** Ids of the coordinators that stand by, as far as they were heard lately. */
   readonly standbys: () => readonly string[];
 }

@@ -1,7 +1,7 @@
-// How much of the journal is read for one project, and for all of them together: a token bucket each, in bytes. A record
-// costs its bytes and what the server and the coordinator spend on any record, so that a page of many small ones costs
-// more than a page of one large one. A small page still fits where a whole one does not: who follows the journal's end is
-// served while a flood of whole pages is held back.
+// How much of the journal is read for one project, and for all of them together: a token bucket each, in bytes. A
+// record costs its bytes and what the server and the coordinator spend on any record, so that a page of many small
+// records costs more than a page of one large record. A small page still fits where a whole one does not: a follower of
+// the journal's end is served while a flood of whole pages is held back.
 
 import type { Clock } from "../../clock.ts";
 import { BackpressureError } from "../../errors.ts";
