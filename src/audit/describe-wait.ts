@@ -161,7 +161,7 @@ function rateText(
   const sum = `${number(used)}${held} of ${counted(tokensMax, "token")} ${window.replace("_", " ")}`;
   const whom = `${counted(agents, "agent")} of it would serve this task`;
   const opens = opensAt === undefined ? "" : `from ${timeText(opensAt)} again, or `;
-  return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --tokens N\` allows more`;
+  return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --window ${window} --tokens N\` allows more`;
 }
 
 function nextIn({ position }: Pick<TaskWait, "position">): string {

@@ -22,7 +22,7 @@ it("a rate that is used up: whose, how much of what, until when, and what raises
     "200 used + 800 reserved of 1,000 tokens per minute",
   );
   expect(describeObstacle({ ...used, window: "per_minute", opensAt: 5 }, { agents: [] }, noon)).toBe(
-    "Agents of type claude have used up their rate, 1,200 of 1,000 tokens per minute; 1 agent of it would serve this task: from noon again, or `waggle rate set claude --tokens N` allows more",
+    "Agents of type claude have used up their rate, 1,200 of 1,000 tokens per minute; 1 agent of it would serve this task: from noon again, or `waggle rate set claude --window per_minute --tokens N` allows more",
   );
 });
 
