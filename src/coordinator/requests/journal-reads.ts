@@ -1,7 +1,7 @@
 // All that clients have read from the journal, bounded: reads never starve appends. Pages that are asked for at the
-// same time, from the same record on, share one read; a few reads run at once, a few more wait, and every further one is
-// refused with BackpressureError. So is what exceeds the budget of a project or of all. Not here: what is answered from
-// memory, and what a page holds (audit-reader.ts).
+// same time, from the same record on, share one read. A few reads run at once, a few more wait, and every further one
+// is refused with BackpressureError. So is what exceeds the budget of a project or of all. Not here: what is answered
+// from memory, and what a page holds (audit-reader.ts).
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
