@@ -4,6 +4,9 @@
 import { basename, delimiter, dirname, relative, sep } from "node:path";
 import type { Shell } from "./shell.ts";
 
+/** Names of the command, as package.json's `bin` has them. */
+export const binNames = ["waggle", "waggledance"] as const;
+
 type Started = Pick<Shell, "env" | "script" | "cwd">;
 
 /** What to type to run this command again, without the verb. */

@@ -5,6 +5,7 @@ import { logLevels } from "../config/schema.ts";
 import { agentCommand } from "./agent.ts";
 import { cancelCommand } from "./cancel.ts";
 import { asStartedBy, commandName } from "./command-name.ts";
+import { completionCommand } from "./completion.ts";
 import { demoCommand } from "./demo.ts";
 import { doctorCommand } from "./doctor.ts";
 import { downCommand } from "./down.ts";
@@ -67,7 +68,18 @@ const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => 
   ],
   ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand]],
   ["Look", [statusCommand, eventsCommand, planCommand, simulateCommand, tortureCommand]],
-  ["Operate", [doctorCommand, drainCommand, undrainCommand, pauseCommand, resumeCommand, leaderCommand]],
+  [
+    "Operate",
+    [
+      doctorCommand,
+      drainCommand,
+      undrainCommand,
+      pauseCommand,
+      resumeCommand,
+      leaderCommand,
+      completionCommand,
+    ],
+  ],
 ];
 
 function globalOptions(): Option[] {
