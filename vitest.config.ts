@@ -1,5 +1,5 @@
 // What `npm test` runs: everything but test/process, whose suites kill real processes for minutes
-// (vitest.process.config.ts). Both share the settings below.
+// (vitest.process.config.ts), and the suites below, which take half of the time (vitest.long.config.ts). CI runs all.
 
 import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
@@ -7,6 +7,19 @@ import { SkippedSuitesReporter } from "./test/support/skipped-suites-reporter.ts
 
 /** Set by .ci/run, which adds up the results of several runs. */
 const report = process.env.WAGGLE_TEST_REPORT;
+
+/** Whole swarms on the command line, and searches over many seeds. Shorter suites cover the same code. */
+export const longSuites = [
+  "test/cli/swarm.test.ts",
+  "test/cli/demo.test.ts",
+  "test/sim/fault/world.test.ts",
+  "test/sim/fault/shrink.test.ts",
+  "test/sim/fault/run-seed.test.ts",
+  "test/sim/requirements.test.ts",
+  "test/coordinator/nats-coordinators.test.ts",
+  "test/chaos/main.test.ts",
+  "test/scheduling/planner-oracle.test.ts",
+];
 
 export const shared = {
   globalSetup: "test/support/global-setup.ts",
@@ -16,18 +29,18 @@ export const shared = {
     ...(report === undefined ? [] : [["json", { outputFile: report }] as ["json", { outputFile: string }]]),
   ],
   environment: "node",
+  // Tests wait for servers and timers for half of their time: on two cores four files at once.
+  maxWorkers: Math.max(4, availableParallelism()),
+  // Integration suites start servers and child processes on machines of two cores, which may have more to do: a
+  // limit is for what hangs, not for what is slow.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
 } satisfies ViteUserConfig["test"];
 
 export default defineConfig({
   test: {
     ...shared,
     include: ["test/**/*.test.ts"],
-    exclude: ["test/process/**"],
-    // Tests wait for servers and timers for half of their time: on two cores four files at once.
-    maxWorkers: Math.max(4, availableParallelism()),
-    // Integration suites start servers and child processes on machines of two cores, which may have more to do: a
-    // limit is for what hangs, not for what is slow.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    exclude: ["test/process/**", ...longSuites],
   },
 });

@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     ...shared,
     include: ["test/process/**/*.test.ts"],
+    maxWorkers: 1,
     fileParallelism: false,
     testTimeout: 300_000,
     hookTimeout: 60_000,

@@ -19,6 +19,7 @@ const stages: readonly Stage[] = [
   { name: "architecture", command: ["vitest", "run", "test/architecture"] },
   { name: "dead-code", command: ["knip"] },
   { name: "tests", command: ["vitest", "run"] },
+  { name: "long-tests", command: ["vitest", "run", "--config", "vitest.long.config.ts"] },
   { name: "build", command: ["npm", "run", "--silent", "build"] },
 ];
 

@@ -761,6 +761,8 @@ export const limits = {
   demoLineMs: 3_000,
   /** No attempt of the demo is slowed down to more. */
   demoAttemptMsMax: 400,
+  /** Tries to remove the demo's folder while a process that ends still writes there. */
+  demoRemoveRetriesMax: 3,
   /** Longest the demo waits for its coordinator and agents to be there. */
   demoStartMs: 20_000,
   /** Longest it waits for them to leave before it kills them. */

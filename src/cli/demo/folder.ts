@@ -8,6 +8,7 @@ import { isProcessWith } from "../../broker/process-identity.ts";
 import { stopBroker } from "../../broker/stop-broker.ts";
 import type { Settings } from "../../config/settings.ts";
 import { BrokerError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
 
 /** The settings with a swarm, a server and a data folder of the demo's own. */
 export function demoSettings(settings: Settings): Settings {
@@ -31,7 +32,7 @@ export async function takeFolder(userFolder: string, dataFolder: string): Promis
   await lockOrThrow(lock, dataFolder);
   try {
     await stopBroker(dataFolder);
-    rmSync(dataFolder, { recursive: true, force: true, maxRetries: 3 });
+    rmSync(dataFolder, { recursive: true, force: true, maxRetries: limits.demoRemoveRetriesMax });
   } catch (error) {
     rmSync(lock, { force: true });
     throw error;

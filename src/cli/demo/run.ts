@@ -55,7 +55,8 @@ export async function runDemo(given: VerbContext, work: DemoWork): Promise<DemoR
   } finally {
     await stopAll(members, dataFolder);
     // What a run decided is kept to be looked at, until the next run. An interrupted one is nothing to look at.
-    if (!isComplete) await rm(dataFolder, { recursive: true, force: true, maxRetries: 3 });
+    if (!isComplete)
+      await rm(dataFolder, { recursive: true, force: true, maxRetries: limits.demoRemoveRetriesMax });
     release();
   }
 }

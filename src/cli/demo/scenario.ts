@@ -41,7 +41,8 @@ export interface DemoPlan {
   readonly submitMs: number;
   /** How long an attempt takes on average, ms. */
   readonly attemptMs: number;
-  /** When the troubled agent breaks and is repaired at the latest, from the first task on; undefined: too little work to show it. */
+  /** When the troubled agent breaks and is repaired at the latest, from the first task on. Undefined where the work is
+   *  too little to show it. */
   readonly trouble: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 

@@ -1,0 +1,6 @@
+// What `npm run test:long` runs: the suites that take half of the time, beside `npm test`.
+
+import { defineConfig } from "vitest/config";
+import { longSuites, shared } from "./vitest.config.ts";
+
+export default defineConfig({ test: { ...shared, include: longSuites } });

@@ -1,0 +1,25 @@
+// What `npm run test:quick` runs: the pure parts, and what talks over the memory transport. It starts no process and
+// compiles nothing.
+
+import { defineConfig } from "vitest/config";
+import { longSuites, shared } from "./vitest.config.ts";
+
+export default defineConfig({
+  test: {
+    ...shared,
+    globalSetup: [],
+    // Loading the modules again for each file takes longer than most files.
+    isolate: false,
+    include: ["test/{audit,client,config,core,machines,protocol,scenarios,scheduling}/**/*.test.ts"],
+    exclude: [
+      ...longSuites,
+      // Searches over thousands of random histories, and long vectors.
+      "test/**/*property.test.ts",
+      "test/core/{near-miss,slots-vectors,snapshot-damage,crowded,task-rows}.test.ts",
+      "test/scheduling/{assignments,clock-queue,explain,fairness,starvation}.test.ts",
+      // They start processes and brokers.
+      "test/client/connect.test.ts",
+      "test/protocol/docs.test.ts",
+    ],
+  },
+});
