@@ -17,8 +17,13 @@ interface Place {
   readonly sequence: number;
 }
 
-interface Match extends Place {
-  readonly task: TaskRow | EndedTask;
+/** Changed in place when a better task takes its place in the heap: a scan of a million tasks allocates little, and so
+ *  seldom makes the collector run. */
+interface Match {
+  rank: number;
+  key: number;
+  sequence: number;
+  task: TaskRow | EndedTask;
 }
 
 export interface TaskQuery {
@@ -64,42 +69,47 @@ export function* scanTasks(state: SwarmState, query: TaskQuery): Generator<undef
   return page.end();
 }
 
-/** The best rows so far: as many as the page may hold, and up to as many again until they are sorted out. */
+/** The best rows so far, as many as the page may hold: a heap with the worst of them on top. A row costs at most one walk
+ *  down the heap, so that no step has much more to do than another. */
 class Page {
   readonly #query: TaskQuery;
   readonly #takes: (task: TaskRow | EndedTask) => boolean;
-  readonly #placeOf: (task: TaskRow | EndedTask) => Place;
+  readonly #order: Order;
   readonly #after: Place | undefined;
-  #matches: Match[] = [];
-  /** Nothing behind it can be in the page. */
-  #worst: Place | undefined;
+  readonly #heap: Match[] = [];
+  readonly #held = new Set<number>();
   #total = 0;
   #behind = 0;
 
   constructor(query: TaskQuery) {
     this.#query = query;
     this.#takes = taking(query);
-    this.#placeOf = orders[query.sort];
+    this.#order = orders[query.sort];
     this.#after = query.after === undefined ? undefined : placeIn(query.after, query.sort);
   }
 
   take(task: TaskRow | EndedTask): void {
-    if (!this.#takes(task)) return;
+    if (!this.#takes(task) || this.#held.has(task.sequence)) return;
     this.#total += 1;
-    const place = this.#placeOf(task);
-    if (this.#after !== undefined && compare(place, this.#after) <= 0) return;
+    const rank = this.#order.rank(task);
+    const key = this.#order.key(task);
+    const sequence = this.#order.sequence(task);
+    if (this.#after !== undefined && compare(rank, key, sequence, this.#after) <= 0) return;
     this.#behind += 1;
-    if (this.#worst !== undefined && compare(place, this.#worst) > 0) return;
-    this.#matches.push({ ...place, task });
-    if (this.#matches.length >= 2 * this.#query.limit) this.#sortOut();
+    const [worst] = this.#heap;
+    if (worst === undefined || this.#heap.length < this.#query.limit)
+      this.#add({ rank, key, sequence, task });
+    else if (compare(rank, key, sequence, worst) < 0) this.#replace(worst, rank, key, sequence, task);
   }
 
   end(): TaskPage {
-    this.#sortOut();
     const { now, bytesMax } = this.#query;
-    const rows = this.#matches.map(({ task }) => listed(task, now));
-    const { rows: tasks } = rowsWithin(rows, bytesMax);
-    const last = this.#matches[tasks.length - 1];
+    const best = this.#heap.sort(comparePlaces);
+    const { rows: tasks } = rowsWithin(
+      best.map(({ task }) => listed(task, now)),
+      bytesMax,
+    );
+    const last = best[tasks.length - 1];
     const more = this.#behind - tasks.length;
     return {
       tasks,
@@ -109,19 +119,46 @@ class Page {
     };
   }
 
-  #sortOut(): void {
-    this.#matches.sort(compare);
-    const seen = new Set<number>();
-    const distinct = this.#matches.filter(({ sequence }) => seen.size < seen.add(sequence).size);
-    this.#behind -= this.#matches.length - distinct.length;
-    this.#total -= this.#matches.length - distinct.length;
-    this.#matches = distinct.slice(0, this.#query.limit);
-    if (this.#matches.length === this.#query.limit) this.#worst = this.#matches.at(-1);
+  #add(match: Match): void {
+    this.#held.add(match.task.sequence);
+    let at = this.#heap.length;
+    for (let above = (at - 1) >> 1; at > 0; above = (at - 1) >> 1) {
+      const parent = this.#heap[above];
+      if (parent === undefined || comparePlaces(parent, match) >= 0) break;
+      this.#heap[at] = parent;
+      at = above;
+    }
+    this.#heap[at] = match;
+  }
+
+  #replace(match: Match, rank: number, key: number, sequence: number, task: TaskRow | EndedTask): void {
+    this.#held.delete(match.task.sequence);
+    this.#held.add(task.sequence);
+    match.rank = rank;
+    match.key = key;
+    match.sequence = sequence;
+    match.task = task;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      const [left, right] = [this.#heap[below], this.#heap[below + 1]];
+      if (left === undefined) break;
+      if (right !== undefined && comparePlaces(right, left) > 0) below += 1;
+      const child = right !== undefined && below === 2 * at + 2 ? right : left;
+      if (comparePlaces(child, match) <= 0) break;
+      this.#heap[at] = child;
+      at = below;
+    }
+    this.#heap[at] = match;
   }
 }
 
-function compare(a: Place, b: Place): number {
-  return a.rank - b.rank || a.key - b.key || a.sequence - b.sequence;
+function comparePlaces(a: Place, b: Place): number {
+  return compare(a.rank, a.key, a.sequence, b);
+}
+
+function compare(rank: number, key: number, sequence: number, than: Place): number {
+  return rank - than.rank || key - than.key || sequence - than.sequence;
 }
 
 /** Since when it is as old as it is: its end, or, while it lives, the beginning of its round. */
@@ -129,12 +166,22 @@ function sinceOf(task: TaskRow | EndedTask): Instant {
   return "endedAt" in task ? task.endedAt : task.roundAt;
 }
 
-const orders: Readonly<Record<TaskSort, (task: TaskRow | EndedTask) => Place>> = {
+/** The parts of a task's place, each by itself: no object per task that is looked at. */
+interface Order {
+  rank(task: TaskRow | EndedTask): number;
+  key(task: TaskRow | EndedTask): number;
+  sequence(task: TaskRow | EndedTask): number;
+}
+
+const zero = () => 0;
+const sequenceOf = ({ sequence }: TaskRow | EndedTask) => sequence;
+
+const orders: Readonly<Record<TaskSort, Order>> = {
   // Live ones first; of those, what runs before what waits.
-  newest: (task) => ({ rank: rankOf(task), key: -sinceOf(task), sequence: -task.sequence }),
-  oldest: (task) => ({ rank: 0, key: sinceOf(task), sequence: task.sequence }),
-  submitted: (task) => ({ rank: 0, key: 0, sequence: task.sequence }),
-  attempts: (task) => ({ rank: 0, key: -attemptsOf(task), sequence: task.sequence }),
+  newest: { rank: rankOf, key: (task) => -sinceOf(task), sequence: (task) => -task.sequence },
+  oldest: { rank: zero, key: sinceOf, sequence: sequenceOf },
+  submitted: { rank: zero, key: zero, sequence: sequenceOf },
+  attempts: { rank: zero, key: (task) => -attemptsOf(task), sequence: sequenceOf },
 };
 
 const ranks: Readonly<Partial<Record<TaskState, number>>> = {

@@ -1,0 +1,110 @@
+// The scan of tasks by itself: how much one step does, counted, and what a page holds.
+
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { Clock } from "../../src/clock.ts";
+import { scanTasks, type TaskQuery } from "../../src/coordinator/queries/task-scan.ts";
+import { TaskScans } from "../../src/coordinator/queries/task-scans.ts";
+import { AgedMap } from "../../src/core/aged-map.ts";
+import type { EndedTask, SwarmState } from "../../src/core/state.ts";
+import { instant } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { taskSorts } from "../../src/protocol/task-list-schemas.ts";
+
+/** Ended tasks that count how often a scan reads where they stand in the order. */
+function endedTasks(count: number, reads: { n: number }): SwarmState {
+  const endedById = new AgedMap<string, EndedTask>();
+  for (let n = 0; n < count; n += 1) {
+    const row = {
+      ...{ id: `t${n}`, project: "default", user: "ann", kind: "count", hash: "h", state: "failed" },
+      ...{ round: 1, attempts: n % 5, submittedIdx: n, roundIdx: n, endedIdx: n, endedAt: 1_000 + n },
+      get sequence() {
+        reads.n += 1;
+        return n + 1;
+      },
+    };
+    endedById.set(row.id, row as unknown as EndedTask);
+  }
+  return { taskById: new Map(), endedById } as unknown as SwarmState;
+}
+
+function aQuery(more: Partial<TaskQuery> = {}): TaskQuery {
+  return {
+    filter: {},
+    project: undefined,
+    sort: "newest",
+    limit: limits.tasksPageMax,
+    after: undefined,
+    now: instant(100_000),
+    bytesMax: 1_000_000,
+    ...more,
+  };
+}
+
+describe("a scan of tasks", () => {
+  it.each(taskSorts)("does little in each step, in the order %s", (sort) => {
+    const reads = { n: 0 };
+    const scan = scanTasks(endedTasks(8_000, reads), aQuery({ sort }));
+    let most = 0;
+    let steps = 0;
+    for (;;) {
+      const before = reads.n;
+      const step = scan.next();
+      most = Math.max(most, reads.n - before);
+      steps += 1;
+      if (!step.done) continue;
+      expect(step.value).toMatchObject({ total: 8_000, more: 8_000 - limits.tasksPageMax });
+      break;
+    }
+    expect(steps).toBeGreaterThanOrEqual(Math.floor(8_000 / 256));
+    expect(most, "reads per step of at most 256 tasks").toBeLessThanOrEqual(4 * 256);
+  });
+
+  it.each(taskSorts)("goes through all tasks once, page by page, in the order %s", (sort) => {
+    const state = endedTasks(1_000, { n: 0 });
+    const seen: string[] = [];
+    let after: string | undefined;
+    do {
+      const scan = scanTasks(state, aQuery({ sort, limit: 70, after }));
+      let step = scan.next();
+      while (!step.done) step = scan.next();
+      seen.push(...step.value.tasks.map(({ task }) => task));
+      after = step.value.next;
+    } while (after !== undefined);
+    const all = Array.from({ length: 1_000 }, (_, n) => n);
+    const best = {
+      newest: all.toReversed(),
+      oldest: all,
+      submitted: all,
+      attempts: all.toSorted((a, b) => (b % 5) - (a % 5) || a - b),
+    }[sort];
+    expect(seen).toEqual(best.map((n) => `t${n}`));
+  });
+});
+
+describe("the scans of a coordinator", () => {
+  it("leave the loop free after every slice, one scan at a time", async () => {
+    const reads = { n: 0 };
+    let nowMs = 0;
+    const sliceReads: number[] = [];
+    let before = 0;
+    const clock = {
+      monotonicMs: () => nowMs++, // each step takes 1 ms
+      after(_: number, run: () => void) {
+        sliceReads.push(reads.n - before);
+        before = reads.n;
+        void setImmediate().then(run);
+        return () => undefined;
+      },
+    };
+    const state = endedTasks(10_000, reads);
+    const scans = new TaskScans(clock as unknown as Clock);
+    const [first, second] = [scans.run(() => state, aQuery()), scans.run(() => state, aQuery())];
+    expect((await first)?.total).toBe(10_000);
+    const slicesOfOne = sliceReads.length;
+    expect(slicesOfOne).toBeGreaterThanOrEqual(Math.floor(10_000 / 256 / limits.taskScanSliceMs));
+    expect(Math.max(...sliceReads)).toBeLessThanOrEqual(4 * 256 * limits.taskScanSliceMs);
+    expect((await second)?.total).toBe(10_000);
+    expect(sliceReads.length).toBe(2 * slicesOfOne);
+  });
+});
