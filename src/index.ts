@@ -21,6 +21,8 @@ export type { AttemptStory, WaitStory } from "./audit/story.ts";
 export type { AskOptions } from "./client/asker.ts";
 export type { AttemptLog } from "./client/attempt-logs.ts";
 export type { Backpressure } from "./client/backpressure.ts";
+export type { BulkResult, ManyTasks, TaskRef } from "./client/bulk.ts";
+export type { CancelOptions } from "./client/cancels.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export type {

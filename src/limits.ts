@@ -626,6 +626,12 @@ export const limits = {
   taskScanSliceMs: 2,
   /** Requests to retry tasks that wait while the journal is read for another. */
   retriesWaitingMax: 64,
+  /** Payloads of tasks to be retried that are read from the journal at the same time. */
+  retryReadsAtOnce: 8,
+  /** Messages of a bulk retry or cancel that a client has under way at once: of several projects, or of many tasks. */
+  bulkMessagesAtOnce: 4,
+  /** Questions about single tasks that a bulk verb has under way at once. */
+  bulkQueriesAtOnce: 32,
   /** Tasks of whose retry a client remembers, so that an older ending is not taken for the newest. */
   retriedTasksMax: 10_000,
   /** Payloads of tasks to be retried that are held at once, in characters: what one turn takes. */

@@ -2,9 +2,10 @@
 // tasks are listed first and touched then, so that none is touched twice; run again, it goes on with what is left.
 
 import { createInterface } from "node:readline/promises";
+import type { AskOptions } from "../client/asker.ts";
+import type { BulkResult, TaskRef } from "../client/bulk.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { TaskFilterOptions, TaskListOptions } from "../client/task-lists.ts";
-import { WaggleError } from "../errors.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import { ask } from "./ask.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -19,10 +20,11 @@ export interface BulkVerb {
   readonly name: string;
   /** The states of tasks that it touches, where the filter names none. */
   readonly states: readonly ListedTask["state"][];
-  /** Does it to one task. @returns what to tell: `retried, round 2` */
+  /** Does it to tasks. @returns for each task its outcome, and what to print of it: `retried, round 2` */
   touch(
-    task: Pick<ListedTask, "task"> & Partial<ListedTask>,
-  ): Promise<{ readonly text: string; readonly record: object }>;
+    tasks: readonly TaskRef[],
+    options: AskOptions,
+  ): Promise<readonly BulkResult<{ readonly taskId: string; readonly text: string }>[]>;
 }
 
 export interface BulkFlags {
@@ -32,8 +34,8 @@ export interface BulkFlags {
 
 /** Tasks shown of a dry run, for people. */
 const SHOWN_MAX = 20;
-/** Between two lines of progress. */
-const PROGRESS_TASKS = 500;
+/** Tasks that are asked for at once: after each such lot their results are printed. */
+const LOT_TASKS = 256;
 
 /** @throws UsageError where it is not clear what is meant */
 export function checkTargets(
@@ -53,19 +55,6 @@ export function checkTargets(
     throw new UsageError("--dry-run shows what a filter takes; named tasks need none");
 }
 
-/** Every task that is named. */
-export async function touchNamed(
-  context: VerbContext,
-  ids: readonly string[],
-  verb: BulkVerb,
-): Promise<ExitCode> {
-  return await touchAll(
-    context,
-    ids.map((task) => ({ task })),
-    verb,
-  );
-}
-
 /** Every task that the filter takes, once that is confirmed. */
 export async function touchFiltered(
   context: VerbContext,
@@ -82,10 +71,15 @@ export async function touchFiltered(
   },
 ): Promise<ExitCode> {
   const { output, shell } = context;
-  const wanted = { sort: "submitted", ...filter, state: filter.state ?? verb.states } as TaskListOptions;
-  const found = await ask(context, async ({ signal }) => {
+  const wanted = {
+    sort: "submitted",
+    ...filter,
+    state: filter.state ?? verb.states,
+    fresh: true,
+  } as TaskListOptions;
+  const found = await ask(context, async (asked) => {
     const listed: ListedTask[] = [];
-    for await (const task of swarm.tasks({ ...wanted, signal })) listed.push(task);
+    for await (const task of swarm.tasks({ ...wanted, ...asked })) listed.push(task);
     return listed;
   });
   if (found.length === 0) {
@@ -116,7 +110,7 @@ export async function touchFiltered(
       return exitCodes.ok;
     }
   }
-  return await touchAll(context, found, verb);
+  return await touchTasks(context, found, verb);
 }
 
 async function isConfirmed(
@@ -138,41 +132,37 @@ async function isConfirmed(
   }
 }
 
-async function touchAll(
+/** Every given task, in lots. One task that is refused does not stop the others; the exit code is the last refusal's. */
+export async function touchTasks(
   context: VerbContext,
-  tasks: readonly (Pick<ListedTask, "task"> & Partial<ListedTask>)[],
+  tasks: readonly TaskRef[],
   verb: BulkVerb,
 ): Promise<ExitCode> {
   const { output, signal } = context;
   let code: ExitCode = exitCodes.ok;
-  let failed = 0;
-  let done = 0;
-  const one = async (task: Pick<ListedTask, "task"> & Partial<ListedTask>) => {
-    try {
-      const { text, record } = await verb.touch(task);
-      output.datum(record, () => `${printable(task.task)} ${text}`);
-    } catch (error) {
-      if (signal.aborted || tasks.length === 1 || !(error instanceof WaggleError)) throw error;
-      const record = errorRecord(error);
+  let refused = 0;
+  for (let from = 0; from < tasks.length; from += LOT_TASKS) {
+    signal.throwIfAborted();
+    const lot = tasks.slice(from, from + LOT_TASKS);
+    for (const result of await ask(context, (asked) => verb.touch(lot, asked))) {
+      if (result.ok) {
+        const { ok: _, text, ...record } = result;
+        output.datum(record, () => `${printable(result.taskId)} ${text}`);
+        continue;
+      }
+      if (tasks.length === 1) throw result.error;
+      const record = errorRecord(result.error);
       code = record.error.exitCode;
-      failed += 1;
-      if (output.json) output.datum({ taskId: task.task, ...record }, () => "");
+      refused += 1;
+      if (output.json) output.datum({ taskId: result.taskId, ...record }, () => "");
       else output.note(`${output.noteColors.red(`error ${record.error.code}:`)} ${record.error.message}`);
     }
-    done += 1;
-    if (done % PROGRESS_TASKS === 0)
-      output.note(`${formatCount(done)} of ${counted(tasks.length, "task")} …`);
-  };
-  for (let from = 0; from < tasks.length; from += AT_ONCE) {
-    signal.throwIfAborted();
-    await Promise.all(tasks.slice(from, from + AT_ONCE).map(one));
+    const done = from + lot.length;
+    if (done < tasks.length) output.note(`${formatCount(done)} of ${counted(tasks.length, "task")} …`);
   }
-  if (tasks.length > 1 && failed > 0)
+  if (refused > 0)
     output.note(
-      `${formatCount(done - failed)} of ${counted(tasks.length, "task")} done, ${formatCount(failed)} refused; run it again for those that are left`,
+      `${formatCount(tasks.length - refused)} of ${counted(tasks.length, "task")} done, ${formatCount(refused)} refused`,
     );
   return code;
 }
-
-/** Requests under way at once. */
-const AT_ONCE = 32;

@@ -1,8 +1,9 @@
 // `waggle cancel`: ends tasks that have not ended yet.
 
 import { Command } from "commander";
-import { ask } from "./ask.ts";
-import { type BulkFlags, checkTargets, touchFiltered, touchNamed } from "./bulk.ts";
+import type { AskOptions } from "../client/asker.ts";
+import type { TaskRef } from "../client/bulk.ts";
+import { type BulkFlags, checkTargets, touchFiltered, touchTasks } from "./bulk.ts";
 import { withSwarm } from "./connect.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
@@ -50,15 +51,15 @@ async function cancel(
     const verb = {
       name: "cancel",
       states: ["queued", "delayed", "assigned", "running"] as const,
-      touch: async ({ task, project }: { readonly task: string; readonly project?: string }) => {
-        const { state } = await ask(context, (asked) =>
-          swarm.cancel(task, { ...asked, ...(project === undefined ? {} : { project }) }),
-        );
-        return { text: state, record: { taskId: task, state } };
-      },
+      touch: async (tasks: readonly TaskRef[], asked: AskOptions) =>
+        (await swarm.cancel(tasks, asked)).map((each) => (each.ok ? { ...each, text: each.state } : each)),
     };
     return ids.length > 0
-      ? touchNamed(context, ids, verb)
+      ? touchTasks(
+          context,
+          ids.map((task) => ({ task })),
+          verb,
+        )
       : touchFiltered(context, { swarm, filter, flags, verb });
   });
 }

@@ -1,8 +1,9 @@
 // `waggle retry`: opens the next round of tasks that ended otherwise than completed.
 
 import { Command } from "commander";
-import { ask } from "./ask.ts";
-import { type BulkFlags, checkTargets, touchFiltered, touchNamed } from "./bulk.ts";
+import type { AskOptions } from "../client/asker.ts";
+import type { TaskRef } from "../client/bulk.ts";
+import { type BulkFlags, checkTargets, touchFiltered, touchTasks } from "./bulk.ts";
 import { withSwarm } from "./connect.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";
@@ -55,28 +56,20 @@ async function retry(
     const verb = {
       name: "retry",
       states: ["failed", "cancelled", "expired", "dead-lettered"] as const,
-      touch: async ({
-        task,
-        project,
-        round,
-      }: {
-        readonly task: string;
-        readonly project?: string;
-        readonly round?: number;
-      }) => {
-        const opened = await ask(context, (asked) =>
-          swarm.retry(task, {
-            ...asked,
-            ...(project === undefined ? {} : { project }),
-            ...(round === undefined ? {} : { round: round + 1 }),
-            ...(deadline === undefined ? {} : { deadline }),
-          }),
-        );
-        return { text: `retried, round ${opened.round}`, record: opened };
+      touch: async (tasks: readonly TaskRef[], asked: AskOptions) => {
+        const results = await swarm.retry(tasks, {
+          ...asked,
+          ...(deadline === undefined ? {} : { deadline }),
+        });
+        return results.map((each) => (each.ok ? { ...each, text: `retried, round ${each.round}` } : each));
       },
     };
     return ids.length > 0
-      ? touchNamed(context, ids, verb)
+      ? touchTasks(
+          context,
+          ids.map((task) => ({ task })),
+          verb,
+        )
       : touchFiltered(context, { swarm, filter, flags, verb });
   });
 }

@@ -11,12 +11,20 @@ import type { Subjects } from "../protocol/subjects.ts";
 import type { Asker, AskOptions } from "./asker.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
-import { errorFrom } from "./coded-error.ts";
+import {
+  type AskMessage,
+  asking,
+  type Bulk,
+  type BulkResult,
+  eachAtOnce,
+  type ManyTasks,
+  type PlacedTask,
+} from "./bulk.ts";
 import { instantOf } from "./task-request.ts";
 import type { AcceptedTaskStatus } from "./task-stories.ts";
 
 export interface RetryOptions extends AskOptions {
-  /** The task's project. Default: the connection's. */
+  /** The tasks' project. Default: the connection's. With a filter it is a condition of the filter instead. */
   readonly project?: string;
   /** The new round ends `expired` when it has not ended by then: a Date, or ms since the Unix epoch. Default: none,
    *  whatever the task had before. */
@@ -36,6 +44,7 @@ export interface RetryOutcome {
 export interface RetriesDeps {
   readonly asker: Asker;
   readonly subjects: Subjects;
+  readonly bulk: Bulk;
   readonly awaitedTasks: AwaitedTasks;
   readonly clock: Clock;
   readonly random: Random;
@@ -49,55 +58,61 @@ export class Retries {
     this.#deps = deps;
   }
 
-  /** @param project of the task */
-  async retry(id: string, project: string, options: RetryOptions): Promise<RetryOutcome> {
+  /** @param project of tasks that name none */
+  async retry(tasks: ManyTasks, project: string, options: RetryOptions): Promise<BulkResult<RetryOutcome>[]> {
     checkOptions(options);
-    const { clock, random } = this.#deps;
-    const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
-    const round = options.round ?? (await this.#present(id, options, giveUpAtMs)).round + 1;
-    for (let failures = 1; ; failures += 1) {
-      const [answer] = await this.ask(
-        [{ task: id, round }],
-        project,
-        restOf(options, giveUpAtMs - clock.monotonicMs()),
-      );
-      if (answer === undefined)
-        throw new WaggleError("WAGGLE_UNREACHABLE", `nothing was said of task ${id}: retry it again`);
-      if (answer.ok) return { taskId: id, round: answer.round };
-      const waitMs = backoffMs(failures, random.next());
-      // The journal could not be read just then.
-      if (answer.code !== "WAGGLE_UNREACHABLE" || clock.monotonicMs() + waitMs >= giveUpAtMs)
-        throw errorFrom(answer);
-      await pause(clock, waitMs, options.signal);
-      options.signal?.throwIfAborted();
-    }
+    const { bulk } = this.#deps;
+    const { round, deadline } = options;
+    const states = ["failed", "cancelled", "expired", "dead-lettered"] as const;
+    const meant = await bulk.tasksOf(tasks, { verb: "retry", project, states, options });
+    const results: (BulkResult<RetryOutcome> | undefined)[] = meant.map(() => undefined);
+    const known: { readonly place: number; readonly ref: PlacedTask }[] = [];
+    await eachAtOnce([...meant.entries()], limits.bulkQueriesAtOnce, async ([place, ref]) => {
+      try {
+        const present =
+          ref.round ?? (round === undefined ? await this.#present(ref.task, options) : round - 1);
+        known.push({ place, ref: { ...ref, round: present } });
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        if (!(error instanceof WaggleError)) throw error;
+        results[place] = { ok: false, taskId: ref.task, error };
+      }
+    });
+    known.sort((a, b) => a.place - b.place);
+    const done = await bulk.run(
+      known.map(({ ref }) => ref),
+      this.#asking(deadline),
+      asking(options),
+    );
+    for (const [at, { place }] of known.entries()) results[place] = done[at];
+    return results.filter((result) => result !== undefined);
   }
 
-  /** One answer for each item, in order. At most `limits.itemsPerMessageMax` items of one project. */
-  async ask(
-    tasks: readonly { readonly task: string; readonly round: number }[],
-    project: string,
-    { deadline, ...options }: RetryOptions,
-  ) {
+  #asking(deadline: Date | number | undefined): AskMessage<RetryOutcome> {
     const { asker, subjects, awaitedTasks } = this.#deps;
-    const message = {
-      v: 1,
-      tasks,
-      ...(deadline === undefined ? {} : { deadline: instantOf(deadline, "deadline") }),
+    return async (tasks, project, options) => {
+      const message = {
+        v: 1,
+        tasks: tasks.map(({ task, round = 1 }) => ({ task, round: round + 1 })),
+        ...(deadline === undefined ? {} : { deadline: instantOf(deadline, "deadline") }),
+      };
+      const subject = subjects.project(project, "retry");
+      const question = { kind: "deed", subject, message, schema: retryResponseSchema } as const;
+      const { answers } = await asker.ask(question, options);
+      for (const answer of answers) if (answer.ok) awaitedTasks.retried(answer.task, answer.round);
+      return answers.map((answer) => (answer.ok ? { taskId: answer.task, round: answer.round } : answer));
     };
-    const subject = subjects.project(project, "retry");
-    const question = { kind: "deed", subject, message, schema: retryResponseSchema } as const;
-    const { answers } = await asker.ask(question, options);
-    for (const answer of answers) if (answer.ok) awaitedTasks.retried(answer.task, answer.round);
-    return answers;
   }
 
-  /** As a leader knows it: a standby may not have read of the last round yet, and to open that one again is nothing. */
-  async #present(id: string, options: RetryOptions, giveUpAtMs: number): Promise<AcceptedTaskStatus> {
+  /** The present round as a leader knows it: a standby may not have read of the last round yet, and to open that round
+   *  again does nothing. */
+  async #present(id: string, options: RetryOptions): Promise<number> {
     const { clock, random, status } = this.#deps;
+    const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
     for (let failures = 1; ; failures += 1) {
-      const found = await status(id, restOf(options, giveUpAtMs - clock.monotonicMs()));
-      if (found.stale !== true) return found;
+      const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
+      const found = await status(id, { ...asking(options), timeoutMs });
+      if (found.stale !== true) return found.round;
       const waitMs = backoffMs(failures, random.next());
       if (clock.monotonicMs() + waitMs >= giveUpAtMs)
         throw new NoLeaderError(
@@ -107,14 +122,6 @@ export class Retries {
       options.signal?.throwIfAborted();
     }
   }
-}
-
-function restOf({ signal, deadline }: RetryOptions, leftMs: number): RetryOptions {
-  return {
-    timeoutMs: Math.max(1, leftMs),
-    ...(signal === undefined ? {} : { signal }),
-    ...(deadline === undefined ? {} : { deadline }),
-  };
 }
 
 const optionNames = {

@@ -17,7 +17,6 @@ import { decode } from "../protocol/codec.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import type { LossError } from "../protocol/loss-error.ts";
 import {
-  cancelResponseSchema,
   coordinatorBeatSchema,
   type StatusResponse,
   type StatusTable,
@@ -31,7 +30,8 @@ import { type AttemptLog, AttemptLogs } from "./attempt-logs.ts";
 import { AwaitedTasks } from "./awaited-tasks.ts";
 import { backoffMs } from "./backoff.ts";
 import { type Backpressure, HeldBack } from "./backpressure.ts";
-import { errorFrom } from "./coded-error.ts";
+import { Bulk, type BulkResult, type ManyTasks, onlyOf } from "./bulk.ts";
+import { type CancelOptions, Cancels } from "./cancels.ts";
 import { type EventSourceDeps, openEventStream } from "./event-source.ts";
 import type { EventStream, EventsOptions } from "./event-stream.ts";
 import { JournalNews } from "./journal-news.ts";
@@ -101,7 +101,11 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   task(id: string, options?: ProjectOptions): TaskHandle;
 
   /** @throws WaggleError `WAGGLE_UNKNOWN_TASK`; NoLeaderError; OutcomeUnknownError */
-  cancel(id: string, options?: ProjectOptions & AskOptions): Promise<CancelOutcome>;
+  cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
+  /** Cancels the named tasks, or all live tasks that a filter takes, up to 1,024 in a message. Resolves with one result
+   *  per task, in order; a task that is refused does not stop the others. `timeoutMs` is for each message.
+   *  @throws InvalidMessageError naming the option; NoLeaderError when the filter could not be asked for */
+  cancel(tasks: ManyTasks, options?: CancelOptions): Promise<BulkResult<CancelOutcome>[]>;
 
   /** Tasks that a filter takes, page by page, as an async iterable: live ones, and ended ones within the horizon.
    *  @throws InvalidMessageError naming the option; NoLeaderError, UnreachableError; BackpressureError */
@@ -118,6 +122,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *    longer kept, `WAGGLE_UNKNOWN_TASK`, and what a submission is refused with
    *  @throws NoLeaderError; OutcomeUnknownError: ask again with the same `round` */
   retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
+  /** Retries the named tasks, or all that a filter takes and that may be retried, up to 1,024 in a message. Resolves
+   *  with one result per task, in order; a task that is refused does not stop the others. `timeoutMs` is for each
+   *  message. @throws InvalidMessageError naming the option; NoLeaderError when the filter could not be asked for */
+  retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
 
   /** Joins an agent to the swarm, in this process, over a connection of its own. It ends when this connection is
    *  closed; to end it before, call `drain()`, or declare it with `await using`. Resolves when a leader has
@@ -236,6 +244,7 @@ export class SwarmClient implements Swarm {
   readonly #aborts = new Aborts();
   readonly #agents: OwnAgents;
   readonly #operations: Operations;
+  readonly #cancels: Cancels;
   readonly #retries: Retries;
   readonly #lists: TaskLists;
   readonly #slots: SlotAgent;
@@ -280,13 +289,11 @@ export class SwarmClient implements Swarm {
     };
     this.#logs = new AttemptLogs(asker, subjects);
     this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
-    this.#lists = new TaskLists(asker, subjects);
-    const stories = this.#stories;
-    this.#retries = new Retries({
-      ...shared,
-      awaitedTasks: this.#awaited,
-      status: (id, asked) => stories.status(id, asked),
-    });
+    this.#lists = new TaskLists(shared);
+    const status = (id: string, asked: AskOptions) => this.#stories.status(id, asked);
+    const bulk = new Bulk({ ...shared, lists: this.#lists, status });
+    this.#cancels = new Cancels({ ...shared, bulk, status });
+    this.#retries = new Retries({ ...shared, bulk, status, awaitedTasks: this.#awaited });
     this.#handles = {
       clock,
       aborts,
@@ -335,18 +342,15 @@ export class SwarmClient implements Swarm {
     return new SwarmTask({ id, project: checkProject(project) }, this.#handles);
   }
 
-  async cancel(id: string, options: ProjectOptions & AskOptions = {}): Promise<CancelOutcome> {
-    const subject = this.#subjects.project(checkProject(options.project ?? this.#deps.project), "cancel");
-    const message = { v: 1, tasks: [id] };
-    const { answers } = await this.#asker.ask(
-      { kind: "deed", subject, message, schema: cancelResponseSchema },
-      options,
-    );
-    const [answer] = answers;
-    if (answer?.ok) return { taskId: id, cancelled: answer.state === "cancelled", state: answer.state };
-    if (answer !== undefined && answer.code !== "WAGGLE_CONFLICT") throw errorFrom(answer);
-    const { state } = await this.#stories.status(id, options);
-    return { taskId: id, cancelled: state === "cancelled", state };
+  cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
+  cancel(tasks: ManyTasks, options?: CancelOptions): Promise<BulkResult<CancelOutcome>[]>;
+  async cancel(
+    tasks: string | ManyTasks,
+    options: CancelOptions = {},
+  ): Promise<CancelOutcome | BulkResult<CancelOutcome>[]> {
+    const project = checkProject(options.project ?? this.#deps.project);
+    if (typeof tasks !== "string") return await this.#cancels.cancel(tasks, project, options);
+    return onlyOf(await this.#cancels.cancel([tasks], project, options));
   }
 
   tasks(options: TaskListOptions = {}): AsyncIterable<ListedTask> {
@@ -357,8 +361,15 @@ export class SwarmClient implements Swarm {
     return await this.#lists.page(options);
   }
 
-  async retry(id: string, options: RetryOptions = {}): Promise<RetryOutcome> {
-    return await this.#retries.retry(id, checkProject(options.project ?? this.#deps.project), options);
+  retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
+  retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
+  async retry(
+    tasks: string | ManyTasks,
+    options: RetryOptions = {},
+  ): Promise<RetryOutcome | BulkResult<RetryOutcome>[]> {
+    const project = checkProject(options.project ?? this.#deps.project);
+    if (typeof tasks !== "string") return await this.#retries.retry(tasks, project, options);
+    return onlyOf(await this.#retries.retry([tasks], project, options));
   }
 
   async agent(options: AgentOptions): Promise<Agent> {

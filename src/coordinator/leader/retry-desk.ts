@@ -4,7 +4,8 @@
 //   look at the state → commit → read payloads from the journal → decide → commit → answer
 //
 // The one thing to know: the state goes on while the journal is read, so the decision looks again (core/decide.ts).
-// Bounded: one request is carried out at a time, others wait; payloads are held only for one part of a request.
+// Bounded: one request is carried out at a time, others wait. Payloads are held only for one part of a request, and a few
+// are read at once.
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
@@ -42,6 +43,8 @@ interface Found {
   readonly place: number;
   readonly item: RetryItem;
   readonly ended: EndedTask;
+  /** Once it was read. */
+  readonly spec?: TaskSpec;
 }
 
 export class RetryDesk implements RetryTarget {
@@ -122,15 +125,22 @@ export class RetryDesk implements RetryTarget {
   ): Promise<readonly (Found & { readonly spec: TaskSpec })[]> {
     const part: (Found & { readonly spec: TaskSpec })[] = [];
     let bytes = 0;
-    while (bytes < limits.retryBytesMax) {
-      const next = found.shift();
-      if (next === undefined) break;
-      const spec = await this.#specOf(next.ended, readUntilMs);
-      if ("code" in spec) answers[next.place] = spec;
-      else {
-        part.push({ ...next, spec });
-        bytes += spec.payload.length + limits.pushItemOverheadBytes;
+    while (bytes < limits.retryBytesMax && found.length > 0) {
+      const next = found.splice(0, limits.retryReadsAtOnce);
+      const specs = await Promise.all(
+        next.map(({ ended, spec }) => spec ?? this.#specOf(ended, readUntilMs)),
+      );
+      const isNextPart: Found[] = [];
+      for (const [at, each] of next.entries()) {
+        const spec = specs[at] ?? notReadYet(each.ended.id);
+        if ("code" in spec) answers[each.place] = spec;
+        else if (bytes >= limits.retryBytesMax) isNextPart.push({ ...each, spec });
+        else {
+          part.push({ ...each, spec });
+          bytes += spec.payload.length + limits.pushItemOverheadBytes;
+        }
       }
+      found.unshift(...isNextPart);
     }
     return part;
   }

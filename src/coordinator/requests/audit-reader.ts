@@ -52,6 +52,7 @@ export class AuditReader {
   readonly #missByIdx = new Map<BatchIndex, Miss>();
   /** A few decoded batches: outcomes are asked for in the order in which they arose. */
   readonly #recentByIdx = new Map<BatchIndex, Batch>();
+  readonly #readingByIdx = new Map<BatchIndex, Promise<Batch | undefined>>();
 
   constructor({ reads, places, recent, clock }: AuditReaderDeps) {
     this.#reads = reads;
@@ -182,9 +183,16 @@ export class AuditReader {
     return nowMs - sinceMs >= limits.outcomeMissMs;
   }
 
+  /** Shared by all that ask for it at the same time. */
   async #batch(idx: BatchIndex): Promise<Batch | undefined> {
-    const known = this.#recentByIdx.get(idx);
-    if (known !== undefined) return known;
+    const known = this.#recentByIdx.get(idx) ?? this.#readingByIdx.get(idx);
+    if (known !== undefined) return await known;
+    const reading = this.#readBatch(idx).finally(() => this.#readingByIdx.delete(idx));
+    this.#readingByIdx.set(idx, reading);
+    return await reading;
+  }
+
+  async #readBatch(idx: BatchIndex): Promise<Batch | undefined> {
     const seq = this.#places.seqOf(idx);
     const record = seq === undefined ? undefined : await this.#reads.record(seq);
     const batch = record === undefined ? undefined : decodeBatch(record.bytes);

@@ -1,0 +1,285 @@
+// What is done to many tasks: tasks that are named, or all tasks that a filter takes. A message holds the tasks of one
+// project, up to `limits.itemsPerMessageMax`. Each task gets a result of its own, in order. Not here: what one verb asks
+// (retries.ts, cancels.ts).
+
+import { isObject, unknownOption } from "../agent/option-names.ts";
+import type { Clock, Random } from "../clock.ts";
+import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { pause } from "../pause.ts";
+import type { CodedError } from "../protocol/schemas.ts";
+import type { Transport } from "../transport/transport.ts";
+import type { AskOptions } from "./asker.ts";
+import { backoffMs } from "./backoff.ts";
+import { errorFrom } from "./coded-error.ts";
+import { filterNames, type TaskFilterOptions, type TaskLists, type TaskStateName } from "./task-lists.ts";
+import { checkProject } from "./task-request.ts";
+import type { AcceptedTaskStatus } from "./task-stories.ts";
+
+/** A task by its id. A `ListedTask` is one. */
+export interface TaskRef {
+  readonly task: string;
+  /** Default: the project of the call, or else the connection's. */
+  readonly project?: string;
+  /** Its round when it was listed: a retry opens the round after it. Default: a leader is asked for it. */
+  readonly round?: number;
+}
+
+/** Tasks by name, or a filter of at least one condition. */
+export type ManyTasks = readonly (string | TaskRef)[] | TaskFilterOptions;
+
+/** What became of one task of several. */
+export type BulkResult<Outcome> =
+  | ({ readonly ok: true } & Outcome)
+  | { readonly ok: false; readonly taskId: string; readonly error: WaggleError };
+
+/** A task whose project is known. */
+export type PlacedTask = TaskRef & { readonly project: string };
+
+export interface BulkDeps {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly lists: TaskLists;
+  status(id: string, options: AskOptions): Promise<AcceptedTaskStatus>;
+}
+
+type Answer<Outcome> = Outcome | CodedError;
+
+/** Asks for the tasks of one message. @returns one answer per task, in order */
+export type AskMessage<Outcome> = (
+  tasks: readonly PlacedTask[],
+  project: string,
+  options: AskOptions,
+) => Promise<readonly Answer<Outcome>[]>;
+
+export class Bulk {
+  readonly #deps: BulkDeps;
+
+  constructor(deps: BulkDeps) {
+    this.#deps = deps;
+  }
+
+  /** The tasks that are meant. A filter is answered by a leader only: a standby's list may be outdated.
+   *  @param states of tasks that the verb touches, where the filter names none
+   *  @throws InvalidMessageError naming the option; as `TaskLists` does */
+  async tasksOf(
+    tasks: ManyTasks,
+    {
+      verb,
+      project,
+      states,
+      options,
+    }: {
+      readonly verb: string;
+      readonly project: string;
+      readonly states: readonly TaskStateName[];
+      readonly options: AskOptions;
+    },
+  ): Promise<readonly PlacedTask[]> {
+    if (Array.isArray(tasks)) return tasks.map((task: unknown, at) => placed(task, at, project));
+    const filter = tasks as TaskFilterOptions;
+    if (!isObject(filter))
+      throw new InvalidMessageError(
+        `${verb}: takes an id, a list of ids, or a filter, as { state: "failed" }`,
+      );
+    const unknown = unknownOption(filter, filterNames);
+    if (unknown !== undefined)
+      throw new InvalidMessageError(`${verb}: ${unknown.message}`, { field: unknown.name });
+    if (Object.values(filter).every((condition) => condition === undefined))
+      throw new InvalidMessageError(
+        `${verb}: a filter without a condition takes every task: give at least one, as { state: "failed" }`,
+      );
+    const listed: PlacedTask[] = [];
+    const wanted = { sort: "submitted", ...filter, state: filter.state ?? states, fresh: true } as const;
+    for await (const { task, project, round } of this.#deps.lists.all({ ...wanted, ...asking(options) }))
+      listed.push({ task, project, round });
+    return listed;
+  }
+
+  /** Asks for all tasks, message by message, a few messages at once. After a message without an answer no other is
+   *  sent. Never throws for what happens to a task.
+   *  @throws the reason of `options.signal` */
+  async run<Outcome extends { readonly taskId: string }>(
+    tasks: readonly PlacedTask[],
+    ask: AskMessage<Outcome>,
+    options: AskOptions,
+  ): Promise<BulkResult<Outcome>[]> {
+    const resultByPlace: (BulkResult<Outcome> | undefined)[] = tasks.map(() => undefined);
+    let unanswered: WaggleError | undefined;
+    const messages = messagesOf(tasks, this.#deps.transport.maxPayloadBytes / 2);
+    await eachAtOnce(messages, limits.bulkMessagesAtOnce, async (places) => {
+      const refuse = (error: WaggleError) => {
+        for (const place of places)
+          resultByPlace[place] ??= { ok: false, taskId: tasks[place]?.task ?? "", error };
+      };
+      if (unanswered !== undefined) return refuse(notSent(unanswered));
+      try {
+        await this.#exchange(places, { tasks, resultByPlace, ask, options });
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        if (!(error instanceof WaggleError)) throw error;
+        if (error.code !== "WAGGLE_INVALID_MESSAGE") unanswered = error;
+        refuse(error);
+      }
+    });
+    const results = resultByPlace.filter((result) => result !== undefined);
+    return await this.#withProjects(results, tasks, options);
+  }
+
+  /** One message; again for tasks whose payload could not be read just then. */
+  async #exchange<Outcome extends { readonly taskId: string }>(
+    places: readonly number[],
+    {
+      tasks,
+      resultByPlace,
+      ask,
+      options,
+    }: {
+      readonly tasks: readonly PlacedTask[];
+      readonly resultByPlace: (BulkResult<Outcome> | undefined)[];
+      readonly ask: AskMessage<Outcome>;
+      readonly options: AskOptions;
+    },
+  ): Promise<void> {
+    const { clock, random } = this.#deps;
+    const giveUpAtMs = clock.monotonicMs() + (options.timeoutMs ?? limits.askTimeoutMs);
+    let left = places;
+    for (let failures = 1; ; failures += 1) {
+      const asked = left.flatMap((place) => tasks[place] ?? []);
+      const [first] = asked;
+      if (first === undefined) return;
+      const timeoutMs = Math.max(1, giveUpAtMs - clock.monotonicMs());
+      const answers = await ask(asked, first.project, { ...options, timeoutMs });
+      const unread: number[] = [];
+      for (const [at, place] of left.entries()) {
+        const answer = answers[at];
+        const taskId = asked[at]?.task ?? "";
+        if (answer === undefined) resultByPlace[place] = { ok: false, taskId, error: unsaid(taskId) };
+        else if (!("code" in answer)) resultByPlace[place] = { ok: true, ...answer };
+        else {
+          resultByPlace[place] = { ok: false, taskId, error: errorFrom(answer) };
+          if (answer.code === "WAGGLE_UNREACHABLE") unread.push(place);
+        }
+      }
+      if (unread.length < left.length) failures = 1; // it goes on
+      left = unread;
+      const waitMs = backoffMs(failures, random.next());
+      if (left.length === 0 || clock.monotonicMs() + waitMs >= giveUpAtMs) return;
+      await pause(clock, waitMs, options.signal);
+      options.signal?.throwIfAborted();
+    }
+  }
+
+  /** Says of a task that is unknown in the project that was asked whether it is in another project. */
+  async #withProjects<Outcome>(
+    results: BulkResult<Outcome>[],
+    tasks: readonly PlacedTask[],
+    options: AskOptions,
+  ): Promise<BulkResult<Outcome>[]> {
+    const unknown = [...results.entries()].filter(
+      ([, result]) => !result.ok && result.error.code === "WAGGLE_UNKNOWN_TASK",
+    );
+    await eachAtOnce(unknown, limits.bulkQueriesAtOnce, async ([at]) => {
+      const ref = tasks[at];
+      if (ref === undefined) return;
+      const { project } = await this.#deps.status(ref.task, asking(options)).catch(() => ref);
+      options.signal?.throwIfAborted();
+      if (project !== ref.project)
+        results[at] = { ok: false, taskId: ref.task, error: elsewhere(ref, project) };
+    });
+    return results;
+  }
+}
+
+/** Runs `work` on every item, on `atOnce` of them at a time. @throws what `work` throws first */
+export async function eachAtOnce<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}
+
+/** Of the options of a verb those of one question. */
+export function asking({ timeoutMs, signal }: AskOptions): AskOptions {
+  return {
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+/** The outcome of a call for one task. @throws its error */
+export function onlyOf<Outcome>([result]: readonly BulkResult<Outcome>[]): Outcome {
+  if (result === undefined) throw unsaid("");
+  if (!result.ok) throw result.error;
+  const { ok: _, ...outcome } = result;
+  return outcome as Outcome;
+}
+
+/** Places of tasks, message by message: of one project each, within `bytesMax`. */
+function messagesOf(tasks: readonly PlacedTask[], bytesMax: number): readonly (readonly number[])[] {
+  const messages: number[][] = [];
+  const openByProject = new Map<string, { readonly places: number[]; bytes: number }>();
+  for (const [place, { task, project }] of tasks.entries()) {
+    const bytes = Buffer.byteLength(task) + ITEM_OVERHEAD_BYTES;
+    let open = openByProject.get(project);
+    if (
+      open === undefined ||
+      open.places.length === limits.itemsPerMessageMax ||
+      open.bytes + bytes > bytesMax
+    ) {
+      open = { places: [], bytes: 0 };
+      openByProject.set(project, open);
+      messages.push(open.places);
+    }
+    open.places.push(place);
+    open.bytes += bytes;
+  }
+  return messages;
+}
+
+/** Of an item besides its id: names, quotes, a round; a refusal in the answer is longer, and has the other half of a
+ *  message. */
+const ITEM_OVERHEAD_BYTES = 64;
+
+function placed(item: unknown, at: number, project: string): PlacedTask {
+  const ref = typeof item === "string" ? { task: item } : item;
+  if (!isObject(ref) || typeof (ref as TaskRef).task !== "string" || (ref as TaskRef).task === "")
+    throw new InvalidMessageError(`tasks[${at}]: must be a task's id, or { task, project, round }`, {
+      field: `tasks[${at}]`,
+    });
+  const { task, project: own, round } = ref as TaskRef;
+  if (round !== undefined && !(Number.isSafeInteger(round) && round >= 1))
+    throw new InvalidMessageError(`tasks[${at}].round: must be a whole number from 1, not ${String(round)}`, {
+      field: `tasks[${at}].round`,
+    });
+  return {
+    task,
+    project: own === undefined ? project : checkProject(own),
+    ...(round === undefined ? {} : { round }),
+  };
+}
+
+function elsewhere({ task, project }: PlacedTask, found: string): WaggleError {
+  return new WaggleError(
+    "WAGGLE_UNKNOWN_TASK",
+    `task ${task} is not in project ${project} but in project ${found}: name that project (\`--project ${found}\`, ` +
+      `or { project: "${found}" })`,
+    { field: "project" },
+  );
+}
+
+function unsaid(task: string): WaggleError {
+  return new WaggleError("WAGGLE_UNREACHABLE", `the answer says nothing of task ${task}: ask for it again`);
+}
+
+function notSent(cause: WaggleError): WaggleError {
+  return new NoLeaderError("Not sent, because the message before it got no answer. Nothing was done", {
+    cause,
+  });
+}

@@ -1,0 +1,115 @@
+// Retrying and cancelling many tasks over the wire, against a real leader: results per task, and how many messages.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let test: TestSwarm;
+let swarm: Swarm;
+beforeEach(async () => {
+  test = await startTestSwarm();
+  swarm = await connect({ swarm: "test", transport: test.hub.connect() });
+});
+afterEach(async () => {
+  await swarm.close();
+  await test.stop();
+});
+
+async function cancelled(ids: readonly string[], project = "default"): Promise<void> {
+  const requests = ids.map((id) => ({ id, kind: "nobody", project, payload: `of ${id}` }));
+  for await (const outcome of swarm.submitMany(requests)) expect(outcome.ok).toBe(true);
+  for (const result of await swarm.cancel(ids, { project }))
+    expect(result).toMatchObject({ cancelled: true });
+}
+
+/** Messages on a verb's subject of any project. */
+function messagesOf(verb: "retry" | "cancel"): unknown[] {
+  const seen: unknown[] = [];
+  test.hub.connect().subscribe(subjects.project("*", verb), ({ data }) => seen.push(data));
+  return seen;
+}
+
+const ids = (count: number, name = "t") => Array.from({ length: count }, (_, n) => `${name}${n}`);
+
+describe("a bulk retry", () => {
+  it("of a filter takes one message per 1,024 tasks of a project, and opens each round once", async () => {
+    await cancelled(ids(1_200));
+    await cancelled(["other"], "red");
+    const messages = messagesOf("retry");
+    const results = await swarm.retry({ state: "cancelled" });
+    expect(results).toHaveLength(1_201);
+    for (const result of results) expect(result).toMatchObject({ ok: true, round: 2 });
+    expect(messages).toHaveLength(3);
+    expect(await swarm.retry({ state: "cancelled" })).toEqual([]);
+    expect(await swarm.taskPage({ state: "queued", limit: 1 })).toMatchObject({
+      total: 1_201,
+      tasks: [{ round: 2 }],
+    });
+  });
+
+  it("has a result for each task, in order, and goes on after a refusal", async () => {
+    await cancelled(["t1"]);
+    await cancelled(["t2"], "red");
+    await swarm.submit({ id: "lives", kind: "nobody" });
+    const results = await swarm.retry([
+      "t1",
+      "lives",
+      "nobody",
+      "t2",
+      { task: "t2", project: "red", round: 1 },
+    ]);
+    expect(results).toMatchObject([
+      { ok: true, taskId: "t1", round: 2 },
+      { ok: false, taskId: "lives", error: { code: "WAGGLE_CONFLICT" } },
+      { ok: false, taskId: "nobody", error: { code: "WAGGLE_UNKNOWN_TASK" } },
+      { ok: false, taskId: "t2", error: { code: "WAGGLE_UNKNOWN_TASK" } },
+      { ok: true, taskId: "t2", round: 2 },
+    ]);
+  });
+
+  it("refuses a filter that is empty or not a filter, by name", async () => {
+    for (const [tasks, message] of [
+      [{}, "a filter without a condition takes every task"],
+      [{ state: undefined }, "a filter without a condition takes every task"],
+      [{ state: "failed", limit: 10 }, "limit: is unknown"],
+      [{ states: "failed" }, "did you mean state?"],
+      [undefined, "takes an id, a list of ids, or a filter"],
+      [["t1", 7], "tasks[1]: must be a task's id"],
+      [[{ task: "t1", round: 0 }], "tasks[0].round: must be a whole number from 1"],
+    ] as const)
+      for (const verb of ["retry", "cancel"] as const)
+        await expect(swarm[verb](tasks as never)).rejects.toMatchObject({
+          code: "WAGGLE_INVALID_MESSAGE",
+          message: expect.stringContaining(message),
+        });
+  });
+});
+
+describe("a bulk cancel", () => {
+  it("of a filter touches live tasks only, and says of named ones how they had ended", async () => {
+    await cancelled(["before"]);
+    for (const id of ids(3)) await swarm.submit({ id, kind: "nobody" });
+    const messages = messagesOf("cancel");
+    expect(await swarm.cancel({ kind: "nobody" })).toEqual(
+      ids(3).map((taskId) => ({ ok: true, taskId, cancelled: true, state: "cancelled" })),
+    );
+    expect(messages).toHaveLength(1);
+    expect(await swarm.cancel(["before", "nobody"])).toMatchObject([
+      { ok: true, state: "cancelled" },
+      { ok: false, error: { code: "WAGGLE_UNKNOWN_TASK" } },
+    ]);
+  });
+});
+
+describe("a task of another project", () => {
+  it("is refused with the name of that project", async () => {
+    await cancelled(["t1"], "red");
+    for (const verb of ["retry", "cancel"] as const)
+      await expect(swarm[verb]("t1")).rejects.toMatchObject({
+        code: "WAGGLE_UNKNOWN_TASK",
+        message: expect.stringContaining("not in project default but in project red"),
+      });
+    await expect(swarm.retry("nobody")).rejects.toThrow("never accepted, or ended too long ago");
+  });
+});
