@@ -6,6 +6,7 @@ import { agentCommand } from "./agent.ts";
 import { cancelCommand } from "./cancel.ts";
 import { asStartedBy, commandName } from "./command-name.ts";
 import { completionCommand } from "./completion.ts";
+import { configCommand } from "./config.ts";
 import { demoCommand } from "./demo.ts";
 import { doctorCommand } from "./doctor.ts";
 import { downCommand } from "./down.ts";
@@ -66,7 +67,7 @@ const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => 
     "Tasks",
     [submitCommand, waitCommand, tasksCommand, taskCommand, explainCommand, retryCommand, cancelCommand],
   ],
-  ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand]],
+  ["Settings", [projectCommand, kindCommand, resourceCommand, rateCommand, policyCommand, configCommand]],
   ["Look", [statusCommand, eventsCommand, planCommand, simulateCommand, tortureCommand]],
   [
     "Operate",
@@ -84,7 +85,7 @@ const verbsByGroup: readonly (readonly [string, readonly ((program: Program) => 
 
 function globalOptions(): Option[] {
   return [
-    new Option("--nats <url>", "NATS server (NATS_URL); without it the broker of the data folder"),
+    new Option("--nats <url>", "URL of the NATS server (NATS_URL; default: the broker of the data folder)"),
     new Option("--nats-context <name>", "context of the nats tool (NATS_CONTEXT)"),
     new Option("--creds <file>", "credentials for that server (NATS_CREDS)"),
     new Option("--nkey <file>", "nkey seed for that server (NATS_NKEY)"),
@@ -94,11 +95,17 @@ function globalOptions(): Option[] {
     new Option("--swarm <name>", "name of the swarm (WAGGLE_SWARM; default: default)"),
     new Option(
       "--data-folder <folder>",
-      "where the local broker lives (WAGGLE_DATA_FOLDER; default: .waggle)",
+      "folder of the local broker and its journal (WAGGLE_DATA_FOLDER; default: .waggle)",
     ),
-    new Option("--config <file>", "settings (WAGGLE_CONFIG; default: waggle.config.json, if it is there)"),
-    new Option("--log-level <level>", "WAGGLE_LOG_LEVEL").choices(logLevels),
-    new Option("--json", "records for programs: one JSON object a line"),
+    new Option(
+      "--config <file>",
+      "file of settings (WAGGLE_CONFIG; default: waggle.config.json, if it exists)",
+    ),
+    new Option(
+      "--log-level <level>",
+      "what is logged to stderr (WAGGLE_LOG_LEVEL; default: info for up and agent, else silent)",
+    ).choices(logLevels),
+    new Option("--json", "print records for programs: one JSON object per line"),
     new Option("--verbose", "log everything; show the stack of the error that ends the command"),
   ];
 }

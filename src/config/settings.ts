@@ -91,7 +91,7 @@ export const environmentVariables = {
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
-type SettingName = keyof SettingNames;
+export type SettingName = keyof SettingNames;
 const settingNames = Object.keys(environmentVariables) as SettingName[];
 
 /** One source: the values it holds, where its paths start, and what it calls each value. */
@@ -101,11 +101,32 @@ interface Layer {
   readonly nameOf: (name: SettingName) => string;
 }
 
+/** Where a value came from. */
+export interface SettingOrigin {
+  readonly kind: "flag" | "environment" | "file" | "default";
+  /** Flag, variable or absolute path of the file; absent for a default. */
+  readonly name?: string;
+}
+
+/** A layer of the command line: each value has an origin that can be shown. */
+interface ShownLayer extends Layer {
+  readonly originOf: (name: SettingName) => SettingOrigin;
+}
+
 /** @throws InvalidConfigError naming the flag, the variable or the field that is wrong */
 export function loadSettings(sources: SettingsSources): Settings {
-  const layers = [flagLayer(sources), environmentLayer(sources), fileLayer(sources)];
-  const settings = settingsOf(layers, sources.cwd);
+  const settings = settingsOf(settingLayers(sources), sources.cwd);
   return { ...settings, user: settings.user ?? accountName() };
+}
+
+/** The sources in the order in which they win. */
+export function settingLayers(sources: SettingsSources): readonly ShownLayer[] {
+  const [flags, environment, file] = [flagLayer(sources), environmentLayer(sources), fileLayer(sources)];
+  return [
+    { ...flags, originOf: (name) => ({ kind: "flag", name: flags.nameOf(name) }) },
+    { ...environment, originOf: (name) => ({ kind: "environment", name: environment.nameOf(name) }) },
+    { ...file, originOf: () => ({ kind: "file", name: file.path }) },
+  ];
 }
 
 export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
@@ -221,7 +242,7 @@ function environmentLayer({ env, cwd }: Pick<SettingsSources, "env" | "cwd">): L
   return { values, folder: cwd, nameOf: (name) => environmentVariables[name] };
 }
 
-function fileLayer({ flags, env, cwd }: SettingsSources): Layer {
+function fileLayer({ flags, env, cwd }: SettingsSources): Layer & { readonly path: string } {
   const named = flags.config ?? (env["WAGGLE_CONFIG"] || undefined);
   const file = resolve(cwd, named ?? CONFIG_FILE);
   const config = readConfig(file, named !== undefined);
@@ -236,6 +257,7 @@ function fileLayer({ flags, env, cwd }: SettingsSources): Layer {
       tlsKey: credentials?.tls?.key,
     },
     folder: dirname(file),
+    path: file,
     nameOf: (name) => `${name} in ${named ?? CONFIG_FILE}`,
   };
 }

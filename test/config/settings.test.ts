@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { configJsonSchema } from "../../src/config/json-schema.ts";
 import { retentionWarning } from "../../src/config/retention.ts";
+import { settingsInForce } from "../../src/config/setting-origins.ts";
 import { loadSettings, programSettings, type SettingsSources } from "../../src/config/settings.ts";
 import { InvalidConfigError } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
 
 function aFolder(config?: unknown): string {
   const folder = mkdtempSync(join(tmpdir(), "waggle-config-"));
@@ -231,5 +233,59 @@ describe("settings of a program", () => {
 
   it("have nothing to do with the log", () => {
     expect(of({ env: { WAGGLE_LOG_LEVEL: "loud" } })).toMatchObject({ swarm: "default" });
+  });
+});
+
+it("a file of settings that is not UTF-8 is refused by file and line", () => {
+  const cwd = aFolder();
+  writeFileSync(join(cwd, "waggle.config.json"), Buffer.from('{\n"swarm": "caf\xe9"}', "latin1"));
+  expect(errorOf({ cwd }).message).toContain("waggle.config.json:2: not UTF-8");
+});
+
+describe("settings with their origin", () => {
+  it("name the flag, the variable, the file, or the default", () => {
+    const cwd = aFolder({ project: "reports", swarm: "file", credentials: { tls: { ca: "./ca.pem" } } });
+    const found = settingsInForce({
+      cwd,
+      env: { WAGGLE_SWARM: "env", WAGGLE_USER: "ann" },
+      flags: { user: "bob" },
+    });
+    const file = { kind: "file", name: join(cwd, "waggle.config.json") };
+    expect(found).toEqual(
+      expect.arrayContaining([
+        { setting: "nats", value: null, origin: { kind: "default" } },
+        { setting: "credentials.tls.ca", value: join(cwd, "ca.pem"), origin: file },
+        { setting: "swarm", value: "env", origin: { kind: "environment", name: "WAGGLE_SWARM" } },
+        { setting: "project", value: "reports", origin: file },
+        { setting: "user", value: "bob", origin: { kind: "flag", name: "--user" } },
+        { setting: "dataFolder", value: join(cwd, ".waggle"), origin: { kind: "default" } },
+      ]),
+    );
+  });
+
+  it("show no password or token, and only the server that is used", () => {
+    const env = { NATS_URL: "nats://ann:s3cret@a:4222,tls://t0ken@b:4222,c:4222" };
+    const found = settingsInForce({ cwd: aFolder({ natsContext: "production" }), env, flags: {} });
+    const values = Object.fromEntries(found.map(({ setting, value }) => [setting, value]));
+    expect(values).toMatchObject({ nats: "nats://***@a:4222,tls://***@b:4222,c:4222", natsContext: null });
+  });
+
+  it("have the defaults that settings have", () => {
+    const cwd = aFolder();
+    const values = Object.fromEntries(
+      settingsInForce({ cwd, env: {}, flags: {} }).map(({ setting, value }) => [setting, value]),
+    );
+    const spelt = settings({ cwd, env: { WAGGLE_RETAIN: values["retain"] ?? "" } });
+    expect(spelt.retention).toEqual(settings({ cwd }).retention);
+    expect(values).toMatchObject({
+      leaderTimeout: `${limits.leaderTimeoutMs / 1000}s`,
+      replicas: "1",
+    });
+  });
+
+  it("are refused as settings are", () => {
+    expect(() => settingsInForce({ cwd: aFolder(), env: { WAGGLE_SWARM: "a b" }, flags: {} })).toThrow(
+      "WAGGLE_SWARM",
+    );
   });
 });

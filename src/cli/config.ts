@@ -1,0 +1,74 @@
+// `waggle config show`: the settings in force on this command line. It asks no swarm.
+// Not here: which source wins (config/settings.ts), settings of the swarm (policy.ts, project.ts and its like).
+
+import { Command } from "commander";
+import { type SettingInForce, settingsInForce } from "../config/setting-origins.ts";
+import type { SettingName, SettingOrigin } from "../config/settings.ts";
+import { type ExitCode, exitCodes } from "./exit-code.ts";
+import { renderTable } from "./table.ts";
+import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+export function configCommand(program: Program): Command {
+  return new Command("config")
+    .summary("show the settings of this command line and their origin")
+    .description(
+      "Settings come from flags, then the environment, then waggle.config.json, then defaults: the first source that " +
+        "has a setting wins.",
+    )
+    .addCommand(showCommand(program))
+    .addHelpText("after", examplesOf("config show"));
+}
+
+function showCommand(program: Program): Command {
+  return new Command("show")
+    .summary("show every setting and its value")
+    .description(
+      "Shows every setting and its value. User names, passwords and tokens within URLs are shown as ***; the files that " +
+        "credentials name are not read.",
+    )
+    .option("--origin", "also the flag, variable or file that each value comes from")
+    .addHelpText("after", examplesOf("config show"))
+    .action((flags: ShowFlags, command: Command) =>
+      runVerb(program, command, (context) => show(context, flags)),
+    );
+}
+
+interface ShowFlags {
+  readonly origin?: boolean;
+}
+
+function examplesOf(verb: string): string {
+  return `\nExamples:\n  $ waggle ${verb}\n  $ waggle ${verb} --origin\n  $ waggle ${verb} --origin --json`;
+}
+
+async function show({ flags: global, shell, output }: VerbContext, { origin }: ShowFlags): Promise<ExitCode> {
+  const found = settingsInForce({ flags: global, env: shell.env, cwd: shell.cwd });
+  if (output.json) {
+    for (const { setting, value, origin: from } of found)
+      output.datum(origin === true ? { setting, value, origin: from } : { setting, value }, () => "");
+    return exitCodes.ok;
+  }
+  const heads = [{ head: "setting" }, { head: "value" }, ...(origin === true ? [{ head: "origin" }] : [])];
+  const rows = found.map((one) => [
+    one.setting,
+    one.value ?? unsetText(one),
+    ...(origin === true ? [originText(one.origin)] : []),
+  ]);
+  output.datum({}, () => renderTable(output, heads, rows));
+  return exitCodes.ok;
+}
+
+function originText({ kind, name }: SettingOrigin): string {
+  return name ?? kind;
+}
+
+/** What holds where nothing is set. */
+function unsetText({ setting }: SettingInForce): string {
+  return whenUnset[setting as SettingName] ?? "-";
+}
+
+const whenUnset: Partial<Record<SettingName, string>> = {
+  nats: "- (the context's server, else the broker of the data folder)",
+  name: "- (the host's name)",
+  logLevel: "- (info for up and agent, else silent)",
+};
